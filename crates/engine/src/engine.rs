@@ -3,13 +3,13 @@
 
 use crate::object::session_objects::SessionObjects;
 use crate::object::{Location, Object};
-use crate::policy::Policy;
 use crate::session::{SessionGuard, Sessions};
 use crate::token::handles::Handles;
 use crate::token::{CACHED, SlotConfig, Token};
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
 use metaslot_router::{Count, HomeRoute, Routes, Settings};
+use metaslot_rules::Policy;
 use metaslot_spi::provider::{Algorithm, Provider};
 use metaslot_spi::store::Home;
 use metaslot_spi::{Key, NewObject, detail};
@@ -186,7 +186,7 @@ impl Engine {
         if !facts.may(usage) {
             return Err(Error::KEY_FUNCTION_NOT_PERMITTED);
         }
-        if !object.allows(mechanism) {
+        if !object.subject().allows(mechanism) {
             return Err(Error::MECHANISM_INVALID);
         }
         if object.key().is_none() {

@@ -37,7 +37,7 @@ impl Engine {
         let (private, public) = (wanted(CKA_PRIVATE, true), wanted(CKA_PRIVATE, false));
         let memory = if sessions {
             self.session_objects
-                .handles(|object| token.shows(object, epoch) && object.matches(&query))
+                .handles(|object| token.shows(object, epoch) && object.subject().matches(&query))
         } else {
             Vec::new()
         };

@@ -2,17 +2,17 @@
 //! Object management functions (PKCS#11 3.2 §5.7).
 
 use crate::engine::Engine;
-use crate::object::purpose::Purposes;
-use crate::object::rules::{self, Birth, Origin};
 use crate::object::session_objects::SessionObjects;
 use crate::object::{Location, Object, terms};
 use crate::session::SessionGuard;
-use crate::template::{Typed, class_of, typed};
 use crate::token::epoch::Epoch;
 use crate::token::handles::Handles;
 use crate::token::{Login, Token};
 use metaslot_ck::attribute;
 use metaslot_ck::*;
+use metaslot_rules::Purposes;
+use metaslot_rules::{self as rules, Birth, Origin};
+use metaslot_rules::{Typed, class_of, typed};
 use metaslot_spi::Template;
 use metaslot_spi::store::{Change, Record};
 use metaslot_spi::{Attributes, NewObject, Secrets, Value};
@@ -144,7 +144,7 @@ impl Engine {
         let changes = typed(template, Some(object.class()))?;
         let login = epoch.login();
         let mut attributes =
-            rules::change(&object, &changes, attribute::COPY, login, token.policy())?;
+            rules::change(object.subject(), &changes, attribute::COPY, login, token.policy())?;
         let its_token = token.home.filter(|_| attributes.bool(CKA_TOKEN));
         if let Some(home) = self.home_of(&object).or(its_token) {
             return self.copy_at_home(&session, token, home, &object, &attributes);
@@ -153,7 +153,7 @@ impl Engine {
             return Err(Error::USER_NOT_LOGGED_IN);
         }
         attributes.set(CKA_UNIQUE_ID, Value::Bytes(self.unique_id()?));
-        token.policy().unseal(&object, &mut attributes);
+        token.policy().unseal(object.subject(), &mut attributes);
         let material = Arc::clone(token.key(&object)?.material());
         if attributes.bool(CKA_TOKEN) {
             if !session.write {
@@ -267,7 +267,7 @@ impl Engine {
     pub fn object(&self, session: SessionHandle, object: ObjectHandle) -> Result<Arc<Object>> {
         let session = self.session(session)?;
         let object = self.object_in(&session, object)?;
-        if object.has_secrets() && object.shows_secrets() {
+        if object.has_secrets() && object.subject().shows_secrets() {
             self.key(&object)?;
         }
         Ok(object)
@@ -295,7 +295,7 @@ impl Engine {
         let changes = typed(template, Some(seen.class()))?;
         let changed = |old: &Object| {
             let login = token.login_state();
-            rules::change(old, &changes, attribute::CHANGE, login, token.policy())
+            rules::change(old.subject(), &changes, attribute::CHANGE, login, token.policy())
         };
         if Handles::slot(object).is_none() {
             return self.session_objects.update(object, |old| {

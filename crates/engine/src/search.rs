@@ -2,11 +2,11 @@
 //! A search in the middle (PKCS#11 3.2 §5.7.7): streamed, so that a million objects cost no more memory than ten.
 
 use crate::object::is_our_own;
-use crate::template::{class_of, typed};
 use crate::token::Token;
 use crate::token::epoch::Epoch;
 use metaslot_ck::attribute::AttributeRow;
 use metaslot_ck::*;
+use metaslot_rules::{class_of, typed};
 use metaslot_spi::store::{Scope, Term};
 use metaslot_spi::{Attributes, Template, Value};
 use std::vec::IntoIter;
@@ -51,7 +51,7 @@ const PAGE: usize = 256;
 /// A row that went away meanwhile, or that is damaged, is not found; the others are.
 fn candidate(token: &Token, id: u64, epoch: Epoch, rest: &Attributes) -> Result<bool> {
     match token.object(id, epoch) {
-        Ok(object) => Ok(object.matches(rest)),
+        Ok(object) => Ok(object.subject().matches(rest)),
         Err(Error::OBJECT_HANDLE_INVALID | Error::DEVICE_ERROR) => Ok(false),
         Err(error) => Err(error),
     }

@@ -4,13 +4,13 @@
 use super::{set_parity, unless_said, with_imposed};
 use crate::engine::Engine;
 use crate::object::Object;
-use crate::object::rules::{self, Birth, Origin};
 use crate::session::SessionGuard;
-use crate::template::{class_of, typed};
 use crate::token::Token;
 use metaslot_ck::attribute;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
+use metaslot_rules::{self as rules, Birth, Origin};
+use metaslot_rules::{class_of, typed};
 use metaslot_spi::provider::Keys;
 use metaslot_spi::{Attributes, Key, NewObject, Params, Template, Value};
 use std::sync::Arc;
@@ -95,15 +95,15 @@ impl Engine {
             self.secret_key(&all, value)?
         };
         inherit(base, &mut all, class);
-        let purposes = token.policy().purposes_of_derived(base, params, &all)?;
+        let purposes = token.policy().purposes_of_derived(base.subject(), params, &all)?;
         let origin = Origin::Derived {
             always_sensitive: base.attributes().bool(CKA_ALWAYS_SENSITIVE),
             never_extractable: base.attributes().bool(CKA_NEVER_EXTRACTABLE),
         };
         let birth = Birth::new(origin, purposes, token.login_state());
         let mut object = rules::complete(birth, class, all, made)?;
-        token.policy().derived(base, &object.attributes)?;
-        token.policy().unseal(base, &mut object.attributes);
+        token.policy().derived(base.subject(), &object.attributes)?;
+        token.policy().unseal(base.subject(), &mut object.attributes);
         Ok(object)
     }
 }
@@ -168,7 +168,7 @@ impl Keys for SessionKeys<'_, '_> {
             self.engine.object_in(self.session, handle).map_err(|_| Error::KEY_HANDLE_INVALID)?;
         self.engine.kept_here(&object)?;
         self.engine.policy(self.session)?.salting(object.facts())?;
-        if !object.allows(self.mechanism) {
+        if !object.subject().allows(self.mechanism) {
             return Err(Error::MECHANISM_INVALID);
         }
         self.engine.key(&object).cloned()

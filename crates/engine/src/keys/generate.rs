@@ -4,11 +4,11 @@
 use super::home::asks_for_token;
 use super::set_parity;
 use crate::engine::Engine;
-use crate::object::purpose::Purposes;
-use crate::object::rules::{self, Birth, Origin};
-use crate::policy::makes_other;
 use metaslot_ck::attribute::CKA_PURPOSES;
 use metaslot_ck::*;
+use metaslot_rules::Purposes;
+use metaslot_rules::policy::makes_other;
+use metaslot_rules::{self as rules, Birth, Origin};
 use metaslot_spi::key_info::EcParams;
 use metaslot_spi::{NewObject, Params, Template, Value};
 

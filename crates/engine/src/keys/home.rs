@@ -2,12 +2,12 @@
 //! Objects of a token that keeps its keys: made there, after the checks that ours pass.
 
 use crate::engine::Engine;
-use crate::object::rules;
 use crate::object::{Location, Object};
 use crate::session::SessionGuard;
 use crate::token::{Login, Token};
 use metaslot_ck::*;
 use metaslot_router::HomeRoute;
+use metaslot_rules as rules;
 use metaslot_spi::store::{Found, Row};
 use metaslot_spi::{Attributes, Params, Secrets, Template, Value, detail};
 

@@ -8,13 +8,13 @@ mod unwrap;
 mod wrap;
 
 use crate::engine::Engine;
-use crate::object::rules;
-use crate::template::{Typed, typed};
 use crate::token::{Login, Token};
 use metaslot_ck::attribute;
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
+use metaslot_rules as rules;
+use metaslot_rules::{Typed, typed};
 use metaslot_spi::{Attributes, NewObject, Template, Value};
 
 impl Engine {

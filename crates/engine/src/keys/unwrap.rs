@@ -5,14 +5,16 @@ use super::wrap::{Head, head_bound};
 use super::{told_of, unless_said, with_imposed};
 use crate::engine::Engine;
 use crate::object::Object;
-use crate::object::purpose::Purposes;
-use crate::object::rules::{self, Birth, Origin};
-use crate::policy::{Refusal, WrapForm, imposed_purposes, keeps_private, said_purposes, wrap_form};
-use crate::template::{class_of, typed};
 use crate::token::Token;
 use metaslot_ck::attribute;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
+use metaslot_rules::Purposes;
+use metaslot_rules::policy::{
+    Refusal, WrapForm, imposed_purposes, keeps_private, said_purposes, wrap_form,
+};
+use metaslot_rules::{self as rules, Birth, Origin};
+use metaslot_rules::{class_of, typed};
 use metaslot_spi::provider::{Direction, Wrap};
 use metaslot_spi::{Attributes, NewObject, Params, Template, Value};
 
@@ -50,7 +52,7 @@ impl Engine {
         let facts = by.facts();
         token.policy().approving(mechanism, CKF_UNWRAP, Some(facts.key_type))?;
         token.policy().using_mechanism(mechanism, &params, facts, Direction::Backward, false)?;
-        token.policy().unwrapping(mechanism, &params, &by, &arriving)?;
+        token.policy().unwrapping(mechanism, &params, by.subject(), &arriving)?;
         let form = wrap_form(mechanism, &params);
         let watch = metaslot_counters::begin();
         let opened = self.open(token, (form, algorithm), &by, params, wrapped, arriving);
@@ -134,7 +136,7 @@ impl Engine {
             (None, true) => imposed.unwrap_or(Purposes::USE),
             (None, false) => Purposes::at_birth(&template, class),
         };
-        if protected && keeps_private(by) {
+        if protected && keeps_private(by.subject()) {
             unless_said(&mut template, CKA_PRIVATE, true);
         }
         if protected && token.policy().refuses(Refusal::UnwrapNonSensitive) {

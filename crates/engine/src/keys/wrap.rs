@@ -5,10 +5,10 @@ use super::told_of;
 use crate::engine::Engine;
 use crate::object::Object;
 use crate::output::{Output, Written};
-use crate::policy::{WrapForm, described, wrap_form};
 use crate::token::Token;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
+use metaslot_rules::policy::{WrapForm, described, wrap_form};
 use metaslot_spi::provider::{Direction, Wrap};
 use metaslot_spi::{Attributes, Bytes, Key, Params, Value};
 
@@ -49,7 +49,13 @@ impl Engine {
         let facts = wrapping.facts();
         token.policy().approving(mechanism, CKF_WRAP, Some(facts.key_type))?;
         token.policy().using_mechanism(mechanism, &params, facts, Direction::Forward, false)?;
-        token.policy().wrapping(mechanism, &params, &wrapping, &key, plain.len())?;
+        token.policy().wrapping(
+            mechanism,
+            &params,
+            wrapping.subject(),
+            key.subject(),
+            plain.len(),
+        )?;
         let by = self.key(&wrapping)?;
         let watch = metaslot_counters::begin();
         let result = match wrap_form(mechanism, &params) {
@@ -89,7 +95,7 @@ impl Engine {
     ) -> Result<Written> {
         let mut iv = [0; IV];
         self.random_bytes(&mut iv)?;
-        let head = Head { iv, said: described(key) }.encode();
+        let head = Head { iv, said: described(key.subject()) }.encode();
         let params = head_bound(params, iv, &head)?;
         algorithm.check(Direction::Forward, by, &params).map_err(told_of(WRAPPING))?;
         let length = algorithm.length(by, &params, plain.len())?;
@@ -171,7 +177,7 @@ fn wrappable(key: &Object, wrapping: &Attributes) -> Result<()> {
         return Err(Error::KEY_NOT_WRAPPABLE);
     }
     if let Some(Value::Template(wanted)) = wrapping.get(CKA_WRAP_TEMPLATE)
-        && !key.matches(wanted)
+        && !key.subject().matches(wanted)
     {
         return Err(Error::KEY_HANDLE_INVALID);
     }

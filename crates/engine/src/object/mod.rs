@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Objects: attributes and, for keys, material.
 
-pub(crate) mod facts;
-pub(crate) mod purpose;
 pub(crate) mod recent;
-pub(crate) mod rules;
 pub(crate) mod session_objects;
 
 use crate::token::epoch::Epoch;
-use facts::Facts;
-use metaslot_ck::attribute::{
-    AttributeRow, CKA_BIRTH_ROLES, CKA_FOREIGN_ROW, CKA_PURPOSES, Kind, Standing,
-};
+use metaslot_ck::attribute::{AttributeRow, CKA_BIRTH_ROLES, CKA_FOREIGN_ROW, CKA_PURPOSES};
 use metaslot_ck::*;
+use metaslot_rules::facts::Facts;
+use metaslot_rules::{Subject, standing};
 use metaslot_spi::Material;
 use metaslot_spi::store::Store;
 use metaslot_spi::{Attributes, Key, Secrets, Value};
@@ -49,8 +45,7 @@ pub struct Object {
     pub(crate) handle: ObjectHandle,
     pub(crate) slot: SlotId,
     pub(crate) place: Location,
-    attributes: Arc<Attributes>,
-    facts: Facts,
+    subject: Subject,
     has_secrets: bool,
     key: OnceLock<Arc<Key>>,
     /// In which epoch of its token it was read or made.
@@ -80,15 +75,13 @@ impl Object {
         epoch: Epoch,
     ) -> Self {
         let verified = !matches!(place, Location::Token { verified: false, .. });
-        let facts = Facts::new(&attributes, verified);
-        let attributes = Arc::new(attributes);
+        let subject = Subject::new(attributes, verified);
         let (superseded, seen) = (AtomicBool::new(false), AtomicU64::new(u64::MAX));
         Self {
             handle,
             slot,
             place,
-            attributes,
-            facts,
+            subject,
             has_secrets,
             key: OnceLock::new(),
             epoch,
@@ -128,7 +121,7 @@ impl Object {
 
     /// Gives the object its material; the first one counts.
     pub(crate) fn attach(&self, material: Arc<Material>) -> &Arc<Key> {
-        self.key.get_or_init(|| Arc::new(Key::new(Arc::clone(&self.attributes), material)))
+        self.key.get_or_init(|| Arc::new(Key::new(self.subject.shared(), material)))
     }
 
     /// The key, where its material is at hand.
@@ -136,8 +129,13 @@ impl Object {
         self.key.get()
     }
 
+    /// What the rules ask.
+    pub(crate) const fn subject(&self) -> &Subject {
+        &self.subject
+    }
+
     pub(crate) fn attributes(&self) -> &Attributes {
-        &self.attributes
+        self.subject.attributes()
     }
 
     pub(crate) const fn has_secrets(&self) -> bool {
@@ -147,15 +145,15 @@ impl Object {
     /// `CKO_…`
     #[must_use]
     pub const fn class(&self) -> u64 {
-        self.facts.class
+        self.subject.class()
     }
 
     pub(crate) const fn private(&self) -> bool {
-        self.facts.private
+        self.subject.private()
     }
 
     pub(crate) const fn facts(&self) -> &Facts {
-        &self.facts
+        self.subject.facts()
     }
 
     pub(crate) const fn on_token(&self) -> bool {
@@ -223,19 +221,6 @@ impl Object {
         self.seen.store(generation.unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Whether `CKA_ALLOWED_MECHANISMS` of a key has this one, or says nothing.
-    pub(crate) fn allows(&self, mechanism: CK_MECHANISM_TYPE) -> bool {
-        // Most keys are not restricted, and the attribute is looked for at each operation.
-        let allowed = || self.attributes.get(CKA_ALLOWED_MECHANISMS);
-        !self.facts.restricted
-            || !matches!(allowed(), Some(Value::Ulongs(allowed)) if !allowed.contains(&mechanism))
-    }
-
-    /// Whether the values of this key may be shown: never those of a sensitive or unextractable one (PKCS#11 3.2 §5.7.5).
-    pub(crate) fn shows_secrets(&self) -> bool {
-        !self.attributes.bool(CKA_SENSITIVE) && self.attributes.bool(CKA_EXTRACTABLE)
-    }
-
     /// One attribute. The material must be attached when `shows_secrets`.
     ///
     /// # Errors
@@ -244,32 +229,21 @@ impl Object {
         if is_our_own(attribute) {
             return Err(Error::ATTRIBUTE_TYPE_INVALID);
         }
-        if let Some(value) = self.attributes.get(attribute) {
+        if let Some(value) = self.subject.attributes().get(attribute) {
             return Ok(Answer::Value(value));
         }
         let row = AttributeRow::of(attribute, self.class()).ok_or(Error::ATTRIBUTE_TYPE_INVALID)?;
-        if let Some(standing) = row.absent {
-            return Ok(Answer::Value(self::standing(standing, row.kind)));
+        if let Some(absent) = row.absent {
+            return Ok(Answer::Value(standing(absent, row.kind)));
         }
         if !row.secret || !self.has_secrets {
             return Err(Error::ATTRIBUTE_TYPE_INVALID);
         }
-        if !self.shows_secrets() {
+        if !self.subject.shows_secrets() {
             return Err(Error::ATTRIBUTE_SENSITIVE);
         }
         let value = self.key.get().and_then(|key| key.secrets().get(attribute));
         value.map(Answer::Secret).ok_or(Error::ATTRIBUTE_TYPE_INVALID)
-    }
-
-    /// Whether every attribute of `query` has the same value here (PKCS#11 3.2 §5.7.7). A secret
-    /// never matches: a search must not be an oracle for key values.
-    pub(crate) fn matches(&self, query: &Attributes) -> bool {
-        query.iter().all(|(attribute, value)| match self.attributes.get(attribute) {
-            Some(there) => there == value,
-            None => AttributeRow::of(attribute, self.class())
-                .and_then(|row| row.absent.map(|standing| self::standing(standing, row.kind)))
-                .is_some_and(|absent| absent == value),
-        })
     }
 }
 
@@ -290,19 +264,4 @@ pub(crate) fn term(attributes: &Attributes, attribute: u64) -> Option<metaslot_s
         _ => return None,
     };
     Some((attribute, bytes))
-}
-
-/// A standing value, as an attribute of this kind has it.
-pub(crate) const fn standing(standing: Standing, kind: Kind) -> &'static Value {
-    static NO_BYTES: Value = Value::Bytes(Vec::new());
-    static NO_NUMBERS: Value = Value::Ulongs(Vec::new());
-    static NO_ATTRIBUTES: Value = Value::Template(Attributes::new());
-    match (standing, kind) {
-        (Standing::False, _) => &Value::Bool(false),
-        (Standing::True, _) => &Value::Bool(true),
-        (Standing::Zero, _) => &Value::Ulong(0),
-        (Standing::Empty, Kind::Ulongs) => &NO_NUMBERS,
-        (Standing::Empty, Kind::Template) => &NO_ATTRIBUTES,
-        (Standing::Empty, _) => &NO_BYTES,
-    }
 }

@@ -4,10 +4,10 @@
 use super::{Active, Chosen, Lock, OperationKind, Operations, Streams};
 use crate::engine::Engine;
 use crate::output::{Output, Written};
-use crate::policy::KeyUse;
 use crate::session::{Session, SessionGuard};
 use metaslot_ck::*;
 use metaslot_counters::Watch;
+use metaslot_rules::policy::KeyUse;
 use metaslot_spi::Params;
 use metaslot_spi::provider::{Digest, DigestStream};
 
@@ -95,7 +95,7 @@ impl Engine {
         key: ObjectHandle,
     ) -> Result<()> {
         let object = self.object_in(session, key).map_err(|_| Error::KEY_HANDLE_INVALID)?;
-        if object.class() != CKO_SECRET_KEY || !object.allows(mechanism) {
+        if object.class() != CKO_SECRET_KEY || !object.subject().allows(mechanism) {
             return Err(Error::KEY_INDIGESTIBLE);
         }
         self.kept_here(&object)?;
@@ -107,7 +107,7 @@ impl Engine {
         policy.digesting(object.facts(), value.len(), brought)?;
         let (chosen, run) = session.operations.digest.stream(start)?;
         run.stream.update_by_key(value)?;
-        run.holds_key |= !object.shows_secrets();
+        run.holds_key |= !object.subject().shows_secrets();
         chosen.count.add(value.len());
         Ok(())
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The kinds of operations that a session can have, and what the standard calls them elsewhere.
 
-use crate::policy::KeyUse;
 use metaslot_ck::*;
+use metaslot_rules::policy::KeyUse;
 use metaslot_spi::provider::Direction;
 
 /// One kind; a session has at most one operation of each (PKCS#11 3.2 §5.17).

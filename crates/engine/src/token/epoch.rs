@@ -2,15 +2,8 @@
 //! Who is logged in to a token, since when, and whether anything has died: one word, which each call
 //! compares with what its session saw last.
 
+pub(crate) use metaslot_rules::Login;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Who is logged in to a token, in this process.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Login {
-    Public,
-    User,
-    So,
-}
 
 /// The time from one login, logout or initialisation of a token to the next. What was read or made in
 /// one is known to be old in every other.

@@ -5,15 +5,15 @@ pub(crate) mod epoch;
 pub(crate) mod handles;
 pub(crate) mod objects;
 
-use crate::object::purpose::Purposes;
 use crate::object::{Location, Object};
-use crate::policy::{CurrentPolicy, Policy};
 pub(crate) use epoch::Login;
 use epoch::{Clock, Epoch};
 use handles::Handles;
 use metaslot_ck::attribute::{CKA_BIRTH_ROLES, CKA_PURPOSES};
 use metaslot_ck::{CKA_TRUSTED, Error, ObjectHandle, Result, SlotId};
 use metaslot_router::HomeRoute;
+use metaslot_rules::Purposes;
+use metaslot_rules::policy::{CurrentPolicy, Policy};
 use metaslot_spi::store::{Home, ObjectRow, Row, Store};
 use metaslot_spi::{Attributes, Key, Material, Secrets, Value};
 use objects::TokenObjects;

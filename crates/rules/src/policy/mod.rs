@@ -8,12 +8,12 @@ mod table;
 mod transport;
 mod weak;
 
-pub(crate) use derivation::imposed_purposes;
-pub(crate) use refusal::Refusal;
-pub(crate) use table::{KeyUse, WrapForm};
-pub(crate) use transport::{described, keeps_private, makes_other, said_purposes, wrap_form};
+pub use derivation::imposed_purposes;
+pub use refusal::Refusal;
+pub use table::{KeyUse, WrapForm};
+pub use transport::{described, keeps_private, makes_other, said_purposes, wrap_form};
 
-use crate::object::facts::Facts;
+use crate::facts::Facts;
 use metaslot_ck::*;
 use metaslot_spi::detail;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -57,12 +57,14 @@ impl Policy {
         table::markdown()
     }
 
-    pub(crate) const fn refuses(self, refusal: Refusal) -> bool {
+    /// Whether this is refused.
+    #[must_use]
+    pub const fn refuses(self, refusal: Refusal) -> bool {
         self.0 & bit(refusal) != 0
     }
 
     /// `error`, with a sentence that names what re-opens it, where this is refused and `found`.
-    pub(crate) fn refuse(self, refusal: Refusal, found: bool, error: Error) -> Result<()> {
+    pub fn refuse(self, refusal: Refusal, found: bool, error: Error) -> Result<()> {
         if !found || !self.refuses(refusal) {
             return Ok(());
         }
@@ -76,7 +78,7 @@ impl Policy {
 
     /// May a key be used so? A key whose value can be read anyway may be used for anything, a public
     /// key by every user, except to wrap; and a key that decrypts may unwrap, which is the same.
-    pub(crate) fn using_key(self, what: KeyUse, key: &Facts) -> Result<()> {
+    pub fn using_key(self, what: KeyUse, key: &Facts) -> Result<()> {
         let free = key.readable
             || match what {
                 KeyUse::Wrap => false,
@@ -90,25 +92,29 @@ impl Policy {
     }
 
     /// May a usage of this key be switched on after it was made?
-    pub(crate) fn adding_usage(self, key: &Facts) -> Result<()> {
+    pub fn adding_usage(self, key: &Facts) -> Result<()> {
         self.refuse(Refusal::RoleChanges, !key.readable, Error::ATTRIBUTE_READ_ONLY)
     }
 }
 
 /// The policy of a token, until it is another one.
 #[derive(Debug)]
-pub(crate) struct CurrentPolicy(AtomicU32);
+pub struct CurrentPolicy(AtomicU32);
 
 impl CurrentPolicy {
-    pub(crate) const fn new(Policy(refusals): Policy) -> Self {
+    /// Begins with this one.
+    #[must_use]
+    pub const fn new(Policy(refusals): Policy) -> Self {
         Self(AtomicU32::new(refusals))
     }
 
-    pub(crate) fn get(&self) -> Policy {
+    /// The one in force.
+    pub fn get(&self) -> Policy {
         Policy(self.0.load(Ordering::Relaxed))
     }
 
-    pub(crate) fn set(&self, Policy(refusals): Policy) {
+    /// Another one from now on.
+    pub fn set(&self, Policy(refusals): Policy) {
         self.0.store(refusals, Ordering::Relaxed);
     }
 }

@@ -8,13 +8,15 @@ use metaslot_spi::{Attributes, RawValue, Secrets, Template, Value};
 
 /// A template after typing: what may be shown, and what may not.
 #[derive(Debug, Default)]
-pub(crate) struct Typed {
-    pub(crate) attributes: Attributes,
-    pub(crate) secrets: Secrets,
+pub struct Typed {
+    /// What may be shown.
+    pub attributes: Attributes,
+    /// What may not.
+    pub secrets: Secrets,
 }
 
 /// Types every row. What is secret in objects of `class` goes apart; without a class, what is secret in any.
-pub(crate) fn typed(template: Template, class: Option<u64>) -> Result<Typed> {
+pub fn typed(template: Template, class: Option<u64>) -> Result<Typed> {
     let mut out = Typed::default();
     for (attribute, raw) in template {
         let kind = AttributeRow::kind_of(attribute).ok_or(Error::ATTRIBUTE_TYPE_INVALID)?;
@@ -77,13 +79,13 @@ fn value(kind: Kind, raw: RawValue) -> Result<Value> {
 }
 
 /// Big integers are compared and stored without leading zeros (PKCS#11 3.2 §2.1).
-pub(crate) fn without_leading_zeros(bytes: &[u8]) -> &[u8] {
+pub fn without_leading_zeros(bytes: &[u8]) -> &[u8] {
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
     &bytes[zeros..]
 }
 
 /// The class that a template names, where it does.
-pub(crate) fn class_of(template: &Template) -> Option<u64> {
+pub fn class_of(template: &Template) -> Option<u64> {
     let (_, raw) = template.iter().find(|(attribute, _)| *attribute == metaslot_ck::CKA_CLASS)?;
     Some(u64::from_ne_bytes(raw.bytes().ok()?.try_into().ok()?))
 }

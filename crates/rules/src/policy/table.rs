@@ -3,7 +3,7 @@
 //! mechanisms that give and take keys are worth. `docs/policy.md` shows these rows.
 
 use super::refusal::Refusal;
-use crate::object::purpose::Purposes;
+use crate::purpose::Purposes;
 use metaslot_ck::mechanism::APPROVED;
 use metaslot_ck::*;
 
@@ -56,19 +56,28 @@ const _: () = {
 
 /// What is done with a key.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum KeyUse {
+pub enum KeyUse {
+    /// `C_Encrypt`
     Encrypt,
+    /// `C_Decrypt`
     Decrypt,
+    /// `C_Sign`
     Sign,
+    /// `C_Verify`
     Verify,
+    /// `C_SignRecover`
     SignRecover,
+    /// `C_VerifyRecover`
     VerifyRecover,
+    /// `C_DigestKey`
     DigestKey,
     /// `C_DeriveKey` with a private key.
     Agree,
     /// `C_DeriveKey` with a secret key.
     Derive,
+    /// `C_WrapKey`
     Wrap,
+    /// `C_UnwrapKey`
     Unwrap,
 }
 
@@ -140,7 +149,7 @@ impl KeyUse {
 
 /// What the wrapped form of a key is worth.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum WrapForm {
+pub enum WrapForm {
     /// Authenticated, and says what the key is: it comes back as no more.
     Bound,
     /// Authenticated or without an oracle, and says nothing of the key: only a key without

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the rules ask of an object, read from its attributes.
 
-use super::purpose::{Purposes, ROLES};
+use crate::purpose::{Purposes, ROLES};
 use metaslot_ck::*;
 use metaslot_spi::key_info::EcParams;
 use metaslot_spi::{Attributes, Value};
@@ -13,28 +13,32 @@ const WEAK_CURVES: [(u8, &[&str]); 3] =
 
 /// What every use of a key asks, read from its attributes once.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Facts {
-    pub(crate) class: u64,
-    pub(crate) key_type: u64,
+pub struct Facts {
+    /// `CKA_CLASS`
+    pub class: u64,
+    /// `CKA_KEY_TYPE`
+    pub key_type: u64,
     /// A bit for each of [`ROLES`].
     usages: u64,
     /// What it is for.
-    pub(crate) purposes: Purposes,
+    pub purposes: Purposes,
     /// Whether the value of a secret or private key may be read: then it has nothing to protect.
-    pub(crate) readable: bool,
-    pub(super) private: bool,
-    pub(crate) always_authenticate: bool,
-    pub(crate) restricted: bool,
+    pub readable: bool,
+    pub(crate) private: bool,
+    /// `CKA_ALWAYS_AUTHENTICATE`
+    pub always_authenticate: bool,
+    /// Whether `CKA_ALLOWED_MECHANISMS` limits it.
+    pub restricted: bool,
     /// Of an RSA key, else 0.
-    pub(crate) modulus_bits: u64,
+    pub modulus_bits: u64,
     /// Whether it lies on a curve that policy may refuse.
-    pub(crate) weak_curve: bool,
+    pub weak_curve: bool,
 }
 
 impl Facts {
     /// `verified`: written during a login. What an unverified row says of its purposes, which
     /// was not authenticated, does not count.
-    pub(super) fn new(attributes: &Attributes, verified: bool) -> Self {
+    pub(crate) fn new(attributes: &Attributes, verified: bool) -> Self {
         let class = attributes.ulong(CKA_CLASS).unwrap_or(UNAVAILABLE);
         let purposes = Purposes::of_key(attributes);
         let readable = !attributes.bool(CKA_SENSITIVE) && attributes.bool(CKA_EXTRACTABLE);
@@ -52,23 +56,25 @@ impl Facts {
         }
     }
 
-    pub(crate) const fn is_key(&self) -> bool {
+    /// Whether its class is one of keys.
+    #[must_use]
+    pub const fn is_key(&self) -> bool {
         matches!(self.class, CKO_PUBLIC_KEY | CKO_PRIVATE_KEY | CKO_SECRET_KEY)
     }
 
     /// Whether the caller can encrypt what it likes by this key, or compute it outside.
-    pub(crate) fn encrypts(&self) -> bool {
+    pub fn encrypts(&self) -> bool {
         let by_use = self.purposes.has(Purposes::DATA) && self.may(CKA_ENCRYPT);
         self.readable || self.class == CKO_PUBLIC_KEY || by_use
     }
 
     /// Whether the caller can decrypt what it likes by this key, or compute it outside.
-    pub(crate) fn decrypts(&self) -> bool {
+    pub fn decrypts(&self) -> bool {
         self.readable || (self.purposes.has(Purposes::DATA) && self.may(CKA_DECRYPT))
     }
 
     /// Whether the key has this usage (`CKA_SIGN`, …).
-    pub(crate) fn may(&self, usage: CK_ATTRIBUTE_TYPE) -> bool {
+    pub fn may(&self, usage: CK_ATTRIBUTE_TYPE) -> bool {
         let bit = ROLES.iter().position(|role| *role == usage);
         bit.is_some_and(|bit| self.usages >> bit & 1 == 1)
     }
@@ -81,12 +87,12 @@ fn usages(attributes: &Attributes) -> u64 {
 }
 
 /// Bits of a big integer without leading zeros.
-pub(crate) fn bits(number: &[u8]) -> u64 {
+pub fn bits(number: &[u8]) -> u64 {
     number.first().map_or(0, |first| number.len() as u64 * 8 - u64::from(first.leading_zeros()))
 }
 
 /// Whether a key lies, or shall lie, on one of [`WEAK_CURVES`].
-pub(crate) fn weak_curve(attributes: &Attributes) -> bool {
+pub fn weak_curve(attributes: &Attributes) -> bool {
     let on_curve = attributes.ulong(CKA_KEY_TYPE) == Some(CKK_EC);
     let params = attributes.bytes(CKA_EC_PARAMS).filter(|_| on_curve);
     match params.map(EcParams::parse) {
@@ -101,7 +107,7 @@ pub(crate) fn weak_curve(attributes: &Attributes) -> bool {
 }
 
 /// Whether an array or a template limits anything.
-pub(crate) fn has_elements(value: Option<&Value>) -> bool {
+pub fn has_elements(value: Option<&Value>) -> bool {
     match value {
         Some(Value::Ulongs(numbers)) => !numbers.is_empty(),
         Some(Value::Template(template)) => !template.is_empty(),

@@ -9,9 +9,9 @@
 
 use super::table::{DERIVES, KeyUse};
 use super::{Policy, Refusal};
-use crate::object::Object;
-use crate::object::facts::{Facts, has_elements};
-use crate::object::purpose::Purposes;
+use crate::facts::{Facts, has_elements};
+use crate::purpose::Purposes;
+use crate::subject::Subject;
 use metaslot_ck::*;
 use metaslot_spi::{Attributes, Params, Value};
 
@@ -20,7 +20,7 @@ const SHORTEST_BLOCK: usize = 64;
 
 impl Policy {
     /// May this key be derived from by this mechanism?
-    pub(crate) fn deriving(self, mechanism: CK_MECHANISM_TYPE, base: &Facts) -> Result<()> {
+    pub fn deriving(self, mechanism: CK_MECHANISM_TYPE, base: &Facts) -> Result<()> {
         if base.class == CKO_PRIVATE_KEY {
             return self.using_key(KeyUse::Agree, base);
         }
@@ -31,7 +31,7 @@ impl Policy {
 
     /// May this key be the salt of HKDF? It is the key of a MAC over what the caller chooses, which is
     /// also how the expand step computes.
-    pub(crate) fn salting(self, salt: &Facts) -> Result<()> {
+    pub fn salting(self, salt: &Facts) -> Result<()> {
         if salt.class != CKO_SECRET_KEY {
             return Err(Error::KEY_TYPE_INCONSISTENT);
         }
@@ -42,14 +42,14 @@ impl Policy {
     /// May this key of `length` bytes be digested, in a state that the caller `brought` or not? Of one longer
     /// than a block an HMAC uses the digest (RFC 2104 §2), so the digest would be worth as much as the key.
     /// A state of SHA-3 may hold an HMAC's pad, to which the key is added: then the digest is the MAC.
-    pub(crate) fn digesting(self, key: &Facts, length: usize, brought: bool) -> Result<()> {
+    pub fn digesting(self, key: &Facts, length: usize, brought: bool) -> Result<()> {
         let long = !key.readable && length > SHORTEST_BLOCK;
         self.refuse(Refusal::RelatedKeys, long, Error::KEY_SIZE_RANGE)?;
         self.refuse(Refusal::RelatedKeys, !key.readable && brought, Error::KEY_INDIGESTIBLE)
     }
 
     /// May `result` be derived from `base`?
-    pub(crate) fn derived(self, base: &Object, result: &Attributes) -> Result<()> {
+    pub fn derived(self, base: &Subject, result: &Attributes) -> Result<()> {
         let own = template_of(base.attributes(), CKA_DERIVE_TEMPLATE);
         let secret = base.class() == CKO_SECRET_KEY;
         if base.facts().readable {
@@ -80,7 +80,7 @@ impl Policy {
 
     /// May a key that is made from a protected one impose this on what is derived from it? Nothing but
     /// what it comes from says so: the same value under another template would have another purpose.
-    pub(crate) fn imposing(self, result: &Attributes, origin: Option<&Attributes>) -> Result<()> {
+    pub fn imposing(self, result: &Attributes, origin: Option<&Attributes>) -> Result<()> {
         let twin = [CKA_DERIVE_TEMPLATE, CKA_UNWRAP_TEMPLATE].into_iter().any(|template| {
             let imposed = result.get(template);
             has_elements(imposed) && imposed != origin.and_then(|origin| origin.get(template))
@@ -89,9 +89,9 @@ impl Policy {
     }
 
     /// What a derived key is for. `template` is the caller's, with what the base key imposes.
-    pub(crate) fn purposes_of_derived(
+    pub fn purposes_of_derived(
         self,
-        base: &Object,
+        base: &Subject,
         params: &Params,
         template: &Attributes,
     ) -> Result<Purposes> {
@@ -129,7 +129,7 @@ fn hides(said: &Attributes) -> bool {
 }
 
 /// What a key's template makes all of its offspring for; `None` where it leaves that open.
-pub(crate) fn imposed_purposes(
+pub fn imposed_purposes(
     parent: &Attributes,
     template: CK_ATTRIBUTE_TYPE,
     class: CK_OBJECT_CLASS,

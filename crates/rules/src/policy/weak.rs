@@ -2,7 +2,7 @@
 //! Cryptography that is broken, or nearly: sizes, curves, exponents, tags, ciphers.
 
 use super::{Policy, Refusal};
-use crate::object::facts::{Facts, bits, weak_curve};
+use crate::facts::{Facts, bits, weak_curve};
 use metaslot_ck::mechanism::approved;
 use metaslot_ck::*;
 use metaslot_spi::provider::Direction;
@@ -21,7 +21,7 @@ const MIN_STRENGTH: u64 = 112;
 impl Policy {
     /// May a key have this size, curve and exponent? `new`: it is generated or derived, or it comes
     /// out of a wrap under a key that is not readable.
-    pub(crate) fn making(self, attributes: &Attributes, new: bool) -> Result<()> {
+    pub fn making(self, attributes: &Attributes, new: bool) -> Result<()> {
         let weak = weak_curve(attributes);
         self.refuse(Refusal::WeakCurves, new && weak, Error::ATTRIBUTE_VALUE_INVALID)?;
         let weak = attributes.ulong(CKA_KEY_TYPE).is_some_and(weak_cipher);
@@ -38,7 +38,7 @@ impl Policy {
 
     /// May a DES key from outside have these bytes (PKCS#11 3.2 §6.18.2, §6.18.3)? All of them
     /// are looked at, whatever they are.
-    pub(crate) fn parity(self, attributes: &Attributes, secrets: &Secrets) -> Result<()> {
+    pub fn parity(self, attributes: &Attributes, secrets: &Secrets) -> Result<()> {
         let des = matches!(attributes.ulong(CKA_KEY_TYPE), Some(CKK_DES2 | CKK_DES3));
         let Some(value) = secrets.get(CKA_VALUE).filter(|_| des) else { return Ok(()) };
         let odd = value.iter().fold(1, |all, byte| all & byte.count_ones()) & 1 == 1;
@@ -46,7 +46,7 @@ impl Policy {
     }
 
     /// May this mechanism with these parameters and this key sign, or encrypt?
-    pub(crate) fn using_mechanism(
+    pub fn using_mechanism(
         self,
         mechanism: CK_MECHANISM_TYPE,
         params: &Params,
@@ -75,12 +75,12 @@ impl Policy {
     }
 
     /// `CKF_…` of the operations that a mechanism may be used for.
-    pub(crate) fn approved(self, mechanism: CK_MECHANISM_TYPE) -> CK_FLAGS {
+    pub fn approved(self, mechanism: CK_MECHANISM_TYPE) -> CK_FLAGS {
         if self.refuses(Refusal::NotApproved) { approved(mechanism) } else { CK_FLAGS::MAX }
     }
 
     /// May a mechanism be used so (`CKF_…`), with a key of this type?
-    pub(crate) fn approving(
+    pub fn approving(
         self,
         mechanism: CK_MECHANISM_TYPE,
         operation: CK_FLAGS,
@@ -91,20 +91,20 @@ impl Policy {
     }
 
     /// May parameters name this function, to sign or for something else?
-    pub(crate) fn approving_params(self, params: &Params, signs: bool) -> Result<()> {
+    pub fn approving_params(self, params: &Params, signs: bool) -> Result<()> {
         let hash = params.function().unwrap_or(CKM_SHA256);
         let old = self.approved(hash) == 0 || (signs && hash == CKM_SHA_1);
         self.refuse(Refusal::NotApproved, old, Error::MECHANISM_PARAM_INVALID)
     }
 
     /// May a secret key that is generated here be so short? One that can be read is not guessed.
-    pub(crate) fn generated(self, key: &Attributes, length: usize) -> Result<()> {
+    pub fn generated(self, key: &Attributes, length: usize) -> Result<()> {
         let readable = !key.bool(CKA_SENSITIVE) && key.bool(CKA_EXTRACTABLE);
         if readable { Ok(()) } else { self.long_enough(length, Error::KEY_SIZE_RANGE) }
     }
 
     /// May a secret key of this length come out of a derivation, or go through a wrap?
-    pub(crate) fn long_enough(self, length: usize, error: Error) -> Result<()> {
+    pub fn long_enough(self, length: usize, error: Error) -> Result<()> {
         self.refuse(Refusal::ShortKeys, length < MIN_KEY, error)
     }
 

@@ -5,9 +5,10 @@
 use super::derivation::{imposed_purposes, template_of};
 use super::table::{KeyUse, WRAPS, WrapForm};
 use super::{Policy, Refusal};
-use crate::object::facts::has_elements;
-use crate::object::purpose::Purposes;
-use crate::object::{Object, rules};
+use crate::attributes::usual_usages;
+use crate::facts::has_elements;
+use crate::purpose::Purposes;
+use crate::subject::Subject;
 use metaslot_ck::attribute::{self, AttributeRow, CKA_PURPOSES, Kind};
 use metaslot_ck::*;
 use metaslot_spi::{Attributes, Params, Value};
@@ -20,7 +21,7 @@ const KWP_CONSTANT: [u8; 4] = [0xa6, 0x59, 0x59, 0xa6];
 /// GCM under an IV that the caller chooses repeats its key stream for another key when the caller
 /// repeats the IV; without an IV the token chooses one. The two kinds of AES key wrap are told apart
 /// by their integrity values, so neither may be given the other's.
-pub(crate) fn wrap_form(mechanism: CK_MECHANISM_TYPE, params: &Params) -> WrapForm {
+pub fn wrap_form(mechanism: CK_MECHANISM_TYPE, params: &Params) -> WrapForm {
     let row = WRAPS.iter().find(|row| row.0 == mechanism);
     let form = row.map_or(WrapForm::Unsafe, |row| row.1);
     match (mechanism, params) {
@@ -33,12 +34,12 @@ pub(crate) fn wrap_form(mechanism: CK_MECHANISM_TYPE, params: &Params) -> WrapFo
 
 impl Policy {
     /// May `by` wrap `key`, of `length` bytes, by this mechanism?
-    pub(crate) fn wrapping(
+    pub fn wrapping(
         self,
         mechanism: CK_MECHANISM_TYPE,
         params: &Params,
-        by: &Object,
-        key: &Object,
+        by: &Subject,
+        key: &Subject,
         length: usize,
     ) -> Result<()> {
         let (open, readable) = (key.facts().readable, by.facts().readable);
@@ -71,11 +72,11 @@ impl Policy {
     }
 
     /// May `by` open a key by this mechanism into `template`?
-    pub(crate) fn unwrapping(
+    pub fn unwrapping(
         self,
         mechanism: CK_MECHANISM_TYPE,
         params: &Params,
-        by: &Object,
+        by: &Subject,
         template: &Attributes,
     ) -> Result<()> {
         self.using_key(KeyUse::Unwrap, by.facts())?;
@@ -105,7 +106,7 @@ impl Policy {
 impl Policy {
     /// May `length` of these unwrapped bytes be a secret key? Keys of growing length would give a
     /// longer one away byte by byte, a private key's encoding begins with bytes that are known.
-    pub(crate) fn opening(self, plain: &[u8], length: usize) -> Result<()> {
+    pub fn opening(self, plain: &[u8], length: usize) -> Result<()> {
         let cut = length != plain.len();
         self.refuse(Refusal::KeyPieces, cut, Error::WRAPPED_KEY_LEN_RANGE)?;
         let other = may_be_private_key(plain);
@@ -116,7 +117,7 @@ impl Policy {
 impl Policy {
     /// May a key that is made of another wrap what that one may? Where that one is not private, it would open
     /// the wraps again without a login; a shorter one would be guessed instead.
-    pub(crate) fn unseal(self, origin: &Object, made: &mut Attributes) {
+    pub fn unseal(self, origin: &Subject, made: &mut Attributes) {
         let length = |key: &Attributes| key.ulong(CKA_VALUE_LEN);
         let shown = made.bool(CKA_PRIVATE) && !origin.private();
         let longer = length(made) > length(origin.attributes());
@@ -131,20 +132,20 @@ impl Policy {
 }
 
 /// Whether what a key unwraps is private. One that the SO trusts is public, because the SO sees no other.
-pub(crate) fn keeps_private(by: &Object) -> bool {
+pub fn keeps_private(by: &Subject) -> bool {
     by.private() || by.attributes().bool(CKA_TRUSTED)
 }
 
 /// Whether what a key unwraps is not for use: of a bare form a twin of the key that was wrapped.
-pub(crate) fn makes_other(by: &Attributes, class: CK_OBJECT_CLASS) -> bool {
+pub fn makes_other(by: &Attributes, class: CK_OBJECT_CLASS) -> bool {
     imposed_purposes(by, CKA_UNWRAP_TEMPLATE, class).is_some_and(|imposed| imposed != Purposes::USE)
 }
 
 /// Whether a wrapped form that says nothing of the key would forget something: a purpose beyond data
 /// and authentication, a usage that it lacks, or a limit that its owner set.
-fn is_restricted(key: &Object) -> bool {
+fn is_restricted(key: &Subject) -> bool {
     let attributes = key.attributes();
-    let usual = rules::usual_usages(key.class(), key.facts().key_type);
+    let usual = usual_usages(key.class(), key.facts().key_type);
     let lacks = usual.iter().any(|usage| !attributes.bool(*usage));
     let beyond = !key.facts().purposes.without(Purposes::USE.and(Purposes::SEALED)).is_empty();
     let limits =
@@ -194,7 +195,7 @@ const fn is_of(value: &Value, kind: Kind) -> bool {
 ///
 /// # Errors
 /// `CKR_WRAPPED_KEY_INVALID` where it says anything else.
-pub(crate) fn said_purposes(said: &Attributes) -> Result<Purposes> {
+pub fn said_purposes(said: &Attributes) -> Result<Purposes> {
     let mut limited = said.iter().filter(|(attribute, _)| *attribute != CKA_PURPOSES);
     let known = limited.all(|(attribute, value)| {
         let fits = |row: &AttributeRow| limits(row) && is_of(value, row.kind);
@@ -208,7 +209,7 @@ pub(crate) fn said_purposes(said: &Attributes) -> Result<Purposes> {
 }
 
 /// What a bound form says of a key: everything that limits it.
-pub(crate) fn described(key: &Object) -> Attributes {
+pub fn described(key: &Subject) -> Attributes {
     let there = |row: &AttributeRow| Some((row.number, key.attributes().get(row.number)?.clone()));
     let mut said: Attributes =
         AttributeRow::all().iter().filter(|row| limits(row)).filter_map(there).collect();

@@ -1,45 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a template may say, what it leaves open, and what follows from it.
 
-use crate::object::purpose::Purposes;
-use crate::object::{Object, standing};
+use crate::login::Login;
 use crate::policy::{Policy, Refusal};
+use crate::purpose::Purposes;
+use crate::subject::{Subject, standing};
 use crate::template::Typed;
-use crate::token::Login;
 use metaslot_ck::attribute::{self, AttributeRow, CKA_PURPOSES, Standing, class_bit};
 use metaslot_ck::*;
 use metaslot_spi::{Attributes, NewObject, Value};
 
 /// What is known of an object when it is made.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Birth {
+pub struct Birth {
     origin: Origin,
     purposes: Purposes,
     login: Login,
 }
 
 impl Birth {
-    pub(crate) const fn new(origin: Origin, purposes: Purposes, login: Login) -> Self {
+    /// An object of this origin, for these purposes, made while this one is logged in.
+    #[must_use]
+    pub const fn new(origin: Origin, purposes: Purposes, login: Login) -> Self {
         Self { origin, purposes, login }
     }
 }
 
 /// How an object comes to be.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Origin {
+pub enum Origin {
     /// `C_CreateObject`
     Created,
     /// `C_GenerateKey`, `C_GenerateKeyPair` by this mechanism.
     Generated(CK_MECHANISM_TYPE),
     /// `C_UnwrapKey`
     Unwrapped,
-    /// `C_DeriveKey`; what the base key says of itself.
-    Derived { always_sensitive: bool, never_extractable: bool },
+    /// `C_DeriveKey`
+    Derived {
+        /// What the base key says of itself.
+        always_sensitive: bool,
+        /// As well.
+        never_extractable: bool,
+    },
 }
 
 /// Checks each attribute of a template for `class` against the table; in the templates of a key, each
 /// attribute that it imposes.
-pub(crate) fn check(typed: &Typed, class: u64, right: u32, login: Login) -> Result<()> {
+pub fn check(typed: &Typed, class: u64, right: u32, login: Login) -> Result<()> {
     class_bit(class).ok_or(Error::ATTRIBUTE_VALUE_INVALID)?;
     let attributes = typed.attributes.iter().map(|(attribute, value)| (attribute, Some(value)));
     let secrets = typed.secrets.iter().map(|(attribute, _)| (attribute, None));
@@ -87,7 +94,7 @@ fn trusting(row: &AttributeRow, value: &Value, login: Login) -> Result<()> {
 const USUAL: usize = 16;
 
 /// The attributes of a new object: the template, what the provider found, and the defaults.
-pub(crate) fn complete(
+pub fn complete(
     birth: Birth,
     class: u64,
     template: Attributes,
@@ -173,7 +180,7 @@ fn key_defaults(all: &mut Attributes, class: u64, origin: Origin) {
 }
 
 /// States what another module might leave open for a key: it is private, sensitive and stays.
-pub(crate) fn protected(template: &mut Attributes) {
+pub fn protected(template: &mut Attributes) {
     let extractable = template.bool(CKA_EXTRACTABLE);
     let secret = template.ulong(CKA_CLASS) == Some(CKO_SECRET_KEY);
     let sensitive = !(secret && extractable);
@@ -239,8 +246,8 @@ fn provenance(all: &mut Attributes, birth: Birth, secret: bool) {
 }
 
 /// Applies changes (`C_SetAttributeValue`, `C_CopyObject`) to an existing object; `right` says which of the two.
-pub(crate) fn change(
-    old: &Object,
+pub fn change(
+    old: &Subject,
     changes: &Typed,
     right: u32,
     login: Login,
@@ -273,11 +280,7 @@ pub(crate) fn change(
 
 /// What a caller says of a key, within what its wrapped form says: no more than that, and what it
 /// leaves out is as it was.
-pub(crate) fn within(
-    said: &Attributes,
-    template: Attributes,
-    policy: Policy,
-) -> Result<Attributes> {
+pub fn within(said: &Attributes, template: Attributes, policy: Policy) -> Result<Attributes> {
     let class = template.ulong(CKA_CLASS).ok_or(Error::TEMPLATE_INCOMPLETE)?;
     let mut all = template;
     for (attribute, value) in said.iter().filter(|(attribute, _)| *attribute != CKA_PURPOSES) {
@@ -291,7 +294,7 @@ pub(crate) fn within(
 
 /// Whether an attribute of a key may be `to` where something else says `from`: what a change may not
 /// do, a template may not say.
-pub(crate) fn may_follow(
+pub fn may_follow(
     class: u64,
     attribute: CK_ATTRIBUTE_TYPE,
     from: &Value,

@@ -3,7 +3,7 @@
 
 /// Something that the standard allows and a policy may refuse.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Refusal {
+pub enum Refusal {
     /// A key is used for more than the purpose that it was made for.
     BeyondPurpose,
     /// A usage is switched on after the key was made.

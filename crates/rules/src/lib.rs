@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The rules: what a template may say and what follows from it, what a key is for, and what the token's policy refuses. They read
+//! attributes and change nothing.
+#![forbid(unsafe_code)]
+
+mod attributes;
+pub mod facts;
+mod login;
+pub mod policy;
+pub mod purpose;
+mod subject;
+mod template;
+
+pub use attributes::{Birth, Origin, change, check, complete, may_follow, protected, within};
+pub use login::Login;
+pub use policy::Policy;
+pub use purpose::Purposes;
+pub use subject::{Subject, standing};
+pub use template::{Typed, class_of, typed, without_leading_zeros};
