@@ -6,8 +6,10 @@ pub(crate) mod cms;
 mod crl;
 mod extension;
 mod name;
+mod public;
 mod read;
 mod request;
+mod signed;
 mod time;
 
 pub(crate) use build::{Algorithm, How, Subject, certificate, request};

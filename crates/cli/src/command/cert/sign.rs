@@ -57,7 +57,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let login = args.user.login_with(app, &uri)?;
     let (session, pin) = app.log_in(&login, args.made.access())?;
     let token = login.token.uri();
-    if !request.is_signed(&session, asking)? {
+    if !request.signed.is_by(&session, asking)? {
         let message = format!("the request in {file} is not signed by its own key");
         return Err(Failure::failed(message));
     }
