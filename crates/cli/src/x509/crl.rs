@@ -4,6 +4,7 @@
 use super::Time;
 use super::build::How;
 use super::extension;
+use super::signed::Signed;
 use crate::encoding::der::{self, CONSTRUCTED, INTEGER, SEQUENCE};
 use crate::encoding::{from_hex, significant};
 use crate::failure::Result;
@@ -56,19 +57,21 @@ pub(crate) fn entry(serial: &[u8]) -> Vec<u8> {
     der::sequence(&[&der::element(INTEGER, serial), &Time::from_now(0).encoded()])
 }
 
-/// The parts of an older list that a new one takes over. Its signature is not looked at.
+/// The parts of an older list that a new one takes over.
 #[derive(Debug)]
 pub(crate) struct List<'a> {
     pub(crate) issuer: &'a [u8],
     pub(crate) entries: &'a [u8],
     pub(crate) number: u64,
+    /// It is the issuer's where the issuer's key has signed it.
+    pub(crate) signed: Signed<'a>,
 }
 
 impl<'a> List<'a> {
-    /// `None` when it is none.
+    /// `None` when it is none, or signed in a way that is not known here.
     pub(crate) fn read(der: &'a [u8]) -> Option<Self> {
-        let mut outer = der::take(&mut &*der, SEQUENCE)?;
-        let mut contents = der::take(&mut outer, SEQUENCE)?;
+        let signed = Signed::read(der)?;
+        let mut contents = signed.contents.content;
         der::take(&mut contents, INTEGER).filter(|version| *version == [1])?;
         der::take(&mut contents, SEQUENCE)?;
         let issuer = der::next(&mut contents).filter(|it| it.tag == SEQUENCE)?.whole;
@@ -81,7 +84,7 @@ impl<'a> List<'a> {
         let extensions = der::take(&mut contents, CONSTRUCTED).unwrap_or_default();
         let extensions = der::take(&mut &*extensions, SEQUENCE).unwrap_or_default();
         let number = extension::list_number_in(extensions).unwrap_or(0);
-        contents.is_empty().then_some(Self { issuer, entries, number })
+        contents.is_empty().then_some(Self { issuer, entries, number, signed })
     }
 
     /// The numbers in entries.

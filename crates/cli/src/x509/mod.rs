@@ -19,6 +19,7 @@ pub(crate) use extension::{
     identifier_in, key_identifier, names, shown_name, usage, wanted_names,
 };
 pub(crate) use name::{is_name, name, shown};
+pub(crate) use public::PublicKey;
 pub(crate) use read::{Certificate, key_bits};
 pub(crate) use request::Request;
 pub(crate) use time::{Time, seconds};
