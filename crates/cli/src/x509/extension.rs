@@ -122,9 +122,10 @@ pub(crate) fn list_number(number: u64) -> Vec<u8> {
     extension(LIST_NUMBER, false, &der::integer(&number.to_be_bytes()))
 }
 
-/// The number in the extensions of such a list, where it is a small one.
+/// The number in the extensions of such a list, 0 where it has none; `None` for one that is not small.
 pub(crate) fn list_number_in(extensions: &[u8]) -> Option<u64> {
-    let integer = der::take(&mut value(extensions, LIST_NUMBER)?, INTEGER)?;
+    let Some(mut value) = value(extensions, LIST_NUMBER) else { return Some(0) };
+    let integer = der::take(&mut value, INTEGER)?;
     let is_small = integer.len() <= 8 && integer.first().is_some_and(|byte| byte & 0x80 == 0);
     is_small.then(|| integer.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
 }
@@ -206,6 +207,18 @@ fn value<'a>(mut extensions: &'a [u8], identifier: &[u32]) -> Option<&'a [u8]> {
         }
     }
     None
+}
+
+/// Whether a program may leave each of them unread.
+pub(crate) fn none_is_critical(mut extensions: &[u8]) -> bool {
+    while !extensions.is_empty() {
+        let mut extension = der::take(&mut extensions, SEQUENCE).unwrap_or_default();
+        let is_one = der::take(&mut extension, OBJECT_IDENTIFIER).is_some();
+        if !is_one || der::take(&mut extension, BOOLEAN).is_some_and(|critical| critical != [0]) {
+            return false;
+        }
+    }
+    true
 }
 
 /// `type=value`

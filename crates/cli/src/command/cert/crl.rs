@@ -57,6 +57,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         (Some(path), Some(der)) => {
             let no = || {
                 Failure::failed(format!("{} is no list of revoked certificates", path.display()))
+                    .hint("a list of changes or of a part, a number of more than 8 bytes and unknown algorithms are not taken over")
             };
             let list = List::read(der).ok_or_else(no)?;
             if list.issuer != certificate.subject {
