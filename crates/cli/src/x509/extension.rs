@@ -98,11 +98,11 @@ pub(crate) fn alternative_names(text: &str) -> Result<Vec<u8>> {
     Ok(extension(ALTERNATIVE_NAME, critical, &der::sequence(&[&names.concat()])))
 }
 
-/// Names that [`alternative_name`] and [`wanted_names`] gave.
-pub(crate) fn names(names: &[Vec<u8>]) -> Vec<u8> {
+/// Names that [`alternative_name`] and [`wanted_names`] gave; critical where there is no other name (RFC 5280, 4.2.1.6).
+pub(crate) fn names(names: &[Vec<u8>], critical: bool) -> Vec<u8> {
     match names.is_empty() {
         true => Vec::new(),
-        false => extension(ALTERNATIVE_NAME, false, &der::sequence(&[&names.concat()])),
+        false => extension(ALTERNATIVE_NAME, critical, &der::sequence(&[&names.concat()])),
     }
 }
 
