@@ -148,6 +148,23 @@ pub(crate) fn certifies(extensions: &[u8]) -> bool {
     })
 }
 
+/// Whether a certificate with these extensions may do no more than certify others' keys that certify nothing.
+pub(crate) fn certifies_no_issuer(extensions: &[u8]) -> bool {
+    let constraints = value(extensions, CONSTRAINTS);
+    constraints.and_then(|mut value| der::take(&mut value, SEQUENCE)).is_some_and(|mut inner| {
+        der::take(&mut inner, BOOLEAN);
+        der::take(&mut inner, INTEGER) == Some(&[0])
+    })
+}
+
+/// Whether a key with these extensions may be used so; without such an extension it may be used for everything.
+pub(crate) fn may(extensions: &[u8], usage: &str) -> bool {
+    let Some(mut value) = value(extensions, KEY_USAGE) else { return true };
+    let bits = der::take(&mut value, BIT_STRING).and_then(|bits| bits.get(1..)).unwrap_or_default();
+    let at = USAGES.iter().position(|known| *known == usage);
+    at.is_some_and(|at| bits.get(at / 8).is_some_and(|byte| byte & (0x80 >> (at % 8)) != 0))
+}
+
 /// The alternative names in a request's extensions; `None` where there is one that is not written here.
 pub(crate) fn wanted_names(extensions: &[u8]) -> Option<Vec<Vec<u8>>> {
     let Some(mut value) = value(extensions, ALTERNATIVE_NAME) else { return Some(Vec::new()) };
@@ -260,6 +277,16 @@ mod tests {
         assert_eq!(end("critical:keyCertSign,crlsign"), [1, 1, 0xff, 4, 4, 3, 2, 1, 6]);
         assert_eq!(end("decipherOnly"), [4, 5, 3, 3, 7, 0, 0x80]);
         assert!(usage("everything").is_err());
+    }
+
+    #[test]
+    fn a_key_may_be_used_for_what_its_usage_says() {
+        let both = usage("keyCertSign,decipherOnly").unwrap();
+        assert!(may(&both, "keyCertSign") && may(&both, "decipherOnly"));
+        assert!(!may(&both, "cRLSign") && !may(&both, "encipherOnly"));
+        assert!(may(&constraints(true), "cRLSign"), "nothing is said");
+        let empty = extension(KEY_USAGE, true, &der::element(BIT_STRING, &[]));
+        assert!(!may(&empty, "digitalSignature"));
     }
 
     #[test]

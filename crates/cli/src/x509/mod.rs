@@ -15,8 +15,8 @@ mod time;
 pub(crate) use build::{Algorithm, How, Subject, certificate, request};
 pub(crate) use crl::{List, Revocations, entry, serial};
 pub(crate) use extension::{
-    alternative_name, alternative_names, authority, certifies, constraints, extended_usage,
-    identifier_in, key_identifier, names, shown_name, usage, wanted_names,
+    alternative_name, alternative_names, authority, certifies, certifies_no_issuer, constraints,
+    extended_usage, identifier_in, key_identifier, may, names, shown_name, usage, wanted_names,
 };
 pub(crate) use name::{is_name, name, shown};
 pub(crate) use public::PublicKey;

@@ -51,7 +51,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let login = args.user.login_with(app, &uri)?;
     let previous = args.previous.as_deref().map(|path| contents(path, "X509 CRL")).transpose()?;
     let (session, pin) = app.log_in(&login, Access::ReadOnly)?;
-    let issuer = Issuer::find(&session, &login.token.uri(), &uri)?;
+    let issuer = Issuer::find(&session, &login.token.uri(), &uri, "cRLSign")?;
     let certificate = issuer.certificate()?;
     let (mut entries, number) = match (&args.previous, &previous) {
         (Some(path), Some(der)) => {

@@ -67,8 +67,13 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         let message = format!("the request in {file} is not signed by its own key");
         return Err(Failure::failed(message));
     }
-    let issuer = Issuer::find(&session, &token, &uri)?;
+    let issuer = Issuer::find(&session, &token, &uri, "keyCertSign")?;
     let certificate = issuer.certificate()?;
+    if args.purposes.is_of_ca() && x509::certifies_no_issuer(certificate.extensions) {
+        let message =
+            format!("the certificate '{}' certifies no other CA: pathlen 0", issuer.label());
+        return Err(Failure::failed(message));
+    }
     let signer = Signer::new((&session, &pin), &issuer.key, &args.made.hash)?;
     let by = x509::identifier_in(certificate.extensions);
     let own = identifier(&session, request.public_key)?;
