@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gives a PKCS #12 file without a MAC one of RFC 9579: FROM TO HASH PRF PASSPHRASE."""
+"""Gives a PKCS #12 file without a MAC one of RFC 9579: FROM TO HASH PRF PASSPHRASE [BYTES of the key]."""
 
 import hashlib
 import hmac
@@ -36,12 +36,12 @@ def hash_function(name):
     return element(0x30, element(6, bytes.fromhex("2a864886f70d02") + bytes([OIDS[name]])), element(5))
 
 
-source, target, name, prf, passphrase = sys.argv[1:]
+source, target, name, prf, passphrase, *length = sys.argv[1:]
 outer = content(pathlib.Path(source).read_bytes())
 # Behind the version: the identifier, [0], an OCTET STRING.
 safe = content(outer[3:])
 sealed = content(content(safe[2 + safe[1] :]))
-salt, size = b"saltsalt", hashlib.new(name).digest_size
+salt, size = b"saltsalt", int(length[0]) if length else hashlib.new(name).digest_size
 key = hashlib.pbkdf2_hmac(prf, passphrase.encode(), salt, 2048, size)
 derivation = element(0x30, element(4, salt), number(2048), number(size), hash_function(prf))
 params = element(0x30, element(0x30, pkcs5(12), derivation), hash_function(name))

@@ -218,6 +218,26 @@ fn what_says_that_it_was_changed_is_looked_at() {
 }
 
 #[test]
+fn a_mac_that_is_soon_guessed_says_nothing() {
+    let sandbox = Sandbox::make(&sandbox::module());
+    sandbox.run(MAKE);
+    sandbox.run(
+        "openssl pkcs12 -export -inkey ec.pem -nocerts -nomac -passout file:phrase -out bare
+        for length in 1 19 20; do
+          /usr/bin/python3 $TESTDATA/python/pbmac1.py bare it$length sha256 sha256 'a phrase' $length
+        done",
+    );
+    for length in [1, 19] {
+        let said = sandbox.run(&format!("{IMPORT} it{length} --label it"));
+        let expected =
+            format!("error: it{length}: the key of its MAC has no length from 20 to 128 bytes");
+        assert_eq!((&*said[0], &*said[1]), (&*expected, "? 1"), "{said:?}");
+    }
+    let taken = sandbox.run(&format!("{IMPORT} it20 --label it"));
+    assert!(taken[0].starts_with("pkcs11:token=web;id="), "{taken:?}");
+}
+
+#[test]
 fn another_module_s_token_takes_them_too() {
     let module = "/usr/lib/softhsm/libsofthsm2.so";
     let sandbox = Sandbox::make(module.as_ref());

@@ -164,6 +164,11 @@ pub(crate) fn integer(number: &[u8]) -> Vec<u8> {
     element(INTEGER, &content)
 }
 
+/// Whether this is what an INTEGER holds: in two's complement, of minimal length.
+pub(crate) const fn is_integer(content: &[u8]) -> bool {
+    !matches!(content, [] | [0, 0..=0x7f, ..] | [0xff, 0x80..=0xff, ..])
+}
+
 /// The content of an element with this tag, and what follows it.
 fn open(tag: u8, der: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut rest = der;
@@ -225,6 +230,16 @@ mod tests {
     fn identifiers_are_base_128() {
         assert_eq!(identifier(&[2, 5, 4, 3]), [6, 3, 0x55, 4, 3]);
         assert_eq!(identifier(&[1, 2, 840, 113_549, 1, 1])[2..], RSA_ENCRYPTION[2..10]);
+    }
+
+    #[test]
+    fn an_integer_has_no_byte_too_many() {
+        for good in [&[0][..], &[0x7f], &[0x80], &[0, 0x80], &[0xff], &[0xff, 0x7f]] {
+            assert!(is_integer(good), "{good:02x?}");
+        }
+        for bad in [&[][..], &[0, 0], &[0, 0x7f], &[0xff, 0xff], &[0xff, 0x80, 0]] {
+            assert!(!is_integer(bad), "{bad:02x?}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub(crate) use ber::definite;
 pub(crate) use pem::{Block, blocks, der_of, pem};
 
 use metaslot_memory::Secret;
+use std::fmt::Display;
 
 /// Lower-case hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {
@@ -69,6 +70,16 @@ pub(crate) fn printable(text: &str) -> String {
     printable
 }
 
+/// As one word of a shell's command.
+pub(crate) fn word(text: impl Display) -> String {
+    let text = text.to_string();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@,%".contains(c);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text,
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,6 +88,16 @@ mod tests {
     fn a_terminal_is_not_commanded() {
         assert_eq!(printable("a\\b é\t\r\n\u{1b}[2J\u{9b}"), "a\\b é\\t\\r\\n\\u{1b}[2J\\u{9b}");
         assert_eq!(printable("\u{202e}gpj.exe\u{2028}"), "\\u{202e}gpj.exe\\u{2028}");
+    }
+
+    #[test]
+    fn a_shell_reads_one_word() {
+        assert_eq!(word("/etc/metaslot/metaslot.toml"), "/etc/metaslot/metaslot.toml");
+        for text in ["", "a b", "$(id)", "it's; id", "*", "~", "a\\b", "é"] {
+            let command = format!("printf %s {}", word(text));
+            let said = std::process::Command::new("sh").args(["-c", &command]).output().unwrap();
+            assert_eq!(String::from_utf8(said.stdout).unwrap(), text);
+        }
     }
 
     #[test]

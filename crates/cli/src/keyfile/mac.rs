@@ -11,11 +11,12 @@ use crate::failure::{Failure, Result};
 use crate::personality::material::{Purpose, imported};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
+use std::ops::RangeInclusive;
 
 const PBMAC1: &[u32] = &[1, 2, 840, 113_549, 1, 5, 14];
 
-/// HMAC makes nothing of more.
-const LONGEST_KEY: u64 = 128;
+/// A shorter key is guessed without the passphrase (RFC 9579, 9), and HMAC makes nothing of a longer one.
+const KEYS: RangeInclusive<u64> = 20..=128;
 
 const HASHES: &[Hash] = &[
     SHA1,
@@ -101,12 +102,10 @@ impl Opener<'_> {
         let derivation = pbkdf2(der::next(&mut params).ok_or_else(cut)?.whole)?;
         let (_, mechanism, _) =
             hmac(der::next(&mut params).ok_or_else(cut)?.whole).ok_or_else(unsupported)?;
-        match derivation.length {
-            Some(length @ 1..=LONGEST_KEY) => {
-                Ok((self.stretched(passphrase, &derivation, length)?, *mechanism))
-            }
-            _ => Err(cut()),
-        }
+        let length = derivation.length.filter(|length| KEYS.contains(length)).ok_or_else(|| {
+            Failure::failed("the key of its MAC has no length from 20 to 128 bytes")
+        })?;
+        Ok((self.stretched(passphrase, &derivation, length)?, *mechanism))
     }
 }
 

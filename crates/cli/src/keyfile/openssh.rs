@@ -125,8 +125,7 @@ fn parsed(plain: &[u8]) -> Parsed {
     let pair = key(kind, &mut rest)?;
     let name = string(&mut rest).ok_or(None)?;
     // Padding counts: 1, 2, 3, …
-    let is_padding = rest.iter().zip(1_u8..).all(|(byte, count)| *byte == count);
-    if !is_padding || rest.len() > 255 {
+    if rest.len() > 255 || !rest.iter().copied().eq((1..=u8::MAX).take(rest.len())) {
         return Err(None);
     }
     let name = Some(String::from_utf8_lossy(name).into_owned()).filter(|name| !name.is_empty());
@@ -188,4 +187,39 @@ fn ecdsa(kind: &[u8], rest: &mut &[u8]) -> Option<Pair> {
     let (point, value) = (string(rest)?, string(rest)?);
     let info = der::ec_public_key(params, point);
     Some(private::ec(params, significant(value), Some(info)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A key without a passphrase, with so much padding.
+    fn sample(padding: u8) -> Vec<u8> {
+        let string = |bytes: &[u8]| {
+            let length = u32::try_from(bytes.len()).expect("it is short").to_be_bytes();
+            [&length, bytes].concat()
+        };
+        let key = [
+            &[7; 8],
+            &*string(b"ssh-ed25519"),
+            &string(&[2; 32]),
+            &string(&[[1; 32], [2; 32]].concat()),
+            &string(b"me"),
+            &(1..=padding).collect::<Vec<u8>>(),
+        ];
+        let none = [string(b"none"), string(b"none"), string(b"")].concat();
+        [MAGIC, &none, &[0, 0, 0, 1], &string(b""), &string(&key.concat())].concat()
+    }
+
+    #[test]
+    fn padding_counts_to_255_at_most() {
+        let opener = Opener::known(None, b"", 0);
+        for padding in [0, 1, 7, 254, 255] {
+            let pair = read(&opener, &sample(padding)).expect("a key");
+            assert_eq!(pair.name.as_deref(), Some("me"));
+        }
+        let mut wrong = sample(7);
+        *wrong.last_mut().expect("it has padding") = 6;
+        assert!(read(&opener, &wrong).is_err());
+    }
 }

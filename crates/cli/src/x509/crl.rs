@@ -4,6 +4,7 @@
 use super::Time;
 use super::build::How;
 use super::extension;
+use super::signed::Signed;
 use crate::encoding::der::{self, CONSTRUCTED, INTEGER, SEQUENCE};
 use crate::encoding::{from_hex, significant};
 use crate::failure::Result;
@@ -56,19 +57,22 @@ pub(crate) fn entry(serial: &[u8]) -> Vec<u8> {
     der::sequence(&[&der::element(INTEGER, serial), &Time::from_now(0).encoded()])
 }
 
-/// The parts of an older list that a new one takes over. Its signature is not looked at.
+/// The parts of an older list that a new one takes over.
 #[derive(Debug)]
 pub(crate) struct List<'a> {
     pub(crate) issuer: &'a [u8],
     pub(crate) entries: &'a [u8],
     pub(crate) number: u64,
+    /// It is the issuer's where the issuer's key has signed it.
+    pub(crate) signed: Signed<'a>,
 }
 
 impl<'a> List<'a> {
-    /// `None` when it is none.
+    /// `None` when it is none, is signed in a way that is not known here, or has a number or an extension that a list from here
+    /// cannot go on from: a list of changes, or of some certificates alone, says so in a critical one (RFC 5280, 5.2.4 and 5.2.5).
     pub(crate) fn read(der: &'a [u8]) -> Option<Self> {
-        let mut outer = der::take(&mut &*der, SEQUENCE)?;
-        let mut contents = der::take(&mut outer, SEQUENCE)?;
+        let signed = Signed::read(der)?;
+        let mut contents = signed.contents.content;
         der::take(&mut contents, INTEGER).filter(|version| *version == [1])?;
         der::take(&mut contents, SEQUENCE)?;
         let issuer = der::next(&mut contents).filter(|it| it.tag == SEQUENCE)?.whole;
@@ -78,10 +82,14 @@ impl<'a> List<'a> {
             contents = ahead;
         }
         let entries = der::take(&mut contents, SEQUENCE).unwrap_or_default();
-        let extensions = der::take(&mut contents, CONSTRUCTED).unwrap_or_default();
-        let extensions = der::take(&mut &*extensions, SEQUENCE).unwrap_or_default();
-        let number = extension::list_number_in(extensions).unwrap_or(0);
-        contents.is_empty().then_some(Self { issuer, entries, number })
+        let extensions = match der::take(&mut contents, CONSTRUCTED) {
+            Some(mut inner) => der::take(&mut inner, SEQUENCE)?,
+            None => &[],
+        };
+        let number = extension::list_number_in(extensions)?;
+        let is_sound =
+            contents.is_empty() && extension::none_is_critical(extensions) && are_entries(entries);
+        is_sound.then_some(Self { issuer, entries, number, signed })
     }
 
     /// The numbers in entries.
@@ -94,6 +102,18 @@ impl<'a> List<'a> {
     pub(crate) fn has(entries: &'a [u8], serial: &[u8]) -> bool {
         Self::serials(entries).any(|known| known == serial)
     }
+}
+
+/// Whether these are whole entries, each of a number that a certificate can have.
+fn are_entries(mut entries: &[u8]) -> bool {
+    while !entries.is_empty() {
+        let mut entry = der::take(&mut entries, SEQUENCE).unwrap_or_default();
+        let number = der::take(&mut entry, INTEGER).is_some_and(der::is_integer);
+        if !number || der::next(&mut entry).and_then(Time::read).is_none() {
+            return false;
+        }
+    }
+    true
 }
 
 #[cfg(test)]
@@ -120,21 +140,23 @@ mod tests {
     }
 
     /// A list whose signature is none.
-    fn sample() -> Vec<u8> {
+    fn list(entries: &[u8], extensions: &[u8]) -> Vec<u8> {
         let algorithm = der::sequence(&[&der::identifier(&[1, 2, 840, 10045, 4, 3, 2])]);
         let time = Time::from_now(0).encoded();
-        let entries = der::sequence(&[&entry(&[7]), &entry(&[0, 0x80])]);
-        let extensions = der::sequence(&[&extension::list_number(300)]);
         let contents = der::sequence(&[
             &der::integer(&[1]),
             &algorithm,
             &name("CN=root").expect("a name"),
             &time,
             &time,
-            &entries,
-            &der::element(CONSTRUCTED, &extensions),
+            &der::sequence(&[entries]),
+            &der::element(CONSTRUCTED, &der::sequence(&[extensions])),
         ]);
         der::sequence(&[&contents, &algorithm, &der::bit_string(&[1; 70])])
+    }
+
+    fn sample() -> Vec<u8> {
+        list(&[entry(&[7]), entry(&[0, 0x80])].concat(), &extension::list_number(300))
     }
 
     #[test]
@@ -144,6 +166,43 @@ mod tests {
         assert_eq!(list.number, 300);
         assert_eq!(List::serials(list.entries).collect::<Vec<_>>(), [&[7][..], &[0, 0x80]]);
         assert!(List::has(list.entries, &[7]) && !List::has(list.entries, &[8]));
+    }
+
+    #[test]
+    fn a_list_that_cannot_be_gone_on_from_is_refused() {
+        let number = extension::list_number(300);
+        let extension = |last: u32, critical: bool, value: &[u8]| {
+            let critical = if critical { der::element(1, &[0xff]) } else { Vec::new() };
+            let value = der::element(4, value);
+            let extension =
+                der::sequence(&[&der::identifier(&[2, 5, 29, last]), &critical, &value]);
+            list(&entry(&[7]), &[&*number, &extension].concat())
+        };
+        assert!(List::read(&extension(46, false, &[0x30, 0])).is_some(), "where changes are");
+        assert!(List::read(&extension(27, true, &[2, 1, 1])).is_none(), "of changes");
+        assert!(List::read(&extension(28, true, &[0x30, 0])).is_none(), "of a part");
+        let long = der::sequence(&[
+            &der::identifier(&[2, 5, 29, 20]),
+            &der::element(4, &der::integer(&[9; 9])),
+        ]);
+        assert!(List::read(&list(&entry(&[7]), &long)).is_none(), "a long number");
+        assert!(List::read(&list(&entry(&[7]), &[])).is_some_and(|list| list.number == 0));
+    }
+
+    #[test]
+    fn what_is_no_entry_is_not_taken_over() {
+        let time = Time::from_now(0).encoded();
+        for bad in [
+            &[5, 0][..],
+            &[0x30, 0],
+            &[0],
+            &der::sequence(&[&[2, 0], &time]),
+            &der::sequence(&[&[2, 2, 0, 7], &time]),
+            &der::sequence(&[&[2, 1, 7]]),
+        ] {
+            let entries = [&entry(&[7]), bad, &entry(&[8])].concat();
+            assert!(List::read(&list(&entries, &[])).is_none(), "{bad:02x?}");
+        }
     }
 
     #[test]

@@ -98,11 +98,11 @@ pub(crate) fn alternative_names(text: &str) -> Result<Vec<u8>> {
     Ok(extension(ALTERNATIVE_NAME, critical, &der::sequence(&[&names.concat()])))
 }
 
-/// Names that [`alternative_name`] and [`wanted_names`] gave.
-pub(crate) fn names(names: &[Vec<u8>]) -> Vec<u8> {
+/// Names that [`alternative_name`] and [`wanted_names`] gave; critical where there is no other name (RFC 5280, 4.2.1.6).
+pub(crate) fn names(names: &[Vec<u8>], critical: bool) -> Vec<u8> {
     match names.is_empty() {
         true => Vec::new(),
-        false => extension(ALTERNATIVE_NAME, false, &der::sequence(&[&names.concat()])),
+        false => extension(ALTERNATIVE_NAME, critical, &der::sequence(&[&names.concat()])),
     }
 }
 
@@ -122,9 +122,10 @@ pub(crate) fn list_number(number: u64) -> Vec<u8> {
     extension(LIST_NUMBER, false, &der::integer(&number.to_be_bytes()))
 }
 
-/// The number in the extensions of such a list, where it is a small one.
+/// The number in the extensions of such a list, 0 where it has none; `None` for one that is not small.
 pub(crate) fn list_number_in(extensions: &[u8]) -> Option<u64> {
-    let integer = der::take(&mut value(extensions, LIST_NUMBER)?, INTEGER)?;
+    let Some(mut value) = value(extensions, LIST_NUMBER) else { return Some(0) };
+    let integer = der::take(&mut value, INTEGER)?;
     let is_small = integer.len() <= 8 && integer.first().is_some_and(|byte| byte & 0x80 == 0);
     is_small.then(|| integer.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
 }
@@ -145,6 +146,23 @@ pub(crate) fn certifies(extensions: &[u8]) -> bool {
     constraints.and_then(|mut value| der::take(&mut value, SEQUENCE)).is_some_and(|mut inner| {
         der::take(&mut inner, BOOLEAN).is_some_and(|certifies| certifies != [0])
     })
+}
+
+/// Whether a certificate with these extensions may do no more than certify others' keys that certify nothing.
+pub(crate) fn certifies_no_issuer(extensions: &[u8]) -> bool {
+    let constraints = value(extensions, CONSTRAINTS);
+    constraints.and_then(|mut value| der::take(&mut value, SEQUENCE)).is_some_and(|mut inner| {
+        der::take(&mut inner, BOOLEAN);
+        der::take(&mut inner, INTEGER) == Some(&[0])
+    })
+}
+
+/// Whether a key with these extensions may be used so; without such an extension it may be used for everything.
+pub(crate) fn may(extensions: &[u8], usage: &str) -> bool {
+    let Some(mut value) = value(extensions, KEY_USAGE) else { return true };
+    let bits = der::take(&mut value, BIT_STRING).and_then(|bits| bits.get(1..)).unwrap_or_default();
+    let at = USAGES.iter().position(|known| *known == usage);
+    at.is_some_and(|at| bits.get(at / 8).is_some_and(|byte| byte & (0x80 >> (at % 8)) != 0))
 }
 
 /// The alternative names in a request's extensions; `None` where there is one that is not written here.
@@ -208,6 +226,18 @@ fn value<'a>(mut extensions: &'a [u8], identifier: &[u32]) -> Option<&'a [u8]> {
     None
 }
 
+/// Whether a program may leave each of them unread.
+pub(crate) fn none_is_critical(mut extensions: &[u8]) -> bool {
+    while !extensions.is_empty() {
+        let mut extension = der::take(&mut extensions, SEQUENCE).unwrap_or_default();
+        let is_one = der::take(&mut extension, OBJECT_IDENTIFIER).is_some();
+        if !is_one || der::take(&mut extension, BOOLEAN).is_some_and(|critical| critical != [0]) {
+            return false;
+        }
+    }
+    true
+}
+
 /// `type=value`
 pub(crate) fn alternative_name(text: &str) -> Result<Vec<u8>> {
     let wrong = || {
@@ -247,6 +277,16 @@ mod tests {
         assert_eq!(end("critical:keyCertSign,crlsign"), [1, 1, 0xff, 4, 4, 3, 2, 1, 6]);
         assert_eq!(end("decipherOnly"), [4, 5, 3, 3, 7, 0, 0x80]);
         assert!(usage("everything").is_err());
+    }
+
+    #[test]
+    fn a_key_may_be_used_for_what_its_usage_says() {
+        let both = usage("keyCertSign,decipherOnly").unwrap();
+        assert!(may(&both, "keyCertSign") && may(&both, "decipherOnly"));
+        assert!(!may(&both, "cRLSign") && !may(&both, "encipherOnly"));
+        assert!(may(&constraints(true), "cRLSign"), "nothing is said");
+        let empty = extension(KEY_USAGE, true, &der::element(BIT_STRING, &[]));
+        assert!(!may(&empty, "digitalSignature"));
     }
 
     #[test]

@@ -27,7 +27,8 @@ impl<'a> Certificate<'a> {
         let mut outer = der::take(&mut rest, SEQUENCE)?;
         let mut contents = der::take(&mut outer, SEQUENCE)?;
         der::take(&mut contents, CONSTRUCTED);
-        let serial = der::next(&mut contents).filter(|it| it.tag == INTEGER)?;
+        let serial = der::next(&mut contents)
+            .filter(|it| it.tag == INTEGER && der::is_integer(it.content))?;
         der::take(&mut contents, SEQUENCE)?;
         let mut name = || der::next(&mut contents).filter(|it| it.tag == SEQUENCE);
         let (issuer, validity, subject) = (name()?, name()?, name()?);
@@ -83,6 +84,18 @@ mod tests {
 
     fn read(der: &[u8]) -> [bool; 2] {
         [Certificate::read(der).is_some(), Request::read(der).is_some()]
+    }
+
+    #[test]
+    fn a_certificate_has_a_number() {
+        let sample = sample(false);
+        let number = [2, 2, 0, 0x80];
+        let at = sample.windows(4).position(|part| part == number).expect("it has one");
+        for bad in [[2, 2, 0, 7], [5, 2, 0, 0x80], [2, 2, 0xff, 0x80]] {
+            let mut changed = sample.clone();
+            changed[at..at + 4].copy_from_slice(&bad);
+            assert!(Certificate::read(&changed).is_none(), "{bad:02x?}");
+        }
     }
 
     #[test]

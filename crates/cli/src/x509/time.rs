@@ -27,9 +27,9 @@ impl Time {
         Self(format!("{year:04}{month:02}{day:02}{hour:02}{minute:02}{second:02}"))
     }
 
-    /// UTCTime up to 2049, as RFC 5280 wants it.
+    /// UTCTime from 1950 to 2049, as RFC 5280 wants it.
     pub(crate) fn encoded(&self) -> Vec<u8> {
-        match self.0.strip_prefix("20").filter(|_| self.0.as_str() < "2050") {
+        match self.0.get(2..).filter(|_| ("1950".."2050").contains(&self.0.as_str())) {
             Some(short) => der::element(UTC_TIME, format!("{short}Z").as_bytes()),
             None => der::element(GENERALIZED_TIME, format!("{}Z", self.0).as_bytes()),
         }
@@ -118,16 +118,17 @@ mod tests {
             (951_782_399, "Feb 28 23:59:59 2000 GMT"),
             (951_782_400, "Feb 29 00:00:00 2000 GMT"),
             (1_795_427_421, "Nov 23 09:50:21 2026 GMT"),
+            (2_524_607_999, "Dec 31 23:59:59 2049 GMT"),
+            (2_524_608_000, "Jan  1 00:00:00 2050 GMT"),
             (4_102_444_800, "Jan  1 00:00:00 2100 GMT"),
         ];
         for (seconds, shown) in rows {
             let time = Time::from_epoch(seconds);
             assert_eq!(time.to_string(), shown);
-            if seconds > 946_684_800 {
-                let encoded = time.encoded();
-                let element = der::next(&mut &*encoded).expect("an element");
-                assert_eq!(Time::read(element), Some(time));
-            }
+            let encoded = time.encoded();
+            let element = der::next(&mut &*encoded).expect("an element");
+            assert_eq!(element.tag == UTC_TIME, seconds < 2_524_608_000, "{shown}");
+            assert_eq!(Time::read(element), Some(time));
         }
     }
 

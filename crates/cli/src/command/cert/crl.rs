@@ -8,7 +8,7 @@ use crate::command::payload::{Payload, write_beside};
 use crate::encoding::{der_of, hex, pem};
 use crate::failure::{Failure, Result};
 use crate::output::Report;
-use crate::x509::{self, Certificate, List, Revocations};
+use crate::x509::{self, Certificate, List, PublicKey, Revocations};
 use metaslot_client::Access;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -51,16 +51,22 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let login = args.user.login_with(app, &uri)?;
     let previous = args.previous.as_deref().map(|path| contents(path, "X509 CRL")).transpose()?;
     let (session, pin) = app.log_in(&login, Access::ReadOnly)?;
-    let issuer = Issuer::find(&session, &login.token.uri(), &uri)?;
+    let issuer = Issuer::find(&session, &login.token.uri(), &uri, "cRLSign")?;
     let certificate = issuer.certificate()?;
     let (mut entries, number) = match (&args.previous, &previous) {
         (Some(path), Some(der)) => {
             let no = || {
                 Failure::failed(format!("{} is no list of revoked certificates", path.display()))
+                    .hint("a list of changes or of a part, a number of more than 8 bytes and unknown algorithms are not taken over")
             };
             let list = List::read(der).ok_or_else(no)?;
             if list.issuer != certificate.subject {
                 return Err(Failure::failed(format!("{} is another issuer's", path.display())));
+            }
+            let key = PublicKey::read(certificate.public_key).ok_or_else(no)?;
+            if !list.signed.is_by(&session, key)? {
+                let message = format!("{} is not signed by the issuer's key", path.display());
+                return Err(Failure::failed(message));
             }
             (list.entries.to_vec(), list.number.saturating_add(1))
         }

@@ -45,7 +45,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let key = &opened.it;
     let signer = Signer::new((&opened.session, &opened.pin), key, &args.hash)?;
     let name = args.names.subject(key)?;
-    let extensions = [args.purposes.extensions(key.kind.family)?, x509::names(&others)].concat();
+    let extensions =
+        [args.purposes.extensions(key.kind.family)?, x509::names(&others, false)].concat();
     let public_key = signer.public_key.clone();
     let der = x509::request(&Subject { name, public_key, extensions }, signer.how())?;
     let text = pem("CERTIFICATE REQUEST", &der);

@@ -65,8 +65,8 @@ pub(super) struct Issuer {
 }
 
 impl Issuer {
-    /// The one that a URI names, if it may certify now.
-    pub(super) fn find(session: &Session, token: &Uri, uri: &Uri) -> Result<Self> {
+    /// The one that a URI names, if it may be used so now.
+    pub(super) fn find(session: &Session, token: &Uri, uri: &Uri, usage: &str) -> Result<Self> {
         let stored = find::one::<Stored>(session, token, uri)?;
         let certificate = read(&stored.der)?;
         let label = &stored.label;
@@ -74,6 +74,10 @@ impl Issuer {
             let message = format!("the certificate '{label}' is not one of a CA");
             return Err(Failure::failed(message)
                 .hint("'metaslot cert selfsign KEY --for ca --store' makes one that is"));
+        }
+        if !x509::may(certificate.extensions, usage) {
+            let message = format!("the key usage of the certificate '{label}' has no {usage}");
+            return Err(Failure::failed(message));
         }
         if certificate.until < Time::from_now(0) {
             let message = format!("the certificate '{label}' is over since {}", certificate.until);
@@ -83,6 +87,10 @@ impl Issuer {
             Failure::not_found(format!("the token does not have the key of '{label}'"))
         })?;
         Ok(Self { stored, key })
+    }
+
+    pub(super) fn label(&self) -> &str {
+        &self.stored.label
     }
 
     pub(super) fn certificate(&self) -> Result<Certificate<'_>> {

@@ -45,7 +45,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let extensions = [
         args.purposes.extensions(key.kind.family)?,
         x509::key_identifier(&identifier),
-        x509::names(&others),
+        x509::names(&others, false),
     ];
     let public_key = signer.public_key.clone();
     let subject = Subject { name, public_key, extensions: extensions.concat() };

@@ -54,15 +54,26 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     }
     let family = asking.kind.family;
     let (name, others) = granted(args, &request)?;
+    let shown: Vec<String> = others.iter().filter_map(|name| x509::shown_name(name)).collect();
+    let who = x509::shown(&name).filter(|who| !who.is_empty());
+    if who.is_none() && (others.is_empty() || args.purposes.is_of_ca()) {
+        return Err(Failure::failed(format!("the request in {file} says no name to be certified"))
+            .hint("give one with --subject"));
+    }
     let login = args.user.login_with(app, &uri)?;
     let (session, pin) = app.log_in(&login, args.made.access())?;
     let token = login.token.uri();
-    if !request.is_signed(&session, asking)? {
+    if !request.signed.is_by(&session, asking)? {
         let message = format!("the request in {file} is not signed by its own key");
         return Err(Failure::failed(message));
     }
-    let issuer = Issuer::find(&session, &token, &uri)?;
+    let issuer = Issuer::find(&session, &token, &uri, "keyCertSign")?;
     let certificate = issuer.certificate()?;
+    if args.purposes.is_of_ca() && x509::certifies_no_issuer(certificate.extensions) {
+        let message =
+            format!("the certificate '{}' certifies no other CA: pathlen 0", issuer.label());
+        return Err(Failure::failed(message));
+    }
     let signer = Signer::new((&session, &pin), &issuer.key, &args.made.hash)?;
     let by = x509::identifier_in(certificate.extensions);
     let own = identifier(&session, request.public_key)?;
@@ -70,19 +81,17 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         args.purposes.extensions(family)?,
         x509::key_identifier(&own),
         by.map(x509::authority).unwrap_or_default(),
-        x509::names(&others),
+        x509::names(&others, who.is_none()),
     ];
-    let shown: Vec<String> = others.iter().filter_map(|name| x509::shown_name(name)).collect();
     let subject =
         Subject { name, public_key: request.public_key.to_vec(), extensions: extensions.concat() };
     let (number, seconds) = (serial(&session)?, args.made.seconds());
     let made = x509::certificate(&subject, certificate.subject, &number, seconds, signer.how())?;
-    let who = x509::shown(&subject.name).unwrap_or_default();
+    let all: Vec<String> = who.into_iter().chain(shown).collect();
     let of_key = key_of(&session, request.public_key)?.map(|key| (key.label, key.id));
-    let names = of_key.unwrap_or_else(|| (who.clone(), Vec::new()));
+    let names = of_key.unwrap_or_else(|| (all.first().cloned().unwrap_or_default(), Vec::new()));
     args.made.finish(app, (&session, &token), made, names)?;
-    let shown = if shown.is_empty() { String::new() } else { format!(", {}", shown.join(", ")) };
-    app.output.note(&format!("certified {who}{shown}"));
+    app.output.note(&format!("certified {}", all.join(", ")));
     Ok(())
 }
 

@@ -91,6 +91,11 @@ pub(super) struct Purposes {
 }
 
 impl Purposes {
+    /// Whether it certifies others.
+    pub(super) fn is_of_ca(&self) -> bool {
+        self.purposes.contains(&Purpose::Ca)
+    }
+
     /// The extensions that say so, for a key of this type.
     pub(super) fn extensions(&self, family: Family) -> Result<Vec<u8>> {
         let is = |purpose| self.purposes.contains(&purpose);
@@ -102,7 +107,7 @@ impl Purposes {
         if is(Purpose::Server) && family == Family::Rsa {
             usage.push("keyEncipherment");
         }
-        if is(Purpose::Ca) {
+        if self.is_of_ca() {
             usage.extend(["keyCertSign", "cRLSign"]);
         }
         let extended: Vec<&str> = [
@@ -114,7 +119,7 @@ impl Purposes {
         .into_iter()
         .filter_map(|(purpose, name)| is(purpose).then_some(name))
         .collect();
-        let mut extensions = x509::constraints(is(Purpose::Ca));
+        let mut extensions = x509::constraints(self.is_of_ca());
         extensions.extend(x509::usage(&format!("critical:{}", usage.join(",")))?);
         if !extended.is_empty() {
             extensions.extend(x509::extended_usage(&extended.join(","))?);

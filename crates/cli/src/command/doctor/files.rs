@@ -5,6 +5,7 @@ use super::checks::Setup;
 use super::finding::{Finding, cannot};
 use super::rights::denied;
 use crate::configured::TokenSection;
+use crate::encoding::word;
 use crate::host::INSTALLED;
 use crate::places::config_home;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -39,7 +40,7 @@ fn token(section: &TokenSection) -> Vec<Finding> {
     let mut findings = Vec::new();
     if directory.mode() & OTHERS_WRITE != 0 {
         let found = format!("{}: every user may write this directory", parent.display());
-        findings.push(Finding::error(found, format!("chmod o-w {}", parent.display())));
+        findings.push(Finding::error(found, format!("chmod o-w {}", word(parent.display()))));
     }
     if !is_own(&directory) && !shared {
         let found =
@@ -57,7 +58,7 @@ fn token(section: &TokenSection) -> Vec<Finding> {
                     path.display(),
                     file.mode() & 0o777
                 ),
-                format!("chmod o= {}*", path.display()),
+                format!("chmod o= {}*", word(path.display())),
             )),
         Ok(file) if !is_own(&file) && !shared => findings.push(Finding::error(
             format!("{} belongs to user {}", path.display(), file.uid()),
@@ -95,7 +96,7 @@ fn pepper(path: &Path) -> Finding {
         ),
         Ok(file) if file.mode() & (OTHERS | GROUP_WRITES) != 0 => Finding::error(
             format!("{}: mode {:o}: refused", path.display(), file.mode() & 0o777),
-            format!("chmod 600 {}", path.display()),
+            format!("chmod 600 {}", word(path.display())),
         ),
         Ok(_) => Finding::ok(path.display()),
     }
@@ -182,7 +183,7 @@ pub(super) fn counters(setup: &Setup<'_>) -> Vec<Finding> {
     vec![match directories.iter().find(|directory| directory.is_dir()) {
         Some(directory) => Finding::ok(directory.display()),
         None => {
-            let any: Vec<_> = directories.iter().map(|path| path.to_string_lossy()).collect();
+            let any: Vec<_> = directories.iter().map(|path| word(path.display())).collect();
             Finding::warning(
                 "no directory for counters: 'metaslot stat' shows nothing",
                 format!("mkdir {}", any.join(", or ")),

@@ -3,6 +3,7 @@
 
 use super::checks::Setup;
 use super::finding::Finding;
+use crate::encoding::word;
 use crate::failure::Result;
 use crate::host::{Host, Token};
 use crate::key::{self, Family, Key};
@@ -40,7 +41,7 @@ pub(super) fn agent(setup: &Setup<'_>) -> Vec<Finding> {
             "ssh-agent refuses {}: it is neither below /usr/lib nor below /usr/local/lib",
             path.display()
         ),
-        format!("install it there, or start the agent so: ssh-agent -P '{pattern}'"),
+        format!("install it there, or start the agent so: ssh-agent -P {}", word(pattern)),
     )]
 }
 

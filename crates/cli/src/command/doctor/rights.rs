@@ -4,13 +4,14 @@
 use super::finding::Finding;
 use super::user::{Obstacle, User, What};
 use crate::configured::TokenSection;
+use crate::encoding::word;
 use crate::places;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
 pub(super) fn open(path: &Path) -> String {
-    format!("chmod a+r {}", path.display())
+    format!("chmod a+r {}", word(path.display()))
 }
 
 pub(super) fn readable(user: &User, path: &Path, what: &str, how: &str) -> Finding {
@@ -28,7 +29,7 @@ pub(super) fn readable(user: &User, path: &Path, what: &str, how: &str) -> Findi
 
 /// What a service's user may do with the file of its PIN.
 pub(super) fn of_pin(user: &User, path: &Path) -> Finding {
-    let (group, file) = (&user.group, path.display());
+    let (group, file) = (&user.group, word(path.display()));
     let how = format!("chgrp {group} {file}; chmod 640 {file}");
     readable(user, path, "the file with the PIN", &how)
 }
@@ -52,12 +53,12 @@ pub(super) fn usable(user: &User, token: &TokenSection) -> Finding {
     if obstacle.what == What::Unseen {
         return unseen(user, path, &obstacle);
     }
-    let (group, directory) = (&user.group, parent.display());
+    let (group, directory) = (&user.group, word(parent.display()));
     let share = || {
         format!(
             "group = \"{group}\" in its [[token]] section, for a token that is to be made; for this one also: \
              chgrp -R {group} {directory}; chmod 2770 {directory}; chmod g+rw {}*",
-            path.display()
+            word(path.display())
         )
     };
     Finding::error(
@@ -80,7 +81,7 @@ pub(super) fn denied(path: &Path, wanted: u32, tried: io::Result<()>) -> Option<
 /// What helps with a configuration that is not taken.
 pub(super) fn unread(files: &[PathBuf]) -> String {
     if let Some(named) = places::named().filter(|named| !named.exists()) {
-        return format!("write {}, or unset METASLOT_CONF", named.display());
+        return format!("write {}, or unset METASLOT_CONF", word(named.display()));
     }
     let denied = |file: &&PathBuf| {
         File::open(file).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
@@ -89,7 +90,7 @@ pub(super) fn unread(files: &[PathBuf]) -> String {
         || String::from("docs/configuration.md has its form"),
         |file| {
             let obstacle = User::asking().and_then(|user| user.obstacle(file, 0o4)?.fix(&user));
-            obstacle.unwrap_or_else(|| format!("it is about rights: chmod a+r {}", file.display()))
+            obstacle.unwrap_or_else(|| format!("it is about rights: {}", open(file)))
         },
     )
 }

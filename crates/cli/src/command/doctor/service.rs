@@ -5,6 +5,7 @@ use super::checks::Setup;
 use super::finding::Finding;
 use super::rights::{open, readable, usable};
 use super::user::User;
+use crate::encoding::word;
 use crate::failure::{Failure, Result};
 use metaslot_ck::rv_name;
 use metaslot_counters::read;
@@ -66,7 +67,7 @@ pub(super) fn look(setup: &Setup<'_>, service: &Service) -> Vec<(&'static str, F
     let mut all = Vec::new();
     if let Some(process) = &service.process {
         all.extend(process.module(setup).map(|finding| ("process", finding)));
-        all.push(("environment", process.environment(setup)));
+        all.push(("environment", process.environment(setup, &user.name)));
         all.extend(process.errors().into_iter().map(|finding| ("calls", finding)));
     } else {
         all.extend(configuration(setup, user).map(|finding| ("environment", finding)));
@@ -137,7 +138,7 @@ impl Process {
     }
 
     /// Whether it goes by the configuration that is in force here.
-    fn environment(&self, setup: &Setup<'_>) -> Finding {
+    fn environment(&self, setup: &Setup<'_>, user: &str) -> Finding {
         let name = self.name();
         let Some(variables) = &self.variables else {
             return Finding::warning(
@@ -155,7 +156,12 @@ impl Process {
                 format!(
                     "METASLOT_CONF of {name} is {said}, which is not the configuration that is checked here"
                 ),
-                format!("METASLOT_CONF={said} metaslot doctor --pid {}", self.pid),
+                // The module loads what a configuration names: nobody is to be led to load another one's.
+                format!(
+                    "as {user}: METASLOT_CONF={} metaslot doctor --pid {}",
+                    word(said),
+                    self.pid
+                ),
             ),
             (None, Some(ours)) => {
                 let cleared = if variables.is_empty() { "was cleared" } else { "does not have it" };

@@ -2,6 +2,7 @@
 //! A user of the system, and what file modes let that user do. Access lists are not looked at.
 
 use super::finding::cannot;
+use crate::encoding::word;
 use std::fmt;
 use std::fs;
 use std::io;
@@ -42,7 +43,7 @@ pub(super) enum What {
 impl Obstacle {
     /// What helps, where it is not the file itself.
     pub(super) fn fix(&self, user: &User) -> Option<String> {
-        let (place, group) = (self.place.display(), &user.group);
+        let (place, group) = (word(self.place.display()), &user.group);
         match self.what {
             What::OnTheWay => Some(format!(
                 "chmod a+x {place}; or for that group only: chgrp {group} {place}; chmod g+x {place}"

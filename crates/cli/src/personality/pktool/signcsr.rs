@@ -38,7 +38,7 @@ pub(super) fn signcsr(app: &App, args: &Args, operands: &Operands<'_>) -> Result
             .hint("give one with subject="));
     }
     let (session, token) = args.log_in(app, operands, Access::ReadWrite)?;
-    if !request.is_signed(&session, key)? {
+    if !request.signed.is_by(&session, key)? {
         return Err(Failure::failed(format!(
             "the request in {asked} is not signed by its own key"
         )));

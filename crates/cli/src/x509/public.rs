@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Public keys of others.
+
+use crate::encoding::der::{self, BIT_STRING, INTEGER, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE};
+use crate::key::{ED25519_OID, Family, Kind};
+use metaslot_ck::*;
+use metaslot_client::Template;
+
+/// A key that is to be certified, or that is to have signed.
+#[derive(Debug)]
+pub(crate) struct PublicKey {
+    pub(super) template: Template,
+    pub(crate) kind: Kind,
+}
+
+impl PublicKey {
+    /// As we would write it, and no other way: other programs must read the same key in the certificate.
+    pub(crate) fn read(der: &[u8]) -> Option<Self> {
+        let mut outer = der::take(&mut &*der, SEQUENCE)?;
+        let mut algorithm = der::take(&mut outer, SEQUENCE)?;
+        let mut key = der::take(&mut outer, BIT_STRING)?.strip_prefix(&[0])?;
+        let kind = der::next(&mut algorithm).filter(|it| it.tag == OBJECT_IDENTIFIER)?.whole;
+        let template = Template::new().class(CKO_PUBLIC_KEY);
+        if kind == der::identifier(&[1, 2, 840, 113_549, 1, 1, 1]) {
+            let mut numbers = der::take(&mut key, SEQUENCE)?;
+            let mut number = || {
+                let content = der::take(&mut numbers, INTEGER)?;
+                Some(content.strip_prefix(&[0]).unwrap_or(content))
+            };
+            let (modulus, exponent) = (number()?, number()?);
+            let template = template.key_type(CKK_RSA).bytes(CKA_MODULUS, modulus);
+            let template = template.bytes(CKA_PUBLIC_EXPONENT, exponent);
+            let kind = Kind::of(CKK_RSA, None, Some(modulus), None);
+            let is_exact = der::rsa_public_key(modulus, exponent) == der;
+            return is_exact.then_some(Self { template, kind });
+        }
+        if kind == ED25519_OID {
+            let template = template.key_type(CKK_EC_EDWARDS).bytes(CKA_EC_PARAMS, kind);
+            let template = template.bytes(CKA_EC_POINT, der::element(OCTET_STRING, key));
+            let is_exact = key.len() == 32 && der::edwards_public_key(kind, key) == der;
+            let kind = Kind::of(CKK_EC_EDWARDS, Some(kind), None, None);
+            return is_exact.then_some(Self { template, kind });
+        }
+        let params = der::next(&mut algorithm)?.whole;
+        let kind = Kind::of(CKK_EC, Some(params), None, None);
+        let template = template.key_type(CKK_EC).bytes(CKA_EC_PARAMS, params);
+        let template = template.bytes(CKA_EC_POINT, der::element(OCTET_STRING, key));
+        let is_exact = der::ec_public_key(params, key) == der;
+        (is_exact && kind.size > 0).then_some(Self { template, kind })
+    }
+
+    /// Whether it has less than 112 bits of security.
+    pub(crate) fn is_weak(&self) -> bool {
+        self.kind.size < if self.kind.family == Family::Rsa { 2048 } else { 28 }
+    }
+}
