@@ -95,7 +95,8 @@ fn root_makes_nothing_in_the_home_of_another() {
              HOME=$PWD/other metaslot token init --new --label web {PINS}; find other -mindepth 1; rm -rf other/.config
          done"
     ));
-    let hint = "hint: the variables HOME, XDG_CONFIG_HOME and XDG_DATA_HOME say where the user's own are";
+    let hint =
+        "hint: the variables HOME, XDG_CONFIG_HOME and XDG_DATA_HOME say where the user's own are";
     let expected = [
         "error: --new: /home/you/other/.config/metaslot is another user's",
         hint,
