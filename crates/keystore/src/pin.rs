@@ -267,7 +267,7 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
             }
         }
     }
-    uncounted::forget(&store.config.volatile, &serial, role);
+    uncounted::forget(&store.config.volatile, &serial, role, pin_row(&begun.token, role));
     Ok(Attempt { serial, master: opened.master })
 }
 
