@@ -83,13 +83,7 @@ impl Configuration {
 
     /// The one section of ours whose slot is described so; blanks at the end do not count, nor what a slot has no room for.
     pub(crate) fn described(self, description: &str) -> Option<TokenSection> {
-        let is_it = |section: &TokenSection| {
-            let path = || section.path.display().to_string();
-            let said = section.description.clone().unwrap_or_else(path);
-            let end = said.floor_char_boundary(said.len().min(SLOT_DESCRIPTION));
-            said[..end].trim_end() == description
-        };
-        let mut found = self.tokens.into_iter().filter(is_it);
+        let mut found = self.tokens.into_iter().filter(|section| section.has(description));
         found.next().filter(|_| found.next().is_none())
     }
 
@@ -146,6 +140,13 @@ fn sections(list: &DeArray<'_>) -> Vec<TokenSection> {
 }
 
 impl TokenSection {
+    /// Whether its slot is described so.
+    pub(crate) fn has(&self, description: &str) -> bool {
+        let said = self.description.clone().unwrap_or_else(|| self.path.display().to_string());
+        let end = said.floor_char_boundary(said.len().min(SLOT_DESCRIPTION));
+        said[..end].trim_end() == description
+    }
+
     fn of(section: &DeTable<'_>) -> Self {
         let mut token = Self::default();
         for (key, value) in section {

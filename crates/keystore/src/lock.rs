@@ -21,9 +21,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// What is left of it, at least, for a thread that other threads of its process have kept waiting.
 const LEAST_PATIENCE: Duration = Duration::from_secs(1);
 /// The kernel's own queue of waiters knows no end, so a lock that is taken is asked for again after
-/// a pause: shorter than a commit, so that writers lose nothing by it.
+/// a pause: at first shorter than a commit, so that writers lose nothing by it, then a share of the time that was waited, so
+/// that hundreds who wait leave the processor to the one who has it.
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
-const LAST_PAUSE: Duration = Duration::from_micros(250);
+const LAST_PAUSE: Duration = Duration::from_millis(10);
+const SHARE: u32 = 16;
 
 /// One lock file.
 #[derive(Debug)]
@@ -91,14 +93,12 @@ impl Lock {
         // The threads of this process have waited for one another, and did not all come first.
         let patience = PATIENCE.saturating_sub(begun.elapsed()).max(LEAST_PATIENCE);
         let begun = Instant::now();
-        let mut pause = FIRST_PAUSE;
         loop {
             match self.control(FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(Held { lock: self, _turn: turn }),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN | Errno::ACCESS) if begun.elapsed() < patience => {
-                    std::thread::sleep(pause);
-                    pause = (pause * 2).min(LAST_PAUSE);
+                    std::thread::sleep(pause(begun.elapsed()));
                 }
                 Err(Errno::AGAIN | Errno::ACCESS) => return Err(self.held_by_another(patience)),
                 Err(errno) => return Err(Error::file(&self.path, "lock", errno)),
@@ -124,6 +124,11 @@ impl Lock {
         self.control(FlockOperation::NonBlockingLockExclusive).ok()?;
         Some(Held { lock: self, _turn: turn })
     }
+}
+
+/// How long to wait before a lock is asked for again.
+fn pause(waited: Duration) -> Duration {
+    (waited / SHARE).clamp(FIRST_PAUSE, LAST_PAUSE)
 }
 
 impl Known {
@@ -174,6 +179,18 @@ mod tests {
         Lock::open(&queue, Mode::RUSR | Mode::WUSR).unwrap();
         drop(open);
         fs::remove_file(&queue).unwrap();
+    }
+
+    #[test]
+    fn who_waits_long_asks_seldom_and_not_late() {
+        let (mut waited, mut asked) = (Duration::ZERO, 0);
+        while waited < PATIENCE {
+            let pause = pause(waited);
+            assert!(pause <= FIRST_PAUSE.max(waited / 10), "{waited:?}");
+            waited += pause;
+            asked += 1;
+        }
+        assert!(asked < 2_000, "{asked}");
     }
 
     /// Whether this process has a lock on the file, as the kernel says.

@@ -121,14 +121,25 @@ pub(crate) fn initialize(store: &SqliteStore, so_pin: &[u8], label: &str) -> Res
 /// commit.
 fn create(files: files::Files, new: &NewToken, label: &str) -> Result<()> {
     let database = Database::connect(files)?;
-    let connection = &database.connection;
     if database.pragma::<i64>("user_version")? != 0 {
         // Another process was faster; its SO has another PIN than ours, or the same.
         return Err(Error::WriteProtected {
-            path: database.files.database.clone(),
+            path: database.files.database,
             reason: "another process has just made a token here".to_owned(),
         });
     }
+    let filled = fill(&database, new, label);
+    if filled.is_err() {
+        // A full disk, for example: a database without a token, or with one that nobody was told of, is in the way of the next.
+        let files = database.files.clone();
+        drop(database);
+        files.remove_remains()?;
+    }
+    filled
+}
+
+fn fill(database: &Database, new: &NewToken, label: &str) -> Result<()> {
+    let connection = &database.connection;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.execute_batch("BEGIN IMMEDIATE")?;
     for tables in [CREATE, CREATE_TREE, CREATE_UNVERIFIED] {
@@ -256,7 +267,7 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
             }
         }
     }
-    uncounted::forget(&store.config.volatile, &serial, role);
+    uncounted::forget(&store.config.volatile, &serial, role, pin_row(&begun.token, role));
     Ok(Attempt { serial, master: opened.master })
 }
 

@@ -11,6 +11,7 @@ use crate::lock::Lock;
 use crate::schema::{PinRow, now};
 use crate::state;
 use crate::volatile::{Numbers, Unfit, Volatile, is_own};
+use crate::wrap::role_byte;
 use metaslot_memory::PerProcess;
 use metaslot_spi::store::Role;
 use rustix::fs::Mode;
@@ -26,9 +27,8 @@ static WRONG_AT: AtomicU64 = AtomicU64::new(0);
 /// One attempt at a time.
 static TURN: PerProcess<Mutex<()>> = PerProcess::new(|_| Mutex::default());
 
-/// Of the SO and then of the user: how many were wrong, when the last was, and the name of the wrap that they were tried at.
-type Counts = Numbers<6>;
-const EACH: usize = 3;
+/// How many were wrong, and when the last was.
+type Counts = Numbers<2>;
 
 /// Whether nobody can count an attempt in the store of this database, and not merely this user. A program with more rights than
 /// its user does without, and so does one whose files may not grow: its user chose that, and would guess without a count.
@@ -67,17 +67,17 @@ pub(crate) fn first<R>(
     open: impl FnOnce() -> Result<Option<R>>,
 ) -> First<R> {
     let _turn = TURN.get().lock().unwrap_or_else(PoisonError::into_inner);
-    let Ok(place @ Place::Shared { lock, .. }) = &Place::of(bases, serial, row) else {
+    let Ok(place @ Place::Shared { lock, .. }) = &Place::of(bases, serial, role, row) else {
         return First::NotMade;
     };
     let Ok(_held) = lock.hold() else { return First::NotMade };
-    if place.read(role).0 > 0 || place.write(role, (1, now())).is_err() {
+    if place.read().0 > 0 || place.write((1, now())).is_err() {
         return First::NotMade;
     }
     match open() {
         Ok(Some(opened)) => {
             // What has been written once has its space.
-            place.write(role, (0, 0)).unwrap_or_default();
+            place.write((0, 0)).unwrap_or_default();
             First::Right(opened)
         }
         _ => First::Wrong,
@@ -95,28 +95,28 @@ pub(crate) fn attempt<R>(
     open: impl FnOnce() -> Result<Option<R>>,
 ) -> Result<R> {
     let _turn = TURN.get().lock().unwrap_or_else(PoisonError::into_inner);
-    let place = Place::of(bases, serial, row)?;
+    let place = Place::of(bases, serial, role, row)?;
     let _held = match &place {
         Place::Shared { lock, .. } => Some(lock.hold()?),
         Place::Process => None,
     };
-    let (mut before, now) = (place.read(role), now());
+    let (mut before, now) = (place.read(), now());
     // This attempt is none before it.
     before.0 = before.0.saturating_sub(u64::from(is_counted));
     if before.1 > now {
         // The clock was set back: the pause would begin anew with each attempt.
         before.1 = now;
-        place.write(role, before)?;
+        place.write(before)?;
     }
     // So would that of a failure in the store, where nobody can write when it was.
     let failed_at = if row.failed_at > now { 0 } else { row.failed_at };
     let failures = row.failures.saturating_add(u32::try_from(before.0).unwrap_or(u32::MAX));
     may_try(failures, failed_at.max(before.1), now)?;
-    place.write(role, (before.0.saturating_add(1), now))?;
+    place.write((before.0.saturating_add(1), now))?;
     let opened = open().inspect_err(|_| {
         // Where no PIN was tried. What has been written once has its space.
         if !is_tried {
-            place.write(role, before).unwrap_or_default();
+            place.write(before).unwrap_or_default();
         }
     })?;
     let Some(opened) = opened else {
@@ -124,46 +124,45 @@ pub(crate) fn attempt<R>(
     };
     // What has been written once has its space.
     let after = if matches!(place, Place::Process) { before } else { (0, 0) };
-    place.write(role, after).unwrap_or_default();
+    place.write(after).unwrap_or_default();
     Ok(opened)
 }
 
 /// What was counted of a token that may not be written: failures and when the last was.
 pub(crate) fn failures(bases: &[PathBuf], serial: &Serial, role: Role, row: &PinRow) -> (u64, u64) {
-    let numbers = Volatile::find(bases).and_then(|place| place.numbers(&name(serial), false).ok());
-    numbers.map_or((0, 0), |numbers| of(&numbers, role, wrap(row)))
+    let name = name(serial, role, row);
+    let numbers = Volatile::find(bases).and_then(|place| place.numbers(&name, false).ok());
+    numbers.map_or((0, 0), |numbers| of(&numbers))
 }
 
 /// Takes what was counted away, after a right PIN that the store has counted.
-pub(crate) fn forget(bases: &[PathBuf], serial: &Serial, role: Role) {
+pub(crate) fn forget(bases: &[PathBuf], serial: &Serial, role: Role, row: &PinRow) {
+    let name = name(serial, role, row);
     for base in bases {
         let place = Volatile::find(std::slice::from_ref(base));
-        let numbers = place.and_then(|place| place.numbers(&name(serial), false).ok());
-        let forget = |numbers: Counts| numbers.write(EACH * role as usize, [0; EACH]);
+        let numbers = place.and_then(|place| place.numbers(&name, false).ok());
+        let forget = |numbers: Counts| numbers.write(0, [0, 0]);
         numbers.map_or(Ok(()), forget).unwrap_or_default();
     }
 }
 
-fn name(serial: &Serial) -> String {
-    format!("{:016x}.attempts", u64::from_be_bytes(*serial))
+/// With the name of the wrap that a PIN is tried at: with a new PIN it is another one. Copies of a token have one serial number,
+/// and each its own PINs in time.
+fn name(serial: &Serial, role: Role, row: &PinRow) -> String {
+    let wrap = state::name(row.wrap.as_deref());
+    let (serial, wrap) = (u64::from_be_bytes(*serial), u128::from_be_bytes(wrap));
+    format!("{serial:016x}-{}-{wrap:032x}.attempts", role_byte(role))
 }
 
-/// The name of the wrap that a PIN is tried at: with a new PIN it is another one.
-fn wrap(row: &PinRow) -> u64 {
-    let name = state::name(row.wrap.as_deref());
-    name.first_chunk().map_or(0, |first| u64::from_le_bytes(*first))
-}
-
-fn of(numbers: &Counts, role: Role, wrap: u64) -> (u64, u64) {
-    let numbers = numbers.read();
-    let [wrong, wrong_at, tried] = numbers.as_chunks::<EACH>().0[role as usize];
-    if tried == wrap { (wrong, wrong_at) } else { (0, 0) }
+fn of(numbers: &Counts) -> (u64, u64) {
+    let [wrong, wrong_at] = numbers.read();
+    (wrong, wrong_at)
 }
 
 /// Where attempts are counted.
 enum Place {
     /// Where all processes of this user count those at a token.
-    Shared { path: PathBuf, numbers: Counts, lock: Arc<Lock>, wrap: u64 },
+    Shared { path: PathBuf, numbers: Counts, lock: Arc<Lock> },
     /// In this process, for all tokens: only where no directory is in memory.
     Process,
 }
@@ -171,7 +170,7 @@ enum Place {
 impl Place {
     /// # Errors
     /// Where there is a place and it cannot be used: a stranger who takes its name, or fills it, would switch the count off.
-    fn of(bases: &[PathBuf], serial: &Serial, row: &PinRow) -> Result<Self> {
+    fn of(bases: &[PathBuf], serial: &Serial, role: Role, row: &PinRow) -> Result<Self> {
         let place = match Volatile::make(bases) {
             Ok(place) => place,
             Err(Unfit { blocked: Some(path), reason }) => {
@@ -179,28 +178,28 @@ impl Place {
             }
             Err(_) => return Ok(Self::Process),
         };
-        let name = name(serial);
+        let name = name(serial, role, row);
         let path = place.path.join(&name);
         // A lock ends when any descriptor of its file is closed: it has one of its own.
         let lock = place.path.join(format!("{name}.lock"));
         let lock = Lock::open(&lock, Mode::RUSR | Mode::WUSR)?;
         let numbers = place.numbers(&name, true);
         let numbers = numbers.map_err(|errno| Error::system(&path, "open", errno))?;
-        Ok(Self::Shared { path, numbers, lock, wrap: wrap(row) })
+        Ok(Self::Shared { path, numbers, lock })
     }
 
     /// How many were wrong, and when the last was.
-    fn read(&self, role: Role) -> (u64, u64) {
+    fn read(&self) -> (u64, u64) {
         match self {
-            Self::Shared { numbers, wrap, .. } => of(numbers, role, *wrap),
+            Self::Shared { numbers, .. } => of(numbers),
             Self::Process => (WRONG.load(Ordering::Relaxed), WRONG_AT.load(Ordering::Relaxed)),
         }
     }
 
-    fn write(&self, role: Role, (wrong, wrong_at): (u64, u64)) -> Result<()> {
+    fn write(&self, (wrong, wrong_at): (u64, u64)) -> Result<()> {
         match self {
-            Self::Shared { path, numbers, wrap, .. } => {
-                let written = numbers.write(EACH * role as usize, [wrong, wrong_at, *wrap]);
+            Self::Shared { path, numbers, .. } => {
+                let written = numbers.write(0, [wrong, wrong_at]);
                 written.map_err(|errno| Error::system(path, "write", errno))
             }
             Self::Process => {
@@ -252,9 +251,29 @@ mod tests {
             assert_eq!(counted(), 1);
             assert!(attempt_at(&bases, false, false).is_err());
             assert_eq!(counted(), 2);
-            forget(&bases, &SERIAL, Role::User);
+            forget(&bases, &SERIAL, Role::User, &NONE);
         }
         fs::remove_dir_all(&base).unwrap();
         assert!(matches!(first_at(&[], Some(true)), First::NotMade), "no place in memory");
+    }
+    #[test]
+    fn attempts_at_a_copy_with_another_pin_take_none_from_the_count() {
+        let base = PathBuf::from(format!("/dev/shm/metaslot-copies-{}", std::process::id()));
+        fs::create_dir(&base).unwrap();
+        fs::set_permissions(&base, fs::Permissions::from_mode(0o700)).unwrap();
+        let bases = [base.clone()];
+        let copies = [1, 2].map(|pin| PinRow { wrap: Some(vec![pin; 40]), ..NONE });
+        for round in 1..=2 {
+            for copy in &copies {
+                let open = || Ok(None::<()>);
+                let tried = attempt(&bases, &SERIAL, Role::User, copy, (false, true), open);
+                assert!(matches!(tried, Err(Error::PinIncorrect { .. })), "{tried:?}");
+                assert_eq!(failures(&bases, &SERIAL, Role::User, copy).0, round);
+            }
+        }
+        forget(&bases, &SERIAL, Role::User, &copies[0]);
+        let counted = copies.each_ref().map(|copy| failures(&bases, &SERIAL, Role::User, copy).0);
+        fs::remove_dir_all(&base).unwrap();
+        assert_eq!(counted, [0, 2]);
     }
 }

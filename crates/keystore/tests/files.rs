@@ -364,6 +364,43 @@ fn a_token_whose_making_was_cut_short_is_no_token_and_can_be_made() {
     }
 }
 
+/// In a child whose files may not grow beyond some KiB.
+#[test]
+fn child_whose_token_has_no_room() {
+    let Some(path) = std::env::var_os("METASLOT_TEST_ROOM") else { return };
+    let store = SqliteStore::new(Config { kdf: common::CHEAP, ..Config::new(path) });
+    match store.initialize(SO, "no room") {
+        Ok(()) => println!("made"),
+        Err(error) => println!("not made: {error:?}"),
+    }
+}
+
+#[test]
+fn a_token_that_has_no_room_leaves_no_database() {
+    let mut outcomes = Vec::new();
+    for kib in [0, 4, 8, 20, 24, 28, 32, 36, 40, 64] {
+        let place = Sandbox::new();
+        let output = Command::new("bash")
+            .args(["-c", "trap '' XFSZ; ulimit -f $KIB; exec \"$0\" \"$@\" 2>&1 | cat"])
+            .arg(std::env::current_exe().unwrap())
+            .args(["child_whose_token_has_no_room", "--exact", "--nocapture"])
+            .env("METASLOT_TEST_ROOM", place.database())
+            .env("KIB", kib.to_string())
+            .output()
+            .expect("bash runs");
+        let text = String::from_utf8_lossy(&output.stdout);
+        let was_made = text.contains("made\n") && !text.contains("not made");
+        assert!(was_made || text.contains("not made: "), "{text}");
+        assert_eq!(place.store().token().unwrap().initialized, was_made, "{kib} KiB: {text}");
+        assert_eq!(place.database().exists(), was_made, "{kib} KiB: {text}");
+        if !was_made {
+            common::initialize(&place.store());
+        }
+        outcomes.push(was_made);
+    }
+    assert!(outcomes.contains(&true) && !outcomes[0], "{outcomes:?}");
+}
+
 /// In a child whose files may not grow: a write fails, what was there stays.
 #[test]
 fn child_with_a_full_disk() {

@@ -197,9 +197,9 @@ fn child_whose_clock_was_set_back() {
     let mut files = fs::read_dir(own).unwrap().map(|entry| entry.unwrap().path());
     let numbers = files.find(|path| path.extension() == Some("attempts".as_ref())).unwrap();
     let mut bytes = fs::read(&numbers).unwrap();
-    let at = |bytes: &[u8]| u64::from_le_bytes(bytes[32..40].try_into().unwrap());
+    let at = |bytes: &[u8]| u64::from_le_bytes(bytes[8..16].try_into().unwrap());
     let later = at(&bytes) + 1_000_000;
-    bytes[32..40].copy_from_slice(&later.to_le_bytes());
+    bytes[8..16].copy_from_slice(&later.to_le_bytes());
     fs::write(&numbers, &bytes).unwrap();
     // After five failures there is a pause, from now on.
     assert_eq!(place_of(&config).login(Role::User, USER), Err(Error::PIN_LOCKED));

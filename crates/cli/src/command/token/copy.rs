@@ -2,7 +2,7 @@
 //! `metaslot token backup` and `metaslot token restore`
 
 use super::examine::{Findings, Opened, Who, lines, tell};
-use super::init::{first_free, last_free};
+use super::init::first_free;
 use super::place::Place;
 use crate::app::App;
 use crate::failure::{Failure, Result};
@@ -122,7 +122,7 @@ pub(crate) fn restore(app: &App, args: &RestoreArgs) -> Result<()> {
         let pin = restored_pin(args)?;
         let added = place.add()?;
         let host = app.host(&Uri::default())?;
-        let done = restored(app, host, last_free(host)?, args, pin)?;
+        let done = restored(app, host, added.token(host)?, args, pin)?;
         added.keep(app.output);
         done
     } else {

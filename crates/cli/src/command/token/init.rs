@@ -67,7 +67,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
 }
 
 /// A token that is to be made, and where its PINs are.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Order<'a> {
     pub(crate) label: &'a str,
     /// None for the first without a token.
@@ -101,7 +101,7 @@ impl NewPins {
 
 /// Reads or asks for the PINs, and makes the token.
 pub(crate) fn init(app: &App, order: &Order<'_>) -> Result<NewPins> {
-    check_label(order.label)?;
+    let order = &Order { label: check_label(order.label)?, ..*order };
     if order.is_new {
         return init_beside(app, order);
     }
@@ -128,7 +128,7 @@ fn init_beside(app: &App, order: &Order<'_>) -> Result<NewPins> {
     let pins = Pins::read(app, order, None)?;
     let slot = place.add()?;
     let host = app.host(&Uri::default())?;
-    let token = last_free(host)?;
+    let token = slot.token(host)?;
     if !order.force {
         refuse_same_label(host, &token, order.label)?;
     }
@@ -171,11 +171,11 @@ impl Pins {
     }
 }
 
-/// Refuses a label that has no room (PKCS#11 3.2 §3.2).
-pub(super) fn check_label(label: &str) -> Result<()> {
+/// The label as a token has it. Refuses one that has no room (PKCS#11 3.2 §3.2).
+pub(super) fn check_label(label: &str) -> Result<&str> {
     // Blanks at the end fill the field, so a label of nothing else is none.
     match label.len() {
-        1..=32 if !label.trim_end().is_empty() => Ok(()),
+        1..=32 if !label.trim_end().is_empty() => Ok(label.trim_end_matches(' ')),
         1..=32 => Err(Failure::usage("a label of blanks only is none")),
         _ => Err(Failure::usage("a label has 1 to 32 bytes")),
     }
@@ -199,14 +199,6 @@ pub(super) fn first_free(host: &Host, wanted: Option<u64>) -> Result<Token> {
             .hint("'metaslot token list' shows the slots")),
         (None, None) => Err(none_is_free(&tokens)),
     }
-}
-
-/// The slot that was added for it.
-pub(super) fn last_free(host: &Host) -> Result<Token> {
-    let is_free = |token: &Token| !token.has(ck::CKF_TOKEN_INITIALIZED) && token.problem.is_none();
-    // The last one is it: another that is free is not what was asked for.
-    let found = host.tokens()?.pop().filter(is_free);
-    found.ok_or_else(|| Failure::failed("the slot that was added is not to be found"))
 }
 
 /// No slot is without a token, or it is not known of all.
@@ -268,12 +260,30 @@ fn make(
     so_pin: &Secret,
     user_pin: &Secret,
 ) -> Result<Token> {
-    let module = host.module();
-    let initialised = module.init_token(token.slot, so_pin.expose(), label);
+    let was_free = !token.has(ck::CKF_TOKEN_INITIALIZED);
+    if was_free && host.module().token_info(token.slot)?.has(ck::CKF_TOKEN_INITIALIZED) {
+        let what = format!("another process has just made a token in slot {}", token.slot);
+        return Err(Failure::failed(what).hint(format!("it was left as it is; {BESIDE}")));
+    }
+    let initialised = host.module().init_token(token.slot, so_pin.expose(), label);
     initialised.map_err(|error| host.login_failure(token, Role::So, error))?;
+    set_user_pin(host, token, label, (so_pin, user_pin)).inspect_err(|_| {
+        // It is half made, on a full disk for example. Nothing can be done about another failure.
+        if was_free {
+            host.module().remove_token(token.slot, so_pin.expose(), label);
+        }
+    })
+}
+
+fn set_user_pin(
+    host: &Host,
+    token: &Token,
+    label: &str,
+    (so_pin, user_pin): (&Secret, &Secret),
+) -> Result<Token> {
     // A module may move a new token to another slot: it is found by its label and state.
     let made = moved(host, token, label)?;
-    let session = module.open_session(made.slot, Access::ReadWrite)?;
+    let session = host.module().open_session(made.slot, Access::ReadWrite)?;
     session.login(User::SecurityOfficer, so_pin.expose())?;
     session.init_pin(user_pin.expose())?;
     session.logout()?;

@@ -2,17 +2,32 @@
 //! `metaslot token init --new`: a slot for another token, by a drop-in of the configuration.
 
 use crate::command::target::Target;
+use crate::configured::TokenSection;
 use crate::failure::{Failure, Result};
+use crate::host::{Host, Token};
 use crate::output::Output;
 use crate::places;
-use std::ffi::OsStr;
-use std::fs::{self, File};
+use metaslot_ck::CKF_TOKEN_INITIALIZED;
+use rustix::fs::Mode;
+use std::fs::{self, File, TryLockError};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 use toml::de::DeTable;
 
 /// Where root's tokens are that are none of its home's.
 const SYSTEM: &str = "/var/lib/metaslot";
+
+/// As the module describes the slot of the usual token.
+const USUAL: &str = "Metaslot";
+
+/// The longest name that is made of a label or of a file's name, in bytes.
+const LONGEST: usize = 64;
+
+/// How long others may make their tokens: whoever reads the directory can lock it.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A slot that can be added.
 #[derive(Debug)]
@@ -24,7 +39,7 @@ pub(super) struct Place {
     /// The token's file.
     store: PathBuf,
     /// The usual token, which has a slot only where no file says of another.
-    former: Option<PathBuf>,
+    usual: PathBuf,
 }
 
 impl Place {
@@ -41,12 +56,11 @@ impl Place {
             ));
         }
         let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
-        let name: String = label.trim_end().chars().map(plain).collect();
+        let name: String = label.chars().map(plain).take(LONGEST).collect();
         let usual = places::usual_token();
         let (directory, tokens) = directories(&usual)?;
         let store = tokens.join(&name).join("token.db");
-        let former = (naming_tokens().next().is_none() && usual.exists()).then_some(usual);
-        let place = Self { directory, name, store, former };
+        let place = Self { directory, name, store, usual };
         place.check().map(|()| place)
     }
 
@@ -55,7 +69,7 @@ impl Place {
             return Err(Failure::failed(format!("{} is there already", self.store.display()))
                 .hint("choose another --label; 'metaslot token list' shows what there is"));
         }
-        let section = section(&self.store)?;
+        let section = section(&self.store, None)?;
         let left = |(_, text): &(PathBuf, io::Result<String>)| {
             text.as_ref().is_ok_and(|text| *text == section)
         };
@@ -71,20 +85,47 @@ impl Place {
 
     /// Adds the slot. Another process that does so waits until this token is there or is given up.
     pub(super) fn add(&self) -> Result<Slot> {
+        if self.directory == places::system_drop_ins() {
+            // Every user reads them, whatever root's umask is.
+            rustix::process::umask(Mode::from_raw_mode(0o022));
+        }
         let cannot = |error: &io::Error| {
             Failure::io(format!("cannot make {}", self.directory.display()), error)
         };
         fs::create_dir_all(&self.directory).map_err(|error| cannot(&error))?;
-        let lock = File::open(&self.directory).map_err(|error| cannot(&error))?;
-        lock.lock().map_err(|error| cannot(&error))?;
+        let directory = File::open(&self.directory).map_err(|error| cannot(&error))?;
+        let lock = self.lock(directory)?;
         self.check()?;
-        // A file of its own, which stays whatever becomes of the new one: another process may count on it.
-        if let Some(former) = &self.former {
-            write(&self.directory.join("90-.toml"), &section(former)?)?;
+        // A file of its own, which stays whatever becomes of the new one: another process may count on it. It was made since the
+        // PINs were asked for, perhaps.
+        if naming_tokens().next().is_none() && !is_free(&self.usual) {
+            self.write("", &section(&self.usual, Some(USUAL))?)?;
         }
-        let file = self.directory.join(last_name(&self.directory, &self.name)?);
-        write(&file, &section(&self.store)?)?;
-        Ok(Slot { file, is_kept: false, _lock: lock })
+        let file = self.write(&self.name, &section(&self.store, None)?)?;
+        Ok(Slot { file, store: self.store.clone(), is_kept: false, _lock: lock })
+    }
+
+    fn lock(&self, directory: File) -> Result<File> {
+        let begun = Instant::now();
+        loop {
+            match directory.try_lock() {
+                Ok(()) => return Ok(directory),
+                Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => {
+                    sleep(Duration::from_millis(20));
+                }
+                Err(error) => {
+                    let what = format!("cannot lock {}", self.directory.display());
+                    return Err(Failure::io(what, &error.into()));
+                }
+            }
+        }
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
+        let file = last_file(&self.directory, name)?;
+        let mut target = Target::create(&file, 0o644)?;
+        target.write(text.as_bytes())?;
+        target.finish().map(|()| file)
     }
 }
 
@@ -92,11 +133,31 @@ impl Place {
 #[derive(Debug)]
 pub(super) struct Slot {
     file: PathBuf,
+    store: PathBuf,
     is_kept: bool,
     _lock: File,
 }
 
 impl Slot {
+    /// The token that is to be made. Slots of other modules and of a user's own drop-ins come after it, and may be free, too.
+    pub(super) fn token(&self, host: &Host) -> Result<Token> {
+        let section = TokenSection { path: self.store.clone(), ..TokenSection::default() };
+        let mut found = Vec::new();
+        if host.module().is_metaslot() {
+            let is_free = |token: &Token| !token.has(CKF_TOKEN_INITIALIZED) && !token.is_others();
+            for token in host.tokens()?.into_iter().filter(is_free) {
+                if section.has(&host.module().slot_info(token.slot)?.description) {
+                    found.push(token);
+                }
+            }
+        }
+        match (found.pop(), found.is_empty()) {
+            (Some(token), true) => Ok(token),
+            _ => Err(Failure::failed("the slot that was added is not to be found")
+                .hint("'metaslot token list' shows the slots that the module has")),
+        }
+    }
+
     /// The token is there.
     pub(super) fn keep(mut self, output: Output) {
         output.note(&format!("its slot is in {}", self.file.display()));
@@ -106,7 +167,8 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        if !self.is_kept {
+        // What another process has made there meanwhile has no other slot.
+        if !self.is_kept && is_free(&self.store) {
             fs::remove_file(&self.file).unwrap_or_default();
         }
     }
@@ -129,34 +191,62 @@ fn directories(usual: &Path) -> Result<(PathBuf, PathBuf)> {
     if rustix::process::geteuid().is_root() && naming_tokens().any(is_systems) {
         return Ok((system, SYSTEM.into()));
     }
-    let own = own.ok_or_else(|| Failure::failed("--new: this user has no home directory"))?;
-    let tokens = usual.parent().unwrap_or_else(|| Path::new("/"));
-    Ok((own.with_file_name("metaslot.d"), tokens.to_owned()))
+    let own = own.ok_or_else(|| {
+        Failure::failed("--new: this user has no home directory").hint("set HOME")
+    })?;
+    let (directory, tokens) =
+        (own.with_file_name("metaslot.d"), usual.parent().unwrap_or_else(|| Path::new("/")));
+    let others = of_another(&directory).or_else(|| of_another(tokens));
+    match others.map(Path::to_owned) {
+        None => Ok((directory, tokens.to_owned())),
+        Some(place) => Err(Failure::failed(format!(
+            "--new: {} is another user's",
+            place.display()
+        ))
+        .hint(
+            "the variables HOME, XDG_CONFIG_HOME and XDG_DATA_HOME say where the user's own are",
+        )),
+    }
 }
 
-/// A name after those that there are: slots are numbered in this order, and none is to move.
-fn last_name(directory: &Path, name: &str) -> Result<String> {
-    let there = fs::read_dir(directory).into_iter().flatten().flatten();
-    let there: Vec<_> = there.map(|entry| entry.file_name()).collect();
-    let mut names = (90..100).map(|number| format!("{number}-{name}.toml"));
-    names.find(|name| there.iter().all(|other| other < OsStr::new(name))).ok_or_else(|| {
+/// What of a path is there, where it is another user's: what root makes there is in that user's way, and does not count for root.
+fn of_another(path: &Path) -> Option<&Path> {
+    let there = path.ancestors().find(|path| path.exists())?;
+    let user = rustix::process::geteuid().as_raw();
+    let owner = fs::metadata(there).ok()?.uid();
+    (![0, user].contains(&owner)).then_some(there)
+}
+
+/// A name after those of drop-ins with tokens: slots are numbered in this order, and none is to move.
+fn last_file(directory: &Path, name: &str) -> Result<PathBuf> {
+    let last = naming_tokens().filter(|file| file.parent() == Some(directory)).max();
+    let numbers = (90..100).chain(990..1000).map(|number: u16| number.to_string());
+    let numbers = numbers.chain((90..100).map(|number| format!("z{number}")));
+    let mut files = numbers.map(|number| directory.join(format!("{number}-{name}.toml")));
+    let is_last = |file: &PathBuf| last.as_ref().is_none_or(|last| last < file);
+    files.find(|file| is_last(file) && file.symlink_metadata().is_err()).ok_or_else(|| {
         let what = format!("--new: no name comes after those in {}", directory.display());
         Failure::failed(what).hint("write the [[token]] section yourself")
     })
 }
 
-/// The files that say which tokens there are. A configuration does, also one with none: then it is wrong.
+/// The files that say which slots there are. A configuration does, also one with none: then it is wrong.
 fn naming_tokens() -> impl Iterator<Item = PathBuf> {
-    let names =
-        |text: &str| DeTable::parse(text).is_ok_and(|table| table.get_ref().contains_key("token"));
+    let names = |text: &str| {
+        let table = DeTable::parse(text);
+        table.is_ok_and(|table| {
+            ["token", "foreign"].iter().any(|key| table.get_ref().contains_key(*key))
+        })
+    };
     let drop_ins = places::drop_ins().into_iter();
     let drop_ins = drop_ins.filter(move |(_, text)| text.as_ref().is_ok_and(|text| names(text)));
     places::in_force().into_iter().chain(drop_ins).map(|(file, _)| file)
 }
 
-fn section(path: &Path) -> Result<String> {
+fn section(path: &Path, description: Option<&str>) -> Result<String> {
     let path = quoted(path)?;
-    Ok(format!("# Made by 'metaslot token init --new'.\n[[token]]\npath = {path}\n"))
+    let described = description.map(|text| format!("description = '{text}'\n")).unwrap_or_default();
+    Ok(format!("# Made by 'metaslot token init --new'.\n[[token]]\npath = {path}\n{described}"))
 }
 
 /// As TOML has strings in which nothing is escaped.
@@ -166,11 +256,4 @@ fn quoted(path: &Path) -> Result<String> {
         None => Err(Failure::failed(format!("--new: {} cannot be quoted", path.display()))
             .hint("write the [[token]] section yourself")),
     }
-}
-
-fn write(file: &Path, text: &str) -> Result<()> {
-    // Services read the system's, whatever root's umask is.
-    let mut target = Target::create(file, 0o644)?;
-    target.write(text.as_bytes())?;
-    target.finish()
 }

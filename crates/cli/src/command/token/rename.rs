@@ -33,8 +33,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let label = &args.label;
-    check_label(label)?;
+    let label = check_label(&args.label)?;
     let opened = args.who.open(app)?;
     let (host, token) = (opened.host, &opened.token);
     if !args.force {
