@@ -101,7 +101,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     }
     let mut chosen = Chosen {
         key: args.key.clone(),
-        cert: args.cert.as_deref().map_or_else(|| "site.pem".to_owned(), whole_name),
+        cert: whole_name(args.cert.as_deref().unwrap_or("site.pem")),
         pin: args.pin_source.clone(),
     };
     let of_new = args.new.as_ref().map(|_| Path::new(""));
