@@ -25,7 +25,8 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What every script has: a server ends with it, and is in a group of its own, because Apache ends its group; a handshake is
-/// tried again only until somebody listens, because a server may try its PIN at each.
+/// tried again only until somebody listens, because a server may try its PIN at each. `is_signed` is about a request or a
+/// certificate that the key signs itself.
 const PRELUDE: &str = r#"set -eu
 servers=
 trap 'kill $servers 2> /dev/null || true; wait || true' EXIT
@@ -63,6 +64,15 @@ reach() {
 greet() {
     : > request
     handshake "$1" -starttls "$2"
+}
+is_signed() {
+    if [ "$1" = req ]; then
+        OPENSSL_CONF=/dev/null openssl req -inform $2 -in "$3" -noout -verify 2>&1 | grep -q 'verify OK'
+    else
+        OPENSSL_CONF=/dev/null openssl verify -check_ss_sig -CAfile "$3" "$3" > /dev/null
+    fi
+    OPENSSL_CONF=/dev/null openssl $1 -inform $2 -in "$3" -noout -pubkey > signer.pem
+    cmp signer.pem public.pem
 }
 database() {
     port=$1
