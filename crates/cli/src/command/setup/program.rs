@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn every_recipe_is_filled() {
-        let names = "module engine directory uri keyuri tokenuri token label id slot cert family kind pem agent sshkey credential pinfile port pin";
+        let names = "module engine directory uri keyuri tokenuri token label id slot cert family kind pem agent sshkey credential pinfile metaslot serial port pin";
         let values: Vec<(&str, String)> =
             names.split(' ').map(|name| (name, "VALUE".to_owned())).collect();
         for program in PROGRAMS {
