@@ -234,6 +234,51 @@ fn nothing_is_made_for_a_provider_that_is_not_there() {
     assert_eq!(everything(&sandbox), before);
 }
 
+/// Programs under the names of all that a recipe runs: their processes look for keys and do no more, and say what is waited for. What
+/// they should have signed another process signs, `by`.
+fn with_programs_that_list(by: &str) -> Sandbox {
+    let sandbox = with_a_key();
+    let commands = "openssl nginx apache2 stunnel4 psql curl osslsigncode keytool certutil modutil p11tool p11-kit \
+                    ssh-agent ssh-add ssh-keygen git keymgr kzonesign pki haproxy mariadbd openvpn ssh-pkcs11-help";
+    let said = "ACCEPT verified verify OK CN=verified BEGIN CERTIFICATE BEGIN SSH SIGNATURE Serialized id: label: web";
+    let program = format!(
+        "#!/bin/sh\n$HOME/lists/${{0##*/}} key list --pin-source $HOME/plain.pin > $HOME/said\n\
+         case \" $* \" in\n*' -pubkey '*) exec cat public.pem ;;\n*' -R '*) {by} ;;\nesac\necho {said}\n"
+    );
+    sandbox.run(&format!("cat > program <<'END'\n{program}END\nchmod 755 program; mkdir lists"));
+    let link = "ln -sf $PWD/program fakes/$name; ln -s $(command -v metaslot) lists/$name";
+    sandbox.run(&format!("for name in {commands}; do {link}; done"));
+    sandbox
+}
+
+#[test]
+fn no_recipe_is_verified_by_programs_that_only_list() {
+    let sandbox = with_programs_that_list(":");
+    sandbox.run("metaslot cert selfsign site --pin-source plain.pin --out site.pem");
+    let mut run = Vec::new();
+    for program in recipes(&sandbox) {
+        let told = setup(&sandbox, &program, "--apply --verify");
+        assert!(!told.contains("verified: "), "{program}: {told}");
+        assert!(told.ends_with("? 1"), "{program}: {told}");
+        run.extend(told.contains("did not use the key").then_some(program));
+    }
+    for program in ["openssl", "nginx", "nss", "gnutls", "haproxy"] {
+        assert!(run.iter().any(|run| run == program), "{program} was not run: {run:?}");
+    }
+}
+
+#[test]
+fn another_process_that_signs_does_not_verify_a_program_that_only_lists() {
+    let by =
+        "metaslot cert csr site --pin-source $HOME/plain.pin | sed /-----/d | base64 -d > request";
+    let sandbox = with_programs_that_list(by);
+    sandbox.run("rm fakes/openssl");
+    let told = setup(&sandbox, "nss", "--apply --verify");
+    assert!(told.contains("no process certutil called C_Sign or C_SignFinal"), "{told}");
+    assert!(told.contains("hint: the module was used by "), "{told}");
+    assert!(told.contains("metaslot"), "{told}");
+}
+
 /// The system's directories are looked in as well as the path, so they are hidden where that may be done.
 #[test]
 fn no_recipe_writes_anything_without_its_program() {

@@ -232,7 +232,7 @@ const PROGRAMS: &[(&str, &str, &[&str])] = &[
     ("ssh", "root", &["ssh", "ssh-agent"]),
     ("git", "root", &["git", "ssh-agent"]),
     ("strongswan", "root", &["pki"]),
-    ("openvpn", "root", &["openvpn"]),
+    ("openvpn", "root", &["openvpn", "perl"]),
     ("knot", "root", &["keymgr", "kzonesign"]),
     ("haproxy", "haproxy", &["haproxy"]),
     ("mariadb", "mysql", &["mariadbd"]),
@@ -328,22 +328,24 @@ fn what_stands_in_an_engines_way_is_said_before_anything_is_written() {
 }
 
 #[test]
-fn p11_kit_is_seen_to_have_the_module() {
+fn p11_kit_is_seen_to_use_the_key() {
     let command = command();
-    let needs = [&*command, "p11-kit", "pkcs11-tool", "setpriv"];
+    let needs = [&*command, "p11-kit", "openssl", "pkcs11-tool", "setpriv"];
     check(CLIENT, "p11-kit --verify", &needs, |token| {
-        token.key_pair("rsa:2048", "0a01", "site")?;
-        let apply = "setup p11-kit --apply --directory conf";
-        token.program(&command).line(apply).run()?;
+        for (kind, id, label) in [("rsa:2048", "0a01", "site"), ("EC:prime256v1", "0a02", "other")]
+        {
+            token.key_pair(kind, id, label)?;
+        }
+        let apply = "setup p11-kit --apply --directory conf --key";
+        token.program(&command).line(apply).arg("site").run()?;
         let line = std::fs::read_to_string(token.path("conf/metaslot.module"))?;
         p11_kit::configure(token, &line)?;
-        token
-            .program(&command)
-            .line(apply)
-            .arg("--verify")
-            .run()?
-            .with(&["verified: p11-kit"])
-            .map(drop)
+        for key in ["site", "other"] {
+            let verify = token.program(&command).line(apply).arg(key);
+            let verified = verify.line("--verify --pin-source pin").run()?;
+            verified.with(&["verified: p11-kit-remote "])?;
+        }
+        Ok(())
     });
 }
 
@@ -388,7 +390,7 @@ fn a_program_that_does_not_use_the_key_is_not_verified() {
                 setup.line(line).arg(program).output()
             };
             // Nobody has told p11-kit of the module.
-            let told = verify("p11-kit", "--apply --verify")?;
+            let told = verify("p11-kit", "--apply --verify --pin-source pin")?;
             ensure!(told.status == 1 && told.told().contains("p11-kit"), "{}", told.told());
             let told = verify("openssl", "--verify --pin-source pin")?;
             ensure!(told.told().contains("is not as it would be written"), "{}", told.told());

@@ -80,7 +80,7 @@ pub(crate) struct Args {
     /// Write files where Debian's package of the program includes them, too: the program then serves with the key
     #[arg(long, requires = "apply")]
     enable: bool,
-    /// Run the program with what was written, and say whether the module did something for its process
+    /// Run the program with what was written, and say whether its process signed with the key
     #[arg(long)]
     verify: bool,
     /// Where the files are [default: /etc/metaslot for root, ~/.config/metaslot otherwise]
@@ -101,7 +101,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     }
     let mut chosen = Chosen {
         key: args.key.clone(),
-        cert: args.cert.as_deref().map_or_else(|| "site.pem".to_owned(), whole_name),
+        cert: whole_name(args.cert.as_deref().unwrap_or("site.pem")),
         pin: args.pin_source.clone(),
     };
     let of_new = args.new.as_ref().map(|_| Path::new(""));
@@ -200,6 +200,8 @@ fn values(
     full.pin_source = source.as_deref().map(|path| format!("file:{}", path.display()));
     let module = fs::canonicalize(host.module().path())
         .map_err(|error| Failure::io("cannot find the module", &error))?;
+    let command = if args.verify { env::current_exe() } else { Ok(PathBuf::new()) };
+    let command = command.map_err(|error| Failure::io("cannot find this command", &error))?;
     let agent = match super::doctor::agent_pattern(&module) {
         Some(pattern) => format!("ssh-agent -P '{pattern}'"),
         None => String::from("ssh-agent"),
@@ -222,12 +224,14 @@ fn values(
     }
     let values = vec![
         ("module", module.display().to_string()),
+        ("metaslot", command.display().to_string()),
         ("engine", engine.display().to_string()),
         ("directory", directory.display().to_string()),
         ("uri", full.to_string()),
         ("keyuri", key.uri(&token.uri()).to_string()),
         ("tokenuri", token.uri().to_string()),
         ("token", token.info.label.clone()),
+        ("serial", pattern(&token.info.serial)),
         ("label", key.label.clone()),
         ("id", hex(&key.id)),
         ("slot", token.slot.to_string()),
@@ -242,6 +246,11 @@ fn values(
     ];
     plain::check(&values, source.as_deref().filter(|_| args.verify))?;
     Ok((values, public))
+}
+
+/// What finds a serial number, and means nothing else to a shell.
+fn pattern(serial: &str) -> String {
+    serial.replace(|letter: char| !letter.is_ascii_alphanumeric(), ".")
 }
 
 /// Refuses a certificate that is there and is another key's.

@@ -3,7 +3,7 @@
 //! begins a file of its configuration, `= /NAME` one that Debian's package of the program includes, `= user` who serves, `= certificate` what
 //! else is said where one is made,
 //! `= start` how it is started with the latter, `= unit` its unit of systemd's and what is typed before that is started, `= then` what is typed without them, `= no ed25519` what of it takes no such key
-//! from a token, and `= verify PROCESS FUNCTION…` runs it.
+//! from a token, and `= verify PROCESS` runs it until PROCESS has signed.
 
 use crate::failure::{Failure, Result};
 
@@ -153,8 +153,6 @@ pub(super) struct Plan {
 pub(super) struct Proof {
     /// What the process calls itself that uses the module.
     pub(super) process: &'static str,
-    /// Of which it must have called one with success.
-    pub(super) functions: Vec<&'static str>,
     /// For `sh`, in a directory of its own.
     pub(super) script: String,
 }
@@ -235,9 +233,8 @@ impl Program {
     /// How running it shows that it uses the key.
     pub(super) fn proof(&self, values: &[(&str, String)]) -> Option<Proof> {
         self.sections().find_map(|(name, content)| {
-            let mut words = name.strip_prefix("verify ")?.split(' ');
-            let process = words.next()?;
-            Some(Proof { process, functions: words.collect(), script: filled(content, values) })
+            let process = name.strip_prefix("verify ")?;
+            Some(Proof { process, script: filled(content, values) })
         })
     }
 
@@ -265,7 +262,7 @@ mod tests {
 
     #[test]
     fn every_recipe_is_filled() {
-        let names = "module engine directory uri keyuri tokenuri token label id slot cert family kind pem agent sshkey credential pinfile port pin";
+        let names = "module engine directory uri keyuri tokenuri token label id slot cert family kind pem agent sshkey credential pinfile metaslot serial port pin";
         let values: Vec<(&str, String)> =
             names.split(' ').map(|name| (name, "VALUE".to_owned())).collect();
         for program in PROGRAMS {
@@ -273,7 +270,9 @@ mod tests {
             assert!(!plan.then.is_empty(), "{}", program.name);
             assert_eq!(plan.included.is_empty(), plan.start.is_empty(), "{}", program.name);
             let all = plan.files.iter().chain(&plan.included).map(|file| &file.1);
-            let script = program.proof(&values).expect("it is run").script;
+            let Proof { process, script } = program.proof(&values).expect("it is run");
+            // The kernel keeps so much of a name.
+            assert!(process.len() <= 15 && !process.contains(' '), "{process}");
             let all = all.chain(&plan.then).chain(&plan.start).chain([&script]);
             for text in all {
                 let open = text.match_indices('{').find(|(at, _)| {

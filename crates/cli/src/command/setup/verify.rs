@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `metaslot setup --verify`: the program is run, and what the module counted for its process says whether it used the key.
+//! `metaslot setup --verify`: the program is run until it signs, and what the module counted for its process says whether it did.
+//! Where another program can, it verifies the signature by the public key.
 
 use super::files::OURS;
 use super::program::{Bridge, Plan, Program, Proof};
@@ -7,7 +8,8 @@ use super::tree::{Ended, Tree};
 use crate::command::doctor::unreadable;
 use crate::configured::Configuration;
 use crate::failure::{Failure, Result};
-use metaslot_ck::Function;
+use metaslot_ck::mechanism::MechanismRow;
+use metaslot_ck::{CK_KEY_TYPE, CKK_EC, CKK_EC_EDWARDS, CKK_RSA, Function};
 use metaslot_counters::read;
 use signal_hook::low_level::emulate_default_handler;
 use std::collections::BTreeMap;
@@ -24,8 +26,14 @@ use std::time::Duration;
 /// A program that takes longer does not end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// A private key is used by one of these. Searches, logins and lists are no proof, and no recipe can say that they are.
+const USES: [Function; 2] = [Function::Sign, Function::SignFinal];
+/// The key pairs that sign.
+const PAIRS: [CK_KEY_TYPE; 3] = [CKK_RSA, CKK_EC, CKK_EC_EDWARDS];
+
 /// What every script has: a server ends with it, and is in a group of its own, because Apache ends its group; a handshake is
-/// tried again only until somebody listens, because a server may try its PIN at each.
+/// tried again only until somebody listens, because a server may try its PIN at each. `is_signed` is about a request or a
+/// certificate that the key signs itself.
 const PRELUDE: &str = r#"set -eu
 servers=
 trap 'kill $servers 2> /dev/null || true; wait || true' EXIT
@@ -63,6 +71,15 @@ reach() {
 greet() {
     : > request
     handshake "$1" -starttls "$2"
+}
+is_signed() {
+    if [ "$1" = req ]; then
+        OPENSSL_CONF=/dev/null openssl req -inform $2 -in "$3" -noout -verify 2>&1 | grep -q 'verify OK'
+    else
+        OPENSSL_CONF=/dev/null openssl verify -check_ss_sig -CAfile "$3" "$3" > /dev/null
+    fi
+    OPENSSL_CONF=/dev/null openssl $1 -inform $2 -in "$3" -noout -pubkey > signer.pem
+    cmp signer.pem public.pem
 }
 database() {
     port=$1
@@ -129,22 +146,13 @@ pub(super) fn verify(program: &Program, run: &Run<'_>) -> Result<(Proof, Vec<Use
             return Err(Failure::failed("interrupted"));
         }
     }
-    let count = |(function, count): &(Function, read::Calls), pid| {
-        let calls = count.calls.saturating_sub(count.errors);
-        let wanted = proof.functions.iter().find(|name| **name == function.name());
-        wanted.filter(|_| calls > 0).map(|function| Used { pid, function, calls })
-    };
-    let of_page = |page: &read::Process| {
-        let rows = page.calls.iter().filter_map(|row| count(row, page.pid));
-        rows.collect::<Vec<Used>>()
-    };
     let its = seen.values().filter(|page| page.program == proof.process);
-    let used: Vec<Used> = its.flat_map(of_page).collect();
+    let used: Vec<Used> = its.flat_map(used).collect();
     if used.is_empty() {
         let (name, process) = (program.name, proof.process);
-        let function = proof.functions.join(" or ");
+        let functions = USES.map(Function::name).join(" or ");
         let what = format!(
-            "{name} ran, and did not use the module: no process {process} called {function} with success"
+            "{name} ran, and did not use the key: no process {process} called {functions} with success"
         );
         let others: Vec<_> = seen.values().map(|page| page.program.as_str()).collect();
         return Err(Failure::failed(what).hint(match others.join(", ") {
@@ -155,6 +163,26 @@ pub(super) fn verify(program: &Program, run: &Run<'_>) -> Result<(Proof, Vec<Use
         }));
     }
     Ok((proof, used))
+}
+
+/// The calls by which a process signed. The length of a signature is asked for by the same functions, so an operation of a
+/// mechanism for key pairs has to have ended, too.
+fn used(page: &read::Process) -> Vec<Used> {
+    let is_of_key = |kind: &read::Kind| {
+        let row = MechanismRow::find(kind.mechanism);
+        row.is_some_and(|row| PAIRS.iter().any(|pair| row.keys.contains(pair)))
+    };
+    let ended =
+        |(kind, cell): &(read::Kind, read::Cell)| is_of_key(kind) && cell.operations > cell.errors;
+    if !page.operations.iter().any(ended) {
+        return Vec::new();
+    }
+    let of = |(function, count): &(Function, read::Calls)| {
+        let calls = count.calls.saturating_sub(count.errors);
+        let is_one = calls > 0 && USES.contains(function);
+        is_one.then(|| Used { pid: page.pid, function: function.name(), calls })
+    };
+    page.calls.iter().filter_map(of).collect()
 }
 
 impl Run<'_> {
@@ -303,5 +331,44 @@ impl Drop for Room {
             }
             thread::sleep(Duration::from_millis(20));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use metaslot_ck::{CK_MECHANISM_TYPE, CKM_ECDSA, CKM_SHA256};
+
+    /// What a process called with success, and what of it ended.
+    fn page(calls: &[Function], ended: &[CK_MECHANISM_TYPE]) -> read::Process {
+        let calls = calls.iter().map(|call| (*call, read::Calls { calls: 1, errors: 0 }));
+        let kind = |mechanism| read::Kind { provider: String::new(), mechanism, size: 0 };
+        let cell = read::Cell { operations: 1, ..read::Cell::default() };
+        let operations = ended.iter().map(|mechanism| (kind(*mechanism), cell)).collect();
+        read::Process { calls: calls.collect(), operations, ..read::Process::default() }
+    }
+
+    #[test]
+    fn only_a_signature_is_a_use_of_the_key() {
+        let others = Function::ALL.iter().copied().filter(|function| !USES.contains(function));
+        let others: Vec<Function> = others.collect();
+        assert!(used(&page(&others, &[CKM_ECDSA])).is_empty());
+        for sign in USES {
+            assert!(used(&page(&[sign], &[])).is_empty(), "the length of a signature");
+            assert!(used(&page(&[sign], &[CKM_SHA256])).is_empty());
+            let used = used(&page(&[Function::FindObjects, sign], &[CKM_ECDSA]));
+            assert_eq!(used.len(), 1);
+            assert_eq!((used[0].function, used[0].calls), (sign.name(), 1));
+        }
+    }
+
+    #[test]
+    fn what_failed_is_no_use() {
+        let mut failed = page(&[Function::Sign], &[CKM_ECDSA]);
+        failed.calls[0].1.errors = 1;
+        assert!(used(&failed).is_empty());
+        let mut failed = page(&[Function::Sign], &[CKM_ECDSA]);
+        failed.operations[0].1.errors = 1;
+        assert!(used(&failed).is_empty());
     }
 }
