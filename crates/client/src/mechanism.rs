@@ -114,6 +114,13 @@ pub enum Params<'a> {
         /// Up to 255 bytes.
         context: &'a [u8],
     },
+    /// `CK_SIGN_ADDITIONAL_CONTEXT`
+    SignContext {
+        /// `CKH_HEDGE_…`, `CKH_DETERMINISTIC_REQUIRED`
+        hedge: CK_ULONG,
+        /// Up to 255 bytes.
+        context: &'a [u8],
+    },
     /// `CK_HKDF_PARAMS`
     Hkdf {
         /// Run the extract step.
@@ -206,6 +213,7 @@ pub(crate) enum Layout {
     Pss(CK_RSA_PKCS_PSS_PARAMS),
     Ecdh1(CK_ECDH1_DERIVE_PARAMS),
     EdDsa(CK_EDDSA_PARAMS),
+    SignContext(CK_SIGN_ADDITIONAL_CONTEXT),
     Hkdf(CK_HKDF_PARAMS),
     Pbkd2(CK_PKCS5_PBKD2_PARAMS2),
     Sp800108(Box<Kdf<CK_SP800_108_KDF_PARAMS>>),
@@ -252,6 +260,7 @@ impl Encoded<'_> {
             Layout::Pss(params) => of(params),
             Layout::Ecdh1(params) => of(params),
             Layout::EdDsa(params) => of(params),
+            Layout::SignContext(params) => of(params),
             Layout::Hkdf(params) => of(params),
             Layout::Pbkd2(params) => of(params),
             Layout::Sp800108(kdf) => of(&mut kdf.params),
@@ -329,6 +338,13 @@ impl<'a> Mechanism<'a> {
                 ulContextDataLen: ulong(context.len()),
                 pContextData: pointer(context),
             }),
+            Params::SignContext { hedge, context } => {
+                Layout::SignContext(CK_SIGN_ADDITIONAL_CONTEXT {
+                    hedgeVariant: hedge,
+                    pContext: pointer(context),
+                    ulContextLen: ulong(context.len()),
+                })
+            }
             Params::Hkdf { .. } | Params::Pbkd2 { .. } => self.params.kdf(),
             Params::Sp800108 { prf, data } => sp800_108(prf, data),
             Params::Sp800108Feedback { prf, data, iv } => sp800_108_feedback(prf, data, iv),

@@ -279,6 +279,11 @@ fn no_copy_of_a_key_outlives_it() {
 }
 
 #[test]
+fn post_quantum_keys_sign_stay_and_travel() {
+    Home::new("lattices").run(&program("lattices"), &[]);
+}
+
+#[test]
 fn a_thread_with_a_small_stack_can_do_everything() {
     Home::new("stack").run(&program("stack"), &[]);
 }

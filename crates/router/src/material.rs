@@ -142,6 +142,7 @@ pub(crate) fn params(row: &MechanismRow, job: Job) -> Option<Params> {
             Params::Pss { hash, mgf, salt_length }
         }
         Shape::Ecdh1
+        | Shape::SignContext
         | Shape::Hkdf
         | Shape::Pbkd2
         | Shape::Sp800108Counter

@@ -90,6 +90,13 @@ pub enum Params {
         /// Up to 255 bytes.
         context: Bytes,
     },
+    /// ML-DSA and SLH-DSA (PKCS#11 3.2 §6.67).
+    SignContext {
+        /// `CKH_HEDGE_…`, `CKH_DETERMINISTIC_REQUIRED`
+        hedge: u64,
+        /// Up to 255 bytes.
+        context: Bytes,
+    },
     /// HKDF (PKCS#11 3.2 §6.64).
     Hkdf {
         /// Run the extract step.

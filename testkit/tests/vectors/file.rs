@@ -79,6 +79,21 @@ impl Vector<'_> {
         hex(&self.test[name]).with_context(|| format!("the value {name}"))
     }
 
+    /// Has the vector this value?
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.test[name].is_string()
+    }
+
+    /// Has the group?
+    pub(crate) fn group_has(&self, name: &str) -> bool {
+        self.group[name].is_string()
+    }
+
+    /// A hexadecimal value of the group.
+    pub(crate) fn group_bytes(&self, name: &str) -> Result<Vec<u8>> {
+        hex(&self.group[name]).with_context(|| format!("the group's {name}"))
+    }
+
     /// A part of a key written as JSON, which is in base64.
     pub(crate) fn web_key_part(&self, key: &str, name: &str) -> Result<Vec<u8>> {
         let text = self.test[key][name].as_str();

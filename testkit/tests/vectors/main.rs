@@ -7,6 +7,7 @@ mod binary;
 mod cipher;
 mod derive;
 mod file;
+mod lattice;
 mod mac;
 mod openssl;
 mod rsa;
@@ -37,6 +38,7 @@ const MACS: Family = Family { prefixes: &["hmac_", "aes_cmac_", "aes_gmac_"], ju
 const KDFS: Family = Family { prefixes: &["hkdf_", "pbkdf2_"], judge: derive::kdf };
 const AGREEMENT: Family = Family { prefixes: &["ecdh_", "x25519_"], judge: derive::agreement };
 const CURVES: Family = Family { prefixes: &["ecdsa_", "ed25519_"], judge: signature::curve };
+const ML_DSA: Family = Family { prefixes: &["mldsa_"], judge: lattice::ml_dsa };
 const RSA_SIGNATURES: Family =
     Family { prefixes: &["rsa_signature_", "rsa_pss_"], judge: rsa::verify };
 const RSA_DECRYPTION: Family = Family {
@@ -51,6 +53,7 @@ const FAMILIES: &[&Family] = &[
     &KDFS,
     &AGREEMENT,
     &CURVES,
+    &ML_DSA,
     &RSA_SIGNATURES,
     &RSA_DECRYPTION,
 ];
@@ -177,6 +180,11 @@ fn key_agreement() {
 #[test]
 fn signatures_on_curves() {
     family("signatures on curves", "signatures_on_curves", &CURVES);
+}
+
+#[test]
+fn ml_dsa() {
+    family("ML-DSA", "ml_dsa", &ML_DSA);
 }
 
 #[test]

@@ -58,6 +58,8 @@ pub enum Shape {
     Ecdh1,
     /// `CK_EDDSA_PARAMS`, or nothing.
     EdDsa,
+    /// `CK_SIGN_ADDITIONAL_CONTEXT`, or nothing.
+    SignContext,
     /// `CK_HKDF_PARAMS`
     Hkdf,
     /// `CK_PKCS5_PBKD2_PARAMS2`, or the older form.

@@ -107,6 +107,12 @@ impl<'a> Caller<'a> {
                 let context = self.owned(p.pContextData, p.ulContextDataLen)?;
                 Ok(Params::EdDsa { prehash: p.phFlag != CK_FALSE, context })
             }
+            Shape::SignContext if raw.ulParameterLen == 0 => Ok(Params::None),
+            Shape::SignContext => {
+                let p = self.parameter::<CK_SIGN_ADDITIONAL_CONTEXT>(raw)?;
+                let context = self.owned(p.pContext, p.ulContextLen)?;
+                Ok(Params::SignContext { hedge: p.hedgeVariant, context })
+            }
             Shape::Hkdf => self.hkdf(raw),
             Shape::Pbkd2 => self.pbkd2(raw),
             Shape::Sp800108Counter | Shape::Sp800108DoublePipeline => {

@@ -8,19 +8,23 @@ static void generate_and_sign(CK_SESSION_HANDLE session, CK_BBOOL token)
 		     ed = {CKM_EC_EDWARDS_KEY_PAIR_GEN, NULL, 0};
 	CK_MECHANISM pss = {CKM_SHA256_RSA_PKCS, NULL, 0}, ecdsa = {CKM_ECDSA_SHA256, NULL, 0},
 		     eddsa = {CKM_EDDSA, NULL, 0};
+	CK_MECHANISM lattice = {CKM_ML_DSA_KEY_PAIR_GEN, NULL, 0}, mldsa = {CKM_ML_DSA, NULL, 0};
+	CK_ML_DSA_PARAMETER_SET_TYPE largest = CKP_ML_DSA_87;
 	CK_BYTE p521[] = {6, 5, 0x2b, 0x81, 4, 0, 0x23}, ed25519[] = {6, 3, 0x2b, 0x65, 0x70};
 	CK_ULONG bits = 4096, length;
 	CK_ATTRIBUTE size = {CKA_MODULUS_BITS, &bits, sizeof bits};
 	CK_ATTRIBUTE curve = {CKA_EC_PARAMS, p521, sizeof p521};
 	CK_ATTRIBUTE edwards = {CKA_EC_PARAMS, ed25519, sizeof ed25519};
+	CK_ATTRIBUTE set = {CKA_PARAMETER_SET, &largest, sizeof largest};
 	CK_ATTRIBUTE place[] = {{CKA_TOKEN, &token, 1}, {CKA_PRIVATE, &token, 1}};
 	struct {
 		CK_MECHANISM *generate, *sign;
 		CK_ATTRIBUTE *template;
-	} kinds[] = {{&rsa, &pss, &size}, {&ec, &ecdsa, &curve}, {&ed, &eddsa, &edwards}};
-	for (int i = 0; i < 3; i++) {
+	} kinds[] = {{&rsa, &pss, &size}, {&ec, &ecdsa, &curve}, {&ed, &eddsa, &edwards},
+		     {&lattice, &mldsa, &set}};
+	for (int i = 0; i < 4; i++) {
 		CK_OBJECT_HANDLE public, private;
-		CK_BYTE signature[512];
+		CK_BYTE signature[4627];
 		length = sizeof signature;
 		OK(p11->C_GenerateKeyPair(session, kinds[i].generate, kinds[i].template, 1, place, 2,
 					  &public, &private));

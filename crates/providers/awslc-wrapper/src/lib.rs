@@ -21,11 +21,13 @@ pub mod fork;
 pub mod hkdf;
 pub mod hmac;
 mod hooks;
+pub mod ml_dsa;
 pub mod pbkdf2;
 pub mod random;
 mod raw;
 pub mod rc4;
 pub mod rsa;
+mod shake;
 
 use std::ffi::c_int;
 use std::fmt;

@@ -21,6 +21,7 @@ mod hkdf;
 mod hmac;
 mod keccak;
 mod mac;
+mod ml_dsa;
 mod montgomery;
 mod pbkdf2;
 mod private_key;
@@ -65,6 +66,7 @@ const PARTS: &[&[Algorithm]] = &[
     &ecdh::ROWS,
     &ecdsa::ROWS,
     &eddsa::ROWS,
+    &ml_dsa::ROWS,
     &montgomery::ROWS,
     &rsa::ROWS,
     &rsa_pkcs1::ROWS,

@@ -5,7 +5,7 @@
 use crate::eddsa::ED25519_KEYS;
 use crate::montgomery::X25519_KEYS;
 use crate::public_key::RSA_ENCRYPTION;
-use crate::{ec, private_key};
+use crate::{ec, ml_dsa, private_key};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::der::{Malformed, Node, Reader, tag};
@@ -20,6 +20,7 @@ pub(crate) fn encode(key: &Key) -> Result<Secret> {
         CKK_EC => encode_ec(key),
         CKK_EC_EDWARDS => ED25519_KEYS.encode(key),
         CKK_EC_MONTGOMERY => X25519_KEYS.encode(key),
+        CKK_ML_DSA => ml_dsa::encode(key),
         _ => Err(Error::KEY_NOT_WRAPPABLE),
     }
 }
@@ -71,6 +72,10 @@ fn parse(bytes: &[u8]) -> std::result::Result<NewObject, Malformed> {
             let value = info.private.element(tag::OCTET_STRING)?;
             info.private.end()?;
             Ok(key_info::with_value(key_type, oid, value))
+        }
+        oid if ml_dsa::is_oid(oid) => {
+            info.parameters.end()?;
+            ml_dsa::decode(oid, info.private)
         }
         _ => Err(Malformed),
     }

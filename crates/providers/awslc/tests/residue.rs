@@ -178,6 +178,16 @@ fn a_dropped_ed25519_key_leaves_nothing() {
 }
 
 #[test]
+fn a_dropped_ml_dsa_key_leaves_nothing() {
+    let set = [(CKA_PARAMETER_SET, Value::Ulong(CKP_ML_DSA_87))];
+    leaves_nothing(
+        CKK_ML_DSA,
+        || pair(CKM_ML_DSA_KEY_PAIR_GEN, CKK_ML_DSA, &set),
+        |keys| signs(keys, CKM_ML_DSA),
+    );
+}
+
+#[test]
 fn a_dropped_x25519_key_leaves_nothing() {
     leaves_nothing(
         CKK_EC_MONTGOMERY,

@@ -110,6 +110,14 @@ const VECTORS: &[(CK_MECHANISM_TYPE, &[&str])] = &[
     (CKM_ECDH1_DERIVE, &["wycheproof/ecdh_secp256r1_ecpoint_test", "wycheproof/x25519_test"]),
     (CKM_ECDH1_COFACTOR_DERIVE, &["wycheproof/ecdh_secp256r1_ecpoint_test"]),
     (CKM_EDDSA, &["wycheproof/ed25519_test"]),
+    (
+        CKM_ML_DSA,
+        &[
+            "wycheproof/mldsa_44_verify_test",
+            "wycheproof/mldsa_65_sign_seed_test",
+            "wycheproof/mldsa_87_sign_noseed_test",
+        ],
+    ),
     (CKM_AES_XTS, &["wycheproof/aes_xts_test"]),
     (CKM_AES_CBC_PAD, &["wycheproof/aes_cbc_pkcs5_test"]),
     (CKM_AES_GCM, &["wycheproof/aes_gcm_test"]),
@@ -132,6 +140,7 @@ const EXEMPT: &[(CK_MECHANISM_TYPE, &str)] = &[
     (CKM_EC_KEY_PAIR_GEN_W_EXTRA_BITS, "random: keys are used by key_exchange.rs"),
     (CKM_EC_EDWARDS_KEY_PAIR_GEN, "random: keys are used by key_exchange.rs"),
     (CKM_EC_MONTGOMERY_KEY_PAIR_GEN, "random: keys are used by key_exchange.rs"),
+    (CKM_ML_DSA_KEY_PAIR_GEN, "random: keys are used by ml_dsa.rs"),
     (CKM_GENERIC_SECRET_KEY_GEN, "random: lengths are checked in generate.rs"),
     (CKM_AES_KEY_GEN, "random: lengths are checked in generate.rs"),
     (CKM_AES_XTS_KEY_GEN, "random: lengths are checked in generate.rs"),

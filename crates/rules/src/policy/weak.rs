@@ -166,6 +166,12 @@ fn strength(key: &Attributes, length: usize) -> u64 {
             _ => 128,
         },
         Some(CKK_EC_EDWARDS | CKK_EC_MONTGOMERY) => 128,
+        // FIPS 204, table 1: categories 2, 3 and 5.
+        Some(CKK_ML_DSA) => match key.ulong(CKA_PARAMETER_SET) {
+            Some(CKP_ML_DSA_44) => 128,
+            Some(CKP_ML_DSA_65) => 192,
+            _ => 256,
+        },
         Some(CKK_DES2 | CKK_RC4) => 80,
         Some(CKK_DES3) => 112,
         Some(CKK_AES_XTS) => key.ulong(CKA_VALUE_LEN).unwrap_or(length as u64) * 4,

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+//! ML-DSA (FIPS 204). Everything is signed and verified by its representative µ, which is a digest: of the message with its
+//! context, or of a digest of it. So no message is kept, and each form is the same to the library.
+
+use crate::raw::not_null;
+use crate::shake::Shake256;
+use crate::{Failed, Result, check};
+use aws_lc_sys as sys;
+use metaslot_memory::Secret;
+use std::fmt;
+use std::ptr::{self, NonNull};
+
+/// The parameter sets (FIPS 204 §4).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Set {
+    /// ML-DSA-44
+    Ml44,
+    /// ML-DSA-65
+    Ml65,
+    /// ML-DSA-87
+    Ml87,
+}
+
+/// Length of a seed, ξ, in bytes.
+pub const SEED_LENGTH: usize = 32;
+/// Length of µ, in bytes.
+pub const MU_LENGTH: usize = 64;
+/// The longest context, in bytes.
+pub const MAX_CONTEXT: usize = 255;
+
+impl Set {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Ml44, Self::Ml65, Self::Ml87];
+
+    /// Length of a public key, in bytes (FIPS 204, table 2).
+    #[must_use]
+    pub const fn public_length(self) -> usize {
+        match self {
+            Self::Ml44 => 1312,
+            Self::Ml65 => 1952,
+            Self::Ml87 => 2592,
+        }
+    }
+
+    /// Length of an expanded private key, in bytes.
+    #[must_use]
+    pub const fn private_length(self) -> usize {
+        match self {
+            Self::Ml44 => 2560,
+            Self::Ml65 => 4032,
+            Self::Ml87 => 4896,
+        }
+    }
+
+    /// Length of a signature, in bytes.
+    #[must_use]
+    pub const fn signature_length(self) -> usize {
+        match self {
+            Self::Ml44 => 2420,
+            Self::Ml65 => 3309,
+            Self::Ml87 => 4627,
+        }
+    }
+
+    const fn nid(self) -> i32 {
+        match self {
+            Self::Ml44 => sys::NID_MLDSA44,
+            Self::Ml65 => sys::NID_MLDSA65,
+            Self::Ml87 => sys::NID_MLDSA87,
+        }
+    }
+}
+
+/// A public or private key, ready for use.
+pub struct MlDsaKey {
+    raw: NonNull<sys::EVP_PKEY>,
+    set: Set,
+}
+
+// SAFETY: nothing changes a key once it is made, and the library only reads it.
+unsafe impl Send for MlDsaKey {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for MlDsaKey {}
+
+impl fmt::Debug for MlDsaKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MlDsaKey({:?})", self.set)
+    }
+}
+
+impl Drop for MlDsaKey {
+    fn drop(&mut self) {
+        // SAFETY: we own the key; AWS-LC zeroises what it frees.
+        unsafe { sys::EVP_PKEY_free(self.raw.as_ptr()) }
+    }
+}
+
+impl MlDsaKey {
+    /// The private key of a seed of [`SEED_LENGTH`] bytes, or of its expanded form.
+    ///
+    /// # Errors
+    /// For another length, and for an expanded form whose parts do not belong together.
+    pub fn private(set: Set, bytes: &[u8]) -> Result<Self> {
+        // SAFETY: the range is a slice's, and the library copies it.
+        let raw = unsafe {
+            sys::EVP_PKEY_pqdsa_new_raw_private_key(set.nid(), bytes.as_ptr(), bytes.len())
+        };
+        Ok(Self { raw: not_null(raw)?, set })
+    }
+
+    /// A public key.
+    ///
+    /// # Errors
+    /// For another length than [`Set::public_length`].
+    pub fn public(set: Set, bytes: &[u8]) -> Result<Self> {
+        if bytes.len() != set.public_length() {
+            return Err(Failed);
+        }
+        // SAFETY: as above.
+        let raw = unsafe {
+            sys::EVP_PKEY_pqdsa_new_raw_public_key(set.nid(), bytes.as_ptr(), bytes.len())
+        };
+        Ok(Self { raw: not_null(raw)?, set })
+    }
+
+    /// Its parameter set.
+    #[must_use]
+    pub const fn set(&self) -> Set {
+        self.set
+    }
+
+    /// The public key as bytes.
+    ///
+    /// # Errors
+    /// When the library fails.
+    pub fn public_bytes(&self) -> Result<Vec<u8>> {
+        let mut out = vec![0; self.set.public_length()];
+        let mut length = out.len();
+        // SAFETY: the key is ours, and `out` as long as is said.
+        check(unsafe {
+            sys::EVP_PKEY_get_raw_public_key(self.raw.as_ptr(), out.as_mut_ptr(), &raw mut length)
+        })?;
+        if length == out.len() { Ok(out) } else { Err(Failed) }
+    }
+
+    /// The private key in its expanded form.
+    ///
+    /// # Errors
+    /// For a public key.
+    pub fn expanded(&self) -> Result<Secret> {
+        let mut out = Secret::zeroed(self.set.private_length());
+        let (bytes, mut length) = (out.expose_mut(), self.set.private_length());
+        // SAFETY: as above.
+        check(unsafe {
+            let out = bytes.as_mut_ptr();
+            sys::EVP_PKEY_get_raw_private_key(self.raw.as_ptr(), out, &raw mut length)
+        })?;
+        if length == out.len() { Ok(out) } else { Err(Failed) }
+    }
+
+    /// Signs µ, hedged (FIPS 204 §3.4): two signatures of one message differ.
+    ///
+    /// # Errors
+    /// For a public key, and where `out` is not [`Set::signature_length`] bytes long.
+    pub fn sign(&self, mu: &[u8; MU_LENGTH], out: &mut [u8]) -> Result<()> {
+        let mut length = out.len();
+        if length != self.set.signature_length() {
+            return Err(Failed);
+        }
+        let context = Context::new(self)?;
+        // SAFETY: the context is live and its key outlives it.
+        check(unsafe { sys::EVP_PKEY_sign_init(context.0.as_ptr()) })?;
+        // SAFETY: as above; `out` is as long as is said, µ has 64 bytes.
+        check(unsafe {
+            let (out, mu) = (out.as_mut_ptr(), mu.as_ptr());
+            sys::EVP_PKEY_sign(context.0.as_ptr(), out, &raw mut length, mu, MU_LENGTH)
+        })
+    }
+
+    /// Verifies a signature of µ.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn verify(&self, mu: &[u8; MU_LENGTH], signature: &[u8]) -> Result<()> {
+        let context = Context::new(self)?;
+        // SAFETY: as in `sign`.
+        check(unsafe { sys::EVP_PKEY_verify_init(context.0.as_ptr()) })?;
+        // SAFETY: as in `sign`; the signature is a slice.
+        check(unsafe {
+            let (bytes, mu) = (signature.as_ptr(), mu.as_ptr());
+            sys::EVP_PKEY_verify(context.0.as_ptr(), bytes, signature.len(), mu, MU_LENGTH)
+        })
+    }
+}
+
+/// One use of a key.
+struct Context(NonNull<sys::EVP_PKEY_CTX>);
+
+impl Context {
+    fn new(key: &MlDsaKey) -> Result<Self> {
+        // SAFETY: the key is live; the context has a reference of its own.
+        not_null(unsafe { sys::EVP_PKEY_CTX_new(key.raw.as_ptr(), ptr::null_mut()) }).map(Self)
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: we own the context.
+        unsafe { sys::EVP_PKEY_CTX_free(self.0.as_ptr()) }
+    }
+}
+
+/// µ in the making (FIPS 204, algorithms 2, 4 and 7): of the public key, the form, the context, and what follows by
+/// [`Self::update`].
+#[derive(Debug)]
+pub struct Mu(Shake256);
+
+impl Mu {
+    /// `prehashed`: what follows is the identifier of a hash function and its digest, in place of a message.
+    ///
+    /// # Errors
+    /// For a context above [`MAX_CONTEXT`] bytes.
+    pub fn new(public: &[u8], prehashed: bool, context: &[u8]) -> Result<Self> {
+        let length = u8::try_from(context.len()).map_err(|_| Failed)?;
+        let mut tr = Shake256::new()?;
+        tr.update(public)?;
+        let mut mu = Shake256::new()?;
+        mu.update(&tr.finish::<MU_LENGTH>()?)?;
+        mu.update(&[u8::from(prehashed), length])?;
+        mu.update(context)?;
+        Ok(Self(mu))
+    }
+
+    /// More of the message.
+    ///
+    /// # Errors
+    /// When the library fails.
+    pub fn update(&mut self, data: &[u8]) -> Result<()> {
+        self.0.update(data)
+    }
+
+    /// What is signed.
+    ///
+    /// # Errors
+    /// When the library fails.
+    pub fn finish(self) -> Result<[u8; MU_LENGTH]> {
+        self.0.finish()
+    }
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+//! ML-DSA against Project Wycheproof's vectors, in one call and in parts.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+#[path = "common/vectors.rs"]
+mod vectors;
+
+use common::{algorithm, key};
+#[allow(unused_imports, reason = "where another provider includes this file, it is that one")]
+use metaslot_awslc::AWSLC as PROVIDER;
+use metaslot_awslc::AWSLC;
+use metaslot_ck::*;
+use metaslot_memory::Secret;
+use metaslot_spi::provider::{Direction, Provider};
+use metaslot_spi::{Attributes, Bytes, Key, NewObject, Params, Value};
+use serde_json::Value as Json;
+use std::sync::Arc;
+use vectors::{Verdict, each, flag, hex};
+
+const SETS: [(&str, CK_ML_DSA_PARAMETER_SET_TYPE, usize); 3] =
+    [("44", CKP_ML_DSA_44, 2420), ("65", CKP_ML_DSA_65, 3309), ("87", CKP_ML_DSA_87, 4627)];
+
+fn brought(
+    class: CK_OBJECT_CLASS,
+    set: u64,
+    shown: &[(CK_ATTRIBUTE_TYPE, &[u8])],
+    secrets: &[(CK_ATTRIBUTE_TYPE, &[u8])],
+) -> Result<Arc<Key>> {
+    let mut object = NewObject::default();
+    object.attributes.set(CKA_CLASS, Value::Ulong(class));
+    object.attributes.set(CKA_KEY_TYPE, Value::Ulong(CKK_ML_DSA));
+    object.attributes.set(CKA_PARAMETER_SET, Value::Ulong(set));
+    for (attribute, bytes) in shown {
+        object.attributes.set(*attribute, Value::Bytes(bytes.to_vec()));
+    }
+    for (attribute, bytes) in secrets {
+        object.secrets.set(*attribute, Secret::copy_of(bytes));
+    }
+    AWSLC.complete(&mut object)?;
+    Ok(key(class, CKK_ML_DSA, object))
+}
+
+fn context(vector: &Json) -> Params {
+    match vector.get("ctx") {
+        None => Params::None,
+        Some(context) => Params::SignContext {
+            hedge: CKH_HEDGE_PREFERRED,
+            context: Bytes::from_vec(hex(context)),
+        },
+    }
+}
+
+/// In one call and in parts; both say the same.
+fn verifies(key: &Arc<Key>, params: &Params, message: &[u8], signature: &[u8]) -> Result<()> {
+    let verify = algorithm(CKM_ML_DSA).verify.unwrap();
+    verify.check(Direction::Backward, key, params)?;
+    let whole = verify.verify(key, params, message, signature);
+    let mut stream = verify.start(Direction::Backward, key, params).unwrap();
+    message.chunks(7).for_each(|part| stream.update(part).unwrap());
+    assert_eq!(stream.verify(signature), whole);
+    whole
+}
+
+#[test]
+fn signatures_are_judged_as_wycheproof_does() {
+    for (name, set, _) in SETS {
+        let count = each(&format!("mldsa_{name}_verify_test"), |group, vector, verdict| {
+            let result =
+                brought(CKO_PUBLIC_KEY, set, &[(CKA_VALUE, &hex(&group["publicKey"]))], &[])
+                    .and_then(|key| {
+                        let (message, signature) = (hex(&vector["msg"]), hex(&vector["sig"]));
+                        verifies(&key, &context(vector), &message, &signature)
+                    });
+            match verdict {
+                Verdict::Valid => assert_eq!(result, Ok(()), "{name} {}", vector["tcId"]),
+                _ => assert!(result.is_err(), "{name} {}", vector["tcId"]),
+            }
+        });
+        assert!(count > 100, "{name}: {count}");
+    }
+}
+
+/// Signs twice, in one call and in parts; returns the first.
+fn signs(key: &Arc<Key>, params: &Params, message: &[u8], length: usize) -> Result<Vec<u8>> {
+    let sign = algorithm(CKM_ML_DSA).sign.unwrap();
+    sign.check(Direction::Forward, key, params)?;
+    assert_eq!(sign.length(key, params), length);
+    let mut out = vec![0; length];
+    assert_eq!(sign.sign(key, params, message, &mut out)?, length);
+    let mut stream = sign.start(Direction::Forward, key, params).unwrap();
+    message.chunks(7).for_each(|part| stream.update(part).unwrap());
+    let mut again = vec![0; length];
+    assert_eq!(stream.sign(&mut again)?, length);
+    assert_ne!(out, again, "they are hedged");
+    Ok(out)
+}
+
+/// The private key of a group in each form that it is given in.
+fn private_keys(group: &Json, set: u64) -> Vec<Result<Arc<Key>>> {
+    let mut keys = Vec::new();
+    if let Some(seed) = group.get("privateSeed") {
+        keys.push(brought(CKO_PRIVATE_KEY, set, &[], &[(CKA_SEED, &hex(seed))]));
+    }
+    if let Some(expanded) = group.get("privateKey") {
+        keys.push(brought(CKO_PRIVATE_KEY, set, &[], &[(CKA_VALUE, &hex(expanded))]));
+    }
+    if let Some(der) = group.get("privateKeyPkcs8").filter(|der| !der.is_null()) {
+        let decoded = AWSLC.decode_private_key(&hex(der));
+        keys.push(decoded.map(|object| key(CKO_PRIVATE_KEY, CKK_ML_DSA, object)));
+    }
+    keys
+}
+
+#[test]
+fn keys_that_wycheproof_has_sign_what_their_public_halves_verify() {
+    for (name, set, length) in SETS {
+        for form in ["seed", "noseed"] {
+            each(&format!("mldsa_{name}_sign_{form}_test"), |group, vector, verdict| {
+                let at = format!("{name} {form} {}", vector["tcId"]);
+                // Vectors of what is inside have a µ in place of a message, which no mechanism of the standard takes.
+                if flag(vector, "Internal") {
+                    return;
+                }
+                let (message, params) = (hex(&vector["msg"]), context(vector));
+                for private in private_keys(group, set) {
+                    let signed =
+                        private.and_then(|private| signs(&private, &params, &message, length));
+                    if verdict != Verdict::Valid {
+                        assert!(signed.is_err(), "{at}");
+                        continue;
+                    }
+                    let public = [(CKA_VALUE, &*hex(&group["publicKey"]))];
+                    let public = brought(CKO_PUBLIC_KEY, set, &public, &[]).unwrap();
+                    assert_eq!(
+                        verifies(&public, &params, &message, &signed.unwrap()),
+                        Ok(()),
+                        "{at}"
+                    );
+                    assert_eq!(
+                        verifies(&public, &params, &message, &hex(&vector["sig"])),
+                        Ok(()),
+                        "{at}"
+                    );
+                }
+            });
+        }
+    }
+}
+
+fn generated(set: u64) -> [Arc<Key>; 2] {
+    let mut template = Attributes::default();
+    template.set(CKA_PARAMETER_SET, Value::Ulong(set));
+    let pair = algorithm(CKM_ML_DSA_KEY_PAIR_GEN).generate_pair.unwrap();
+    let (public, private) = pair.generate_pair(&Params::None, &template).unwrap();
+    [key(CKO_PUBLIC_KEY, CKK_ML_DSA, public), key(CKO_PRIVATE_KEY, CKK_ML_DSA, private)]
+}
+
+#[test]
+fn a_pair_signs_and_survives_its_encoding() {
+    for (_, set, length) in SETS {
+        let [public, private] = generated(set);
+        let decoded =
+            AWSLC.decode_private_key(AWSLC.encode_private_key(&private).unwrap().expose());
+        let again = key(CKO_PRIVATE_KEY, CKK_ML_DSA, decoded.unwrap());
+        for attribute in [CKA_SEED, CKA_VALUE] {
+            assert_eq!(again.secret(attribute), private.secret(attribute));
+        }
+        let info = public.bytes(CKA_PUBLIC_KEY_INFO).unwrap();
+        assert_eq!(again.bytes(CKA_PUBLIC_KEY_INFO), Ok(info));
+        let signature = signs(&again, &Params::None, b"message", length).unwrap();
+        assert_eq!(verifies(&public, &Params::None, b"message", &signature), Ok(()));
+        assert_eq!(
+            verifies(&public, &Params::None, b"Message", &signature),
+            Err(Error::SIGNATURE_INVALID)
+        );
+        // A key that came without its seed is encoded without.
+        let alone = [(CKA_VALUE, private.secret(CKA_VALUE).unwrap())];
+        let alone = brought(CKO_PRIVATE_KEY, set, &[], &alone).unwrap();
+        let decoded = AWSLC.decode_private_key(AWSLC.encode_private_key(&alone).unwrap().expose());
+        let decoded = decoded.unwrap();
+        assert!(decoded.secrets.get(CKA_SEED).is_none());
+        assert_eq!(decoded.secrets.get(CKA_VALUE), Some(private.secret(CKA_VALUE).unwrap()));
+    }
+}
+
+#[test]
+fn what_does_not_belong_together_is_refused() {
+    let [first, other] = [generated(CKP_ML_DSA_65), generated(CKP_ML_DSA_65)];
+    let (seed, value) = (first[1].secret(CKA_SEED).unwrap(), other[1].secret(CKA_VALUE).unwrap());
+    let made = |set, secrets: &[_]| brought(CKO_PRIVATE_KEY, set, &[], secrets).map(|_| ());
+    let both = [(CKA_SEED, seed), (CKA_VALUE, value)];
+    assert_eq!(made(CKP_ML_DSA_65, &both), Err(Error::TEMPLATE_INCONSISTENT));
+    assert_eq!(made(CKP_ML_DSA_44, &both[1..]), Err(Error::ATTRIBUTE_VALUE_INVALID));
+    assert_eq!(made(CKP_ML_DSA_65, &[]), Err(Error::TEMPLATE_INCOMPLETE));
+    assert_eq!(made(4, &both[..1]), Err(Error::PARAMETER_SET_NOT_SUPPORTED));
+    let mut broken = value.to_vec();
+    broken[100] ^= 1;
+    assert_eq!(made(CKP_ML_DSA_65, &[(CKA_VALUE, &broken)]), Err(Error::ATTRIBUTE_VALUE_INVALID));
+    let info = other[1].bytes(CKA_PUBLIC_KEY_INFO).unwrap();
+    let foreign =
+        brought(CKO_PRIVATE_KEY, CKP_ML_DSA_65, &[(CKA_PUBLIC_KEY_INFO, info)], &both[..1]);
+    assert_eq!(foreign.map(|_| ()), Err(Error::TEMPLATE_INCONSISTENT));
+    let shown = [(CKA_VALUE, first[0].bytes(CKA_VALUE).unwrap())];
+    let public = brought(CKO_PUBLIC_KEY, CKP_ML_DSA_44, &shown, &[]);
+    assert_eq!(public.map(|_| ()), Err(Error::ATTRIBUTE_VALUE_INVALID));
+}
+
+#[test]
+fn a_deterministic_signature_is_refused_and_verified() {
+    let [public, private] = generated(CKP_ML_DSA_44);
+    let row = algorithm(CKM_ML_DSA);
+    let params =
+        |hedge, length| Params::SignContext { hedge, context: Bytes::from_elem(7, length) };
+    let sign = |params: &Params| row.sign.unwrap().check(Direction::Forward, &private, params);
+    let verify = |params: &Params| row.verify.unwrap().check(Direction::Backward, &public, params);
+    assert_eq!(sign(&params(CKH_DETERMINISTIC_REQUIRED, 0)), Err(Error::MECHANISM_PARAM_INVALID));
+    assert_eq!(verify(&params(CKH_DETERMINISTIC_REQUIRED, 0)), Ok(()));
+    for hedge in [CKH_HEDGE_PREFERRED, CKH_HEDGE_REQUIRED] {
+        assert_eq!((sign(&params(hedge, 255)), verify(&params(hedge, 255))), (Ok(()), Ok(())));
+        assert_eq!(sign(&params(hedge, 256)), Err(Error::MECHANISM_PARAM_INVALID));
+        assert_eq!(verify(&params(hedge, 256)), Err(Error::MECHANISM_PARAM_INVALID));
+    }
+    assert_eq!(
+        row.sign.unwrap().check(Direction::Forward, &public, &Params::None),
+        Err(Error::KEY_TYPE_INCONSISTENT)
+    );
+}
