@@ -16,6 +16,7 @@ mod encoding;
 mod failure;
 mod find;
 mod host;
+mod inputs;
 mod key;
 mod keyfile;
 mod output;

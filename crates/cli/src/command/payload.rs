@@ -3,6 +3,7 @@
 
 use super::target::{Target, of_stream};
 use crate::failure::{Failure, Result};
+use crate::inputs;
 use crate::output::{Output, Report};
 use crate::waiting::Waiting;
 use metaslot_memory::Secret;
@@ -26,8 +27,16 @@ pub(crate) struct Payload {
 }
 
 impl Payload {
-    /// Opens it.
+    /// Opens it. From now on no result takes its place.
     pub(crate) fn open(path: Option<&Path>) -> Result<Self> {
+        let payload = Self::replaceable(path)?;
+        let refused = format!("{} would be overwritten while it is read", payload.name);
+        inputs::keep(&payload.metadata()?, refused);
+        Ok(payload)
+    }
+
+    /// Opens what the result may replace.
+    pub(crate) fn replaceable(path: Option<&Path>) -> Result<Self> {
         let path = path.filter(|path| *path != Path::new("-"));
         let name =
             path.map_or_else(|| "standard input".to_owned(), |path| path.display().to_string());
