@@ -115,6 +115,19 @@ impl Target {
         Ok(Self { name, file, place: None })
     }
 
+    /// The same for a secret that may be nowhere else, as what is there may be: no file is replaced.
+    pub(crate) fn open_secret(path: Option<&Path>) -> Result<Self> {
+        let mode = 0o600;
+        match path.filter(|path| *path != Path::new("-")) {
+            Some(path) if path.symlink_metadata().is_err() => Self::create(path, mode),
+            Some(path) if !is_descriptor(path) && path.is_file() => {
+                Err(Failure::failed(format!("{} is there already", path.display()))
+                    .hint("a secret replaces no file: give another name"))
+            }
+            _ => Self::open(path, mode),
+        }
+    }
+
     /// A file that is not there yet.
     pub(crate) fn create(path: &Path, mode: u32) -> Result<Self> {
         Self::file(path, mode, true)
