@@ -16,6 +16,7 @@ mod encoding;
 mod failure;
 mod find;
 mod host;
+mod inputs;
 mod key;
 mod keyfile;
 mod output;
@@ -87,8 +88,8 @@ pub fn run() -> ExitCode {
         Command::Stat(args) => command::stat::run(&app, &args),
         Command::Top(args) => command::top::run(&app, &args),
         Command::Lab(args) => command::lab::run(&app, &args),
-        Command::Completions(args) => command::pages::completions(&args),
-        Command::Man(args) => command::pages::man(&args, Cli::command()),
+        Command::Completions(args) => command::pages::completions(&app, &args),
+        Command::Man(args) => command::pages::man(&app, &args, Cli::command()),
         Command::Version => command::pages::version(&app),
     };
     match result {

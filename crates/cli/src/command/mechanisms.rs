@@ -63,6 +63,10 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
             rows.push((name, info(module, slot, number)?));
         }
     }
+    if let Some(name) = args.name.as_ref().filter(|_| rows.is_empty()) {
+        return Err(Failure::not_found(format!("no mechanism matches {name}"))
+            .hint("'metaslot mechanisms' lists those that there are"));
+    }
     rows.sort_by(|a, b| a.0.cmp(&b.0));
     let mut table = Table::new(&["MECHANISM", "MIN", "MAX", "FLAGS"], &[1, 2]);
     for (name, info) in &rows {

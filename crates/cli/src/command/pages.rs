@@ -45,12 +45,22 @@ pub(crate) struct Man {
     directory: PathBuf,
 }
 
-pub(crate) fn completions(args: &Completions) -> Result<()> {
+/// They write text, and a document has no place beside it.
+fn refuse_json(app: &App, command: &str) -> Result<()> {
+    match app.output.json {
+        true => Err(Failure::usage(format!("{command} prints no JSON document"))),
+        false => Ok(()),
+    }
+}
+
+pub(crate) fn completions(app: &App, args: &Completions) -> Result<()> {
+    refuse_json(app, "completions")?;
     let text = complete::function(args.shell.completer());
     output::write_out(&text.map_err(|error| Failure::io("cannot write the completions", &error))?)
 }
 
-pub(crate) fn man(args: &Man, mut command: Command) -> Result<()> {
+pub(crate) fn man(app: &App, args: &Man, mut command: Command) -> Result<()> {
+    refuse_json(app, "man")?;
     command.build();
     let cannot = |error: io::Error| {
         Failure::io(format!("cannot write into {}", args.directory.display()), &error)

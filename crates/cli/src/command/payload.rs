@@ -3,6 +3,7 @@
 
 use super::target::{Target, of_stream};
 use crate::failure::{Failure, Result};
+use crate::inputs;
 use crate::output::{Output, Report};
 use crate::waiting::Waiting;
 use metaslot_memory::Secret;
@@ -26,8 +27,16 @@ pub(crate) struct Payload {
 }
 
 impl Payload {
-    /// Opens it.
+    /// Opens it. From now on no result takes its place.
     pub(crate) fn open(path: Option<&Path>) -> Result<Self> {
+        let payload = Self::replaceable(path)?;
+        let refused = format!("{} would be overwritten while it is read", payload.name);
+        inputs::keep(&payload.metadata()?, refused);
+        Ok(payload)
+    }
+
+    /// Opens what the result may replace.
+    pub(crate) fn replaceable(path: Option<&Path>) -> Result<Self> {
         let path = path.filter(|path| *path != Path::new("-"));
         let name =
             path.map_or_else(|| "standard input".to_owned(), |path| path.display().to_string());
@@ -91,6 +100,7 @@ impl Payload {
             let longer = Secret::try_zeroed(2 * length);
             let mut longer = longer.ok_or_else(|| {
                 Failure::failed(format!("{} is longer than the memory for secrets", self.name))
+                    .hint("an AES key without --mechanism takes files of any length")
             })?;
             longer.expose_mut()[..length].copy_from_slice(data.expose());
             data = longer;
@@ -177,7 +187,8 @@ pub(crate) fn write_beside(
     bytes: &[u8],
     report: &Report,
 ) -> Result<()> {
-    written(output, (path, 0o666), bytes, report)
+    path.map_or(Ok(()), refuse_to_lose_a_key)?;
+    written(output, path, bytes, report, |path| Target::open(path, 0o666))
 }
 
 /// Refuses a secret without a file of its own where a document takes the place of the bytes.
@@ -197,26 +208,42 @@ pub(crate) fn write_secret(
     report: &Report,
 ) -> Result<()> {
     refuse_mixed(output, path)?;
-    written(output, (path, 0o600), secret.expose(), report)
+    written(output, path, secret.expose(), report, Target::open_secret)
 }
 
 fn written(
     output: &Output,
-    (path, mode): (Option<&Path>, u32),
+    path: Option<&Path>,
     bytes: &[u8],
     report: &Report,
+    open: impl Fn(Option<&Path>) -> Result<Target>,
 ) -> Result<()> {
+    let write = |path: Option<&Path>| {
+        // It appears whole or not at all.
+        let mut target = open(path)?;
+        target.write_whole(bytes)?;
+        target.finish()
+    };
     if !output.json {
-        return write(path, mode, bytes);
+        return write(path);
     }
     let file = path.filter(|path| *path != Path::new("-"));
-    file.map_or(Ok(()), |file| write(Some(file), mode, bytes))?;
+    file.map_or(Ok(()), |file| write(Some(file)))?;
     output.print(report)
 }
 
-/// Writes a result: to a file that appears whole or not at all, or to standard output.
-fn write(path: Option<&Path>, mode: u32, bytes: &[u8]) -> Result<()> {
-    let mut target = Target::open(path, mode)?;
-    target.write_whole(bytes)?;
-    target.finish()
+/// What is no secret may replace a file, but for one with a private key, which may be nowhere else.
+fn refuse_to_lose_a_key(path: &Path) -> Result<()> {
+    const END: &[u8] = b"PRIVATE KEY-----";
+    let mut beginning = Vec::new();
+    if path.is_file() {
+        // One that cannot be read is told of where it is written.
+        let file = File::open(path).map(|file| file.take(SHORT as u64));
+        file.and_then(|mut file| file.read_to_end(&mut beginning)).ok();
+    }
+    if beginning.windows(END.len()).any(|part| part == END) {
+        return Err(Failure::failed(format!("{} holds a private key", path.display()))
+            .hint("it is not replaced: give another name"));
+    }
+    Ok(())
 }

@@ -2,9 +2,10 @@
 //! Where a result goes: to a file that appears whole or not at all, or to standard output.
 
 use crate::failure::{Failure, Result};
+use crate::inputs;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::OpenOptionsExt;
@@ -97,8 +98,10 @@ impl Target {
         let Some(path) = path.filter(|path| *path != Path::new("-")) else {
             let output = of_stream(&io::stdout());
             let file = output.map_err(|error| Failure::io("cannot write", &error))?;
+            refuse_to_replace(file.metadata())?;
             return Ok(Self { name: "standard output".to_owned(), file, place: None });
         };
+        refuse_to_replace(path.metadata())?;
         let is_descriptor = is_descriptor(path);
         if !is_descriptor && path.metadata().map_or(true, |metadata| metadata.is_file()) {
             return Self::file(path, mode, false);
@@ -110,6 +113,19 @@ impl Target {
             return Err(cannot(&io::Error::other("it became a plain file just now")));
         }
         Ok(Self { name, file, place: None })
+    }
+
+    /// The same for a secret that may be nowhere else, as what is there may be: no file is replaced.
+    pub(crate) fn open_secret(path: Option<&Path>) -> Result<Self> {
+        let mode = 0o600;
+        match path.filter(|path| *path != Path::new("-")) {
+            Some(path) if path.symlink_metadata().is_err() => Self::create(path, mode),
+            Some(path) if !is_descriptor(path) && path.is_file() => {
+                Err(Failure::failed(format!("{} is there already", path.display()))
+                    .hint("a secret replaces no file: give another name"))
+            }
+            _ => Self::open(path, mode),
+        }
     }
 
     /// A file that is not there yet.
@@ -142,9 +158,16 @@ impl Target {
     /// The result is complete: it takes its name.
     pub(crate) fn finish(mut self) -> Result<()> {
         let Some(place) = &mut self.place else { return Ok(()) };
+        // What was read since it was opened counts, too.
+        refuse_to_replace(place.path.metadata())?;
         let done = self.file.sync_all().and_then(|()| place.take(&self.file));
         done.map_err(|error| cannot(&self.name, &error))
     }
+}
+
+/// What is not there yet was not read.
+fn refuse_to_replace(written: io::Result<Metadata>) -> Result<()> {
+    written.map_or(Ok(()), |written| inputs::refuse_to_replace(&written))
 }
 
 /// The file behind a stream.

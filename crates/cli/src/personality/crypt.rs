@@ -8,16 +8,14 @@ use super::{version1, version2};
 use crate::app::App;
 use crate::command::cipher::{CipherArg, Direction, Opened};
 use crate::command::payload::Payload;
-use crate::command::target::{Target, of_stream};
+use crate::command::target::Target;
 use crate::failure::{Failure, Result};
+use crate::inputs;
 use crate::output::Report;
 use crate::uri::Uri;
 use metaslot_ck::{self as ck, ObjectHandle};
 use metaslot_client::Session;
 use serde_json::json;
-use std::fs::Metadata;
-use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 const ENCRYPT_EXAMPLES: &str = "\
@@ -274,35 +272,17 @@ impl What {
         }
         let payload = Payload::open(self.input.as_deref())?;
         let read = payload.metadata()?;
-        self.refuse_to_overwrite(&payload, &read)?;
+        for (path, what) in self.key.files()? {
+            // What is not there is told of where it is read.
+            if let Ok(file) = path.metadata() {
+                inputs::keep(&file, format!("the {what} would be overwritten"));
+            }
+        }
         let length = (self.input.is_some() && read.is_file()).then_some(read.len());
         Ok(Files {
             target: Target::open(self.output.as_deref(), MODE)?,
             progress: Progress::new(self.verbose.then_some(app.output), length),
             payload,
         })
-    }
-
-    /// Nothing that is read here is overwritten, under whatever name.
-    fn refuse_to_overwrite(&self, payload: &Payload, read: &Metadata) -> Result<()> {
-        let output = self.output.as_deref().filter(|path| *path != Path::new("-"));
-        let written = match output {
-            Some(path) => path.metadata(),
-            None => of_stream(&io::stdout()).and_then(|file| file.metadata()),
-        };
-        // What is not there yet is not the same file.
-        let Ok(written) = written else { return Ok(()) };
-        let is_written =
-            |file: &Metadata| (file.dev(), file.ino()) == (written.dev(), written.ino());
-        if written.is_file() && is_written(read) {
-            let refused = format!("{} would be overwritten while it is read", payload.name());
-            return Err(Failure::failed(refused).hint("give -o the name of another file"));
-        }
-        let overwritten =
-            |path: &Path| path.metadata().is_ok_and(|it| it.is_file() && is_written(&it));
-        match self.key.files()?.into_iter().find(|(path, _)| overwritten(path)) {
-            Some((_, what)) => Err(Failure::failed(format!("the {what} would be overwritten"))),
-            None => Ok(()),
-        }
     }
 }

@@ -3,6 +3,7 @@
 
 use super::Role;
 use crate::failure::{Failure, Result};
+use crate::inputs;
 use crate::output::warn;
 use crate::uri::{PinValue, Uri};
 use metaslot_memory::Secret;
@@ -104,6 +105,7 @@ fn read_file(path: &Path) -> Result<Secret> {
     let cannot = |error| Failure::io(&what, &error).about_pin();
     let file = File::open(path).map_err(cannot)?;
     let metadata = file.metadata().map_err(cannot)?;
+    inputs::keep(&metadata, format!("the PIN file {} would be overwritten", path.display()));
     if metadata.is_file() && metadata.mode() & FOR_OTHERS != 0 {
         let path = path.display();
         warn(format!(

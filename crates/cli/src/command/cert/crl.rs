@@ -49,7 +49,8 @@ pub(crate) struct Args {
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let uri = args.user.key(&args.issuer)?;
     let login = args.user.login_with(app, &uri)?;
-    let previous = args.previous.as_deref().map(|path| contents(path, "X509 CRL")).transpose()?;
+    let kept = |path| contents(path, Payload::replaceable(Some(path))?, "X509 CRL");
+    let previous = args.previous.as_deref().map(kept).transpose()?;
     let (session, pin) = app.log_in(&login, Access::ReadOnly)?;
     let issuer = Issuer::find(&session, &login.token.uri(), &uri, "cRLSign")?;
     let certificate = issuer.certificate()?;
@@ -100,9 +101,9 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
 const LONGEST: usize = 64 << 20;
 
 /// The DER of a file.
-fn contents(path: &Path, label: &str) -> Result<Vec<u8>> {
+fn contents(path: &Path, file: Payload, label: &str) -> Result<Vec<u8>> {
     let no = || Failure::failed(format!("{} has no {label}", path.display()));
-    der_of(&Payload::open(Some(path))?.up_to(LONGEST)?, &[label]).ok_or_else(no)
+    der_of(&file.up_to(LONGEST)?, &[label]).ok_or_else(no)
 }
 
 impl Args {
@@ -110,7 +111,7 @@ impl Args {
     fn serials(&self, issuer: &[u8]) -> Result<Vec<Vec<u8>>> {
         let mut serials = Vec::new();
         for path in &self.revoke {
-            let der = contents(path, "CERTIFICATE")?;
+            let der = contents(path, Payload::open(Some(path))?, "CERTIFICATE")?;
             let read = Certificate::read(&der)
                 .ok_or_else(|| Failure::failed(format!("{} is no certificate", path.display())))?;
             if read.issuer != issuer {

@@ -30,7 +30,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let no = || Failure::failed(format!("{} is no certificate", args.file.display()));
+    let no = || {
+        Failure::failed(format!("{} is no certificate", args.file.display()))
+            .hint("it is to be PEM with BEGIN and END CERTIFICATE, or DER, and whole")
+    };
     let file = Payload::short(Some(&args.file))?;
     let der = der_of(&file, &["CERTIFICATE", "X509 CERTIFICATE"]).ok_or_else(no)?;
     let public_key = read(&der).map_err(|_| no())?.public_key;

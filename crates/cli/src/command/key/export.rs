@@ -66,7 +66,9 @@ fn public(app: &App, args: &Args) -> Result<()> {
     let keys = key::search(&session, &uri)?;
     if keys.is_empty() {
         let failure = Failure::not_found(format!("no public key matches {}", uri.key_part()));
-        return Err(failure.hint("'metaslot key list --public' shows the public keys of a token"));
+        return Err(failure.hint(
+            "'metaslot key list --public' shows the public keys of a token, and --format raw writes a secret key",
+        ));
     }
     let key = key::only(keys, &uri, &token)?;
     let handle = key.part(Class::Public).ok_or_else(|| {

@@ -24,7 +24,8 @@ use source::{OtherToken, Source};
 const EXAMPLES: &str = "\
 Examples:
   metaslot token import --from /usr/lib/softhsm/libsofthsm2.so --from-token old --dry-run
-  metaslot token import --from /usr/lib/x86_64-linux-gnu/libsoftokn3.so --from-token 'NSS Certificate DB' \\
+  metaslot token import --from /usr/lib/x86_64-linux-gnu/libsoftokn3.so \\
+    --from-token 'NSS Certificate DB' \\
     --from-parameters \"configdir='sql:/home/you/.pki/nssdb' certPrefix='' keyPrefix='' secmod='secmod.db' flags=readOnly\"";
 
 /// Arguments of `token import`.
