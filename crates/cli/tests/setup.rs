@@ -129,6 +129,7 @@ fn with_a_key() -> Sandbox {
         "tr -d '\\n' < user.pin > plain.pin; metaslot token init --label web {pins}"
     ));
     sandbox.run("metaslot key generate --label site --id 01 --pin-source plain.pin --quiet");
+    sandbox.run("metaslot cert selfsign site --pin-source plain.pin --out site.pem");
     let commands = "openssl nginx apache2 stunnel4 psql curl osslsigncode keytool modutil p11tool p11-kit ssh git keymgr pki \
                     haproxy mariadbd pg_ctlcluster openvpn";
     sandbox
@@ -205,6 +206,25 @@ fn every_recipe_leaves_what_it_has_not_made() {
 }
 
 #[test]
+fn no_configuration_is_written_with_a_certificate_that_is_not_there() {
+    let sandbox = with_a_key();
+    let new = "cp plain.pin conf.pin; metaslot setup --apply --new site --directory conf --pin-source conf.pin";
+    sandbox.run(&format!("PATH=$PWD/fakes:$PATH {new} nginx; rm site.pem"));
+    let before = everything(&sandbox);
+    for program in ["nginx", "apache", "stunnel"] {
+        for (more, file) in [("", "site.pem"), ("--cert none/other.pem", "none/other.pem")] {
+            let told = setup(&sandbox, program, &format!("--apply {more}"));
+            let what = format!("error: there is no certificate {file}, which {program} needs");
+            assert!(told.starts_with(&what), "{told}");
+            assert!(told.contains("hint: metaslot cert selfsign LABEL"), "{told}");
+            assert_eq!(everything(&sandbox), before, "{program}");
+            let printed = setup(&sandbox, program, more);
+            assert!(printed.contains(file) && !printed.contains("error"), "{printed}");
+        }
+    }
+}
+
+#[test]
 fn no_recipe_writes_anything_under_a_broken_configuration() {
     let sandbox = with_a_key();
     sandbox.run("echo 'nonsense = 1' >> metaslot.toml");
@@ -254,7 +274,6 @@ fn with_programs_that_list(by: &str) -> Sandbox {
 #[test]
 fn no_recipe_is_verified_by_programs_that_only_list() {
     let sandbox = with_programs_that_list(":");
-    sandbox.run("metaslot cert selfsign site --pin-source plain.pin --out site.pem");
     let mut run = Vec::new();
     for program in recipes(&sandbox) {
         let told = setup(&sandbox, &program, "--apply --verify");

@@ -144,6 +144,10 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     if let (Some(credential), Some(pin)) = (&credential, chosen.pin.as_deref()) {
         credential.add_to(&mut plan, &pin_file(pin, program)?, args.enable);
     }
+    if args.apply && program.names_certificate() {
+        before(&directory, &plan)?;
+        program.needs(&chosen.cert)?;
+    }
     let written = if args.apply { apply(&directory, &plan)? } else { Vec::new() };
     let proved = if args.verify {
         let pin = chosen.pin.as_deref().map(|path| pin_file(path, program)).transpose()?;

@@ -6,6 +6,7 @@
 //! from a token, and `= verify PROCESS` runs it until PROCESS has signed.
 
 use crate::failure::{Failure, Result};
+use std::path::Path;
 
 /// A program, and what it needs to use a key of a token.
 #[derive(Debug)]
@@ -187,6 +188,23 @@ impl Program {
             }
         }
         plan
+    }
+
+    /// Whether a file of its configuration has the certificate's name.
+    pub(super) fn names_certificate(&self) -> bool {
+        self.plan(&[]).files.iter().any(|(_, content)| content.contains("{cert}"))
+    }
+
+    /// Refuses a certificate that is not there: the program does not start where its configuration names it.
+    pub(super) fn needs(&self, cert: &str) -> Result<()> {
+        if Path::new(cert).is_file() {
+            return Ok(());
+        }
+        let what = format!("there is no certificate {cert}, which {} needs", self.name);
+        let line =
+            format!("metaslot cert selfsign LABEL --dns NAME --out FILE {}", self.certificate());
+        let hint = format!("{}; then --cert FILE; or --new LABEL", line.trim_end());
+        Err(Failure::failed(what).hint(hint))
     }
 
     /// Refuses a label that would mean something where the recipe has it.
