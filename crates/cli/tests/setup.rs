@@ -323,3 +323,43 @@ fn no_recipe_writes_anything_without_its_program() {
     }
     assert_eq!(everything(&sandbox), before);
 }
+
+/// A copy of nginx's configuration is in the place of the machine's own, where that may be done.
+#[test]
+fn what_breaks_the_machines_configuration_is_taken_back() {
+    let sandbox = with_a_key();
+    sandbox.run("rm fakes/nginx; cp -r /etc/nginx nginx; mkdir units");
+    let own = "unshare --mount sh -c 'mount -t tmpfs none /run && mount -t tmpfs none /var/log && mkdir /var/log/nginx && \
+               mount --bind nginx /etc/nginx && mount --bind units /etc/systemd/system && exec \"$@\"' sh";
+    if sandbox.run(&format!("{own} nginx -t")).last().is_some_and(|said| said.starts_with('?')) {
+        return println!("not run: nginx is not installed, or nothing can be mounted here");
+    }
+    let enable = || {
+        let line = "metaslot setup nginx --apply --enable --key site --pin-source plain.pin --directory conf";
+        sandbox.run(&format!("{own} {line}")).join("\n")
+    };
+    let before = everything(&sandbox);
+    let engine = "echo 'ssl_engine pkcs11;' > nginx/modules-enabled/10-own.conf";
+    sandbox.run(engine);
+    let told = enable();
+    assert!(told.starts_with("error: nginx's configuration does not work with what"), "{told}");
+    assert!(told.contains("directive is duplicate"), "{told}");
+    sandbox.run("echo 'nonsense;' > nginx/modules-enabled/10-own.conf");
+    let told = enable();
+    assert!(told.starts_with("error: nginx's configuration is broken already"), "{told}");
+    assert!(told.contains("unknown directive \"nonsense\""), "{told}");
+    sandbox.run("rm nginx/modules-enabled/10-own.conf");
+    assert_eq!(everything(&sandbox), before);
+    // What works stays, twice, and when something else breaks it.
+    for state in ["written", "unchanged"] {
+        let told = enable();
+        assert!(told.starts_with(&format!("{state} /home/you/conf/openssl.cnf")), "{told}");
+    }
+    let before = everything(&sandbox);
+    sandbox.run("sed -i 's/TLSv1.2//' conf/nginx-server.conf; cp -r conf was; echo 'nonsense;' >> nginx/conf.d/z.conf");
+    assert!(enable().contains("broken already"));
+    sandbox.run("diff -r conf was && rm -r was nginx/conf.d/z.conf");
+    assert!(enable().contains("written /home/you/conf/nginx-server.conf"));
+    sandbox.run("rm conf/nginx-server.conf.old");
+    assert_eq!(everything(&sandbox).len(), before.len());
+}
