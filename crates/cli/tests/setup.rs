@@ -99,6 +99,25 @@ fn a_pin_is_tried_at_no_token_but_the_one_that_it_was_made_for() {
 }
 
 #[test]
+fn no_token_is_made_in_the_place_of_one_whose_store_is_gone() {
+    let sandbox = Sandbox::make(&sandbox::module());
+    let new =
+        || sandbox.run("metaslot setup gnutls --apply --new site --directory conf").join("\n");
+    assert!(!new().contains("error"));
+    sandbox.run("mkdir away; mv token.db* away");
+    let before = everything(&sandbox);
+    let told = new();
+    assert!(
+        told.starts_with("error: /home/you/conf/web.token is of a token that is not there"),
+        "{told}"
+    );
+    assert_eq!(everything(&sandbox), before);
+    assert!(sandbox.run("ls token.db").join("").ends_with("? 2"));
+    sandbox.run("mv away/token.db* .");
+    assert!(!new().contains("error"));
+}
+
+#[test]
 fn an_empty_pin_file_is_reported_and_nothing_is_made() {
     let sandbox = Sandbox::make(&sandbox::module());
     for file in ["web.pin", "web.so-pin"] {
