@@ -373,6 +373,7 @@ fn what_breaks_the_machines_configuration_is_taken_back() {
     for state in ["written", "unchanged"] {
         let told = enable();
         assert!(told.starts_with(&format!("{state} /home/you/conf/openssl.cnf")), "{told}");
+        assert!(told.contains("in a shell OPENSSL_CONF=/home/you/conf/openssl.cnf nginx -t"));
     }
     let before = everything(&sandbox);
     sandbox.run("sed -i 's/TLSv1.2//' conf/nginx-server.conf; cp -r conf was; echo 'nonsense;' >> nginx/conf.d/z.conf");
