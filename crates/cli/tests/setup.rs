@@ -99,6 +99,25 @@ fn a_pin_is_tried_at_no_token_but_the_one_that_it_was_made_for() {
 }
 
 #[test]
+fn no_token_is_made_in_the_place_of_one_whose_store_is_gone() {
+    let sandbox = Sandbox::make(&sandbox::module());
+    let new =
+        || sandbox.run("metaslot setup gnutls --apply --new site --directory conf").join("\n");
+    assert!(!new().contains("error"));
+    sandbox.run("mkdir away; mv token.db* away");
+    let before = everything(&sandbox);
+    let told = new();
+    assert!(
+        told.starts_with("error: /home/you/conf/web.token is of a token that is not there"),
+        "{told}"
+    );
+    assert_eq!(everything(&sandbox), before);
+    assert!(sandbox.run("ls token.db").join("").ends_with("? 2"));
+    sandbox.run("mv away/token.db* .");
+    assert!(!new().contains("error"));
+}
+
+#[test]
 fn an_empty_pin_file_is_reported_and_nothing_is_made() {
     let sandbox = Sandbox::make(&sandbox::module());
     for file in ["web.pin", "web.so-pin"] {
@@ -129,6 +148,7 @@ fn with_a_key() -> Sandbox {
         "tr -d '\\n' < user.pin > plain.pin; metaslot token init --label web {pins}"
     ));
     sandbox.run("metaslot key generate --label site --id 01 --pin-source plain.pin --quiet");
+    sandbox.run("metaslot cert selfsign site --pin-source plain.pin --out site.pem");
     let commands = "openssl nginx apache2 stunnel4 psql curl osslsigncode keytool modutil p11tool p11-kit ssh git keymgr pki \
                     haproxy mariadbd pg_ctlcluster openvpn";
     sandbox
@@ -205,6 +225,25 @@ fn every_recipe_leaves_what_it_has_not_made() {
 }
 
 #[test]
+fn no_configuration_is_written_with_a_certificate_that_is_not_there() {
+    let sandbox = with_a_key();
+    let new = "cp plain.pin conf.pin; metaslot setup --apply --new site --directory conf --pin-source conf.pin";
+    sandbox.run(&format!("PATH=$PWD/fakes:$PATH {new} nginx; rm site.pem"));
+    let before = everything(&sandbox);
+    for program in ["nginx", "apache", "stunnel"] {
+        for (more, file) in [("", "site.pem"), ("--cert none/other.pem", "none/other.pem")] {
+            let told = setup(&sandbox, program, &format!("--apply {more}"));
+            let what = format!("error: there is no certificate {file}, which {program} needs");
+            assert!(told.starts_with(&what), "{told}");
+            assert!(told.contains("hint: metaslot cert selfsign LABEL"), "{told}");
+            assert_eq!(everything(&sandbox), before, "{program}");
+            let printed = setup(&sandbox, program, more);
+            assert!(printed.contains(file) && !printed.contains("error"), "{printed}");
+        }
+    }
+}
+
+#[test]
 fn no_recipe_writes_anything_under_a_broken_configuration() {
     let sandbox = with_a_key();
     sandbox.run("echo 'nonsense = 1' >> metaslot.toml");
@@ -254,7 +293,6 @@ fn with_programs_that_list(by: &str) -> Sandbox {
 #[test]
 fn no_recipe_is_verified_by_programs_that_only_list() {
     let sandbox = with_programs_that_list(":");
-    sandbox.run("metaslot cert selfsign site --pin-source plain.pin --out site.pem");
     let mut run = Vec::new();
     for program in recipes(&sandbox) {
         let told = setup(&sandbox, &program, "--apply --verify");
@@ -303,4 +341,45 @@ fn no_recipe_writes_anything_without_its_program() {
         assert!(told.contains("is not installed here: apt-get install"), "{told}");
     }
     assert_eq!(everything(&sandbox), before);
+}
+
+/// A copy of nginx's configuration is in the place of the machine's own, where that may be done.
+#[test]
+fn what_breaks_the_machines_configuration_is_taken_back() {
+    let sandbox = with_a_key();
+    sandbox.run("rm fakes/nginx; cp -r /etc/nginx nginx; mkdir units");
+    let own = "unshare --mount sh -c 'mount -t tmpfs none /run && mount -t tmpfs none /var/log && mkdir /var/log/nginx && \
+               mount --bind nginx /etc/nginx && mount --bind units /etc/systemd/system && exec \"$@\"' sh";
+    if sandbox.run(&format!("{own} nginx -t")).last().is_some_and(|said| said.starts_with('?')) {
+        return println!("not run: nginx is not installed, or nothing can be mounted here");
+    }
+    let enable = || {
+        let line = "metaslot setup nginx --apply --enable --key site --pin-source plain.pin --directory conf";
+        sandbox.run(&format!("{own} {line}")).join("\n")
+    };
+    let before = everything(&sandbox);
+    let engine = "echo 'ssl_engine pkcs11;' > nginx/modules-enabled/10-own.conf";
+    sandbox.run(engine);
+    let told = enable();
+    assert!(told.starts_with("error: nginx's configuration does not work with what"), "{told}");
+    assert!(told.contains("directive is duplicate"), "{told}");
+    sandbox.run("echo 'nonsense;' > nginx/modules-enabled/10-own.conf");
+    let told = enable();
+    assert!(told.starts_with("error: nginx's configuration is broken already"), "{told}");
+    assert!(told.contains("unknown directive \"nonsense\""), "{told}");
+    sandbox.run("rm nginx/modules-enabled/10-own.conf");
+    assert_eq!(everything(&sandbox), before);
+    // What works stays, twice, and when something else breaks it.
+    for state in ["written", "unchanged"] {
+        let told = enable();
+        assert!(told.starts_with(&format!("{state} /home/you/conf/openssl.cnf")), "{told}");
+        assert!(told.contains("in a shell OPENSSL_CONF=/home/you/conf/openssl.cnf nginx -t"));
+    }
+    let before = everything(&sandbox);
+    sandbox.run("sed -i 's/TLSv1.2//' conf/nginx-server.conf; cp -r conf was; echo 'nonsense;' >> nginx/conf.d/z.conf");
+    assert!(enable().contains("broken already"));
+    sandbox.run("diff -r conf was && rm -r was nginx/conf.d/z.conf");
+    assert!(enable().contains("written /home/you/conf/nginx-server.conf"));
+    sandbox.run("rm conf/nginx-server.conf.old");
+    assert_eq!(everything(&sandbox).len(), before.len());
 }

@@ -73,6 +73,26 @@ pub(super) fn apply(directory: &Path, plan: &Plan) -> Result<Vec<&'static str>> 
     plan.files.iter().zip(before).map(write).collect()
 }
 
+/// The files that would be written, and the ones that keep their last versions, as they are.
+pub(super) fn kept(directory: &Path, plan: &Plan) -> Result<Vec<(PathBuf, Option<Before>)>> {
+    let both = |(name, _): &(&str, String)| [directory.join(name), old(directory, name)];
+    plan.files.iter().flat_map(both).map(|path| ours(&path).map(|before| (path, before))).collect()
+}
+
+/// Makes them so again.
+pub(super) fn put_back(kept: Vec<(PathBuf, Option<Before>)>) -> Result<()> {
+    for (path, before) in kept {
+        match before {
+            Some(Before { text, mode }) => save(&path, &text, mode)?,
+            None if path.exists() => fs::remove_file(&path).map_err(|error| {
+                Failure::io(format!("cannot remove {}", path.display()), &error)
+            })?,
+            None => {}
+        }
+    }
+    Ok(())
+}
+
 pub(super) fn make_directory(directory: &Path) -> Result<()> {
     fs::create_dir_all(directory)
         .map_err(|error| Failure::io(format!("cannot make {}", directory.display()), &error))

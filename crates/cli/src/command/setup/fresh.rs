@@ -147,6 +147,12 @@ fn token(app: &App, wanted: &Wanted<'_>, directory: &Path) -> Result<(String, Pa
         };
         return Ok((token.uri().to_string(), pin));
     }
+    if serial.exists() {
+        let what = format!("{} is of a token that is not there", serial.display());
+        return Err(Failure::failed(what).hint(format!(
+            "mount its store, or name it in the configuration; for another token: --directory, or move {name}.pin, {name}.so-pin and {name}.token away"
+        )));
+    }
     // Before one of them is made.
     [&so, &own].into_iter().try_for_each(|path| filled(path))?;
     new_pin(app, &so)?;

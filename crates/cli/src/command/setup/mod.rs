@@ -7,6 +7,7 @@ mod files;
 mod fresh;
 mod plain;
 mod program;
+mod tested;
 mod tree;
 mod verify;
 
@@ -30,6 +31,7 @@ use std::env;
 use std::fs;
 use std::mem;
 use std::path::{Path, PathBuf};
+use tested::Test;
 use verify::{Run, Used, verify};
 
 const EXAMPLES: &str = "\
@@ -116,6 +118,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         return Err(Failure::failed(format!("{} includes no files of others", program.name))
             .hint("leave out --enable: what is to be done is said then"));
     }
+    let test = args.enable.then(|| Test::of(program, credential.as_ref())).flatten();
+    test.as_ref().map_or(Ok(()), Test::before)?;
     if rustix::process::geteuid().is_root() {
         // What root's services read, they read with other rights; PINs have a mode of their own.
         rustix::process::umask(Mode::from_raw_mode(0o022));
@@ -144,7 +148,15 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     if let (Some(credential), Some(pin)) = (&credential, chosen.pin.as_deref()) {
         credential.add_to(&mut plan, &pin_file(pin, program)?, args.enable);
     }
-    let written = if args.apply { apply(&directory, &plan)? } else { Vec::new() };
+    if args.apply && program.names_certificate() {
+        before(&directory, &plan)?;
+        program.needs(&chosen.cert)?;
+    }
+    let written = match &test {
+        Some(test) => test.apply(&directory, &plan)?,
+        None if args.apply => apply(&directory, &plan)?,
+        None => Vec::new(),
+    };
     let proved = if args.verify {
         let pin = chosen.pin.as_deref().map(|path| pin_file(path, program)).transpose()?;
         let (directory, plan, values) = (&*directory, &plan, &*values);

@@ -2,10 +2,11 @@
 //! The programs that `metaslot setup` knows. A program is a row here and a file in `crates/cli/setup`, where `= NAME`
 //! begins a file of its configuration, `= /NAME` one that Debian's package of the program includes, `= user` who serves, `= certificate` what
 //! else is said where one is made,
-//! `= start` how it is started with the latter, `= unit` its unit of systemd's and what is typed before that is started, `= then` what is typed without them, `= no ed25519` what of it takes no such key
+//! `= start` how it is started with the latter, `= unit` its unit of systemd's and what is typed before that is started, `= test` how it tests the machine's own configuration, `= then` what is typed without them, `= no ed25519` what of it takes no such key
 //! from a token, and `= verify PROCESS` runs it until PROCESS has signed.
 
 use crate::failure::{Failure, Result};
+use std::path::Path;
 
 /// A program, and what it needs to use a key of a token.
 #[derive(Debug)]
@@ -180,13 +181,30 @@ impl Program {
             match name {
                 "then" => plan.then = lines(),
                 "start" => plan.start = lines(),
-                "user" | "unit" | "certificate" | "no ed25519" => {}
+                "user" | "unit" | "test" | "certificate" | "no ed25519" => {}
                 _ if name.starts_with("verify ") => {}
                 _ if name.starts_with('/') => plan.included.push(file),
                 _ => plan.files.push(file),
             }
         }
         plan
+    }
+
+    /// Whether a file of its configuration has the certificate's name.
+    pub(super) fn names_certificate(&self) -> bool {
+        self.plan(&[]).files.iter().any(|(_, content)| content.contains("{cert}"))
+    }
+
+    /// Refuses a certificate that is not there: the program does not start where its configuration names it.
+    pub(super) fn needs(&self, cert: &str) -> Result<()> {
+        if Path::new(cert).is_file() {
+            return Ok(());
+        }
+        let what = format!("there is no certificate {cert}, which {} needs", self.name);
+        let line =
+            format!("metaslot cert selfsign LABEL --dns NAME --out FILE {}", self.certificate());
+        let hint = format!("{}; then --cert FILE; or --new LABEL", line.trim_end());
+        Err(Failure::failed(what).hint(hint))
     }
 
     /// Refuses a label that would mean something where the recipe has it.
@@ -224,6 +242,11 @@ impl Program {
     /// Its unit of systemd's, and what is typed before that is started.
     pub(super) fn unit(&self) -> Option<(&'static str, &'static str)> {
         self.section("unit").map(|text| text.split_once('\n').unwrap_or((text, "")))
+    }
+
+    /// How it tests the machine's own configuration.
+    pub(super) fn test(&self) -> Option<&'static str> {
+        self.section("test")
     }
 
     fn section(&self, wanted: &str) -> Option<&'static str> {

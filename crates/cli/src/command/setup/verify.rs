@@ -222,14 +222,8 @@ impl Run<'_> {
             None => {}
         }
         let cert = values.iter().find(|row| row.0 == "cert").map_or("", |row| &row.1);
-        let in_files = self.plan.files.iter().any(|(_, content)| content.contains(cert));
-        if (wanted.contains(cert) || in_files) && !Path::new(cert).exists() {
-            let what = format!("there is no certificate {cert}, which {} needs", program.name);
-            let more = program.certificate();
-            let line = format!("metaslot cert selfsign LABEL --dns NAME --out FILE {more}");
-            return Err(
-                Failure::failed(what).hint(format!("{}; then --cert FILE", line.trim_end()))
-            );
+        if program.names_certificate() || wanted.contains(cert) {
+            program.needs(cert)?;
         }
         Ok(values)
     }
