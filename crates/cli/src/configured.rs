@@ -39,6 +39,8 @@ pub(crate) struct TokenSection {
     pub(crate) policy: Option<String>,
     pub(crate) allow: Vec<String>,
     pub(crate) kdf: Option<String>,
+    /// Who shares it.
+    pub(crate) group: Option<String>,
     pub(crate) anchor: Option<PathBuf>,
     pub(crate) pepper: Option<PathBuf>,
 }
@@ -157,6 +159,7 @@ impl TokenSection {
                 ("description", _) => token.description = said,
                 ("policy", _) => token.policy = said,
                 ("kdf", _) => token.kdf = said,
+                ("group", _) => token.group = said,
                 ("anchor", _) => token.anchor = said.map(PathBuf::from),
                 ("pepper", _) => token.pepper = said.map(PathBuf::from),
                 ("allow", DeValue::Array(names)) => {
