@@ -30,3 +30,26 @@ fn a_key_that_hides_the_others_from_the_engine_is_named() {
     assert!(told.contains("warning") && told.contains(named), "{told}");
     assert!(told.contains("fix: keep it in a token of its own"), "{told}");
 }
+
+/// As root it is the system's directory that counts; of another user, the user's own.
+#[test]
+fn p11_kit_is_told_of_the_module_by_its_plain_path() {
+    let sandbox = Sandbox::make(&sandbox::module());
+    sandbox.run("mkdir lib; cp $METASLOT_MODULE lib/libmetaslot.so; chmod -R a+rX lib .");
+    let told = |with: &str| {
+        let line = "metaslot --module ./lib/./libmetaslot.so doctor";
+        let told = sandbox.run(&format!("XDG_CONFIG_HOME=$PWD/own {with} {line}"));
+        let at = told.iter().position(|line| line.contains("unknown to p11-kit"));
+        at.map(|at| told[at + 1].trim_start().to_owned())
+    };
+    let Some(fix) = told("") else { return println!("not run: p11-kit knows the module here") };
+    assert!(fix.starts_with("fix: write 'module: /home/you/lib/libmetaslot.so' into /"), "{fix}");
+    let is_root = rustix::process::geteuid().is_root();
+    let own = "/home/you/own/pkcs11/modules/metaslot.module";
+    assert_eq!(fix.ends_with(own), !is_root, "{fix}");
+    if !is_root {
+        return;
+    }
+    let fix = told("setpriv --reuid 65534 --regid 65534 --clear-groups env").expect("the same");
+    assert!(fix.ends_with(own), "{fix}");
+}

@@ -179,7 +179,10 @@ fn slot(token: &Token, sections: &[TokenSection]) -> Finding {
             ),
             "let this user write the file, or share it: group in the configuration",
         ),
-        _ => Finding::warning(found, "metaslot token pin sets a PIN, and with --reset unlocks one"),
+        _ if states.contains("locked") || states.contains("no user PIN") => {
+            Finding::warning(found, "metaslot token pin sets a PIN, and with --reset unlocks one")
+        }
+        _ => Finding::warning(found, "a right PIN takes the count back"),
     }
 }
 
