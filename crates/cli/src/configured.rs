@@ -89,10 +89,11 @@ impl Configuration {
         found.next().filter(|_| found.next().is_none())
     }
 
-    /// What of a message of the module's is about one of the files.
+    /// What of a message of the module's is about one of the files, or about a variable beside them.
     pub(crate) fn complaint(&self, message: &str) -> Option<String> {
         let is_named = |file: &PathBuf| message.starts_with(&format!("{}: ", file.display()));
-        self.files.iter().any(is_named).then(|| message.to_owned())
+        let is_it = is_of_environment(message) || self.files.iter().any(is_named);
+        is_it.then(|| message.to_owned())
     }
 
     /// The module does not take it, so nothing in it counts.
@@ -124,6 +125,12 @@ impl Configuration {
         }
         all
     }
+}
+
+/// Whether a message of the module's is about a variable of its environment.
+pub(crate) fn is_of_environment(message: &str) -> bool {
+    let variable = message.split_once(": ").map_or("", |(variable, _)| variable);
+    variable.starts_with("METASLOT_LOG")
 }
 
 fn string(value: &DeValue<'_>) -> Option<String> {
