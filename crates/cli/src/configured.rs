@@ -39,6 +39,8 @@ pub(crate) struct TokenSection {
     pub(crate) policy: Option<String>,
     pub(crate) allow: Vec<String>,
     pub(crate) kdf: Option<String>,
+    /// Who shares it.
+    pub(crate) group: Option<String>,
     pub(crate) anchor: Option<PathBuf>,
     pub(crate) pepper: Option<PathBuf>,
 }
@@ -87,10 +89,11 @@ impl Configuration {
         found.next().filter(|_| found.next().is_none())
     }
 
-    /// What of a message of the module's is about one of the files.
+    /// What of a message of the module's is about one of the files, or about a variable beside them.
     pub(crate) fn complaint(&self, message: &str) -> Option<String> {
         let is_named = |file: &PathBuf| message.starts_with(&format!("{}: ", file.display()));
-        self.files.iter().any(is_named).then(|| message.to_owned())
+        let is_it = is_of_environment(message) || self.files.iter().any(is_named);
+        is_it.then(|| message.to_owned())
     }
 
     /// The module does not take it, so nothing in it counts.
@@ -122,6 +125,12 @@ impl Configuration {
         }
         all
     }
+}
+
+/// Whether a message of the module's is about a variable of its environment.
+pub(crate) fn is_of_environment(message: &str) -> bool {
+    let variable = message.split_once(": ").map_or("", |(variable, _)| variable);
+    variable.starts_with("METASLOT_LOG")
 }
 
 fn string(value: &DeValue<'_>) -> Option<String> {
@@ -157,6 +166,7 @@ impl TokenSection {
                 ("description", _) => token.description = said,
                 ("policy", _) => token.policy = said,
                 ("kdf", _) => token.kdf = said,
+                ("group", _) => token.group = said,
                 ("anchor", _) => token.anchor = said.map(PathBuf::from),
                 ("pepper", _) => token.pepper = said.map(PathBuf::from),
                 ("allow", DeValue::Array(names)) => {

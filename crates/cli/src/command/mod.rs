@@ -10,6 +10,7 @@ pub(crate) mod config;
 pub(crate) mod data;
 pub(crate) mod derive;
 pub(crate) mod doctor;
+mod engine;
 pub(crate) mod explain;
 mod fate;
 pub(crate) mod import;

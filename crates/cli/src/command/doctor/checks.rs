@@ -8,7 +8,7 @@ use crate::app::App;
 use crate::command::provider::{Provider, providers};
 use crate::command::token::states;
 use crate::command::tune::{costs_file, machine as machine_here};
-use crate::configured::{Configuration, TokenSection};
+use crate::configured::{Configuration, TokenSection, is_of_environment};
 use crate::failure::{Failure, Result};
 use crate::host::{Host, Token};
 use crate::pin::cost::LONG_ENOUGH;
@@ -78,6 +78,10 @@ pub(super) fn configuration(setup: &Setup<'_>) -> Vec<Finding> {
     let Configuration { files, problem, tokens, .. } = &setup.configuration;
     vec![match (files.split_first(), problem) {
         _ if !setup.ours => Finding::ok("the module is not Metaslot's: not checked"),
+        (_, Some(problem)) if is_of_environment(problem) => Finding::error(
+            problem,
+            "correct it in the environment, or unset it: no call works with it (docs/configuration.md)",
+        ),
         (_, Some(problem)) => Finding::error(problem, unread(files)),
         (Some((file, [])), None) => Finding::ok(file.display()),
         (Some((file, more)), None) => {
@@ -179,7 +183,10 @@ fn slot(token: &Token, sections: &[TokenSection]) -> Finding {
             ),
             "let this user write the file, or share it: group in the configuration",
         ),
-        _ => Finding::warning(found, "metaslot token pin sets a PIN, and with --reset unlocks one"),
+        _ if states.contains("locked") || states.contains("no user PIN") => {
+            Finding::warning(found, "metaslot token pin sets a PIN, and with --reset unlocks one")
+        }
+        _ => Finding::warning(found, "a right PIN takes the count back"),
     }
 }
 

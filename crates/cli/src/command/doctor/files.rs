@@ -137,18 +137,21 @@ pub(super) fn p11_kit(setup: &Setup<'_>) -> Vec<Finding> {
     // Of root p11-kit reads no file of the user's.
     let is_root = rustix::process::geteuid().is_root();
     let own = config_home().filter(|_| !is_root).map(|own| own.join("pkcs11/modules"));
+    let place = own.clone().unwrap_or_else(|| PathBuf::from(P11_KIT[0]));
     let directories = own.into_iter().chain(P11_KIT.map(PathBuf::from));
     let entries = directories.filter_map(|directory| fs::read_dir(directory).ok()).flatten();
     let named = entries.flatten().find_map(|entry| {
         let named = named_module(&entry.path())?;
         (named.file_name() == library.file_name()).then(|| (entry.path(), named))
     });
+    let plain = fs::canonicalize(library).unwrap_or_else(|_| library.to_owned());
     let Some((file, named)) = named else {
         return vec![Finding::warning(
             "unknown to p11-kit: programs that ask it (curl, GnuTLS) do not see the tokens",
             format!(
-                "write 'module: {}' into /etc/pkcs11/modules/metaslot.module",
-                library.display()
+                "write 'module: {}' into {}",
+                plain.display(),
+                word(place.join("metaslot.module").display())
             ),
         )];
     };
@@ -157,7 +160,7 @@ pub(super) fn p11_kit(setup: &Setup<'_>) -> Vec<Finding> {
         true => Finding::ok(file.display()),
         false => Finding::error(
             format!("{} names {}, which is not there", file.display(), named.display()),
-            format!("write 'module: {}' into it", library.display()),
+            format!("write 'module: {}' into it", plain.display()),
         ),
     }]
 }

@@ -3,8 +3,9 @@
 
 use super::checks::Setup;
 use super::finding::Finding;
+use crate::command::engine;
 use crate::encoding::word;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::host::{Host, Token};
 use crate::key::{self, Family, Key};
 use crate::uri::Uri;
@@ -58,10 +59,17 @@ fn is_allowed(path: &Path) -> bool {
 }
 
 /// Whether programs of OpenSSL's can use a module at all.
-pub(super) fn openssl(_: &Setup<'_>) -> Vec<Finding> {
+pub(super) fn openssl(setup: &Setup<'_>) -> Vec<Finding> {
     let places =
         OPENSSL.iter().flat_map(|place| BRIDGES.iter().map(|bridge| Path::new(place).join(bridge)));
     let there: Vec<PathBuf> = places.filter(|path| path.exists()).collect();
+    let hidden = match there.iter().any(|path| path.ends_with(BRIDGES[0])) {
+        true => hidden(setup),
+        false => Vec::new(),
+    };
+    if !hidden.is_empty() {
+        return hidden;
+    }
     vec![match there.first() {
         Some(first) => {
             Finding::ok(format!("{}: programs of OpenSSL's can use keys", first.display()))
@@ -71,6 +79,14 @@ pub(super) fn openssl(_: &Setup<'_>) -> Vec<Finding> {
             "apt-get install libengine-pkcs11-openssl; then metaslot setup PROGRAM",
         ),
     }]
+}
+
+/// Keys beside which the engine finds no other.
+fn hidden(setup: &Setup<'_>) -> Vec<Finding> {
+    let Ok(host) = &setup.host else { return Vec::new() };
+    let failures = setup.made().filter_map(|token| engine::finds_keys(host, token, None).err());
+    let finding = |why: Failure| Finding::warning(why.message(), why.advice().unwrap_or_default());
+    failures.map(finding).collect()
 }
 
 /// Whether OpenSSL finds pkcs11-provider.

@@ -2,7 +2,7 @@
 //! What a user may do with the files that the module needs.
 
 use super::finding::Finding;
-use super::user::{Obstacle, User, What};
+use super::user::{Obstacle, User, What, shared_by};
 use crate::configured::TokenSection;
 use crate::encoding::word;
 use crate::places;
@@ -53,18 +53,33 @@ pub(super) fn usable(user: &User, token: &TokenSection) -> Finding {
     if obstacle.what == What::Unseen {
         return unseen(user, path, &obstacle);
     }
-    let (group, directory) = (&user.group, word(parent.display()));
-    let share = || {
-        format!(
-            "group = \"{group}\" in its [[token]] section, for a token that is to be made; for this one also: \
-             chgrp -R {group} {directory}; chmod 2770 {directory}; chmod g+rw {}*",
-            word(path.display())
-        )
-    };
     Finding::error(
         format!("{} may not use {}: {obstacle}", user.name, path.display()),
-        obstacle.fix(user).unwrap_or_else(share),
+        obstacle.fix(user).unwrap_or_else(|| share(user, token, parent)),
     )
+}
+
+/// How a user comes to use a token. One that a group uses stays that group's: it is not taken from those who are in it.
+fn share(user: &User, token: &TokenSection, parent: &Path) -> String {
+    let (directory, file) = (word(parent.display()), word(token.path.display()));
+    let modes = format!("chmod 2770 {directory}; chmod g+rw {file}*");
+    let found = shared_by(parent);
+    match token.group.clone().or_else(|| found.clone()) {
+        Some(group) if !user.is_of(&group) => format!(
+            "the token belongs to group {group}: as {}, make one of its own: metaslot token init --new --label NAME; or {}",
+            user.name,
+            user.joining(&group)
+        ),
+        Some(group) if found.as_ref() == Some(&group) => modes,
+        Some(group) => format!("chgrp -R {} {directory}; {modes}", word(&group)),
+        None => {
+            let group = &user.group;
+            format!(
+                "group = \"{group}\" in its [[token]] section, for a token that is to be made; for this one also: \
+                 chgrp -R {group} {directory}; {modes}"
+            )
+        }
+    }
 }
 
 /// What who asks may not do with a file, where that is why it failed: it says nothing of the file.
@@ -93,4 +108,29 @@ pub(super) fn unread(files: &[PathBuf]) -> String {
             obstacle.unwrap_or_else(|| format!("it is about rights: {}", open(file)))
         },
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_of_a_group_stays_with_that_group() {
+        let nobody = User::named("nobody").expect("it is on every system");
+        let section = |group: Option<&str>| TokenSection {
+            path: "/root/token.db".into(),
+            group: group.map(str::to_owned),
+            ..<_>::default()
+        };
+        let fix = |section: &TokenSection| share(&nobody, section, Path::new("/root"));
+        let private = fix(&section(None));
+        assert!(private.contains(&format!("chgrp -R {} /root", nobody.group)), "{private}");
+        assert_eq!(
+            fix(&section(Some("www-data"))),
+            "the token belongs to group www-data: as nobody, make one of its own: metaslot token init --new --label NAME; \
+             or join the group: adduser nobody www-data"
+        );
+        let member = fix(&section(Some(&nobody.group)));
+        assert!(member.starts_with(&format!("chgrp -R {} /root; chmod", nobody.group)), "{member}");
+    }
 }

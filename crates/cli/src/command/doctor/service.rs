@@ -7,6 +7,7 @@ use super::rights::{open, readable, usable};
 use super::user::User;
 use crate::encoding::word;
 use crate::failure::{Failure, Result};
+use crate::places;
 use metaslot_ck::rv_name;
 use metaslot_counters::read;
 use std::fs;
@@ -67,7 +68,7 @@ pub(super) fn look(setup: &Setup<'_>, service: &Service) -> Vec<(&'static str, F
     let mut all = Vec::new();
     if let Some(process) = &service.process {
         all.extend(process.module(setup).map(|finding| ("process", finding)));
-        all.push(("environment", process.environment(setup, &user.name)));
+        all.push(("environment", process.environment(setup, &user.name, places::named())));
         all.extend(process.errors().into_iter().map(|finding| ("calls", finding)));
     } else {
         all.extend(configuration(setup, user).map(|finding| ("environment", finding)));
@@ -104,6 +105,14 @@ fn configuration(setup: &Setup<'_>, user: &User) -> Option<Finding> {
     })
 }
 
+/// Whether a file is the system's configuration, by whatever name, or a drop-in of it.
+fn is_systems(file: &Path) -> bool {
+    let same = || {
+        fs::canonicalize(file).is_ok_and(|file| fs::canonicalize(SYSTEM).is_ok_and(|it| it == file))
+    };
+    Path::new(SYSTEM).parent().is_some_and(|system| file.starts_with(system)) || same()
+}
+
 impl Process {
     fn name(&self) -> String {
         format!("{} (process {})", self.program, self.pid)
@@ -138,7 +147,7 @@ impl Process {
     }
 
     /// Whether it goes by the configuration that is in force here.
-    fn environment(&self, setup: &Setup<'_>, user: &str) -> Finding {
+    fn environment(&self, setup: &Setup<'_>, user: &str, ours: Option<PathBuf>) -> Finding {
         let name = self.name();
         let Some(variables) = &self.variables else {
             return Finding::warning(
@@ -147,7 +156,12 @@ impl Process {
             );
         };
         let said = variables.iter().find_map(|text| text.strip_prefix("METASLOT_CONF="));
-        let ours = std::env::var("METASLOT_CONF").ok().filter(|ours| !ours.is_empty());
+        let ours = ours.map(|ours| ours.display().to_string());
+        let file = setup.configuration.files.first();
+        if said.is_none() && file.is_some_and(|file| is_systems(file)) && self.has_none_of_its_own()
+        {
+            return Finding::ok(format!("{name} reads {SYSTEM}, as is read here"));
+        }
         match (said, &ours) {
             (Some(said), Some(ours)) if said == ours => {
                 Finding::ok(format!("METASLOT_CONF is {said}"))
@@ -176,7 +190,6 @@ impl Process {
                 )
             }
             (None, None) => {
-                let file = setup.configuration.files.first();
                 let file =
                     file.map_or_else(|| String::from("none"), |file| file.display().to_string());
                 match variables.is_empty() {
@@ -192,9 +205,19 @@ impl Process {
         }
     }
 
+    /// Whether its variables lead to no configuration in a home.
+    fn has_none_of_its_own(&self) -> bool {
+        let variables = self.variables.iter().flatten();
+        let homes = variables.filter_map(|text| {
+            let home = text.strip_prefix("HOME=").map(|home| Path::new(home).join(".config"));
+            home.or_else(|| text.strip_prefix("XDG_CONFIG_HOME=").map(PathBuf::from))
+        });
+        homes.into_iter().all(|home| !home.join("metaslot").exists())
+    }
+
     /// What calls of its failed.
     fn errors(&self) -> Vec<Finding> {
-        let directories = crate::places::counters();
+        let directories = places::counters();
         let pages = read::of(self.pid, &directories);
         let codes = pages.iter().flat_map(|page| &page.codes);
         // Questions that programs ask, and not what stands in their way.
@@ -213,5 +236,40 @@ impl Process {
             )
         };
         codes.filter(|row| is_trouble(row.1)).map(finding).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::Level;
+    use super::*;
+    use crate::configured::Configuration;
+
+    #[test]
+    fn the_same_file_without_the_variable_is_no_warning() {
+        let level = |file: &str, ours: Option<&str>, variables: &[&str]| {
+            let configuration = Configuration { files: vec![file.into()], ..<_>::default() };
+            let setup = Setup {
+                host: Err(Failure::failed("not asked")),
+                tokens: Ok(Vec::new()),
+                configuration,
+                providers: Vec::new(),
+                ours: true,
+            };
+            let process = Process {
+                pid: 1,
+                program: String::from("nginx"),
+                maps: None,
+                variables: Some(variables.iter().map(|&text| text.to_owned()).collect()),
+            };
+            process.environment(&setup, "www-data", ours.map(PathBuf::from)).level
+        };
+        let (system, nowhere) = (Some(SYSTEM), ["HOME=/nonexistent"]);
+        assert_eq!(level(SYSTEM, None, &[]), Level::Ok);
+        assert_eq!(level("/etc/metaslot/metaslot.d/a.toml", None, &[]), Level::Ok);
+        assert_eq!(level(SYSTEM, system, &[]), Level::Ok);
+        assert_eq!(level(SYSTEM, system, &nowhere), Level::Ok);
+        assert_eq!(level("/srv/web.toml", None, &[]), Level::Warning);
+        assert_eq!(level("/srv/web.toml", Some("/srv/web.toml"), &nowhere), Level::Error);
     }
 }

@@ -45,9 +45,12 @@ impl Obstacle {
     pub(super) fn fix(&self, user: &User) -> Option<String> {
         let (place, group) = (word(self.place.display()), &user.group);
         match self.what {
-            What::OnTheWay => Some(format!(
-                "chmod a+x {place}; or for that group only: chgrp {group} {place}; chmod g+x {place}"
-            )),
+            What::OnTheWay => Some(match shared_by(&self.place) {
+                Some(theirs) => format!("{}; or chmod a+x {place}", user.joining(&theirs)),
+                None => format!(
+                    "chmod a+x {place}; or for that group only: chgrp {group} {place}; chmod g+x {place}"
+                ),
+            }),
             What::Unseen => Some(String::from("it is about the rights of who asks: ask as root")),
             What::Itself | What::Missing => None,
         }
@@ -109,6 +112,17 @@ impl User {
         Self::of_status(&fs::read_to_string("/proc/self/status").ok()?)
     }
 
+    /// Whether the user is of a group, by its name or number.
+    pub(super) fn is_of(&self, group: &str) -> bool {
+        let groups = fs::read_to_string("/etc/group").unwrap_or_default();
+        self.groups.iter().any(|of| group_name(&groups, *of) == group || of.to_string() == group)
+    }
+
+    /// What makes the user one of a group.
+    pub(super) fn joining(&self, group: &str) -> String {
+        format!("join the group: adduser {} {}", word(&self.name), word(group))
+    }
+
     /// What stands between the user and a file or directory, for these of its bits: 4 reads, 2 writes, 1 enters. The first of
     /// several.
     pub(super) fn obstacle(&self, path: &Path, wanted: u32) -> Option<Obstacle> {
@@ -143,6 +157,16 @@ impl User {
             () => mode & 0o7,
         }
     }
+}
+
+/// The group of a file that is not its owner's own: others use the file by it.
+pub(super) fn shared_by(path: &Path) -> Option<String> {
+    let file = path.metadata().ok()?;
+    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let groups = fs::read_to_string("/etc/group").unwrap_or_default();
+    let owner = User::of(&file.uid().to_string(), &users, &groups);
+    let is_own = owner.is_some_and(|owner| owner.groups.first() == Some(&file.gid()));
+    (!is_own).then(|| group_name(&groups, file.gid()))
 }
 
 fn group_name(groups: &str, number: u32) -> String {
@@ -204,6 +228,15 @@ mod tests {
         mode(&store, 0o711);
         assert_eq!(user.obstacle(&file, 0o6).map(|next| next.what), Some(What::Missing));
         fs::remove_dir_all(home).expect("it can be removed");
+    }
+
+    #[test]
+    fn a_group_that_is_not_the_owners_own_shares_a_file() {
+        // Of root and its group, as on every system; and of root and the group that may read hashes of passwords.
+        assert_eq!(shared_by(Path::new("/etc/passwd")), None);
+        let shadow = Path::new("/etc/shadow").metadata().expect("it is there");
+        let is_shared = shadow.gid() != 0;
+        assert_eq!(shared_by(Path::new("/etc/shadow")).is_some(), is_shared);
     }
 
     #[test]

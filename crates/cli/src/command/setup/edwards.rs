@@ -4,22 +4,18 @@
 
 use super::program::{Bridge, Program};
 use crate::app::App;
-use crate::failure::{Failure, Result};
+use crate::command::engine::{finds_keys as engine, is_edwards};
+use crate::failure::Result;
 use crate::host::{Host, Token};
-use crate::key::{self, Family, Key};
+use crate::key::Key;
 use crate::output::warn;
-use crate::uri::{Class, Uri};
-use metaslot_client::Access;
-use std::process::{Command, Stdio};
-
-/// How long the engine may look for a key, in seconds.
-const PATIENCE: &str = "20";
+use crate::uri::Uri;
 
 /// Refuses a token in which the program would find no key, and warns of a key that it would not take.
 pub(super) fn check(program: &Program, host: &Host, token: &Token, key: &Key) -> Result<()> {
     match (program.bridge, program.without_ed25519()) {
         (Bridge::Engine, _) => engine(host, token, Some(key)),
-        (_, Some(which)) if is_one(key) => {
+        (_, Some(which)) if is_edwards(key) => {
             let uri = key.uri(&token.uri());
             warn(format!("{which} takes no {} key from a token: {uri}", key.kind));
             Ok(())
@@ -32,40 +28,4 @@ pub(super) fn check(program: &Program, host: &Host, token: &Token, key: &Key) ->
 pub(super) fn beside(app: &App, token: &Uri) -> Result<()> {
     let host = app.host(token)?;
     host.candidates(token)?.iter().try_for_each(|token| engine(host, token, None))
-}
-
-fn is_one(key: &Key) -> bool {
-    matches!(key.kind.family, Family::Ed25519 | Family::X25519)
-}
-
-/// Newer ones leave such keys alone or take them: it is tried, with the key or another one. No PIN is needed for the public half, and
-/// none is asked for where there is no terminal.
-fn engine(host: &Host, token: &Token, key: Option<&Key>) -> Result<()> {
-    let session = host.module().open_session(token.slot, Access::ReadOnly)?;
-    let all = key::search(&session, &Uri::default())?;
-    let Some(obstacle) = all.iter().find(|key| is_one(key)) else { return Ok(()) };
-    let Some(key) = key.or_else(|| all.iter().find(|key| !is_one(key))) else { return Ok(()) };
-    let public = Uri { class: Some(Class::Public), ..key.uri(&token.uri()) };
-    let found = Command::new("timeout")
-        .args([PATIENCE, "setsid", "--wait", "openssl"])
-        .args("pkey -engine pkcs11 -pubin -inform engine -noout -in".split(' '))
-        .arg(public.to_string())
-        .env("OPENSSL_CONF", "/dev/null")
-        .env("PKCS11_MODULE_PATH", host.module().path())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    match found {
-        Ok(status) if !status.success() => {
-            let (kind, obstacle) = (&obstacle.kind, obstacle.uri(&token.uri()));
-            let what = format!(
-                "OpenSSL's engine finds no key in a token that has one of type {kind}: {obstacle}"
-            );
-            Err(Failure::failed(what)
-                .hint("keep it in a token of its own: metaslot token init; or take a newer engine, of libp11 0.4.13 or later"))
-        }
-        // Without the command nothing is known.
-        _ => Ok(()),
-    }
 }

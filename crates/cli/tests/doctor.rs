@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `metaslot doctor`: what depends on the programs that are installed.
+
+#[path = "common/sandbox.rs"]
+mod sandbox;
+
+use sandbox::Sandbox;
+
+/// An engine that finds no key, as libp11's does in a token with an Ed25519 key, and one that finds each.
+#[test]
+fn a_key_that_hides_the_others_from_the_engine_is_named() {
+    let sandbox = Sandbox::make(&sandbox::module());
+    sandbox.run("metaslot token init --label web --so-pin-source so.pin --pin-source user.pin");
+    let doctor = |openssl: &str| {
+        sandbox.run(&format!("mkdir -p bin; ln -sf {openssl} bin/openssl"));
+        let told = sandbox.run("PATH=$PWD/bin:$PATH metaslot doctor");
+        let from = told.iter().position(|line| line.starts_with("OpenSSL")).expect("a line");
+        told[from..from + 2].join("\n")
+    };
+    if !doctor("/bin/true").contains("engines-3/pkcs11.so") {
+        return println!("not run: OpenSSL's engine for PKCS#11 is not installed");
+    }
+    for (label, kind) in [("site", "ec:p256"), ("login", "ed25519")] {
+        let line = format!("metaslot key generate --label {label} --type {kind} --id 01");
+        sandbox.run(&format!("{line} --pin-source user.pin --quiet"));
+    }
+    assert!(doctor("/bin/true").contains("programs of OpenSSL's can use keys"));
+    let told = doctor("/bin/false");
+    let named = "has one of type ed25519: pkcs11:token=web;id=%01;object=login";
+    assert!(told.contains("warning") && told.contains(named), "{told}");
+    assert!(told.contains("fix: keep it in a token of its own"), "{told}");
+}
+
+/// As root it is the system's directory that counts; of another user, the user's own.
+#[test]
+fn p11_kit_is_told_of_the_module_by_its_plain_path() {
+    let sandbox = Sandbox::make(&sandbox::module());
+    sandbox.run("mkdir lib; cp $METASLOT_MODULE lib/libmetaslot.so; chmod -R a+rX lib .");
+    let told = |with: &str| {
+        let line = "metaslot --module ./lib/./libmetaslot.so doctor";
+        let told = sandbox.run(&format!("XDG_CONFIG_HOME=$PWD/own {with} {line}"));
+        let at = told.iter().position(|line| line.contains("unknown to p11-kit"));
+        at.map(|at| told[at + 1].trim_start().to_owned())
+    };
+    let Some(fix) = told("") else { return println!("not run: p11-kit knows the module here") };
+    assert!(fix.starts_with("fix: write 'module: /home/you/lib/libmetaslot.so' into /"), "{fix}");
+    let is_root = rustix::process::geteuid().is_root();
+    let own = "/home/you/own/pkcs11/modules/metaslot.module";
+    assert_eq!(fix.ends_with(own), !is_root, "{fix}");
+    if !is_root {
+        return;
+    }
+    let fix = told("setpriv --reuid 65534 --regid 65534 --clear-groups env").expect("the same");
+    assert!(fix.ends_with(own), "{fix}");
+}
