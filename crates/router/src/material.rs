@@ -53,7 +53,7 @@ impl Pairs {
         else {
             return if row.keys.is_empty() { Ok(None) } else { Err(Error::MECHANISM_INVALID) };
         };
-        if !sized(kind) {
+        if !sized(kind) && kind != CKK_ML_DSA {
             let key = Arc::new(secret_key(kind));
             return Ok(Some([Arc::clone(&key), key]));
         }
@@ -103,6 +103,11 @@ fn pair(kind: CK_KEY_TYPE, bits: u32, providers: &[&'static dyn Provider]) -> Re
             template.set(CKA_PUBLIC_EXPONENT, Value::Bytes(vec![1, 0, 1]));
             CKM_RSA_PKCS_KEY_PAIR_GEN
         }
+        // Of one set, which stands for all.
+        CKK_ML_DSA => {
+            template.set(CKA_PARAMETER_SET, Value::Ulong(CKP_ML_DSA_65));
+            CKM_ML_DSA_KEY_PAIR_GEN
+        }
         _ => {
             let curve = CURVES.iter().find(|(of, size, _)| (*of, *size) == (kind, bits));
             let params = curve.ok_or(Error::MECHANISM_INVALID)?.2;
@@ -122,7 +127,7 @@ fn pair(kind: CK_KEY_TYPE, bits: u32, providers: &[&'static dyn Provider]) -> Re
 pub(crate) fn params(row: &MechanismRow, job: Job) -> Option<Params> {
     let bytes = |length| Bytes::from_elem(9, length);
     Some(match row.shape {
-        Shape::None | Shape::OptionalIv(_) | Shape::EdDsa => Params::None,
+        Shape::None | Shape::OptionalIv(_) | Shape::EdDsa | Shape::SignContext => Params::None,
         Shape::Iv(length) => Params::Iv(bytes(length)),
         Shape::Nonce => Params::Iv(bytes(12)),
         Shape::Ulong => Params::Ulong(8),
@@ -142,7 +147,6 @@ pub(crate) fn params(row: &MechanismRow, job: Job) -> Option<Params> {
             Params::Pss { hash, mgf, salt_length }
         }
         Shape::Ecdh1
-        | Shape::SignContext
         | Shape::Hkdf
         | Shape::Pbkd2
         | Shape::Sp800108Counter
