@@ -52,7 +52,7 @@ fn oid(set: Set) -> &'static [u8] {
     SETS.iter().find(|row| row.1 == set).map_or(&[], |row| row.2)
 }
 
-/// The key type that an object identifier is of, with the parameter set.
+/// Whether an object identifier is one of a parameter set.
 pub(crate) fn is_oid(algorithm: &[u8]) -> bool {
     SETS.iter().any(|row| row.2 == algorithm)
 }
@@ -69,6 +69,7 @@ struct KeyPair;
 impl GeneratePair for KeyPair {
     fn generate_pair(&self, _: &Params, template: &Attributes) -> Result<(NewObject, NewObject)> {
         let set = set(template)?;
+        let number = template.get(CKA_PARAMETER_SET).ok_or(Error::TEMPLATE_INCOMPLETE)?;
         let mut seed = Secret::zeroed(SEED_LENGTH);
         generate::random(seed.expose_mut())?;
         let key = MlDsaKey::private(set, seed.expose()).map_err(|_| Error::DEVICE_ERROR)?;
@@ -77,10 +78,7 @@ impl GeneratePair for KeyPair {
         secrets.set(CKA_VALUE, key.expanded().map_err(|_| Error::DEVICE_ERROR)?);
         secrets.set(CKA_SEED, seed);
         let mut private = Attributes::default();
-        private.set(
-            CKA_PARAMETER_SET,
-            template.get(CKA_PARAMETER_SET).cloned().unwrap_or(Value::Ulong(0)),
-        );
+        private.set(CKA_PARAMETER_SET, number.clone());
         private.set(CKA_PUBLIC_KEY_INFO, Value::Bytes(public_key_info(set, &public)));
         let mut shown = private.clone();
         shown.set(CKA_VALUE, Value::Bytes(public));

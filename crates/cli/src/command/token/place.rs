@@ -26,7 +26,7 @@ const USUAL: &str = "Metaslot";
 /// The longest name that is made of a label or of a file's name, in bytes.
 const LONGEST: usize = 64;
 
-/// How long others may make their tokens: whoever reads the directory can lock it.
+/// How long others may make their tokens: every user who reads the directory can lock it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A slot that can be added.
