@@ -95,6 +95,10 @@ pub struct Algorithm {
     pub unwrap: Option<&'static dyn Wrap>,
     /// `C_DeriveKey`
     pub derive: Option<&'static dyn Derive>,
+    /// `C_EncapsulateKey`
+    pub encapsulate: Option<&'static dyn Encapsulation>,
+    /// `C_DecapsulateKey`
+    pub decapsulate: Option<&'static dyn Encapsulation>,
     /// Flags that no field shows (`CKF_EC_…`).
     pub extra_flags: u64,
 }
@@ -116,6 +120,8 @@ impl Algorithm {
         wrap: None,
         unwrap: None,
         derive: None,
+        encapsulate: None,
+        decapsulate: None,
         extra_flags: 0,
     };
 
@@ -139,6 +145,8 @@ impl Algorithm {
             | flag(self.wrap.is_some(), ck::CKF_WRAP)
             | flag(self.unwrap.is_some(), ck::CKF_UNWRAP)
             | flag(self.derive.is_some(), ck::CKF_DERIVE)
+            | flag(self.encapsulate.is_some(), ck::CKF_ENCAPSULATE)
+            | flag(self.decapsulate.is_some(), ck::CKF_DECAPSULATE)
     }
 }
 
@@ -163,9 +171,9 @@ pub const fn checked<const N: usize>(rows: [Algorithm; N]) -> [Algorithm; N] {
 /// What a call's data is for, where one type serves both directions.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Direction {
-    /// Encrypt, sign or wrap.
+    /// Encrypt, sign, wrap or encapsulate.
     Forward,
-    /// Decrypt, verify or unwrap.
+    /// Decrypt, verify, unwrap or decapsulate.
     Backward,
 }
 
@@ -544,4 +552,39 @@ pub trait Derive: Sync + Debug {
         lengths: &[usize],
         keys: &dyn Keys,
     ) -> Result<Vec<Secret>>;
+}
+
+/// Agrees on a new secret with the holder of a private key, by one message to it.
+pub trait Encapsulation: Sync + Debug {
+    /// As [`Signature::serves`].
+    fn serves(&self, _key: &Key) -> bool {
+        true
+    }
+
+    /// As [`Cipher::check`].
+    ///
+    /// # Errors
+    /// As [`Cipher::check`].
+    fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()>;
+
+    /// Length of a ciphertext, in bytes; no cryptography is done.
+    ///
+    /// # Errors
+    /// `CKR_KEY_TYPE_INCONSISTENT`
+    fn ciphertext_length(&self, key: &Key, params: &Params) -> Result<usize>;
+
+    /// Length of the secret, in bytes.
+    fn secret_length(&self, key: &Key, params: &Params) -> usize;
+
+    /// The new secret; its ciphertext goes to `out`, which is [`Self::ciphertext_length`] long.
+    ///
+    /// # Errors
+    /// `CKR_DEVICE_ERROR`
+    fn encapsulate(&self, key: &Key, params: &Params, out: &mut [u8]) -> Result<Secret>;
+
+    /// The secret of a ciphertext.
+    ///
+    /// # Errors
+    /// `CKR_WRAPPED_KEY_LEN_RANGE`, `CKR_WRAPPED_KEY_INVALID`
+    fn decapsulate(&self, key: &Key, params: &Params, ciphertext: &[u8]) -> Result<Secret>;
 }

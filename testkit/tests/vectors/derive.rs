@@ -37,7 +37,7 @@ pub(crate) fn secret(length: u64) -> Template {
 }
 
 /// Compares the value of a key that a call made.
-fn value_is(
+pub(crate) fn value_is(
     session: &Session,
     made: metaslot_client::Result<ObjectHandle>,
     expected: &[u8],

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! ML-DSA.
+//! ML-DSA and ML-KEM.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use metaslot_ck::*;
 use metaslot_client::{Mechanism, Params, Session, Template};
 
+use crate::derive::{secret, value_is};
 use crate::file::{Vector, Verdict};
 
 const SETS: &[(&str, CK_ML_DSA_PARAMETER_SET_TYPE)] =
@@ -61,4 +62,56 @@ pub(crate) fn ml_dsa(session: &Session, vector: &Vector<'_>) -> Result<Verdict> 
         session.destroy(key).and(verified)
     });
     Ok(Verdict::of_check(verdict))
+}
+
+/// Opens a ciphertext; of vectors without one, seals for the public key and opens that.
+pub(crate) fn ml_kem(session: &Session, vector: &Vector<'_>) -> Result<Verdict> {
+    let set = match vector.word("parameterSet") {
+        "ML-KEM-512" => CKP_ML_KEM_512,
+        "ML-KEM-768" => CKP_ML_KEM_768,
+        "ML-KEM-1024" => CKP_ML_KEM_1024,
+        other => bail!("an unknown set: {other}"),
+    };
+    let key = |class, usage, attribute, bytes: &[u8]| {
+        session.create(
+            &Template::new()
+                .class(class)
+                .key_type(CKK_ML_KEM)
+                .token(false)
+                .bool(usage, true)
+                .ulong(CKA_PARAMETER_SET, set)
+                .bytes(attribute, bytes),
+        )
+    };
+    let mechanism = Mechanism::new(CKM_ML_KEM);
+    if vector.has("m") {
+        // The token's own randomness takes the place of the vector's.
+        let public = key(CKO_PUBLIC_KEY, CKA_ENCAPSULATE, CKA_VALUE, &vector.bytes("ek")?);
+        let sealed = public.and_then(|key| {
+            let sealed = session.encapsulate(&mechanism, key, &secret(32));
+            session.destroy(key).and(sealed)
+        });
+        let kept = sealed.and_then(|(_, key)| session.destroy(key));
+        return Ok(Verdict::of_check(kept));
+    }
+    let form = if vector.has("seed") { ("seed", CKA_SEED) } else { ("dk", CKA_VALUE) };
+    let private = key(CKO_PRIVATE_KEY, CKA_DECAPSULATE, form.1, &vector.bytes(form.0)?);
+    if vector.has("c") {
+        let ciphertext = vector.bytes("c")?;
+        let opened = private.and_then(|key| {
+            let opened = session.decapsulate(&mechanism, key, &ciphertext, &secret(32));
+            session.destroy(key).and(opened)
+        });
+        return Ok(value_is(session, opened, &vector.bytes("K")?));
+    }
+    let public = key(CKO_PUBLIC_KEY, CKA_ENCAPSULATE, CKA_VALUE, &vector.bytes("ek")?)?;
+    let (ciphertext, sealed) = session.encapsulate(&mechanism, public, &secret(32))?;
+    let expected = session.attribute(sealed, CKA_VALUE)?;
+    let opened = private.and_then(|key| {
+        let opened = session.decapsulate(&mechanism, key, &ciphertext, &secret(32));
+        session.destroy(key).and(opened)
+    });
+    session.destroy(sealed)?;
+    session.destroy(public)?;
+    Ok(value_is(session, opened, &expected))
 }

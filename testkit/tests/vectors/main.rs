@@ -38,6 +38,7 @@ const MACS: Family = Family { prefixes: &["hmac_", "aes_cmac_", "aes_gmac_"], ju
 const KDFS: Family = Family { prefixes: &["hkdf_", "pbkdf2_"], judge: derive::kdf };
 const AGREEMENT: Family = Family { prefixes: &["ecdh_", "x25519_"], judge: derive::agreement };
 const CURVES: Family = Family { prefixes: &["ecdsa_", "ed25519_"], judge: signature::curve };
+const ML_KEM: Family = Family { prefixes: &["mlkem_"], judge: lattice::ml_kem };
 const ML_DSA: Family = Family { prefixes: &["mldsa_"], judge: lattice::ml_dsa };
 const RSA_SIGNATURES: Family =
     Family { prefixes: &["rsa_signature_", "rsa_pss_"], judge: rsa::verify };
@@ -54,6 +55,7 @@ const FAMILIES: &[&Family] = &[
     &AGREEMENT,
     &CURVES,
     &ML_DSA,
+    &ML_KEM,
     &RSA_SIGNATURES,
     &RSA_DECRYPTION,
 ];
@@ -185,6 +187,11 @@ fn signatures_on_curves() {
 #[test]
 fn ml_dsa() {
     family("ML-DSA", "ml_dsa", &ML_DSA);
+}
+
+#[test]
+fn ml_kem() {
+    family("ML-KEM", "ml_kem", &ML_KEM);
 }
 
 #[test]

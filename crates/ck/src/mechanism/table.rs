@@ -27,6 +27,8 @@ pub(super) const MECHANISMS: &[MechanismRow] = &[
     row(CKM_RSA_PKCS_OAEP, Shape::Oaep, &[CKK_RSA], Unit::Bits, "6.1.8"),
     row(CKM_RSA_PKCS_PSS, Shape::Pss, &[CKK_RSA], Unit::Bits, "6.1.10"),
     row(CKM_SHA1_RSA_PKCS_PSS, Shape::Pss, &[CKK_RSA], Unit::Bits, "6.1.13"),
+    row(CKM_ML_KEM_KEY_PAIR_GEN, Shape::None, &[CKK_ML_KEM], Unit::Bytes, "6.68.4"),
+    row(CKM_ML_KEM, Shape::None, &[CKK_ML_KEM], Unit::Bytes, "6.68.5"),
     row(CKM_ML_DSA_KEY_PAIR_GEN, Shape::None, &[CKK_ML_DSA], Unit::Bytes, "6.67.4"),
     row(CKM_ML_DSA, Shape::SignContext, &[CKK_ML_DSA], Unit::Bytes, "6.67.5"),
     row(CKM_SHA256_RSA_PKCS, Shape::None, &[CKK_RSA], Unit::Bits, "6.1"),

@@ -22,6 +22,7 @@ mod hmac;
 mod keccak;
 mod mac;
 mod ml_dsa;
+mod ml_kem;
 mod montgomery;
 mod pbkdf2;
 mod private_key;
@@ -36,6 +37,7 @@ mod rsa_pss;
 mod rsa_raw;
 mod rsa_rejection;
 mod secret_key;
+mod seeded;
 mod sp800_108;
 
 use metaslot_ck::Result;
@@ -67,6 +69,7 @@ const PARTS: &[&[Algorithm]] = &[
     &ecdsa::ROWS,
     &eddsa::ROWS,
     &ml_dsa::ROWS,
+    &ml_kem::ROWS,
     &montgomery::ROWS,
     &rsa::ROWS,
     &rsa_pkcs1::ROWS,

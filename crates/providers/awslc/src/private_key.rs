@@ -3,7 +3,8 @@
 
 use crate::eddsa::ED25519_KEYS;
 use crate::montgomery::X25519_KEYS;
-use crate::{ec, ml_dsa, rsa_key, secret_key};
+use crate::{ec, ml_dsa, rsa_key, secret_key, seeded};
+use metaslot_awslc_wrapper::ml_kem::MlKemKey;
 use metaslot_ck::*;
 use metaslot_spi::NewObject;
 use metaslot_spi::prime_key::{complete_private, complete_public};
@@ -24,6 +25,8 @@ pub(crate) fn complete(object: &mut NewObject) -> Result<()> {
         (CKO_PRIVATE_KEY, CKK_EC_MONTGOMERY) => X25519_KEYS.complete_private(object),
         (CKO_PUBLIC_KEY, CKK_ML_DSA) => ml_dsa::complete_public(object),
         (CKO_PRIVATE_KEY, CKK_ML_DSA) => ml_dsa::complete_private(object),
+        (CKO_PUBLIC_KEY, CKK_ML_KEM) => seeded::complete_public::<MlKemKey>(object),
+        (CKO_PRIVATE_KEY, CKK_ML_KEM) => seeded::complete_private::<MlKemKey>(object),
         (CKO_PUBLIC_KEY | CKO_PRIVATE_KEY, _) => Err(Error::ATTRIBUTE_VALUE_INVALID),
         _ => Err(Error::TEMPLATE_INCONSISTENT),
     }

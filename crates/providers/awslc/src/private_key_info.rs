@@ -5,7 +5,8 @@
 use crate::eddsa::ED25519_KEYS;
 use crate::montgomery::X25519_KEYS;
 use crate::public_key::RSA_ENCRYPTION;
-use crate::{ec, ml_dsa, private_key};
+use crate::{ec, ml_dsa, private_key, seeded};
+use metaslot_awslc_wrapper::ml_kem::MlKemKey;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::der::{Malformed, Node, Reader, tag};
@@ -21,6 +22,7 @@ pub(crate) fn encode(key: &Key) -> Result<Secret> {
         CKK_EC_EDWARDS => ED25519_KEYS.encode(key),
         CKK_EC_MONTGOMERY => X25519_KEYS.encode(key),
         CKK_ML_DSA => ml_dsa::encode(key),
+        CKK_ML_KEM => seeded::encode::<MlKemKey>(key),
         _ => Err(Error::KEY_NOT_WRAPPABLE),
     }
 }
@@ -76,6 +78,10 @@ fn parse(bytes: &[u8]) -> std::result::Result<NewObject, Malformed> {
         oid if ml_dsa::is_oid(oid) => {
             info.parameters.end()?;
             ml_dsa::decode(oid, info.private)
+        }
+        oid if seeded::is_oid::<MlKemKey>(oid) => {
+            info.parameters.end()?;
+            seeded::decode::<MlKemKey>(oid, info.private)
         }
         _ => Err(Malformed),
     }

@@ -5,9 +5,31 @@ use metaslot_awslc_wrapper::rc4::LONGEST_KEY;
 use metaslot_ck::*;
 use metaslot_spi::{NewObject, Value};
 
+/// Types that only public and private keys have.
+const OF_PAIRS: &[CK_KEY_TYPE] = &[
+    CKK_RSA,
+    CKK_DSA,
+    CKK_DH,
+    CKK_EC,
+    CKK_X9_42_DH,
+    CKK_KEA,
+    CKK_GOSTR3410,
+    CKK_EC_EDWARDS,
+    CKK_EC_MONTGOMERY,
+    CKK_HSS,
+    CKK_XMSS,
+    CKK_XMSSMT,
+    CKK_ML_KEM,
+    CKK_ML_DSA,
+    CKK_SLH_DSA,
+];
+
 /// Checks the length of `CKA_VALUE` and sets `CKA_VALUE_LEN`.
 pub(crate) fn complete(object: &mut NewObject) -> Result<()> {
     let value = object.secrets.get(CKA_VALUE).ok_or(Error::TEMPLATE_INCOMPLETE)?;
+    if object.attributes.ulong(CKA_KEY_TYPE).is_some_and(|kind| OF_PAIRS.contains(&kind)) {
+        return Err(Error::TEMPLATE_INCONSISTENT);
+    }
     let (key_type, length) = (object.attributes.ulong(CKA_KEY_TYPE), value.len());
     if !fits(key_type, length) {
         return Err(Error::ATTRIBUTE_VALUE_INVALID);

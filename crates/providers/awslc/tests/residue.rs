@@ -28,9 +28,13 @@ const PAGE: usize = 4096;
 fn patterns(key: &Key) -> Vec<(u64, [u8; WINDOW])> {
     let mut found = Vec::new();
     for (attribute, value) in key.secrets().iter() {
-        // An expanded key of ML-DSA begins with ρ, as the public one does.
-        let shown = if (key.key_type(), attribute) == (CKK_ML_DSA, CKA_VALUE) { 32 } else { 0 };
-        let value = &value[shown..];
+        let value = match (key.key_type(), attribute) {
+            // An expanded key of ML-DSA begins with ρ, as the public one does.
+            (CKK_ML_DSA, CKA_VALUE) => &value[32..],
+            // Behind the vector s an expanded key of ML-KEM has the public one.
+            (CKK_ML_KEM, CKA_VALUE) => &value[..(value.len() - 96) / 2],
+            _ => value,
+        };
         let masked: Vec<u8> = value.iter().map(|byte| byte ^ MASK).collect();
         let backwards: Vec<u8> = masked.iter().rev().copied().collect();
         for form in [&masked, &backwards] {
@@ -187,6 +191,24 @@ fn a_dropped_ml_dsa_key_leaves_nothing() {
         CKK_ML_DSA,
         || pair(CKM_ML_DSA_KEY_PAIR_GEN, CKK_ML_DSA, &set),
         |keys| signs(keys, CKM_ML_DSA),
+    );
+}
+
+#[test]
+fn a_dropped_ml_kem_key_leaves_nothing() {
+    let set = [(CKA_PARAMETER_SET, Value::Ulong(CKP_ML_KEM_1024))];
+    leaves_nothing(
+        CKK_ML_KEM,
+        || pair(CKM_ML_KEM_KEY_PAIR_GEN, CKK_ML_KEM, &set),
+        |Pair { public, private }| {
+            let row = algorithm(CKM_ML_KEM);
+            let mut ciphertext = [0; 1568];
+            let seal = row.encapsulate.unwrap();
+            let sealed = seal.encapsulate(public, &Params::None, &mut ciphertext).unwrap();
+            let open = row.decapsulate.unwrap();
+            let opened = open.decapsulate(private, &Params::None, &ciphertext).unwrap();
+            assert_eq!(sealed.expose(), opened.expose());
+        },
     );
 }
 

@@ -111,6 +111,22 @@ const VECTORS: &[(CK_MECHANISM_TYPE, &[&str])] = &[
     (CKM_ECDH1_COFACTOR_DERIVE, &["wycheproof/ecdh_secp256r1_ecpoint_test"]),
     (CKM_EDDSA, &["wycheproof/ed25519_test"]),
     (
+        CKM_ML_KEM,
+        &[
+            "wycheproof/mlkem_512_test",
+            "wycheproof/mlkem_768_semi_expanded_decaps_test",
+            "wycheproof/mlkem_1024_encaps_test",
+        ],
+    ),
+    (
+        CKM_ML_KEM_KEY_PAIR_GEN,
+        &[
+            "wycheproof/mlkem_512_keygen_seed_test",
+            "wycheproof/mlkem_768_keygen_seed_test",
+            "wycheproof/mlkem_1024_keygen_seed_test",
+        ],
+    ),
+    (
         CKM_ML_DSA,
         &[
             "wycheproof/mldsa_44_verify_test",

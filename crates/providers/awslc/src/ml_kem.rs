@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//! ML-KEM keys and encapsulation (FIPS 203; PKCS#11 3.2 §6.68).
+
+use crate::seeded::{self, Row, Seeded};
+use metaslot_awslc_wrapper::Failed;
+use metaslot_awslc_wrapper::ml_kem::{MlKemKey, SECRET_LENGTH, SEED_LENGTH, Set};
+use metaslot_ck::*;
+use metaslot_memory::Secret;
+use metaslot_spi::provider::{Algorithm, Direction, Encapsulation, GeneratePair, checked};
+use metaslot_spi::{Attributes, Key, NewObject, Params};
+
+/// Of public keys, in bytes.
+const SIZES: (u64, u64) = (800, 1568);
+
+pub(crate) const ROWS: [Algorithm; 2] = checked([
+    Algorithm {
+        mechanism: CKM_ML_KEM_KEY_PAIR_GEN,
+        key_sizes: SIZES,
+        generate_pair: Some(&KeyPair),
+        ..Algorithm::NONE
+    },
+    Algorithm {
+        mechanism: CKM_ML_KEM,
+        key_sizes: SIZES,
+        encapsulate: Some(&MlKem),
+        decapsulate: Some(&MlKem),
+        ..Algorithm::NONE
+    },
+]);
+
+impl Seeded for MlKemKey {
+    type Set = Set;
+    const KEY_TYPE: CK_KEY_TYPE = CKK_ML_KEM;
+    /// RFC 9935 §3
+    const SETS: &'static [Row<Set>] = &[
+        Row(CKP_ML_KEM_512, Set::Ml512, &[0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x04, 0x01]),
+        Row(CKP_ML_KEM_768, Set::Ml768, &[0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x04, 0x02]),
+        Row(CKP_ML_KEM_1024, Set::Ml1024, &[0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x04, 0x03]),
+    ];
+    const SEED_LENGTH: usize = SEED_LENGTH;
+
+    fn private_length(set: Set) -> usize {
+        set.private_length()
+    }
+
+    fn of_seed(set: Set, seed: &[u8]) -> std::result::Result<Self, Failed> {
+        Self::of_seed(set, seed)
+    }
+
+    fn of_expanded(set: Set, value: &[u8]) -> std::result::Result<Self, Failed> {
+        let key = Self::expanded(set, value)?;
+        key.check().map(|()| key)
+    }
+
+    fn of_public(set: Set, value: &[u8]) -> std::result::Result<Self, Failed> {
+        let key = Self::public(set, value)?;
+        key.check().map(|()| key)
+    }
+
+    fn expanded(&self) -> std::result::Result<Secret, Failed> {
+        self.private_bytes()
+    }
+
+    fn public(&self) -> std::result::Result<Vec<u8>, Failed> {
+        self.public_bytes()
+    }
+}
+
+#[derive(Debug)]
+struct KeyPair;
+
+impl GeneratePair for KeyPair {
+    fn generate_pair(&self, _: &Params, template: &Attributes) -> Result<(NewObject, NewObject)> {
+        seeded::generate_pair::<MlKemKey>(template)
+    }
+}
+
+fn prepared(key: &Key) -> Result<&MlKemKey> {
+    key.prepared(|key| {
+        let Row(_, set, _) =
+            seeded::set::<MlKemKey>(key.attributes()).map_err(|_| Error::KEY_TYPE_INCONSISTENT)?;
+        let made = match key.class() {
+            CKO_PRIVATE_KEY => MlKemKey::expanded(*set, key.secret(CKA_VALUE)?),
+            _ => MlKemKey::public(*set, key.bytes(CKA_VALUE)?),
+        };
+        made.map_err(|Failed| Error::KEY_TYPE_INCONSISTENT)
+    })
+}
+
+#[derive(Debug)]
+struct MlKem;
+
+impl Encapsulation for MlKem {
+    fn check(&self, direction: Direction, key: &Key, _: &Params) -> Result<()> {
+        let class = match direction {
+            Direction::Forward => CKO_PUBLIC_KEY,
+            Direction::Backward => CKO_PRIVATE_KEY,
+        };
+        if key.class() != class {
+            return Err(Error::KEY_TYPE_INCONSISTENT);
+        }
+        prepared(key).map(|_| ())
+    }
+
+    fn ciphertext_length(&self, key: &Key, _: &Params) -> Result<usize> {
+        prepared(key).map(|key| key.set().ciphertext_length())
+    }
+
+    fn secret_length(&self, _: &Key, _: &Params) -> usize {
+        SECRET_LENGTH
+    }
+
+    fn encapsulate(&self, key: &Key, _: &Params, out: &mut [u8]) -> Result<Secret> {
+        prepared(key)?.encapsulate(out).map_err(|Failed| Error::DEVICE_ERROR)
+    }
+
+    fn decapsulate(&self, key: &Key, _: &Params, ciphertext: &[u8]) -> Result<Secret> {
+        let key = prepared(key)?;
+        if ciphertext.len() != key.set().ciphertext_length() {
+            return Err(Error::WRAPPED_KEY_LEN_RANGE);
+        }
+        key.decapsulate(ciphertext).map_err(|Failed| Error::DEVICE_ERROR)
+    }
+}
