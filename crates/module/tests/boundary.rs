@@ -284,6 +284,11 @@ fn post_quantum_keys_sign_stay_and_travel() {
 }
 
 #[test]
+fn what_one_side_encapsulates_the_other_opens() {
+    Home::new("encapsulation").run(&program("encapsulation"), &[]);
+}
+
+#[test]
 fn a_thread_with_a_small_stack_can_do_everything() {
     Home::new("stack").run(&program("stack"), &[]);
 }

@@ -18,7 +18,7 @@ impl Purposes {
     pub const DATA: Self = Self(1);
     /// Signs, verifies, is digested.
     pub const AUTHENTICATION: Self = Self(2);
-    /// A private key that agrees on secrets with other public keys.
+    /// A private key that agrees on secrets with other public keys, or opens those that were made for it.
     pub const AGREEMENT: Self = Self(4);
     /// A secret key that other keys are made from.
     pub const DERIVATION: Self = Self(8);
@@ -77,7 +77,7 @@ impl Purposes {
             CKA_ENCRYPT | CKA_DECRYPT => Self::DATA,
             CKA_SIGN | CKA_VERIFY | CKA_SIGN_RECOVER | CKA_VERIFY_RECOVER => Self::AUTHENTICATION,
             CKA_DERIVE if class == CKO_SECRET_KEY => Self::DERIVATION,
-            CKA_DERIVE => Self::AGREEMENT,
+            CKA_DERIVE | CKA_ENCAPSULATE | CKA_DECAPSULATE => Self::AGREEMENT,
             CKA_WRAP => Self::WRAPPING,
             CKA_UNWRAP => Self::UNWRAPPING,
             _ => Self::NONE,

@@ -2,6 +2,7 @@
 //! Key management functions (PKCS#11 3.2 §5.18).
 
 mod derive;
+mod encapsulate;
 mod generate;
 mod home;
 mod unwrap;

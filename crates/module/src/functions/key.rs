@@ -181,32 +181,67 @@ pub unsafe extern "C" fn C_DeriveKey(
     }
 }
 
-/// `C_EncapsulateKey` (PKCS#11 3.2 §5.18)
+/// `C_EncapsulateKey` (PKCS#11 3.2 §5.18.8)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_EncapsulateKey(
-    _session: CK_SESSION_HANDLE,
-    _mechanism: *mut CK_MECHANISM,
-    _public_key: CK_OBJECT_HANDLE,
-    _template: *mut CK_ATTRIBUTE,
-    _count: CK_ULONG,
-    _out: *mut CK_BYTE,
-    _out_length: *mut CK_ULONG,
-    _key: *mut CK_OBJECT_HANDLE,
+    session: CK_SESSION_HANDLE,
+    mechanism: *mut CK_MECHANISM,
+    public_key: CK_OBJECT_HANDLE,
+    template: *mut CK_ATTRIBUTE,
+    count: CK_ULONG,
+    out: *mut CK_BYTE,
+    out_length: *mut CK_ULONG,
+    key: *mut CK_OBJECT_HANDLE,
 ) -> CK_RV {
-    unserved(Function::EncapsulateKey)
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter_audited(Function::EncapsulateKey, session, |engine, caller, session, note| {
+            // Who asks for the length has no key to be told of.
+            let place = if out.is_null() { None } else { Some(caller.place(key)?) };
+            let output = caller.output(out, out_length)?;
+            let (mechanism, params) = caller.mechanism(mechanism)?;
+            let template = caller.template(template, count)?;
+            let public = ObjectHandle(public_key);
+            output.fill(|out| {
+                let made =
+                    engine.encapsulate_key(session, mechanism, &params, public, template, out)?;
+                if let (Some(place), Some(made)) = (place, made) {
+                    note.mechanism(mechanism);
+                    note.object(engine, session, "object", made);
+                    place.set_object(made);
+                }
+                Ok(())
+            })
+        })
+    }
 }
 
-/// `C_DecapsulateKey` (PKCS#11 3.2 §5.18)
+/// `C_DecapsulateKey` (PKCS#11 3.2 §5.18.9)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_DecapsulateKey(
-    _session: CK_SESSION_HANDLE,
-    _mechanism: *mut CK_MECHANISM,
-    _private_key: CK_OBJECT_HANDLE,
-    _template: *mut CK_ATTRIBUTE,
-    _count: CK_ULONG,
-    _ciphertext: *mut CK_BYTE,
-    _length: CK_ULONG,
-    _key: *mut CK_OBJECT_HANDLE,
+    session: CK_SESSION_HANDLE,
+    mechanism: *mut CK_MECHANISM,
+    private_key: CK_OBJECT_HANDLE,
+    template: *mut CK_ATTRIBUTE,
+    count: CK_ULONG,
+    ciphertext: *mut CK_BYTE,
+    length: CK_ULONG,
+    key: *mut CK_OBJECT_HANDLE,
 ) -> CK_RV {
-    unserved(Function::DecapsulateKey)
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter_audited(Function::DecapsulateKey, session, |engine, caller, session, note| {
+            let place = caller.place(key)?;
+            let (mechanism, params) = caller.mechanism(mechanism)?;
+            let ciphertext = caller.bytes(ciphertext, length)?;
+            let template = caller.template(template, count)?;
+            let private = ObjectHandle(private_key);
+            let made = engine
+                .decapsulate_key(session, mechanism, &params, private, template, ciphertext)?;
+            note.mechanism(mechanism);
+            note.object(engine, session, "object", made);
+            place.set_object(made);
+            Ok(())
+        })
+    }
 }

@@ -48,9 +48,24 @@ impl Policy {
         self.refuse(Refusal::RelatedKeys, !key.readable && brought, Error::KEY_INDIGESTIBLE)
     }
 
+    /// May this key encapsulate or decapsulate? With a public key every user may.
+    pub fn agreeing(self, key: &Facts) -> Result<()> {
+        self.using_key(KeyUse::Decapsulate, key)
+    }
+
     /// May `result` be derived from `base`?
     pub fn derived(self, base: &Subject, result: &Attributes) -> Result<()> {
-        let own = template_of(base.attributes(), CKA_DERIVE_TEMPLATE);
+        self.agreed(base, CKA_DERIVE_TEMPLATE, result)
+    }
+
+    /// May `result` be made by `base`, whose template of this name says what all results are?
+    pub fn agreed(
+        self,
+        base: &Subject,
+        template: CK_ATTRIBUTE_TYPE,
+        result: &Attributes,
+    ) -> Result<()> {
+        let own = template_of(base.attributes(), template);
         let secret = base.class() == CKO_SECRET_KEY;
         if base.facts().readable {
             return Ok(());
@@ -81,7 +96,8 @@ impl Policy {
     /// May a key that is made from a protected one impose this on what is derived from it? Nothing but
     /// what it comes from says so: the same value under another template would have another purpose.
     pub fn imposing(self, result: &Attributes, origin: Option<&Attributes>) -> Result<()> {
-        let twin = [CKA_DERIVE_TEMPLATE, CKA_UNWRAP_TEMPLATE].into_iter().any(|template| {
+        let all = [CKA_DERIVE_TEMPLATE, CKA_DECAPSULATE_TEMPLATE, CKA_UNWRAP_TEMPLATE];
+        let twin = all.into_iter().any(|template| {
             let imposed = result.get(template);
             has_elements(imposed) && imposed != origin.and_then(|origin| origin.get(template))
         });
@@ -95,21 +111,15 @@ impl Policy {
         params: &Params,
         template: &Attributes,
     ) -> Result<Purposes> {
-        let imposed = imposed_purposes(base.attributes(), CKA_DERIVE_TEMPLATE, CKO_SECRET_KEY);
         if base.class() != CKO_SECRET_KEY || base.facts().readable {
-            let hides = template_of(base.attributes(), CKA_DERIVE_TEMPLATE).is_some_and(hides)
-                && !base.facts().readable;
             // The KDFs are digests of the agreed value and what the caller knows, and a key for use is
             // digested: of the two, only the value itself may be had.
             let digests = matches!(params, Params::Ecdh1 { kdf, .. } if *kdf != CKD_NULL);
-            let both = hides && digests;
+            let both = digests && hides_all(base, CKA_DERIVE_TEMPLATE);
             self.refuse(Refusal::RelatedKeys, both, Error::MECHANISM_PARAM_INVALID)?;
-            let own = match hides {
-                true => Purposes::USE,
-                false => Purposes::at_birth(template, CKO_SECRET_KEY),
-            };
-            return Ok(imposed.unwrap_or(own));
+            return Ok(purposes_of_agreed(base, CKA_DERIVE_TEMPLATE, template));
         }
+        let imposed = imposed_purposes(base.attributes(), CKA_DERIVE_TEMPLATE, CKO_SECRET_KEY);
         let extracts = matches!(params, Params::Hkdf { extract: true, expand: false, .. });
         // Expanded, it would be a twin of what is derived in one step, without what the key imposes.
         let twin = extracts && has_elements(base.attributes().get(CKA_DERIVE_TEMPLATE));
@@ -121,6 +131,27 @@ impl Policy {
         let sealed = base.facts().purposes.has(Purposes::SEALED) && imposed.is_some() && kept;
         Ok(if sealed { purposes.and(Purposes::SEALED) } else { purposes })
     }
+}
+
+/// What a secret is for that a private key agrees on, or that it decapsulates, or a public one encapsulates. `imposes` is the name of
+/// the template of the key that says what all of them are; `template` is the caller's, with that in it.
+#[must_use]
+pub fn purposes_of_agreed(
+    base: &Subject,
+    imposes: CK_ATTRIBUTE_TYPE,
+    template: &Attributes,
+) -> Purposes {
+    // What can be agreed on again would be another thing the next time.
+    let own = match hides_all(base, imposes) {
+        true => Purposes::USE,
+        false => Purposes::at_birth(template, CKO_SECRET_KEY),
+    };
+    imposed_purposes(base.attributes(), imposes, CKO_SECRET_KEY).unwrap_or(own)
+}
+
+/// Whether a protected key's template of this name keeps all of its offspring from being read.
+fn hides_all(base: &Subject, imposes: CK_ATTRIBUTE_TYPE) -> bool {
+    !base.facts().readable && template_of(base.attributes(), imposes).is_some_and(hides)
 }
 
 /// Whether a key's template keeps all of its offspring from being read.

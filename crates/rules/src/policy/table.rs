@@ -73,6 +73,8 @@ pub enum KeyUse {
     DigestKey,
     /// `C_DeriveKey` with a private key.
     Agree,
+    /// `C_DecapsulateKey`
+    Decapsulate,
     /// `C_DeriveKey` with a secret key.
     Derive,
     /// `C_WrapKey`
@@ -116,6 +118,7 @@ const USES: &[UseRow] = &[
     row(KeyUse::VerifyRecover, "C_VerifyRecover", Purposes::AUTHENTICATION, true, NOT_PERMITTED),
     row(KeyUse::DigestKey, "C_DigestKey", Purposes::USE, false, Error::KEY_INDIGESTIBLE),
     row(KeyUse::Agree, "C_DeriveKey with a private key", Purposes::AGREEMENT, false, NOT_PERMITTED),
+    row(KeyUse::Decapsulate, "C_DecapsulateKey", Purposes::AGREEMENT, false, NOT_PERMITTED),
     row(KeyUse::Derive, "C_DeriveKey with a secret key", Purposes::DERIVATION, false, NOT_PERMITTED),
     row(KeyUse::Wrap, "C_WrapKey", Purposes::WRAPPING, false, Error::KEY_NOT_WRAPPABLE),
     row(KeyUse::Unwrap, "C_UnwrapKey", Purposes::UNWRAPPING, false, NOT_PERMITTED),

@@ -148,8 +148,13 @@ fn is_restricted(key: &Subject) -> bool {
     let usual = usual_usages(key.class(), key.facts().key_type);
     let lacks = usual.iter().any(|usage| !attributes.bool(*usage));
     let beyond = !key.facts().purposes.without(Purposes::USE.and(Purposes::SEALED)).is_empty();
-    let limits =
-        [CKA_ALLOWED_MECHANISMS, CKA_WRAP_TEMPLATE, CKA_UNWRAP_TEMPLATE, CKA_DERIVE_TEMPLATE];
+    let limits = [
+        CKA_ALLOWED_MECHANISMS,
+        CKA_WRAP_TEMPLATE,
+        CKA_UNWRAP_TEMPLATE,
+        CKA_DERIVE_TEMPLATE,
+        CKA_DECAPSULATE_TEMPLATE,
+    ];
     lacks
         || beyond
         || [CKA_ALWAYS_AUTHENTICATE, CKA_WRAP_WITH_TRUSTED]
@@ -177,6 +182,7 @@ fn limits(row: &AttributeRow) -> bool {
                 | CKA_WRAP_TEMPLATE
                 | CKA_UNWRAP_TEMPLATE
                 | CKA_DERIVE_TEMPLATE
+                | CKA_DECAPSULATE_TEMPLATE
         )
 }
 

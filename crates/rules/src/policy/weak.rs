@@ -172,6 +172,12 @@ fn strength(key: &Attributes, length: usize) -> u64 {
             Some(CKP_ML_DSA_65) => 192,
             _ => 256,
         },
+        // FIPS 203, table 2: categories 1, 3 and 5.
+        Some(CKK_ML_KEM) => match key.ulong(CKA_PARAMETER_SET) {
+            Some(CKP_ML_KEM_512) => 128,
+            Some(CKP_ML_KEM_768) => 192,
+            _ => 256,
+        },
         Some(CKK_DES2 | CKK_RC4) => 80,
         Some(CKK_DES3) => 112,
         Some(CKK_AES_XTS) => key.ulong(CKA_VALUE_LEN).unwrap_or(length as u64) * 4,
