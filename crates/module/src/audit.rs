@@ -42,8 +42,7 @@ impl Log {
     fn write(&self, event: &str, function: &str, about: &str, result: &str) -> io::Result<()> {
         let _uncancelled = Uncancelled::begin();
         let mut line = format!("{{\"time\":{}", now());
-        // SAFETY: asks for a number.
-        let user = unsafe { libc::getuid() };
+        let user = rustix::process::getuid().as_raw();
         write!(line, ",\"pid\":{},\"uid\":{user}", std::process::id()).ok();
         text(&mut line, "program", &program());
         text(&mut line, "event", event);

@@ -13,6 +13,8 @@ use crate::thread;
 use crate::wiped::{self, WORDS as WORD_COUNT, Words};
 use metaslot_ck::{CKR_OK, Error, Result};
 use metaslot_keystore::fork as stores;
+use rustix::thread::Timespec;
+use rustix::thread::futex::{self, Flags};
 use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -137,16 +139,11 @@ pub(crate) fn finalize() -> Result<()> {
 /// Waits until the library is finalised, for so long at most; says whether it is. Not inside a call: a fork does not
 /// wait for it.
 pub(crate) fn wait_for_end(epoch: u32, patience: Option<Duration>) -> bool {
-    let time = patience.map(|patience| libc::timespec {
-        tv_sec: patience.as_secs().cast_signed(),
-        tv_nsec: patience.subsec_nanos().into(),
-    });
+    let time = patience.and_then(|patience| Timespec::try_from(patience).ok());
     let ended = || EPOCH.load(Ordering::SeqCst) != epoch || !is_initialized();
     while !ended() {
-        let (word, wait) = (EPOCH.as_ptr(), libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG);
-        let time = time.as_ref().map_or(ptr::null(), ptr::from_ref);
-        // SAFETY: the word is a static, which the kernel only compares; the time lives in this frame, or is NULL.
-        unsafe { libc::syscall(libc::SYS_futex, word, wait, epoch, time) };
+        // Whatever ends the wait, the words say what there is.
+        futex::wait(&EPOCH, Flags::PRIVATE, epoch, time.as_ref()).ok();
         if patience.is_some() {
             return ended();
         }
@@ -155,9 +152,7 @@ pub(crate) fn wait_for_end(epoch: u32, patience: Option<Duration>) -> bool {
 }
 
 fn wake_waiters() {
-    let (word, wake) = (EPOCH.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG);
-    // SAFETY: the word is a static; waking touches no memory.
-    unsafe { libc::syscall(libc::SYS_futex, word, wake, i32::MAX) };
+    futex::wake(&EPOCH, Flags::PRIVATE, u32::MAX >> 1).ok();
 }
 
 fn pointer(address: u64) -> *const Library {

@@ -111,15 +111,17 @@ impl MlKemKey {
         }
         let public = &bytes[384 * set.rank()..][..set.public_length()];
         // SAFETY: both ranges are slices', and the library copies them.
-        let key = unsafe {
-            Pkey::own(sys::EVP_PKEY_kem_new_raw_key(
+        let raw = unsafe {
+            sys::EVP_PKEY_kem_new_raw_key(
                 set.nid(),
                 public.as_ptr(),
                 public.len(),
                 bytes.as_ptr(),
                 bytes.len(),
-            ))
-        }?;
+            )
+        };
+        // SAFETY: the library has just made it for us.
+        let key = unsafe { Pkey::own(raw) }?;
         Ok(Self { key, set })
     }
 
@@ -129,10 +131,10 @@ impl MlKemKey {
     /// For another length than [`Set::public_length`].
     pub fn public(set: Set, bytes: &[u8]) -> Result<Self> {
         // SAFETY: the range is a slice's, and the library copies it.
-        let key = unsafe {
-            let raw = sys::EVP_PKEY_kem_new_raw_public_key(set.nid(), bytes.as_ptr(), bytes.len());
-            Pkey::own(raw)
-        }?;
+        let raw =
+            unsafe { sys::EVP_PKEY_kem_new_raw_public_key(set.nid(), bytes.as_ptr(), bytes.len()) };
+        // SAFETY: the library has just made it for us.
+        let key = unsafe { Pkey::own(raw) }?;
         Ok(Self { key, set })
     }
 
