@@ -8,7 +8,7 @@ use std::ptr::{self, NonNull};
 
 /// Its state; that lies in protected memory.
 #[derive(Debug)]
-pub(crate) struct Shake256(NonNull<sys::EVP_MD_CTX>);
+pub struct Shake256(NonNull<sys::EVP_MD_CTX>);
 
 // SAFETY: the context is owned and has no ties to a thread.
 unsafe impl Send for Shake256 {}
@@ -21,7 +21,11 @@ impl Drop for Shake256 {
 }
 
 impl Shake256 {
-    pub(crate) fn new() -> Result<Self> {
+    /// The beginning.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn new() -> Result<Self> {
         // SAFETY: takes nothing; NULL when memory ran out.
         let stream = Self(not_null(unsafe { sys::EVP_MD_CTX_new() })?);
         // SAFETY: takes nothing and returns the address of a static.
@@ -31,12 +35,20 @@ impl Shake256 {
         Ok(stream)
     }
 
-    pub(crate) fn update(&mut self, data: &[u8]) -> Result<()> {
+    /// More of the message.
+    ///
+    /// # Errors
+    /// When the library fails.
+    pub fn update(&mut self, data: &[u8]) -> Result<()> {
         // SAFETY: the context is initialised, `data` readable for its length.
         check(unsafe { sys::EVP_DigestUpdate(self.0.as_ptr(), data.as_ptr().cast(), data.len()) })
     }
 
-    pub(crate) fn finish<const N: usize>(self) -> Result<[u8; N]> {
+    /// The first bytes of the output.
+    ///
+    /// # Errors
+    /// When the library fails.
+    pub fn finish<const N: usize>(self) -> Result<[u8; N]> {
         let mut out = [0; N];
         // SAFETY: the context is initialised, `out` as long as is said.
         check(unsafe { sys::EVP_DigestFinalXOF(self.0.as_ptr(), out.as_mut_ptr(), N) })?;

@@ -26,6 +26,7 @@ pub mod provider;
 #[cfg(target_arch = "x86_64")]
 pub mod rc4;
 pub mod rsa;
+pub mod slh_dsa;
 #[cfg(test)]
 mod testing;
 mod weierstrass;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The compiled inner loops, and which of them the processor can run.
 
+use super::one::One;
 use super::rows::Rows;
 use super::shape::Core;
+use super::{keccak, sha2};
 use crate::cpu::Cpu;
 
 #[cfg(target_arch = "x86_64")]
-use super::{avx2::Ymm, avx512::Zmm, keccak, md5, pair::Pair, sha1, sha2};
+use super::{avx2::Ymm, avx512::Zmm, md5, pair::Pair, sha1};
 
 /// An inner loop that this processor can run.
 #[derive(Clone, Copy)]
@@ -45,6 +47,17 @@ impl Kernel {
             Core::Sha512 => Self { lanes: 4, run: sha512_ymm },
             Core::Keccak => Self { lanes: 4, run: keccak_ymm },
         })
+    }
+
+    /// One lane, for every processor; `None` of functions that nobody needs so.
+    pub(super) fn one(core: Core) -> Option<Self> {
+        let run: fn(&mut [u8], &Rows<'_>, usize) = match core {
+            Core::Sha256 => sha2::absorb::<One<u32>>,
+            Core::Sha512 => sha2::absorb::<One<u64>>,
+            Core::Keccak => keccak::absorb::<One<u64>>,
+            Core::Md5 | Core::Sha1 => return None,
+        };
+        Some(Self { lanes: 1, run })
     }
 
     #[cfg(not(target_arch = "x86_64"))]

@@ -13,25 +13,24 @@ mod avx2;
 mod avx512;
 mod batch;
 mod hmac;
-#[cfg(target_arch = "x86_64")]
 mod keccak;
 mod kernel;
 mod key;
+pub(crate) mod many;
 #[cfg(target_arch = "x86_64")]
 mod md5;
+mod one;
 #[cfg(target_arch = "x86_64")]
 mod pair;
 mod rows;
 #[cfg(target_arch = "x86_64")]
 mod sha1;
-#[cfg(target_arch = "x86_64")]
 mod sha2;
 mod shape;
 #[rustfmt::skip]
 mod tables;
 #[cfg(test)]
 mod tests;
-#[cfg(target_arch = "x86_64")]
 mod vector;
 
 use crate::cpu::{Cpu, cpu};

@@ -35,4 +35,10 @@ impl<'a> Rows<'a> {
         assert!(at <= self.bytes && count <= self.bytes - at);
         self.starts[lane].wrapping_add(at)
     }
+
+    /// `count` bytes of one lane, at the byte `at`.
+    pub(super) fn read(&self, lane: usize, at: usize, count: usize) -> &[u8] {
+        // SAFETY: they are readable, and borrowed for as long as these rows are.
+        unsafe { std::slice::from_raw_parts(self.start(lane, at, count), count) }
+    }
 }

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Many short messages of one length, which all begin alike: the hash functions of signatures that are made of hashes.
+//!
+//! Messages and digests stay in the lanes' own memory from one run to the next, so that a chain of hashes copies its digest
+//! alone. All of it is wiped when it is dropped, and what the kernels leave of it in the stack.
+
+use super::kernel::Kernel;
+use super::rows::Rows;
+use super::shape::{Core, Shape};
+use crate::cpu::cpu;
+use metaslot_awslc_wrapper::cleanse;
+use metaslot_awslc_wrapper::digest::Hash;
+use metaslot_memory::wipe_shallow_stack;
+
+/// What hashes them.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Function {
+    Sha256,
+    Sha512,
+    Shake256,
+}
+
+/// Lanes, each with a message.
+pub(crate) struct Many {
+    shape: Shape,
+    kernel: Kernel,
+    sponge: bool,
+    /// The state of all lanes after the block that all messages begin with.
+    start: Vec<u8>,
+    state: Vec<u8>,
+    /// The padded messages, one after the other.
+    rows: Vec<u8>,
+    /// Bytes of a padded message, and of a message.
+    stride: usize,
+    length: usize,
+}
+
+impl Drop for Many {
+    fn drop(&mut self) {
+        cleanse(&mut self.state);
+        cleanse(&mut self.rows);
+        wipe_shallow_stack();
+    }
+}
+
+impl Many {
+    /// For messages of `length` bytes behind `block`, which is a whole block of the function or nothing.
+    pub(crate) fn new(function: Function, block: &[u8], length: usize) -> Self {
+        let shape = Shape::of(match function {
+            Function::Sha256 => Hash::Sha256,
+            Function::Sha512 => Hash::Sha512,
+            Function::Shake256 => Hash::Sha3_256,
+        });
+        let kernel =
+            Kernel::choose(shape.core, cpu(), usize::MAX).or_else(|| Kernel::one(shape.core));
+        let kernel = kernel.expect("each of these functions has one lane at least");
+        let sponge = shape.core == Core::Keccak;
+        let mut start = Vec::with_capacity(shape.start.len() * kernel.lanes * shape.word);
+        for word in shape.start {
+            for _ in 0..kernel.lanes {
+                start.extend_from_slice(&word.to_le_bytes()[..shape.word]);
+            }
+        }
+        if !block.is_empty() {
+            kernel.run(&mut start, &Rows::all(block, shape.block), shape.block);
+        }
+        let mut padded =
+            vec![0; (length + shape.block).next_multiple_of(shape.block) + shape.block];
+        let blocks = {
+            let whole = length / shape.block * shape.block;
+            let total = (block.len() + length) as u64;
+            whole / shape.block + shape.pad(&mut padded[whole..], length - whole, total)
+        };
+        let stride = blocks * shape.block;
+        if sponge {
+            // FIPS 202 §6.2: the four bits that follow a message to SHAKE, in the place of SHA-3's two.
+            padded[length] ^= 0x06 ^ 0x1f;
+        }
+        let rows = padded[..stride].repeat(kernel.lanes);
+        Self { shape, kernel, sponge, state: start.clone(), start, rows, stride, length }
+    }
+
+    /// How many messages are hashed at once.
+    pub(crate) const fn lanes(&self) -> usize {
+        self.kernel.lanes
+    }
+
+    /// The message of a lane.
+    pub(crate) fn message(&mut self, lane: usize) -> &mut [u8] {
+        &mut self.rows[lane * self.stride..][..self.length]
+    }
+
+    /// Hashes what the lanes have.
+    pub(crate) fn run(&mut self) {
+        self.state.copy_from_slice(&self.start);
+        let mut rows = Rows::all(&self.rows, self.stride);
+        for lane in 1..self.kernel.lanes {
+            rows.set(lane, &self.rows[lane * self.stride..]);
+        }
+        self.kernel.run(&mut self.state, &rows, self.shape.block);
+    }
+
+    /// The beginning of a lane's digest, a multiple of eight bytes.
+    pub(crate) fn digest(&self, lane: usize, out: &mut [u8]) {
+        read(&self.state, self.kernel.lanes, self.shape.word, self.sponge, lane, out);
+    }
+
+    /// Puts a lane's digest at the byte `at` of its message, where it is hashed again.
+    pub(crate) fn feed(&mut self, lane: usize, at: usize, length: usize) {
+        let out = &mut self.rows[lane * self.stride + at..][..length];
+        read(&self.state, self.kernel.lanes, self.shape.word, self.sponge, lane, out);
+    }
+}
+
+fn read(state: &[u8], lanes: usize, word: usize, little: bool, lane: usize, out: &mut [u8]) {
+    if word == 4 {
+        for (to, row) in out.as_chunks_mut::<4>().0.iter_mut().zip(state.chunks_exact(4 * lanes)) {
+            let word: &[u8; 4] = row[4 * lane..].first_chunk().expect("a whole word");
+            *to = u32::from_le_bytes(*word).to_be_bytes();
+        }
+        return;
+    }
+    for (to, row) in out.as_chunks_mut::<8>().0.iter_mut().zip(state.chunks_exact(8 * lanes)) {
+        let word: &[u8; 8] = row[8 * lane..].first_chunk().expect("a whole word");
+        *to = if little { *word } else { u64::from_le_bytes(*word).to_be_bytes() };
+    }
+}
