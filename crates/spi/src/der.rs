@@ -261,6 +261,12 @@ impl<'a> Reader<'a> {
         if self.element(tag::NULL)?.is_empty() { Ok(()) } else { Err(Malformed) }
     }
 
+    /// All that is left, as it is.
+    #[must_use]
+    pub const fn rest(self) -> &'a [u8] {
+        self.0
+    }
+
     /// Nothing may follow.
     ///
     /// # Errors

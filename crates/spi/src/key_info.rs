@@ -117,6 +117,21 @@ pub fn private(algorithm: &[Node<'_>], key: &Node<'_>) -> Secret {
         .to_secret()
 }
 
+/// A `PrivateKeyInfo` whose private key is these bytes, in no further form.
+#[must_use]
+pub fn bare_private(algorithm: &[u8], key: &[u8]) -> Secret {
+    let algorithm = [Node::Oid(algorithm)];
+    Node::Sequence(&[Node::Integer(&[]), Node::Sequence(&algorithm), Node::OctetString(key)])
+        .to_secret()
+}
+
+/// A `SubjectPublicKeyInfo` of an algorithm without parameters.
+#[must_use]
+pub fn bare_public(algorithm: &[u8], key: &[u8]) -> Vec<u8> {
+    let algorithm = Node::Sequence(&[Node::Oid(algorithm)]);
+    Node::Sequence(&[algorithm, Node::BitString(key)]).to_vec()
+}
+
 /// A `PrivateKeyInfo` with an `ECPrivateKey` (RFC 5915 §3); the curve stands in the algorithm alone.
 #[must_use]
 pub fn ec_private(curve: &[u8], scalar: &[u8], point: &[u8]) -> Secret {

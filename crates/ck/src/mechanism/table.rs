@@ -31,6 +31,8 @@ pub(super) const MECHANISMS: &[MechanismRow] = &[
     row(CKM_ML_KEM, Shape::None, &[CKK_ML_KEM], Unit::Bytes, "6.68.5"),
     row(CKM_ML_DSA_KEY_PAIR_GEN, Shape::None, &[CKK_ML_DSA], Unit::Bytes, "6.67.4"),
     row(CKM_ML_DSA, Shape::SignContext, &[CKK_ML_DSA], Unit::Bytes, "6.67.5"),
+    row(CKM_SLH_DSA_KEY_PAIR_GEN, Shape::None, &[CKK_SLH_DSA], Unit::Bytes, "6.69.4"),
+    row(CKM_SLH_DSA, Shape::SignContext, &[CKK_SLH_DSA], Unit::Bytes, "6.69.5"),
     row(CKM_SHA256_RSA_PKCS, Shape::None, &[CKK_RSA], Unit::Bits, "6.1"),
     row(CKM_SHA384_RSA_PKCS, Shape::None, &[CKK_RSA], Unit::Bits, "6.1"),
     row(CKM_SHA512_RSA_PKCS, Shape::None, &[CKK_RSA], Unit::Bits, "6.1"),

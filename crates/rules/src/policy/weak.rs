@@ -178,6 +178,12 @@ fn strength(key: &Attributes, length: usize) -> u64 {
             Some(CKP_ML_KEM_768) => 192,
             _ => 256,
         },
+        // FIPS 205, table 2: 1 to 4 are of category 1, 5 to 8 of 3, 9 to 12 of 5.
+        Some(CKK_SLH_DSA) => match key.ulong(CKA_PARAMETER_SET) {
+            Some(..=CKP_SLH_DSA_SHAKE_128F) => 128,
+            Some(..=CKP_SLH_DSA_SHAKE_192F) => 192,
+            _ => 256,
+        },
         Some(CKK_DES2 | CKK_RC4) => 80,
         Some(CKK_DES3) => 112,
         Some(CKK_AES_XTS) => key.ulong(CKA_VALUE_LEN).unwrap_or(length as u64) * 4,

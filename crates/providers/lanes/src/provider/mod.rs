@@ -24,11 +24,12 @@ mod prime;
 #[cfg(target_arch = "x86_64")]
 mod rc4;
 mod rsa;
+mod slh_dsa;
 mod x25519;
 
 use self::parts::Plain;
 use crate::cpu::{self, Cpu};
-use metaslot_ck::{CK_MECHANISM_TYPE, Result};
+use metaslot_ck::{CK_MECHANISM_TYPE, CKA_KEY_TYPE, CKK_SLH_DSA, Result};
 use metaslot_memory::Secret;
 use metaslot_spi::provider::{Algorithm, Provider};
 use metaslot_spi::{Key, NewObject};
@@ -91,6 +92,7 @@ fn families(plain: Plain) -> Vec<(Vec<Algorithm>, Cpu)> {
         (x25519::rows(plain), crate::curve25519::NEEDS),
         // After those of prime curves, which are asked first and far more often.
         (binary::rows(), Cpu::NONE),
+        (slh_dsa::ROWS.to_vec(), Cpu::NONE),
     ]
 }
 
@@ -113,14 +115,17 @@ impl Provider for Lanes {
     }
 
     fn complete(&self, key: &mut NewObject) -> Result<()> {
-        binary::complete(key)
+        match key.attributes.ulong(CKA_KEY_TYPE) {
+            Some(CKK_SLH_DSA) => slh_dsa::complete(key),
+            _ => binary::complete(key),
+        }
     }
 
     fn encode_private_key(&self, key: &Key) -> Result<Secret> {
-        binary::encode(key)
+        if key.key_type() == CKK_SLH_DSA { slh_dsa::encode(key) } else { binary::encode(key) }
     }
 
     fn decode_private_key(&self, der: &[u8]) -> Result<NewObject> {
-        binary::decode(der)
+        slh_dsa::decode(der).or_else(|_| binary::decode(der))
     }
 }

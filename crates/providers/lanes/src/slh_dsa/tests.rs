@@ -2,7 +2,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use super::*;
-use crate::cpu::{Cpu, cpu};
 use metaslot_awslc_wrapper::digest::sha256;
 use serde_json::Value;
 
@@ -53,5 +52,25 @@ fn signatures_are_those_of_nists_vectors() {
         assert_eq!(sha256(&signature)[..], expected, "{}", set.name);
         let public = &private[2 * set.node..];
         assert_eq!(verify(set, public, &[&message], &signature), Ok(true), "{}", set.name);
+    }
+}
+#[test]
+fn what_was_changed_is_no_signature() {
+    for set in Set::all().iter().filter(|set| set.name.ends_with("128f")) {
+        let mut private = vec![7; set.private_length()];
+        let root = root(set, &private[..set.node], &private[2 * set.node..][..set.node]);
+        private[3 * set.node..].copy_from_slice(&root);
+        let public = &private[2 * set.node..];
+        let mut signature = vec![0; set.signature_length()];
+        sign(set, &private, Some(&vec![3; set.node]), &[b"message"], &mut signature).unwrap();
+        let is = |message: &[u8], signature: &[u8]| verify(set, public, &[message], signature);
+        assert_eq!(is(b"message", &signature), Ok(true), "{}", set.name);
+        assert_eq!(is(b"Message", &signature), Ok(false), "{}", set.name);
+        // The randomizer, the secrets and paths at the bottom, the chains and paths of each layer.
+        for at in (0..signature.len()).step_by(331).chain([signature.len() - 1]) {
+            signature[at] ^= 0x10;
+            assert_eq!(is(b"message", &signature), Ok(false), "{} {at}", set.name);
+            signature[at] ^= 0x10;
+        }
     }
 }
