@@ -12,7 +12,7 @@ use metaslot_spi::der::{Malformed, Node, Reader, tag};
 use metaslot_spi::provider::{
     Algorithm, Direction, GeneratePair, Signature, SignatureStream, checked,
 };
-use metaslot_spi::{Attributes, Key, NewObject, Params, Secrets, Value, key_info};
+use metaslot_spi::{Attributes, Key, NewObject, Params, Secrets, Value, detail, key_info};
 use std::sync::Arc;
 
 /// Of public keys, in bytes.
@@ -103,19 +103,24 @@ pub(crate) fn complete_private(object: &mut NewObject) -> Result<()> {
     let set = set(&object.attributes)?;
     let invalid = |_| Error::ATTRIBUTE_VALUE_INVALID;
     let (seed, value) = (object.secrets.get(CKA_SEED), object.secrets.get(CKA_VALUE));
-    let key = match (seed, value) {
+    let (bytes, length) = match (seed, value) {
         (None, None) => return Err(Error::TEMPLATE_INCOMPLETE),
-        (Some(seed), _) if seed.len() != SEED_LENGTH => return Err(Error::ATTRIBUTE_VALUE_INVALID),
-        (Some(seed), _) => MlDsaKey::private(set, seed).map_err(invalid)?,
-        (None, Some(value)) if value.len() != set.private_length() => {
-            return Err(Error::ATTRIBUTE_VALUE_INVALID);
-        }
-        (None, Some(value)) => MlDsaKey::private(set, value).map_err(invalid)?,
+        (Some(seed), _) => (seed, SEED_LENGTH),
+        (None, Some(value)) => (value, set.private_length()),
     };
+    if bytes.len() != length {
+        detail::set(format_args!(
+            "its private half has {} bytes, and the parameter set wants {length}",
+            bytes.len()
+        ));
+        return Err(Error::ATTRIBUTE_VALUE_INVALID);
+    }
+    let key = MlDsaKey::private(set, bytes).map_err(invalid)?;
     let expanded = key.expanded().map_err(|_| Error::DEVICE_ERROR)?;
     match value {
         Some(value) if value.len() != expanded.len() => return Err(Error::ATTRIBUTE_VALUE_INVALID),
         Some(value) if !metaslot_awslc_wrapper::constant_time::equal(value, expanded.expose()) => {
+            detail::set(format_args!("its expanded key is not that of its seed"));
             return Err(Error::TEMPLATE_INCONSISTENT);
         }
         _ => {}
