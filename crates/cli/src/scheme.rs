@@ -178,8 +178,9 @@ impl Scheme {
             Family::Ec => Ok(Self::ecdsa(or_default(kind.usual_hash())?, kind)),
             Family::Generic => Ok(Self::streaming(or_default("sha256")?.hmac)),
             Family::Ed25519 if hash.is_none() => Ok(Self::one_shot(CKM_EDDSA)),
+            Family::MlDsa if hash.is_none() => Ok(Self::streaming(CKM_ML_DSA)),
             Family::Aes if hash.is_none() => Ok(Self::streaming(CKM_AES_CMAC)),
-            Family::Ed25519 | Family::Aes => {
+            Family::Ed25519 | Family::MlDsa | Family::Aes => {
                 Err(Failure::usage(format!("signatures with {kind} keys have no --hash")))
             }
             Family::X25519 => Err(Failure::usage(format!("{kind} keys do not sign"))),
@@ -328,6 +329,7 @@ mod tests {
             ("ec:sect409k1", "ECDSA_SHA384"),
             ("ec:sect571r1", "ECDSA_SHA512"),
             ("ed25519", "EDDSA"),
+            ("ml-dsa:65", "ML_DSA"),
             ("aes:256", "AES_CMAC"),
             ("generic:32", "SHA256_HMAC"),
         ];
