@@ -147,6 +147,8 @@ pub(crate) fn params(row: &MechanismRow, job: Job) -> Option<Params> {
             Params::Pss { hash, mgf, salt_length }
         }
         Shape::Ecdh1
+        // It takes digests only, of one length each.
+        | Shape::HashSignContext
         | Shape::Hkdf
         | Shape::Pbkd2
         | Shape::Sp800108Counter
