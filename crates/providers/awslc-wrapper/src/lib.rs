@@ -27,7 +27,7 @@ pub mod random;
 mod raw;
 pub mod rc4;
 pub mod rsa;
-mod shake;
+pub mod shake;
 
 use std::ffi::c_int;
 use std::fmt;
