@@ -16,6 +16,7 @@ mod ecdsa;
 mod eddsa;
 mod failure;
 mod generate;
+mod hash_ml_dsa;
 mod hashes;
 mod hkdf;
 mod hmac;
@@ -67,6 +68,7 @@ const PARTS: &[&[Algorithm]] = &[
     &ecdsa::ROWS,
     &eddsa::ROWS,
     &ml_dsa::ROWS,
+    &hash_ml_dsa::ROWS,
     &montgomery::ROWS,
     &rsa::ROWS,
     &rsa_pkcs1::ROWS,
