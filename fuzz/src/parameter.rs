@@ -323,6 +323,10 @@ fn one(input: &mut Input<'_>, shape: Shape, key: ObjectHandle) -> Params {
             let hedge = input.constant(&[0, 1, 2]);
             Params::SignContext { hedge, context: owned(input.bytes()) }
         }
+        Shape::HashSignContext => {
+            let (hedge, hash) = (input.constant(&[0, 1, 2]), input.constant(&HASHES));
+            Params::HashSignContext { hedge, context: owned(input.bytes()), hash }
+        }
         Shape::Hkdf => {
             let (extract, expand) = (!input.is(3), !input.is(4));
             let prf = input.constant(&HASHES);

@@ -155,8 +155,11 @@ pub(crate) fn is_root() -> bool {
 }
 
 /// What the Python environment has: a package, and the module in it.
-const PYTHON: &[(&str, &str)] =
-    &[("PyKCS11==1.5.20", "PyKCS11"), ("python-pkcs11==0.10.1", "pkcs11")];
+const PYTHON: &[(&str, &str)] = &[
+    ("PyKCS11==1.5.20", "PyKCS11"),
+    ("python-pkcs11==0.10.1", "pkcs11"),
+    ("cryptography==48.0.0", "cryptography.hazmat.primitives.asymmetric.mldsa"),
+];
 
 /// The Python environment of the tests, made under the target directory when it is not there yet.
 pub(crate) fn python() -> Result<PathBuf> {

@@ -28,6 +28,8 @@ struct Hash {
     pss: CK_MECHANISM_TYPE,
     mgf: CK_ULONG,
     ecdsa: CK_MECHANISM_TYPE,
+    /// HashML-DSA (FIPS 204 §5.4), which has no SHA-1.
+    ml_dsa: Option<CK_MECHANISM_TYPE>,
     hmac: CK_MECHANISM_TYPE,
 }
 
@@ -40,6 +42,7 @@ const HASHES: &[Hash] = &[
         pss: CKM_SHA1_RSA_PKCS_PSS,
         mgf: CKG_MGF1_SHA1,
         ecdsa: CKM_ECDSA_SHA1,
+        ml_dsa: None,
         hmac: CKM_SHA_1_HMAC,
     },
     Hash {
@@ -50,6 +53,7 @@ const HASHES: &[Hash] = &[
         pss: CKM_SHA224_RSA_PKCS_PSS,
         mgf: CKG_MGF1_SHA224,
         ecdsa: CKM_ECDSA_SHA224,
+        ml_dsa: Some(CKM_HASH_ML_DSA_SHA224),
         hmac: CKM_SHA224_HMAC,
     },
     Hash {
@@ -60,6 +64,7 @@ const HASHES: &[Hash] = &[
         pss: CKM_SHA256_RSA_PKCS_PSS,
         mgf: CKG_MGF1_SHA256,
         ecdsa: CKM_ECDSA_SHA256,
+        ml_dsa: Some(CKM_HASH_ML_DSA_SHA256),
         hmac: CKM_SHA256_HMAC,
     },
     Hash {
@@ -70,6 +75,7 @@ const HASHES: &[Hash] = &[
         pss: CKM_SHA384_RSA_PKCS_PSS,
         mgf: CKG_MGF1_SHA384,
         ecdsa: CKM_ECDSA_SHA384,
+        ml_dsa: Some(CKM_HASH_ML_DSA_SHA384),
         hmac: CKM_SHA384_HMAC,
     },
     Hash {
@@ -80,6 +86,7 @@ const HASHES: &[Hash] = &[
         pss: CKM_SHA512_RSA_PKCS_PSS,
         mgf: CKG_MGF1_SHA512,
         ecdsa: CKM_ECDSA_SHA512,
+        ml_dsa: Some(CKM_HASH_ML_DSA_SHA512),
         hmac: CKM_SHA512_HMAC,
     },
     Hash {
@@ -90,6 +97,7 @@ const HASHES: &[Hash] = &[
         pss: CKM_SHA3_224_RSA_PKCS_PSS,
         mgf: CKG_MGF1_SHA3_224,
         ecdsa: CKM_ECDSA_SHA3_224,
+        ml_dsa: Some(CKM_HASH_ML_DSA_SHA3_224),
         hmac: CKM_SHA3_224_HMAC,
     },
     Hash {
@@ -100,6 +108,7 @@ const HASHES: &[Hash] = &[
         pss: CKM_SHA3_256_RSA_PKCS_PSS,
         mgf: CKG_MGF1_SHA3_256,
         ecdsa: CKM_ECDSA_SHA3_256,
+        ml_dsa: Some(CKM_HASH_ML_DSA_SHA3_256),
         hmac: CKM_SHA3_256_HMAC,
     },
     Hash {
@@ -110,6 +119,7 @@ const HASHES: &[Hash] = &[
         pss: CKM_SHA3_384_RSA_PKCS_PSS,
         mgf: CKG_MGF1_SHA3_384,
         ecdsa: CKM_ECDSA_SHA3_384,
+        ml_dsa: Some(CKM_HASH_ML_DSA_SHA3_384),
         hmac: CKM_SHA3_384_HMAC,
     },
     Hash {
@@ -120,6 +130,7 @@ const HASHES: &[Hash] = &[
         pss: CKM_SHA3_512_RSA_PKCS_PSS,
         mgf: CKG_MGF1_SHA3_512,
         ecdsa: CKM_ECDSA_SHA3_512,
+        ml_dsa: Some(CKM_HASH_ML_DSA_SHA3_512),
         hmac: CKM_SHA3_512_HMAC,
     },
 ];
@@ -178,6 +189,7 @@ impl Scheme {
             Family::Ec => Ok(Self::ecdsa(or_default(kind.usual_hash())?, kind)),
             Family::Generic => Ok(Self::streaming(or_default("sha256")?.hmac)),
             Family::Ed25519 if hash.is_none() => Ok(Self::one_shot(CKM_EDDSA)),
+            Family::MlDsa => Self::ml_dsa(hash),
             Family::Aes if hash.is_none() => Ok(Self::streaming(CKM_AES_CMAC)),
             Family::Ed25519 | Family::Aes => {
                 Err(Failure::usage(format!("signatures with {kind} keys have no --hash")))
@@ -205,6 +217,8 @@ impl Scheme {
             (CKM_RSA_PKCS, Some(hash)) => Ok(Self::streaming(hash.rsa)),
             (CKM_RSA_PKCS_PSS, Some(hash)) => Ok(Self::pss(hash)),
             (CKM_RSA_PKCS_PSS, None) => Err(Failure::usage("CKM_RSA_PKCS_PSS needs --hash")),
+            (CKM_HASH_ML_DSA, None) => Err(Failure::usage("CKM_HASH_ML_DSA needs --hash")),
+            (CKM_ML_DSA | CKM_HASH_ML_DSA, hash) => Self::ml_dsa(hash),
             (_, Some(hash)) if number == hash.ecdsa => Ok(Self::ecdsa(hash, kind)),
             (_, Some(hash)) if number == hash.pss => Ok(Self::pss(hash)),
             (CKM_RSA_PKCS | CKM_RSA_X_509 | CKM_EDDSA, None) => Ok(Self::one_shot(number)),
@@ -239,6 +253,14 @@ impl Scheme {
         Self { number: kind.size, ..Self::streaming(hash.ecdsa) }
     }
 
+    fn ml_dsa(hash: Option<&Hash>) -> Result<Self> {
+        let number = hash.map_or(Some(CKM_ML_DSA), |hash| hash.ml_dsa);
+        number.map(Self::streaming).ok_or_else(|| {
+            let name = hash.map_or("it", |hash| hash.name);
+            Failure::usage(format!("HashML-DSA does not have {name}"))
+        })
+    }
+
     const fn pss(hash: &Hash) -> Self {
         let params = Params::Pss { hash: hash.digest, mgf: hash.mgf, salt_length: hash.length };
         Self { mechanism: Mechanism::with(hash.pss, params), ..Self::streaming(hash.pss) }
@@ -266,7 +288,8 @@ impl Scheme {
 
 impl Hash {
     fn has(&self, number: CK_MECHANISM_TYPE) -> bool {
-        [self.rsa, self.pss, self.ecdsa, self.hmac].contains(&number)
+        let one = [self.rsa, self.pss, self.ecdsa, self.hmac].contains(&number);
+        one || self.ml_dsa == Some(number)
     }
 }
 
@@ -328,6 +351,7 @@ mod tests {
             ("ec:sect409k1", "ECDSA_SHA384"),
             ("ec:sect571r1", "ECDSA_SHA512"),
             ("ed25519", "EDDSA"),
+            ("ml-dsa:65", "ML_DSA"),
             ("aes:256", "AES_CMAC"),
             ("generic:32", "SHA256_HMAC"),
         ];
@@ -336,6 +360,8 @@ mod tests {
         }
         assert!(choose("x25519", None, None).is_err());
         assert!(choose("ed25519", None, Some("sha256")).is_err());
+        assert_eq!(choose("ml-dsa:87", None, Some("sha512")).unwrap(), "HASH_ML_DSA_SHA512");
+        assert!(choose("ml-dsa:87", None, Some("sha1")).is_err());
     }
 
     #[test]
@@ -348,6 +374,10 @@ mod tests {
             ("ec:p256", "ecdsa", Some("sha256"), "ECDSA_SHA256"),
             ("ec:p256", "ecdsa", None, "ECDSA"),
             ("ec:p256", "0x1044", None, "ECDSA_SHA256"),
+            ("ml-dsa:44", "ml-dsa", None, "ML_DSA"),
+            ("ml-dsa:44", "ml-dsa", Some("sha3-256"), "HASH_ML_DSA_SHA3_256"),
+            ("ml-dsa:44", "hash-ml-dsa", Some("sha224"), "HASH_ML_DSA_SHA224"),
+            ("ml-dsa:44", "hash-ml-dsa-shake256", None, "HASH_ML_DSA_SHAKE256"),
         ];
         for (kind, mechanism, hash, name) in rows {
             assert_eq!(choose(kind, Some(mechanism), hash).unwrap(), name, "{mechanism}");

@@ -6,7 +6,7 @@ mod sandbox;
 
 use sandbox::Sandbox;
 
-/// An engine that finds no key, as libp11's does in a token with an Ed25519 key, and one that finds each.
+/// An engine that finds no key, as libp11's does in a token with an Ed25519 or ML-DSA key, and one that finds each.
 #[test]
 fn a_key_that_hides_the_others_from_the_engine_is_named() {
     let sandbox = Sandbox::make(&sandbox::module());
@@ -20,15 +20,17 @@ fn a_key_that_hides_the_others_from_the_engine_is_named() {
     if !doctor("/bin/true").contains("engines-3/pkcs11.so") {
         return println!("not run: OpenSSL's engine for PKCS#11 is not installed");
     }
-    for (label, kind) in [("site", "ec:p256"), ("login", "ed25519")] {
-        let line = format!("metaslot key generate --label {label} --type {kind} --id 01");
+    sandbox.run("metaslot key generate --label site --id 02 --pin-source user.pin --quiet");
+    for kind in ["ed25519", "ml-dsa:65"] {
+        let line = format!("metaslot key generate --label login --type {kind} --id 01");
         sandbox.run(&format!("{line} --pin-source user.pin --quiet"));
+        assert!(doctor("/bin/true").contains("programs of OpenSSL's can use keys"));
+        let told = doctor("/bin/false");
+        let named = format!("has one of type {kind}: pkcs11:token=web;id=%01;object=login");
+        assert!(told.contains("warning") && told.contains(&named), "{told}");
+        assert!(told.contains("fix: keep it in a token of its own"), "{told}");
+        sandbox.run("metaslot key delete login --yes --pin-source user.pin");
     }
-    assert!(doctor("/bin/true").contains("programs of OpenSSL's can use keys"));
-    let told = doctor("/bin/false");
-    let named = "has one of type ed25519: pkcs11:token=web;id=%01;object=login";
-    assert!(told.contains("warning") && told.contains(named), "{told}");
-    assert!(told.contains("fix: keep it in a token of its own"), "{told}");
 }
 
 /// As root it is the system's directory that counts; of another user, the user's own.

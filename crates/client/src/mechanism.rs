@@ -121,6 +121,15 @@ pub enum Params<'a> {
         /// Up to 255 bytes.
         context: &'a [u8],
     },
+    /// `CK_HASH_SIGN_ADDITIONAL_CONTEXT`
+    HashSignContext {
+        /// `CKH_HEDGE_…`, `CKH_DETERMINISTIC_REQUIRED`
+        hedge: CK_ULONG,
+        /// Up to 255 bytes.
+        context: &'a [u8],
+        /// `CKM_SHA…`
+        hash: CK_MECHANISM_TYPE,
+    },
     /// `CK_HKDF_PARAMS`
     Hkdf {
         /// Run the extract step.
@@ -214,6 +223,7 @@ pub(crate) enum Layout {
     Ecdh1(CK_ECDH1_DERIVE_PARAMS),
     EdDsa(CK_EDDSA_PARAMS),
     SignContext(CK_SIGN_ADDITIONAL_CONTEXT),
+    HashSignContext(CK_HASH_SIGN_ADDITIONAL_CONTEXT),
     Hkdf(CK_HKDF_PARAMS),
     Pbkd2(CK_PKCS5_PBKD2_PARAMS2),
     Sp800108(Box<Kdf<CK_SP800_108_KDF_PARAMS>>),
@@ -261,6 +271,7 @@ impl Encoded<'_> {
             Layout::Ecdh1(params) => of(params),
             Layout::EdDsa(params) => of(params),
             Layout::SignContext(params) => of(params),
+            Layout::HashSignContext(params) => of(params),
             Layout::Hkdf(params) => of(params),
             Layout::Pbkd2(params) => of(params),
             Layout::Sp800108(kdf) => of(&mut kdf.params),
@@ -343,6 +354,14 @@ impl<'a> Mechanism<'a> {
                     hedgeVariant: hedge,
                     pContext: pointer(context),
                     ulContextLen: ulong(context.len()),
+                })
+            }
+            Params::HashSignContext { hedge, context, hash } => {
+                Layout::HashSignContext(CK_HASH_SIGN_ADDITIONAL_CONTEXT {
+                    hedgeVariant: hedge,
+                    pContext: pointer(context),
+                    ulContextLen: ulong(context.len()),
+                    hash,
                 })
             }
             Params::Hkdf { .. } | Params::Pbkd2 { .. } => self.params.kdf(),

@@ -2,6 +2,7 @@
 //! Keys and parameters that operations are measured with: they protect nothing.
 
 use crate::Job;
+use crate::key::ML_DSA;
 use metaslot_ck::mechanism::{MechanismRow, Shape};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
@@ -53,7 +54,7 @@ impl Pairs {
         else {
             return if row.keys.is_empty() { Ok(None) } else { Err(Error::MECHANISM_INVALID) };
         };
-        if !sized(kind) && kind != CKK_ML_DSA {
+        if !sized(kind) {
             let key = Arc::new(secret_key(kind));
             return Ok(Some([Arc::clone(&key), key]));
         }
@@ -70,7 +71,7 @@ impl Pairs {
 
 /// Whether keys of a type are pairs, of sizes that matter.
 const fn sized(kind: CK_KEY_TYPE) -> bool {
-    matches!(kind, CKK_RSA | CKK_EC | CKK_EC_EDWARDS)
+    matches!(kind, CKK_RSA | CKK_EC | CKK_EC_EDWARDS | CKK_ML_DSA)
 }
 
 fn secret_key(kind: CK_KEY_TYPE) -> Key {
@@ -103,9 +104,9 @@ fn pair(kind: CK_KEY_TYPE, bits: u32, providers: &[&'static dyn Provider]) -> Re
             template.set(CKA_PUBLIC_EXPONENT, Value::Bytes(vec![1, 0, 1]));
             CKM_RSA_PKCS_KEY_PAIR_GEN
         }
-        // Of one set, which stands for all.
         CKK_ML_DSA => {
-            template.set(CKA_PARAMETER_SET, Value::Ulong(CKP_ML_DSA_65));
+            let set = ML_DSA.iter().find(|row| row.1 == bits).ok_or(Error::MECHANISM_INVALID)?;
+            template.set(CKA_PARAMETER_SET, Value::Ulong(set.0));
             CKM_ML_DSA_KEY_PAIR_GEN
         }
         _ => {
@@ -147,6 +148,8 @@ pub(crate) fn params(row: &MechanismRow, job: Job) -> Option<Params> {
             Params::Pss { hash, mgf, salt_length }
         }
         Shape::Ecdh1
+        // It takes digests only, of one length each.
+        | Shape::HashSignContext
         | Shape::Hkdf
         | Shape::Pbkd2
         | Shape::Sp800108Counter

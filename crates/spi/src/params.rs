@@ -97,6 +97,15 @@ pub enum Params {
         /// Up to 255 bytes.
         context: Bytes,
     },
+    /// HashML-DSA of a digest (PKCS#11 3.2 §6.67.6).
+    HashSignContext {
+        /// `CKH_HEDGE_…`, `CKH_DETERMINISTIC_REQUIRED`
+        hedge: u64,
+        /// Up to 255 bytes.
+        context: Bytes,
+        /// `CKM_SHA…`, of which the digest is.
+        hash: u64,
+    },
     /// HKDF (PKCS#11 3.2 §6.64).
     Hkdf {
         /// Run the extract step.

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! ML-DSA and ML-KEM.
 
-use anyhow::{Context, Result, bail};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
 use metaslot_ck::*;
 use metaslot_client::{Mechanism, Params, Session, Template};
+use metaslot_testkit::user_session;
 
 use crate::derive::{secret, value_is};
-use crate::file::{Vector, Verdict};
+use crate::file::{Expected, File, Vector, Verdict};
 
 const SETS: &[(&str, CK_ML_DSA_PARAMETER_SET_TYPE)] =
     &[("ML-DSA-44", CKP_ML_DSA_44), ("ML-DSA-65", CKP_ML_DSA_65), ("ML-DSA-87", CKP_ML_DSA_87)];
@@ -114,4 +117,113 @@ pub(crate) fn ml_kem(session: &Session, vector: &Vector<'_>) -> Result<Verdict> 
     session.destroy(sealed)?;
     session.destroy(public)?;
     Ok(value_is(session, opened, &expected))
+}
+
+/// What NIST calls a hash function, the mechanism that digests, and the one that does all of it; 0 where the standard has none.
+const HASHES: &[(&str, CK_MECHANISM_TYPE, CK_MECHANISM_TYPE)] = &[
+    ("SHA2-224", CKM_SHA224, CKM_HASH_ML_DSA_SHA224),
+    ("SHA2-256", CKM_SHA256, CKM_HASH_ML_DSA_SHA256),
+    ("SHA2-384", CKM_SHA384, CKM_HASH_ML_DSA_SHA384),
+    ("SHA2-512", CKM_SHA512, CKM_HASH_ML_DSA_SHA512),
+    ("SHA2-512/224", CKM_SHA512_224, 0),
+    ("SHA2-512/256", CKM_SHA512_256, 0),
+    ("SHA3-224", CKM_SHA3_224, CKM_HASH_ML_DSA_SHA3_224),
+    ("SHA3-256", CKM_SHA3_256, CKM_HASH_ML_DSA_SHA3_256),
+    ("SHA3-384", CKM_SHA3_384, CKM_HASH_ML_DSA_SHA3_384),
+    ("SHA3-512", CKM_SHA3_512, CKM_HASH_ML_DSA_SHA3_512),
+    ("SHAKE-128", 0, CKM_HASH_ML_DSA_SHAKE128),
+    ("SHAKE-256", 0, CKM_HASH_ML_DSA_SHAKE256),
+];
+
+/// NIST's vectors: each by every mechanism that does it, in one part and, where there are several, in several.
+pub(crate) fn nist() -> Result<()> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/nist/ml_dsa.json");
+    let (_module, session) = user_session()?;
+    let mut count = 0;
+    for vector in File::read(&path)?.vectors() {
+        count += one_of_nist(&session, &vector)
+            .with_context(|| format!("vector {}", vector.number()))?;
+    }
+    ensure!(count == 68, "{count} ways");
+    println!("    {:<48} {count:>5} passed", "ML-DSA and HashML-DSA");
+    Ok(())
+}
+
+/// How many ways there are.
+fn one_of_nist(session: &Session, vector: &Vector<'_>) -> Result<usize> {
+    let set = SETS.iter().find(|row| row.0 == vector.word("parameterSet"));
+    let is_private = vector.group_has("privateKey");
+    let key = Template::new()
+        .key_type(CKK_ML_DSA)
+        .token(false)
+        .ulong(CKA_PARAMETER_SET, set.context("an unknown set")?.1);
+    let key = match is_private {
+        true => key
+            .class(CKO_PRIVATE_KEY)
+            .bool(CKA_SIGN, true)
+            .bytes(CKA_VALUE, vector.group_bytes("privateKey")?),
+        false => key
+            .class(CKO_PUBLIC_KEY)
+            .bool(CKA_VERIFY, true)
+            .bytes(CKA_VALUE, vector.group_bytes("publicKey")?),
+    };
+    let key = session.create(&key)?;
+    let (data, signature) = (vector.bytes("msg")?, vector.bytes("sig")?);
+    let context = if vector.has("ctx") { vector.bytes("ctx")? } else { Vec::new() };
+    let mut ways = 0;
+    for (number, digest) in ways_of(vector.word("preHash"))? {
+        let hedge = CKH_DETERMINISTIC_REQUIRED;
+        let (params, data) = match digest {
+            None => (Params::SignContext { hedge, context: &context }, data.clone()),
+            Some(hash) => (
+                Params::HashSignContext { hedge, context: &context, hash },
+                session.digest(&hash.into(), &data)?,
+            ),
+        };
+        let mechanism = Mechanism::with(number, params);
+        let right = match is_private {
+            true => signed(session, &mechanism, key, &data, digest.is_none())? == signature,
+            false => {
+                let verified = session.verify(&mechanism, key, &data, &signature);
+                verified.is_ok() == (vector.expected() == Expected::Valid)
+            }
+        };
+        ensure!(right, "mechanism {number:#x}");
+        ways += 1;
+    }
+    session.destroy(key)?;
+    Ok(ways)
+}
+
+/// Mechanisms, with the one that digests before.
+fn ways_of(name: &str) -> Result<Vec<(CK_MECHANISM_TYPE, Option<CK_MECHANISM_TYPE>)>> {
+    if name == "pure" {
+        return Ok(vec![(CKM_ML_DSA, None)]);
+    }
+    if name == "mu" {
+        return Ok(Vec::new());
+    }
+    let row = HASHES.iter().find(|row| row.0 == name).context("an unknown hash")?;
+    let whole = (row.2 != 0).then_some((row.2, None));
+    let digested = (row.1 != 0).then_some((CKM_HASH_ML_DSA, Some(row.1)));
+    Ok(whole.into_iter().chain(digested).collect())
+}
+
+/// A deterministic signature; in parts it is the same.
+fn signed(
+    session: &Session,
+    mechanism: &Mechanism<'_>,
+    key: ObjectHandle,
+    data: &[u8],
+    in_parts: bool,
+) -> Result<Vec<u8>> {
+    let whole = session.sign(mechanism, key, data)?;
+    if in_parts {
+        session.sign_init(mechanism, key)?;
+        for part in data.chunks(100) {
+            session.sign_update(part)?;
+        }
+        ensure!(session.sign_final()? == whole, "in parts it is another one");
+    }
+    Ok(whole)
 }

@@ -195,6 +195,12 @@ fn ml_kem() {
 }
 
 #[test]
+fn ml_dsa_by_nist() {
+    let legacy = |token: &mut metaslot_testkit::TestToken| token.policy("legacy");
+    apart(CLIENT, "ML-DSA, by NIST", "ml_dsa_by_nist", legacy, lattice::nist);
+}
+
+#[test]
 fn binary_curves() {
     let legacy = |token: &mut metaslot_testkit::TestToken| token.policy("legacy");
     apart(CLIENT, "binary curves, by OpenSSL", "binary_curves", legacy, binary::run);

@@ -60,6 +60,8 @@ pub enum Shape {
     EdDsa,
     /// `CK_SIGN_ADDITIONAL_CONTEXT`, or nothing.
     SignContext,
+    /// `CK_HASH_SIGN_ADDITIONAL_CONTEXT`
+    HashSignContext,
     /// `CK_HKDF_PARAMS`
     Hkdf,
     /// `CK_PKCS5_PBKD2_PARAMS2`, or the older form.

@@ -16,13 +16,20 @@ pub(crate) fn is_edwards(key: &Key) -> bool {
     matches!(key.kind.family, Family::Ed25519 | Family::X25519)
 }
 
-/// Refuses a token in which an older engine finds no key, beside one on such a curve. Newer ones leave such keys alone or take them: it is tried, with the key or another one. No PIN is needed for the public half, and
+/// Whether an older engine finds no key beside this one: on such a curve, or of lattices.
+fn hides_others(key: &Key) -> bool {
+    is_edwards(key) || key.kind.family == Family::MlDsa
+}
+
+/// Refuses a token in which an older engine finds no key, beside one that hides them. Newer ones leave such keys alone or take them: it is tried, with the key or another one. No PIN is needed for the public half, and
 /// none is asked for where there is no terminal.
 pub(crate) fn finds_keys(host: &Host, token: &Token, key: Option<&Key>) -> Result<()> {
     let session = host.module().open_session(token.slot, Access::ReadOnly)?;
     let all = key::search(&session, &Uri::default())?;
-    let Some(obstacle) = all.iter().find(|key| is_edwards(key)) else { return Ok(()) };
-    let Some(key) = key.or_else(|| all.iter().find(|key| !is_edwards(key))) else { return Ok(()) };
+    let Some(obstacle) = all.iter().find(|key| hides_others(key)) else { return Ok(()) };
+    let Some(key) = key.or_else(|| all.iter().find(|key| !hides_others(key))) else {
+        return Ok(());
+    };
     let public = Uri { class: Some(Class::Public), ..key.uri(&token.uri()) };
     let found = Command::new("timeout")
         .args([PATIENCE, "setsid", "--wait", "openssl"])

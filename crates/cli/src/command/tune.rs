@@ -158,6 +158,8 @@ fn key_sizes(row: &MechanismRow) -> &'static [u32] {
         Some(&CKK_RSA) => &[2048, 3072, 4096],
         Some(&CKK_EC) => &[256, 384, 521],
         Some(&CKK_EC_EDWARDS) => &[256],
+        // Of the public keys of ML-DSA-44, 65 and 87.
+        Some(&CKK_ML_DSA) => &[10_496, 15_616, 20_736],
         _ => &[0],
     }
 }

@@ -64,7 +64,8 @@ pub(crate) fn edwards_public_key(oid: &[u8], point: &[u8]) -> Vec<u8> {
     public_key(oid, point)
 }
 
-fn public_key(algorithm: &[u8], key: &[u8]) -> Vec<u8> {
+/// `SubjectPublicKeyInfo` of an algorithm, with its parameters, and a key.
+pub(crate) fn public_key(algorithm: &[u8], key: &[u8]) -> Vec<u8> {
     let bits = element(BIT_STRING, &[&[0], key].concat());
     element(SEQUENCE, &[element(SEQUENCE, algorithm), bits].concat())
 }

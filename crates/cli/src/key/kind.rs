@@ -3,7 +3,7 @@
 
 use crate::encoding::significant;
 use crate::failure::Failure;
-use crate::key::Usage;
+use crate::key::{Set, Usage};
 use metaslot_ck::*;
 use metaslot_client::Template;
 use std::fmt;
@@ -19,6 +19,7 @@ pub(crate) enum Family {
     Ec,
     Ed25519,
     Generic,
+    MlDsa,
     Rc4,
     Rsa,
     X25519,
@@ -26,7 +27,8 @@ pub(crate) enum Family {
 }
 
 /// A type of key: family and size. The size of an RSA, AES or RC4 key is in bits, that of a generic
-/// secret in bytes, that of a curve in bytes of its numbers.
+/// secret in bytes, that of a curve in bytes of its numbers; that of an ML-DSA key is the number in
+/// its parameter set's name.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Kind {
     pub(crate) family: Family,
@@ -69,7 +71,7 @@ const EXPONENT: [u8; 3] = [1, 0, 1];
 
 /// The types that `--type` takes, for help and errors.
 pub(crate) const TYPES: &str = "rsa:BITS, ec:p224, ec:p256, ec:p384, ec:p521, ec:secp256k1, \
-    ec:sect163k1 to ec:sect571r1, ed25519, x25519, aes:128, aes:192, aes:256, chacha20, generic:BYTES, \
+    ec:sect163k1 to ec:sect571r1, ed25519, x25519, ml-dsa:44, ml-dsa:65, ml-dsa:87, aes:128, aes:192, aes:256, chacha20, generic:BYTES, \
     des2, des3, rc4:BITS";
 
 /// Types that are written as they are, or often of one of these sizes.
@@ -79,6 +81,9 @@ const USUAL: &[&str] = &[
     "rsa:4096",
     "ed25519",
     "x25519",
+    "ml-dsa:44",
+    "ml-dsa:65",
+    "ml-dsa:87",
     "aes:128",
     "aes:192",
     "aes:256",
@@ -113,6 +118,7 @@ impl FromStr for Kind {
             ("ed25519", None) if size.is_empty() => Some((Family::Ed25519, 32)),
             ("x25519", None) if size.is_empty() => Some((Family::X25519, 32)),
             ("chacha20", None) if size.is_empty() => Some((Family::ChaCha20, 32)),
+            ("ml-dsa", Some(size)) => Set::sized(CKK_ML_DSA, size).map(|_| (Family::MlDsa, size)),
             _ => None,
         };
         let (family, size) = found.ok_or_else(|| takes(family, number))?;
@@ -127,6 +133,7 @@ fn takes(family: &str, number: Option<usize>) -> String {
         ("generic", Some(_)) => String::from("a generic secret has 1 to 4096 bytes"),
         ("rc4", Some(_)) => String::from("an RC4 key has 8 to 2048 bits, a multiple of 8"),
         ("aes", Some(_)) => String::from("an AES key has 128, 192 or 256 bits"),
+        ("ml-dsa", Some(_)) => String::from("ML-DSA has the sets 44, 65 and 87"),
         _ => format!("one of {TYPES}"),
     }
 }
@@ -138,6 +145,14 @@ fn curve(name: &str) -> Option<&'static Curve> {
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)
+    }
+}
+
+impl Set {
+    /// The type of its keys.
+    pub(crate) fn kind(&self) -> Kind {
+        let family = if self.key_type == CKK_ML_DSA { Family::MlDsa } else { Family::Other };
+        Kind { family, size: self.size, name: format!("{}:{}", self.name, self.size) }
     }
 }
 
@@ -184,6 +199,7 @@ impl Kind {
             CKK_EC_MONTGOMERY if params == Some(X448_OID) => plain(Family::Other, 56, "x448"),
             CKK_EC_EDWARDS => plain(Family::Ed25519, 32, "ed25519"),
             CKK_EC_MONTGOMERY => plain(Family::X25519, 32, "x25519"),
+            CKK_ML_DSA => plain(Family::MlDsa, 0, "ml-dsa"),
             other => {
                 let name = key_type_name(other).and_then(|name| name.strip_prefix("CKK_"));
                 let name = name.map(|name| name.to_ascii_lowercase().replace('_', "-"));
@@ -191,6 +207,19 @@ impl Kind {
                 Self { family: Family::Other, size: 0, name }
             }
         }
+    }
+
+    /// The type of an object that says its parameter set, else as [`Self::of`] has it with nothing but its `CKA_KEY_TYPE`.
+    pub(crate) fn of_set(key_type: CK_KEY_TYPE, number: CK_ULONG) -> Self {
+        match Set::numbered(key_type, number) {
+            Some(set) => set.kind(),
+            None => Self::of(key_type, None, None, None),
+        }
+    }
+
+    /// Its parameter set, where it is one's.
+    pub(crate) fn set(&self) -> Option<&'static Set> {
+        Set::sized(self.key_type(), self.size)
     }
 
     /// `CKA_EC_PARAMS` of a key on a curve that has a name here.
@@ -211,6 +240,7 @@ impl Kind {
             Family::Des3 => CKK_DES3,
             Family::Ec => CKK_EC,
             Family::Ed25519 => CKK_EC_EDWARDS,
+            Family::MlDsa => CKK_ML_DSA,
             Family::Rc4 => CKK_RC4,
             Family::Rsa => CKK_RSA,
             Family::X25519 => CKK_EC_MONTGOMERY,
@@ -223,7 +253,12 @@ impl Kind {
         match self.family {
             Family::Aes | Family::Rc4 => Some(self.size / 8),
             Family::ChaCha20 | Family::Des2 | Family::Des3 | Family::Generic => Some(self.size),
-            Family::Ec | Family::Ed25519 | Family::Other | Family::Rsa | Family::X25519 => None,
+            Family::Ec
+            | Family::Ed25519
+            | Family::MlDsa
+            | Family::Other
+            | Family::Rsa
+            | Family::X25519 => None,
         }
     }
 
@@ -231,7 +266,7 @@ impl Kind {
         match self.family {
             Family::Rsa => &[Usage::Sign, Usage::Decrypt, Usage::Unwrap],
             Family::Ec => &[Usage::Sign, Usage::Derive],
-            Family::Ed25519 => &[Usage::Sign],
+            Family::Ed25519 | Family::MlDsa => &[Usage::Sign],
             Family::X25519 => &[Usage::Derive],
             Family::Generic => &[Usage::Sign, Usage::Derive],
             Family::ChaCha20 => &[Usage::Decrypt, Usage::Derive],
@@ -285,6 +320,11 @@ impl Kind {
             Family::X25519 => {
                 pair(CKM_EC_MONTGOMERY_KEY_PAIR_GEN, params(X25519_OID), &[Usage::Derive])
             }
+            Family::MlDsa => {
+                let set = self.set().map_or(CK_UNAVAILABLE_INFORMATION, |set| set.number);
+                let template = Template::new().ulong(CKA_PARAMETER_SET, set);
+                pair(CKM_ML_DSA_KEY_PAIR_GEN, template, &[Usage::Sign])
+            }
             Family::Aes => secret(CKM_AES_KEY_GEN, length(self.size / 8), &[Usage::Decrypt]),
             Family::Rc4 => secret(CKM_RC4_KEY_GEN, length(self.size / 8), &[Usage::Decrypt]),
             Family::Des2 => secret(CKM_DES2_KEY_GEN, Template::new(), &[Usage::Decrypt]),
@@ -323,6 +363,9 @@ mod tests {
             "aes:512",
             "ed25519:1",
             "rc4:12",
+            "ml-dsa",
+            "ml-dsa:+44",
+            "ml-dsa:45",
         ] {
             assert!(name.parse::<Kind>().is_err(), "{name}");
         }
@@ -340,6 +383,9 @@ mod tests {
         assert_eq!(Kind::of(CKK_RSA, None, Some(&[0, 0x7f, 0]), None).to_string(), "rsa:15");
         assert_eq!(Kind::of(CKK_DES3, None, None, None).to_string(), "des3");
         assert_eq!(Kind::of(CKK_EC, Some(&[5, 0]), None, None).to_string(), "ec");
+        assert_eq!(Kind::of_set(CKK_ML_DSA, CKP_ML_DSA_87), "ml-dsa:87".parse().unwrap());
+        assert_eq!(Kind::of_set(CKK_ML_DSA, 9).to_string(), "ml-dsa");
+        assert_eq!(Kind::of_set(CKK_AES, CKP_ML_DSA_87).to_string(), "aes");
         for (key_type, oid, name) in [
             (CKK_EC_EDWARDS, ED25519_OID, "ed25519"),
             (CKK_EC_EDWARDS, ED448_OID, "ed448"),

@@ -30,7 +30,10 @@ pub(crate) fn public_key(session: &Session, key: &Key, handle: ObjectHandle) -> 
         }
         Family::Ed25519 => Ok(der::edwards_public_key(ED25519_OID, &point(32)?)),
         Family::X25519 => Ok(der::edwards_public_key(X25519_OID, &point(32)?)),
-        _ => Err(Failure::failed(format!("{} keys have no known public form", key.kind))),
+        _ => match key.kind.set() {
+            Some(set) => Ok(set.public_key(&attribute(CKA_VALUE)?)),
+            None => Err(Failure::failed(format!("{} keys have no known public form", key.kind))),
+        },
     }
 }
 

@@ -17,7 +17,7 @@ const CLASSES: [(Class, CK_OBJECT_CLASS); 3] = [
 ];
 
 /// The attributes that are read in one call, before those of [`usage::ATTRIBUTES`].
-const ATTRIBUTES: [CK_ATTRIBUTE_TYPE; 10] = [
+const ATTRIBUTES: [CK_ATTRIBUTE_TYPE; 11] = [
     CKA_KEY_TYPE,
     CKA_LABEL,
     CKA_ID,
@@ -28,6 +28,7 @@ const ATTRIBUTES: [CK_ATTRIBUTE_TYPE; 10] = [
     CKA_EXTRACTABLE,
     CKA_ALWAYS_AUTHENTICATE,
     CKA_METASLOT_HOME,
+    CKA_PARAMETER_SET,
 ];
 
 /// What a URI describes: the keys, and the objects that cannot be read.
@@ -140,9 +141,13 @@ fn read(session: &Session, class: Class, handle: ObjectHandle) -> Result<Option<
     let flags: Vec<bool> =
         (ATTRIBUTES.len()..asked.len()).map(|at| flag(at) == Some(true)).collect();
     let key_type = bytes(0).and_then(number).unwrap_or(CK_UNAVAILABLE_INFORMATION);
+    let kind = match bytes(10).and_then(number) {
+        Some(set) => Kind::of_set(key_type, set),
+        None => Kind::of(key_type, non_empty(3), non_empty(4), bytes(5).and_then(number)),
+    };
     Ok(Some(Key {
         parts: vec![Part { class, handle }],
-        kind: Kind::of(key_type, non_empty(3), non_empty(4), bytes(5).and_then(number)),
+        kind,
         label: text(1),
         id: bytes(2).unwrap_or_default().to_vec(),
         usages: Usages::from_flags(&flags),

@@ -5,7 +5,7 @@ use crate::encoding::der::{
     self, BIT_STRING, CONSTRUCTED, CONTEXT, INTEGER, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE,
 };
 use crate::encoding::significant;
-use crate::key::{ED25519_OID, Family, Kind, X25519_OID};
+use crate::key::{ED25519_OID, Family, Kind, Set, X25519_OID};
 use metaslot_ck::*;
 use metaslot_client::{Template, Value};
 
@@ -37,9 +37,6 @@ const OTHERS: &[(&[u32], &str)] = &[
     (&[1, 2, 840, 10046, 2, 1], "Diffie-Hellman"),
     (&[1, 3, 101, 111], "X448"),
     (&[1, 3, 101, 113], "Ed448"),
-    (&[2, 16, 840, 1, 101, 3, 4, 3, 17], "ML-DSA-44"),
-    (&[2, 16, 840, 1, 101, 3, 4, 3, 18], "ML-DSA-65"),
-    (&[2, 16, 840, 1, 101, 3, 4, 3, 19], "ML-DSA-87"),
     (&[2, 16, 840, 1, 101, 3, 4, 4, 1], "ML-KEM-512"),
     (&[2, 16, 840, 1, 101, 3, 4, 4, 2], "ML-KEM-768"),
     (&[2, 16, 840, 1, 101, 3, 4, 4, 3], "ML-KEM-1024"),
@@ -82,6 +79,16 @@ impl<'a> Algorithm<'a> {
         }
     }
 
+    /// RFC 9881: the algorithm is the parameter set, and has no parameters.
+    fn set(self) -> Read<Option<&'static Set>> {
+        match Set::identified(self.identifier) {
+            Some(_) if !self.params.is_empty() => {
+                Err(String::from("its algorithm has parameters, and takes none"))
+            }
+            set => Ok(set),
+        }
+    }
+
     fn refused(self) -> Refused {
         let name = OTHERS.iter().find(|row| self.is(row.0)).map(|row| row.1);
         match name {
@@ -99,6 +106,9 @@ pub(crate) fn pkcs8(der: &[u8]) -> Read<Pair> {
     }
     if algorithm.is(EC) {
         return sec1(key, Some(algorithm.params));
+    }
+    if let Some(set) = algorithm.set()? {
+        return of_set(set, key, public).ok_or_else(|| damaged("private key"));
     }
     let Some((family, key_type)) = algorithm.modern() else { return Err(algorithm.refused()) };
     let seed = der::take(&mut &*key, OCTET_STRING).filter(|seed| seed.len() == 32);
@@ -120,6 +130,27 @@ pub(super) fn modern(
     debug_assert_eq!(kind.family, family);
     let private = Template::new().key_type(key_type).bytes(CKA_EC_PARAMS, oid);
     Pair { kind, private: Some(private.bytes(CKA_VALUE, seed)), public, name: None }
+}
+
+/// A key of a parameter set, whose private half is a seed, the expanded key, or both (RFC 9881 §6).
+fn of_set(set: &Set, key: &[u8], public: Option<&[u8]>) -> Option<Pair> {
+    let mut rest = key;
+    let (seed, expanded) = if let Some(seed) = der::take(&mut rest, CONTEXT) {
+        (Some(seed), None)
+    } else if let Some(expanded) = der::take(&mut rest, OCTET_STRING) {
+        (None, Some(expanded))
+    } else {
+        let mut both = der::take(&mut rest, SEQUENCE)?;
+        let halves = [der::take(&mut both, OCTET_STRING)?, der::take(&mut both, OCTET_STRING)?];
+        both.is_empty().then_some((Some(halves[0]), Some(halves[1])))?
+    };
+    let is_whole = rest.is_empty() && seed.is_none_or(|seed| seed.len() == set.seed);
+    let mut private = is_whole.then(|| set.template())?;
+    let values = [(CKA_SEED, seed), (CKA_VALUE, expanded)];
+    let there = values.into_iter().filter_map(|(attribute, value)| Some((attribute, value?)));
+    private.extend(there.map(|(attribute, value)| (attribute, Value::Bytes(value.to_vec()))));
+    let public = public.map(|public| set.public_key(public));
+    Some(Pair { kind: set.kind(), private: Some(private), public, name: None })
 }
 
 /// The content of a sequence behind which there is nothing.
@@ -242,7 +273,10 @@ pub(super) fn public(der: &[u8]) -> Read<Pair> {
         Some(Value::Ulong(key_type)) => *key_type,
         _ => CK_UNAVAILABLE_INFORMATION,
     };
-    let kind = Kind::of(key_type, bytes(CKA_EC_PARAMS), bytes(CKA_MODULUS), None);
+    let kind = match template.find(CKA_PARAMETER_SET) {
+        Some(Value::Ulong(set)) => Kind::of_set(key_type, *set),
+        _ => Kind::of(key_type, bytes(CKA_EC_PARAMS), bytes(CKA_MODULUS), None),
+    };
     Ok(Pair { kind, private: None, public: Some(der.to_vec()), name: None })
 }
 
@@ -262,6 +296,12 @@ pub(crate) fn public_values(der: &[u8]) -> Read<Template> {
     if algorithm.is(EC) {
         check_curve(algorithm.params)?;
         return on(CKK_EC, algorithm.params);
+    }
+    if let Some(set) = algorithm.set()? {
+        let is_whole = key.len() == set.public;
+        return is_whole
+            .then(|| set.template().bytes(CKA_VALUE, key))
+            .ok_or_else(|| damaged("public key"));
     }
     match algorithm.modern() {
         Some((_, key_type)) => on(key_type, algorithm.identifier),

@@ -13,6 +13,8 @@ use metaslot_memory::Secret;
 #[derive(Debug)]
 pub(crate) struct Algorithm {
     family: Family,
+    /// Of the keys, where the algorithm is their parameter set; else 0.
+    size: usize,
     hash: &'static str,
     mechanism: CK_MECHANISM_TYPE,
     /// What digests the data before; every module has bare ECDSA, and not all have it with a hash.
@@ -28,7 +30,7 @@ const fn rsa(
     mechanism: CK_MECHANISM_TYPE,
     identifier: &'static [u32],
 ) -> Algorithm {
-    Algorithm { family: Family::Rsa, hash, mechanism, digest: None, identifier }
+    Algorithm { family: Family::Rsa, size: 0, hash, mechanism, digest: None, identifier }
 }
 
 const fn ec(
@@ -37,7 +39,16 @@ const fn ec(
     identifier: &'static [u32],
 ) -> Algorithm {
     let digest = Some(digest);
-    Algorithm { family: Family::Ec, hash, mechanism: CKM_ECDSA, digest, identifier }
+    Algorithm { family: Family::Ec, size: 0, hash, mechanism: CKM_ECDSA, digest, identifier }
+}
+
+/// RFC 9881 §3, and RFC 8410: they hash within.
+const fn whole(
+    (family, size): (Family, usize),
+    mechanism: CK_MECHANISM_TYPE,
+    identifier: &'static [u32],
+) -> Algorithm {
+    Algorithm { family, size, hash: "none", mechanism, digest: None, identifier }
 }
 
 const ALGORITHMS: &[Algorithm] = &[
@@ -49,35 +60,35 @@ const ALGORITHMS: &[Algorithm] = &[
     ec("sha256", CKM_SHA256, &[1, 2, 840, 10045, 4, 3, 2]),
     ec("sha384", CKM_SHA384, &[1, 2, 840, 10045, 4, 3, 3]),
     ec("sha512", CKM_SHA512, &[1, 2, 840, 10045, 4, 3, 4]),
-    // RFC 8410: it hashes within.
-    Algorithm {
-        family: Family::Ed25519,
-        hash: "none",
-        mechanism: CKM_EDDSA,
-        digest: None,
-        identifier: &[1, 3, 101, 112],
-    },
+    whole((Family::Ed25519, 0), CKM_EDDSA, &[1, 3, 101, 112]),
+    whole((Family::MlDsa, 44), CKM_ML_DSA, &[2, 16, 840, 1, 101, 3, 4, 3, 17]),
+    whole((Family::MlDsa, 65), CKM_ML_DSA, &[2, 16, 840, 1, 101, 3, 4, 3, 18]),
+    whole((Family::MlDsa, 87), CKM_ML_DSA, &[2, 16, 840, 1, 101, 3, 4, 3, 19]),
 ];
 
 impl Algorithm {
-    pub(crate) fn find(family: Family, hash: &str) -> Result<&'static Self> {
-        let row = ALGORITHMS.iter().find(|row| row.family == family && row.hash == hash);
+    pub(crate) fn find(kind: &Kind, hash: &str) -> Result<&'static Self> {
+        let row = ALGORITHMS.iter().find(|row| row.is_for(kind) && row.hash == hash);
         row.ok_or_else(|| Failure::usage(format!("such a key does not sign with {hash}")))
+    }
+
+    fn is_for(&self, kind: &Kind) -> bool {
+        self.family == kind.family && [0, kind.size].contains(&self.size)
     }
 
     /// With this hash, or with one as strong as the key.
     pub(crate) fn of(kind: &Kind, hash: Option<&str>) -> Result<&'static Self> {
         let usual = match (kind.family, kind.size) {
-            (Family::Ed25519, _) => "none",
+            (Family::Ed25519 | Family::MlDsa, _) => "none",
             (Family::Ec, 49..) => "sha512",
             (Family::Ec, 33..) => "sha384",
             _ => "sha256",
         };
-        let known = ALGORITHMS.iter().any(|row| row.family == kind.family);
+        let known = ALGORITHMS.iter().any(|row| row.is_for(kind));
         match known {
-            true => Self::find(kind.family, hash.unwrap_or(usual)),
+            true => Self::find(kind, hash.unwrap_or(usual)),
             false => Err(Failure::usage(format!("a key of type {kind} signs no certificates"))
-                .hint("RSA, EC and Ed25519 keys do")),
+                .hint("RSA, EC, Ed25519 and ML-DSA keys do")),
         }
     }
 

@@ -2,7 +2,7 @@
 //! Public keys of others.
 
 use crate::encoding::der::{self, BIT_STRING, INTEGER, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE};
-use crate::key::{ED25519_OID, Family, Kind};
+use crate::key::{ED25519_OID, Family, Kind, Set};
 use metaslot_ck::*;
 use metaslot_client::Template;
 
@@ -41,6 +41,11 @@ impl PublicKey {
             let kind = Kind::of(CKK_EC_EDWARDS, Some(kind), None, None);
             return is_exact.then_some(Self { template, kind });
         }
+        if let Some(set) = Set::identified(kind) {
+            let template = set.template().class(CKO_PUBLIC_KEY).bytes(CKA_VALUE, key);
+            let is_exact = key.len() == set.public && set.public_key(key) == der;
+            return is_exact.then_some(Self { template, kind: set.kind() });
+        }
         let params = der::next(&mut algorithm)?.whole;
         let kind = Kind::of(CKK_EC, Some(params), None, None);
         let template = template.key_type(CKK_EC).bytes(CKA_EC_PARAMS, params);
@@ -51,6 +56,11 @@ impl PublicKey {
 
     /// Whether it has less than 112 bits of security.
     pub(crate) fn is_weak(&self) -> bool {
-        self.kind.size < if self.kind.family == Family::Rsa { 2048 } else { 28 }
+        let least = match self.kind.family {
+            Family::Rsa => 2048,
+            Family::MlDsa => 44,
+            _ => 28,
+        };
+        self.kind.size < least
     }
 }

@@ -113,6 +113,11 @@ impl<'a> Caller<'a> {
                 let context = self.owned(p.pContext, p.ulContextLen)?;
                 Ok(Params::SignContext { hedge: p.hedgeVariant, context })
             }
+            Shape::HashSignContext => {
+                let p = self.parameter::<CK_HASH_SIGN_ADDITIONAL_CONTEXT>(raw)?;
+                let context = self.owned(p.pContext, p.ulContextLen)?;
+                Ok(Params::HashSignContext { hedge: p.hedgeVariant, context, hash: p.hash })
+            }
             Shape::Hkdf => self.hkdf(raw),
             Shape::Pbkd2 => self.pbkd2(raw),
             Shape::Sp800108Counter | Shape::Sp800108DoublePipeline => {

@@ -9,6 +9,8 @@ static void generate_and_sign(CK_SESSION_HANDLE session, CK_BBOOL token)
 	CK_MECHANISM pss = {CKM_SHA256_RSA_PKCS, NULL, 0}, ecdsa = {CKM_ECDSA_SHA256, NULL, 0},
 		     eddsa = {CKM_EDDSA, NULL, 0};
 	CK_MECHANISM lattice = {CKM_ML_DSA_KEY_PAIR_GEN, NULL, 0}, mldsa = {CKM_ML_DSA, NULL, 0};
+	CK_SIGN_ADDITIONAL_CONTEXT fixed = {CKH_DETERMINISTIC_REQUIRED, NULL, 0};
+	CK_MECHANISM hashed = {CKM_HASH_ML_DSA_SHAKE256, &fixed, sizeof fixed};
 	CK_ML_DSA_PARAMETER_SET_TYPE largest = CKP_ML_DSA_87;
 	CK_BYTE p521[] = {6, 5, 0x2b, 0x81, 4, 0, 0x23}, ed25519[] = {6, 3, 0x2b, 0x65, 0x70};
 	CK_ULONG bits = 4096, length;
@@ -21,8 +23,8 @@ static void generate_and_sign(CK_SESSION_HANDLE session, CK_BBOOL token)
 		CK_MECHANISM *generate, *sign;
 		CK_ATTRIBUTE *template;
 	} kinds[] = {{&rsa, &pss, &size}, {&ec, &ecdsa, &curve}, {&ed, &eddsa, &edwards},
-		     {&lattice, &mldsa, &set}};
-	for (int i = 0; i < 4; i++) {
+		     {&lattice, &mldsa, &set}, {&lattice, &hashed, &set}};
+	for (int i = 0; i < 5; i++) {
 		CK_OBJECT_HANDLE public, private;
 		CK_BYTE signature[4627];
 		length = sizeof signature;

@@ -3,10 +3,11 @@
 //! context, or of a digest of it. So no message is kept, and each form is the same to the library.
 
 use crate::raw::not_null;
-use crate::shake::Shake256;
+use crate::shake::{Function, Shake};
 use crate::{Failed, Result, check};
 use aws_lc_sys as sys;
 use metaslot_memory::Secret;
+use std::ffi::c_int;
 use std::fmt;
 use std::ptr::{self, NonNull};
 
@@ -62,6 +63,14 @@ impl Set {
         }
     }
 
+    fn sign_with(self) -> SignWith {
+        match self {
+            Self::Ml44 => sign_44_with,
+            Self::Ml65 => sign_65_with,
+            Self::Ml87 => sign_87_with,
+        }
+    }
+
     const fn nid(self) -> i32 {
         match self {
             Self::Ml44 => sys::NID_MLDSA44,
@@ -69,6 +78,59 @@ impl Set {
             Self::Ml87 => sys::NID_MLDSA87,
         }
     }
+}
+
+/// Length of what a signature takes of randomness, in bytes.
+const RANDOM_LENGTH: usize = 32;
+
+/// Signs µ with given random bytes: private key, signature and its length, µ, prefix, random bytes.
+type SignWith = unsafe extern "C" fn(
+    *const u8,
+    *mut u8,
+    *mut usize,
+    *const u8,
+    usize,
+    *const u8,
+    usize,
+    *const u8,
+) -> c_int;
+
+// From AWS-LC's `crypto/fipsmodule/ml_dsa/ml_dsa.h`, which exports them; no header that is installed has them, so `aws-lc-sys` does
+// not, either. Their names end with its version: another one does not link, whatever it changed.
+unsafe extern "C" {
+    #[link_name = "aws_lc_0_47_0_ml_dsa_extmu_44_sign_internal"]
+    fn sign_44_with(
+        key: *const u8,
+        out: *mut u8,
+        length: *mut usize,
+        mu: *const u8,
+        mu_length: usize,
+        prefix: *const u8,
+        prefix_length: usize,
+        random: *const u8,
+    ) -> c_int;
+    #[link_name = "aws_lc_0_47_0_ml_dsa_extmu_65_sign_internal"]
+    fn sign_65_with(
+        key: *const u8,
+        out: *mut u8,
+        length: *mut usize,
+        mu: *const u8,
+        mu_length: usize,
+        prefix: *const u8,
+        prefix_length: usize,
+        random: *const u8,
+    ) -> c_int;
+    #[link_name = "aws_lc_0_47_0_ml_dsa_extmu_87_sign_internal"]
+    fn sign_87_with(
+        key: *const u8,
+        out: *mut u8,
+        length: *mut usize,
+        mu: *const u8,
+        mu_length: usize,
+        prefix: *const u8,
+        prefix_length: usize,
+        random: *const u8,
+    ) -> c_int;
 }
 
 /// A public or private key, ready for use.
@@ -177,6 +239,23 @@ impl MlDsaKey {
         })
     }
 
+    /// Signs µ with zeros in place of random bytes (FIPS 204 §3.4): two signatures of one message are equal.
+    ///
+    /// # Errors
+    /// As [`Self::sign`].
+    pub fn sign_deterministically(&self, mu: &[u8; MU_LENGTH], out: &mut [u8]) -> Result<()> {
+        if out.len() != self.set.signature_length() {
+            return Err(Failed);
+        }
+        let (private, mut length) = (self.expanded()?, out.len());
+        let (key, out, mu) = (private.expose().as_ptr(), out.as_mut_ptr(), mu.as_ptr());
+        let (none, zeros) = (ptr::null(), [0; RANDOM_LENGTH]);
+        let sign = self.set.sign_with();
+        // SAFETY: the key is of this set and was checked when it was made, `out` has a signature's length and µ 64 bytes;
+        // there are as many random bytes as it reads, and no prefix goes with a µ.
+        check(unsafe { sign(key, out, &raw mut length, mu, MU_LENGTH, none, 0, zeros.as_ptr()) })
+    }
+
     /// Verifies a signature of µ.
     ///
     /// # Errors
@@ -213,7 +292,7 @@ impl Drop for Context {
 /// µ in the making (FIPS 204, algorithms 2, 4 and 7): of the public key, the form, the context, and what follows by
 /// [`Self::update`].
 #[derive(Debug)]
-pub struct Mu(Shake256);
+pub struct Mu(Shake);
 
 impl Mu {
     /// `prehashed`: what follows is the identifier of a hash function and its digest, in place of a message.
@@ -222,10 +301,11 @@ impl Mu {
     /// For a context above [`MAX_CONTEXT`] bytes.
     pub fn new(public: &[u8], prehashed: bool, context: &[u8]) -> Result<Self> {
         let length = u8::try_from(context.len()).map_err(|_| Failed)?;
-        let mut tr = Shake256::new()?;
-        tr.update(public)?;
-        let mut mu = Shake256::new()?;
-        mu.update(&tr.finish::<MU_LENGTH>()?)?;
+        let (mut stream, mut tr) = (Shake::new(Function::Shake256)?, [0; MU_LENGTH]);
+        stream.update(public)?;
+        stream.finish(&mut tr)?;
+        let mut mu = Shake::new(Function::Shake256)?;
+        mu.update(&tr)?;
         mu.update(&[u8::from(prehashed), length])?;
         mu.update(context)?;
         Ok(Self(mu))
@@ -244,6 +324,8 @@ impl Mu {
     /// # Errors
     /// When the library fails.
     pub fn finish(self) -> Result<[u8; MU_LENGTH]> {
-        self.0.finish()
+        let mut mu = [0; MU_LENGTH];
+        self.0.finish(&mut mu)?;
+        Ok(mu)
     }
 }

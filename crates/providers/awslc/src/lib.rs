@@ -16,6 +16,7 @@ mod ecdsa;
 mod eddsa;
 mod failure;
 mod generate;
+mod hash_ml_dsa;
 mod hashes;
 mod hkdf;
 mod hmac;
@@ -70,6 +71,7 @@ const PARTS: &[&[Algorithm]] = &[
     &eddsa::ROWS,
     &ml_dsa::ROWS,
     &ml_kem::ROWS,
+    &hash_ml_dsa::ROWS,
     &montgomery::ROWS,
     &rsa::ROWS,
     &rsa_pkcs1::ROWS,

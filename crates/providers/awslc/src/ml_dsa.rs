@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //! ML-DSA keys and signatures (FIPS 204; PKCS#11 3.2 §6.67).
 //!
-//! A private key is kept as its seed, where it has one, and in its expanded form, which `CKA_VALUE` is. Signatures are hedged: the
-//! library has no deterministic ones.
+//! A private key is kept as its seed, where it has one, and in its expanded form, which `CKA_VALUE` is. Signatures are hedged
+//! unless the caller wants deterministic ones.
 
 use crate::{generate, hashes};
-use metaslot_awslc_wrapper::ml_dsa::{MAX_CONTEXT, MlDsaKey, Mu, SEED_LENGTH, Set};
+use metaslot_awslc_wrapper::ml_dsa::{MAX_CONTEXT, MU_LENGTH, MlDsaKey, Mu, SEED_LENGTH, Set};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::der::{Malformed, Node, Reader, tag};
 use metaslot_spi::provider::{
     Algorithm, Direction, GeneratePair, Signature, SignatureStream, checked,
 };
-use metaslot_spi::{Attributes, Key, NewObject, Params, Secrets, Value, key_info};
+use metaslot_spi::{Attributes, Key, NewObject, Params, Secrets, Value, detail, key_info};
 use std::sync::Arc;
 
 /// Of public keys, in bytes.
-const SIZES: (u64, u64) = (1312, 2592);
+pub(crate) const SIZES: (u64, u64) = (1312, 2592);
 
 pub(crate) const ROWS: [Algorithm; 2] = checked([
     Algorithm {
@@ -103,19 +103,24 @@ pub(crate) fn complete_private(object: &mut NewObject) -> Result<()> {
     let set = set(&object.attributes)?;
     let invalid = |_| Error::ATTRIBUTE_VALUE_INVALID;
     let (seed, value) = (object.secrets.get(CKA_SEED), object.secrets.get(CKA_VALUE));
-    let key = match (seed, value) {
+    let (bytes, length) = match (seed, value) {
         (None, None) => return Err(Error::TEMPLATE_INCOMPLETE),
-        (Some(seed), _) if seed.len() != SEED_LENGTH => return Err(Error::ATTRIBUTE_VALUE_INVALID),
-        (Some(seed), _) => MlDsaKey::private(set, seed).map_err(invalid)?,
-        (None, Some(value)) if value.len() != set.private_length() => {
-            return Err(Error::ATTRIBUTE_VALUE_INVALID);
-        }
-        (None, Some(value)) => MlDsaKey::private(set, value).map_err(invalid)?,
+        (Some(seed), _) => (seed, SEED_LENGTH),
+        (None, Some(value)) => (value, set.private_length()),
     };
+    if bytes.len() != length {
+        detail::set(format_args!(
+            "its private half has {} bytes, and the parameter set wants {length}",
+            bytes.len()
+        ));
+        return Err(Error::ATTRIBUTE_VALUE_INVALID);
+    }
+    let key = MlDsaKey::private(set, bytes).map_err(invalid)?;
     let expanded = key.expanded().map_err(|_| Error::DEVICE_ERROR)?;
     match value {
         Some(value) if value.len() != expanded.len() => return Err(Error::ATTRIBUTE_VALUE_INVALID),
         Some(value) if !metaslot_awslc_wrapper::constant_time::equal(value, expanded.expose()) => {
+            detail::set(format_args!("its expanded key is not that of its seed"));
             return Err(Error::TEMPLATE_INCONSISTENT);
         }
         _ => {}
@@ -189,74 +194,123 @@ fn prepared(key: &Key) -> Result<&Prepared> {
     })
 }
 
-/// The context of the parameters.
-fn context(direction: Direction, params: &Params) -> Result<&[u8]> {
-    match params {
-        Params::None => Ok(&[]),
-        Params::SignContext { context, .. } if context.len() > MAX_CONTEXT => {
-            Err(Error::MECHANISM_PARAM_INVALID)
+/// What the parameters ask for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms<'a> {
+    context: &'a [u8],
+    deterministic: bool,
+}
+
+/// Checks the parameters.
+pub(crate) fn terms(direction: Direction, params: &Params) -> Result<Terms<'_>> {
+    let (hedge, context) = match params {
+        Params::None => (CKH_HEDGE_PREFERRED, &[][..]),
+        Params::SignContext { hedge, context } | Params::HashSignContext { hedge, context, .. } => {
+            (*hedge, &**context)
         }
-        // To verify, it is all the same.
-        Params::SignContext { hedge: CKH_HEDGE_PREFERRED | CKH_HEDGE_REQUIRED, context } => {
-            Ok(context)
-        }
-        Params::SignContext { hedge: CKH_DETERMINISTIC_REQUIRED, context }
-            if direction == Direction::Backward =>
-        {
-            Ok(context)
-        }
-        _ => Err(Error::MECHANISM_PARAM_INVALID),
+        _ => return Err(Error::MECHANISM_PARAM_INVALID),
+    };
+    let deterministic = match hedge {
+        CKH_HEDGE_PREFERRED | CKH_HEDGE_REQUIRED => false,
+        CKH_DETERMINISTIC_REQUIRED => true,
+        // To verify, it is all the same how it was signed (§6.67.5).
+        _ if direction == Direction::Backward => false,
+        _ => return Err(Error::MECHANISM_PARAM_INVALID),
+    };
+    if context.len() > MAX_CONTEXT {
+        return Err(Error::MECHANISM_PARAM_INVALID);
     }
+    Ok(Terms { context, deterministic })
+}
+
+/// What all mechanisms check.
+pub(crate) fn check(direction: Direction, key: &Key, params: &Params) -> Result<()> {
+    hashes::class_fits(direction, key)?;
+    terms(direction, params)?;
+    prepared(key).map(|_| ())
+}
+
+/// Of a signature.
+pub(crate) fn length(key: &Key) -> usize {
+    set(key.attributes()).map_or(0, Set::signature_length)
+}
+
+/// A µ in the making, and how it will be signed.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    mu: Mu,
+    deterministic: bool,
+}
+
+impl Begun {
+    pub(crate) fn new(key: &Key, terms: Terms<'_>, prehashed: bool) -> Result<Self> {
+        let mu = Mu::new(&prepared(key)?.public, prehashed, terms.context);
+        let mu = mu.map_err(|_| Error::DEVICE_ERROR)?;
+        Ok(Self { mu, deterministic: terms.deterministic })
+    }
+
+    pub(crate) fn update(&mut self, data: &[u8]) -> Result<()> {
+        self.mu.update(data).map_err(|_| Error::DEVICE_ERROR)
+    }
+
+    pub(crate) fn sign(self, key: &Key, out: &mut [u8]) -> Result<usize> {
+        let mu = self.mu.finish().map_err(|_| Error::DEVICE_ERROR)?;
+        sign(key, &mu, self.deterministic, out)
+    }
+
+    pub(crate) fn verify(self, key: &Key, signature: &[u8]) -> Result<()> {
+        let mu = self.mu.finish().map_err(|_| Error::DEVICE_ERROR)?;
+        verify(key, &mu, signature)
+    }
+}
+
+fn sign(key: &Key, mu: &[u8; MU_LENGTH], deterministic: bool, out: &mut [u8]) -> Result<usize> {
+    let key = &prepared(key)?.key;
+    let out = out.get_mut(..key.set().signature_length()).ok_or(Error::BUFFER_TOO_SMALL)?;
+    let signed = match deterministic {
+        true => key.sign_deterministically(mu, out),
+        false => key.sign(mu, out),
+    };
+    signed.map_err(|_| Error::DEVICE_ERROR)?;
+    Ok(out.len())
+}
+
+fn verify(key: &Key, mu: &[u8; MU_LENGTH], signature: &[u8]) -> Result<()> {
+    let key = &prepared(key)?.key;
+    if signature.len() != key.set().signature_length() {
+        return Err(Error::SIGNATURE_LEN_RANGE);
+    }
+    key.verify(mu, signature).map_err(|_| Error::SIGNATURE_INVALID)
 }
 
 #[derive(Debug)]
 struct MlDsa;
 
 impl MlDsa {
-    fn begin(direction: Direction, key: &Key, params: &Params) -> Result<Mu> {
-        let context = context(direction, params)?;
-        Mu::new(&prepared(key)?.public, false, context).map_err(|_| Error::DEVICE_ERROR)
+    fn begin(direction: Direction, key: &Key, params: &Params) -> Result<Begun> {
+        Begun::new(key, terms(direction, params)?, false)
     }
-}
-
-fn sign(key: &Key, mu: Mu, out: &mut [u8]) -> Result<usize> {
-    let mu = mu.finish().map_err(|_| Error::DEVICE_ERROR)?;
-    let key = &prepared(key)?.key;
-    let out = out.get_mut(..key.set().signature_length()).ok_or(Error::BUFFER_TOO_SMALL)?;
-    key.sign(&mu, out).map_err(|_| Error::DEVICE_ERROR)?;
-    Ok(out.len())
-}
-
-fn verify(key: &Key, mu: Mu, signature: &[u8]) -> Result<()> {
-    let key = &prepared(key)?.key;
-    if signature.len() != key.set().signature_length() {
-        return Err(Error::SIGNATURE_LEN_RANGE);
-    }
-    let mu = mu.finish().map_err(|_| Error::DEVICE_ERROR)?;
-    key.verify(&mu, signature).map_err(|_| Error::SIGNATURE_INVALID)
 }
 
 impl Signature for MlDsa {
     fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
-        hashes::class_fits(direction, key)?;
-        context(direction, params)?;
-        prepared(key).map(|_| ())
+        check(direction, key, params)
     }
 
     fn length(&self, key: &Key, _: &Params) -> usize {
-        set(key.attributes()).map_or(0, Set::signature_length)
+        length(key)
     }
 
     fn sign(&self, key: &Key, params: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
-        let mut mu = Self::begin(Direction::Forward, key, params)?;
-        mu.update(data).map_err(|_| Error::DEVICE_ERROR)?;
-        sign(key, mu, out)
+        let mut begun = Self::begin(Direction::Forward, key, params)?;
+        begun.update(data)?;
+        begun.sign(key, out)
     }
 
     fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
-        let mut mu = Self::begin(Direction::Backward, key, params)?;
-        mu.update(data).map_err(|_| Error::DEVICE_ERROR)?;
-        verify(key, mu, signature)
+        let mut begun = Self::begin(Direction::Backward, key, params)?;
+        begun.update(data)?;
+        begun.verify(key, signature)
     }
 
     fn start(
@@ -265,8 +319,8 @@ impl Signature for MlDsa {
         key: &Arc<Key>,
         params: &Params,
     ) -> Result<Box<dyn SignatureStream>> {
-        let mu = Self::begin(direction, key, params)?;
-        Ok(Box::new(Stream { key: Arc::clone(key), mu: Some(mu) }))
+        let begun = Some(Self::begin(direction, key, params)?);
+        Ok(Box::new(Stream { key: Arc::clone(key), begun }))
     }
 }
 
@@ -275,28 +329,25 @@ impl Signature for MlDsa {
 struct Stream {
     key: Arc<Key>,
     /// Until it is used up.
-    mu: Option<Mu>,
+    begun: Option<Begun>,
 }
 
 impl Stream {
-    fn take(&mut self) -> Result<Mu> {
-        self.mu.take().ok_or(Error::OPERATION_NOT_INITIALIZED)
+    fn take(&mut self) -> Result<Begun> {
+        self.begun.take().ok_or(Error::OPERATION_NOT_INITIALIZED)
     }
 }
 
 impl SignatureStream for Stream {
     fn update(&mut self, data: &[u8]) -> Result<()> {
-        let mu = self.mu.as_mut().ok_or(Error::OPERATION_NOT_INITIALIZED)?;
-        mu.update(data).map_err(|_| Error::DEVICE_ERROR)
+        self.begun.as_mut().ok_or(Error::OPERATION_NOT_INITIALIZED)?.update(data)
     }
 
     fn sign(&mut self, out: &mut [u8]) -> Result<usize> {
-        let mu = self.take()?;
-        sign(&self.key, mu, out)
+        self.take()?.sign(&self.key, out)
     }
 
     fn verify(&mut self, signature: &[u8]) -> Result<()> {
-        let mu = self.take()?;
-        verify(&self.key, mu, signature)
+        self.take()?.verify(&self.key, signature)
     }
 }

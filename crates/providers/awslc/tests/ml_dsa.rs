@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! ML-DSA against Project Wycheproof's vectors, in one call and in parts.
+//! ML-DSA and HashML-DSA against vectors of Project Wycheproof's and of NIST's, in one call and in parts.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod common;
@@ -10,6 +10,7 @@ use common::{algorithm, key};
 #[allow(unused_imports, reason = "where another provider includes this file, it is that one")]
 use metaslot_awslc::AWSLC as PROVIDER;
 use metaslot_awslc::AWSLC;
+use metaslot_awslc_wrapper::ml_dsa::{MlDsaKey, Set};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::provider::{Direction, Provider};
@@ -69,7 +70,17 @@ fn context(vector: &Json) -> Params {
 
 /// In one call and in parts; both say the same.
 fn verifies(key: &Arc<Key>, params: &Params, message: &[u8], signature: &[u8]) -> Result<()> {
-    let verify = algorithm(CKM_ML_DSA).verify.unwrap();
+    verifies_by(CKM_ML_DSA, key, params, message, signature)
+}
+
+fn verifies_by(
+    mechanism: CK_MECHANISM_TYPE,
+    key: &Arc<Key>,
+    params: &Params,
+    message: &[u8],
+    signature: &[u8],
+) -> Result<()> {
+    let verify = algorithm(mechanism).verify.unwrap();
     verify.check(Direction::Backward, key, params)?;
     let whole = verify.verify(key, params, message, signature);
     let mut stream = verify.start(Direction::Backward, key, params).unwrap();
@@ -222,17 +233,180 @@ fn what_does_not_belong_together_is_refused() {
     assert_eq!(public.map(|_| ()), Err(Error::ATTRIBUTE_VALUE_INVALID));
 }
 
+/// What NIST calls a hash function, the mechanism that digests, and the one that does all of it.
+const HASHES: [(&str, CK_MECHANISM_TYPE, Option<CK_MECHANISM_TYPE>); 12] = [
+    ("SHA2-224", CKM_SHA224, Some(CKM_HASH_ML_DSA_SHA224)),
+    ("SHA2-256", CKM_SHA256, Some(CKM_HASH_ML_DSA_SHA256)),
+    ("SHA2-384", CKM_SHA384, Some(CKM_HASH_ML_DSA_SHA384)),
+    ("SHA2-512", CKM_SHA512, Some(CKM_HASH_ML_DSA_SHA512)),
+    ("SHA2-512/224", CKM_SHA512_224, None),
+    ("SHA2-512/256", CKM_SHA512_256, None),
+    ("SHA3-224", CKM_SHA3_224, Some(CKM_HASH_ML_DSA_SHA3_224)),
+    ("SHA3-256", CKM_SHA3_256, Some(CKM_HASH_ML_DSA_SHA3_256)),
+    ("SHA3-384", CKM_SHA3_384, Some(CKM_HASH_ML_DSA_SHA3_384)),
+    ("SHA3-512", CKM_SHA3_512, Some(CKM_HASH_ML_DSA_SHA3_512)),
+    // No mechanism of the standard digests by these.
+    ("SHAKE-128", CKM_VENDOR_DEFINED, Some(CKM_HASH_ML_DSA_SHAKE128)),
+    ("SHAKE-256", CKM_VENDOR_DEFINED, Some(CKM_HASH_ML_DSA_SHAKE256)),
+];
+
+/// The ways to what a vector says: a mechanism, its parameters, and the data.
+fn ways(group: &Json, vector: &Json) -> Vec<(CK_MECHANISM_TYPE, Params, Vec<u8>)> {
+    let hedge = CKH_DETERMINISTIC_REQUIRED;
+    let bytes = || Bytes::from_vec(hex(&vector["ctx"]));
+    let data = hex(&vector["msg"]);
+    let name = group["preHash"].as_str().unwrap();
+    if name == "pure" {
+        return vec![(CKM_ML_DSA, Params::SignContext { hedge, context: bytes() }, data)];
+    }
+    // No mechanism of the standard takes a µ.
+    let Some((_, digests, whole)) = HASHES.iter().find(|row| row.0 == name) else {
+        assert_eq!(name, "mu");
+        return Vec::new();
+    };
+    let mut ways = Vec::new();
+    if *digests != CKM_VENDOR_DEFINED {
+        let digest = algorithm(*digests).digest.unwrap();
+        let mut out = vec![0; digest.length()];
+        digest.digest(&data, &mut out).unwrap();
+        let params = Params::HashSignContext { hedge, context: bytes(), hash: *digests };
+        ways.push((CKM_HASH_ML_DSA, params, out));
+    }
+    let params = |_| Params::SignContext { hedge, context: bytes() };
+    ways.extend(whole.map(|mechanism| (mechanism, params(mechanism), data)));
+    assert!(!ways.is_empty());
+    ways
+}
+
+/// Signs in one call and, where the mechanism takes parts, in parts: deterministic signatures are the same.
+fn signs_by(mechanism: CK_MECHANISM_TYPE, key: &Arc<Key>, params: &Params, data: &[u8]) -> Vec<u8> {
+    let sign = algorithm(mechanism).sign.unwrap();
+    sign.check(Direction::Forward, key, params).unwrap();
+    let mut out = vec![0; sign.length(key, params)];
+    assert_eq!(sign.sign(key, params, data, &mut out), Ok(out.len()));
+    if mechanism != CKM_HASH_ML_DSA {
+        let mut stream = sign.start(Direction::Forward, key, params).unwrap();
+        data.chunks(7).for_each(|part| stream.update(part).unwrap());
+        let mut again = vec![0; out.len()];
+        assert_eq!(stream.sign(&mut again), Ok(again.len()));
+        assert_eq!(out, again);
+    }
+    out
+}
+
+fn named(group: &Json) -> u64 {
+    match group["parameterSet"].as_str().unwrap() {
+        "ML-DSA-44" => CKP_ML_DSA_44,
+        "ML-DSA-65" => CKP_ML_DSA_65,
+        _ => CKP_ML_DSA_87,
+    }
+}
+
 #[test]
-fn a_deterministic_signature_is_refused_and_verified() {
+fn signatures_are_judged_and_made_as_nist_does() {
+    let count = each("../nist/ml_dsa", |group, vector, verdict| {
+        let set = named(group);
+        for (mechanism, params, data) in ways(group, vector) {
+            let at = format!("{} {mechanism:#x}", vector["tcId"]);
+            let signature = hex(&vector["sig"]);
+            if let Some(private) = group.get("privateKey") {
+                let key = brought(CKO_PRIVATE_KEY, set, &[], &[(CKA_VALUE, &hex(private))]);
+                assert!(signs_by(mechanism, &key.unwrap(), &params, &data) == signature, "{at}");
+                continue;
+            }
+            let public = [(CKA_VALUE, &*hex(&group["publicKey"]))];
+            let key = brought(CKO_PUBLIC_KEY, set, &public, &[]).unwrap();
+            let verified = match mechanism {
+                CKM_HASH_ML_DSA => {
+                    let verify = algorithm(mechanism).verify.unwrap();
+                    verify.verify(&key, &params, &data, &signature)
+                }
+                _ => verifies_by(mechanism, &key, &params, &data, &signature),
+            };
+            assert_eq!(verified.is_ok(), verdict == Verdict::Valid, "{at}: {verified:?}");
+        }
+    });
+    assert_eq!(count, 51);
+}
+
+/// What each mechanism makes of its data, as NIST's vectors have it.
+#[test]
+fn each_mu_is_signed_and_verified_as_nist_does() {
+    let mut count = 0;
+    each("../nist/ml_dsa", |group, vector, verdict| {
+        if group["preHash"] != "mu" {
+            return;
+        }
+        let set = match named(group) {
+            CKP_ML_DSA_44 => Set::Ml44,
+            CKP_ML_DSA_65 => Set::Ml65,
+            _ => Set::Ml87,
+        };
+        let mu = hex(&vector["msg"]).try_into().unwrap();
+        let signature = hex(&vector["sig"]);
+        if let Some(private) = group.get("privateKey") {
+            let key = MlDsaKey::private(set, &hex(private)).unwrap();
+            let mut out = vec![0; set.signature_length()];
+            key.sign_deterministically(&mu, &mut out).unwrap();
+            assert!(out == signature, "{}", vector["tcId"]);
+        } else {
+            let key = MlDsaKey::public(set, &hex(&group["publicKey"])).unwrap();
+            let verified = key.verify(&mu, &signature).is_ok();
+            assert_eq!(verified, verdict == Verdict::Valid, "{}", vector["tcId"]);
+        }
+        count += 1;
+    });
+    assert_eq!(count, 9);
+}
+
+#[test]
+fn a_digest_that_is_none_of_its_function_is_refused() {
+    let [public, private] = generated(CKP_ML_DSA_44);
+    let row = algorithm(CKM_HASH_ML_DSA);
+    let (sign, verify) = (row.sign.unwrap(), row.verify.unwrap());
+    let params = |hash| Params::HashSignContext {
+        hedge: CKH_HEDGE_PREFERRED,
+        context: Bytes::from_elem(7, 0),
+        hash,
+    };
+    for hash in [CKM_SHA_1, CKM_MD5, CKM_SHA256_HMAC, 0] {
+        let checked = sign.check(Direction::Forward, &private, &params(hash));
+        assert_eq!(checked, Err(Error::MECHANISM_PARAM_INVALID));
+    }
+    for params in [Params::None, Params::Iv(Bytes::from_elem(7, 32))] {
+        let checked = verify.check(Direction::Backward, &public, &params);
+        assert_eq!(checked, Err(Error::MECHANISM_PARAM_INVALID));
+    }
+    let mut out = vec![0; 2420];
+    let params = params(CKM_SHA256);
+    assert_eq!(sign.check(Direction::Forward, &private, &params), Ok(()));
+    for length in [0, 31, 33, 64] {
+        let data = vec![0; length];
+        let signed = sign.sign(&private, &params, &data, &mut out);
+        assert_eq!(signed, Err(Error::DATA_LEN_RANGE));
+        let verified = verify.verify(&public, &params, &data, &out);
+        assert_eq!(verified, Err(Error::DATA_LEN_RANGE));
+    }
+    let begun = sign.start(Direction::Forward, &private, &params).map(|_| ());
+    assert_eq!(begun, Err(Error::FUNCTION_NOT_SUPPORTED));
+}
+
+#[test]
+fn a_signature_is_deterministic_where_that_is_asked_for() {
     let [public, private] = generated(CKP_ML_DSA_44);
     let row = algorithm(CKM_ML_DSA);
     let params =
         |hedge, length| Params::SignContext { hedge, context: Bytes::from_elem(7, length) };
     let sign = |params: &Params| row.sign.unwrap().check(Direction::Forward, &private, params);
     let verify = |params: &Params| row.verify.unwrap().check(Direction::Backward, &public, params);
-    assert_eq!(sign(&params(CKH_DETERMINISTIC_REQUIRED, 0)), Err(Error::MECHANISM_PARAM_INVALID));
-    assert_eq!(verify(&params(CKH_DETERMINISTIC_REQUIRED, 0)), Ok(()));
-    for hedge in [CKH_HEDGE_PREFERRED, CKH_HEDGE_REQUIRED] {
+    let deterministic = params(CKH_DETERMINISTIC_REQUIRED, 3);
+    let signature = signs_by(CKM_ML_DSA, &private, &deterministic, b"message");
+    assert_eq!(signature, signs_by(CKM_ML_DSA, &private, &deterministic, b"message"));
+    assert_eq!(verifies(&public, &params(CKH_HEDGE_REQUIRED, 3), b"message", &signature), Ok(()));
+    // On verification it is ignored (§6.67.5).
+    assert_eq!(sign(&params(3, 0)), Err(Error::MECHANISM_PARAM_INVALID));
+    assert_eq!(verify(&params(3, 0)), Ok(()));
+    for hedge in [CKH_HEDGE_PREFERRED, CKH_HEDGE_REQUIRED, CKH_DETERMINISTIC_REQUIRED] {
         assert_eq!((sign(&params(hedge, 255)), verify(&params(hedge, 255))), (Ok(()), Ok(())));
         assert_eq!(sign(&params(hedge, 256)), Err(Error::MECHANISM_PARAM_INVALID));
         assert_eq!(verify(&params(hedge, 256)), Err(Error::MECHANISM_PARAM_INVALID));

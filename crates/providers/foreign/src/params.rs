@@ -27,6 +27,9 @@ pub(crate) fn mechanism(number: CK_MECHANISM_TYPE, params: &Params) -> Result<Me
         Params::EdDsa { prehash: false, context } if context.is_empty() => Foreign::None,
         Params::EdDsa { prehash, context } => Foreign::EdDsa { prehash: *prehash, context },
         Params::SignContext { hedge, context } => Foreign::SignContext { hedge: *hedge, context },
+        Params::HashSignContext { hedge, context, hash } => {
+            Foreign::HashSignContext { hedge: *hedge, context, hash: *hash }
+        }
         Params::Ecdh1 { .. }
         | Params::Hkdf { .. }
         | Params::Pbkd2 { .. }

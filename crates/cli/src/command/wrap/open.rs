@@ -32,7 +32,7 @@ pub(crate) struct Args {
     /// The wrapped key, as 'metaslot wrap' writes it [default: standard input]
     #[arg(long = "in", short, value_name = "FILE")]
     input: Option<PathBuf>,
-    /// What it is: aes:256 and other secret keys, or rsa, ec, ed25519, x25519
+    /// What it is: aes:256 and other secret keys, or rsa, ec, ed25519, x25519, ml-dsa
     #[arg(long = "type", short = 't', value_name = "TYPE", value_parser = kind)]
     kind: Kind,
     /// The key's name
@@ -61,6 +61,7 @@ fn kind(text: &str) -> std::result::Result<Kind, String> {
     match text.to_ascii_lowercase().as_str() {
         "rsa" => "rsa:2048".parse(),
         "ec" => "ec:p256".parse(),
+        "ml-dsa" => "ml-dsa:65".parse(),
         other => other.parse(),
     }
 }
@@ -161,7 +162,7 @@ impl Args {
         }
         let usages = self.kind.usages(self.usage.as_deref());
         match self.kind.family {
-            Family::Rsa | Family::Ec | Family::Ed25519 | Family::X25519 => {
+            Family::Rsa | Family::Ec | Family::Ed25519 | Family::MlDsa | Family::X25519 => {
                 usage::private(template, usages)
             }
             _ => usage::secret(template, usages),

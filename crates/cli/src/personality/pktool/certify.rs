@@ -52,7 +52,7 @@ impl<'a> Wish<'a> {
         let hash = operands.value("hash").unwrap_or("sha256");
         Ok(Self {
             label: operands.needed("label")?,
-            algorithm: Algorithm::find(kind.family, hash)?,
+            algorithm: Algorithm::find(&kind, hash)?,
             kind,
             name: x509::name(operands.needed("subject")?)?,
             extensions: extensions(operands)?,

@@ -80,5 +80,5 @@ fn signing_key(
     let key = find::one::<Key>(session, token, &named(label, Class::Private)?)?;
     let missing = || Failure::not_found(format!("the token has no private key '{label}'"));
     let private = key.part(Class::Private).ok_or_else(missing)?;
-    Ok((Algorithm::find(key.kind.family, "sha256")?, private))
+    Ok((Algorithm::find(&key.kind, "sha256")?, private))
 }

@@ -3,7 +3,7 @@
 
 use super::set::Set;
 use metaslot_awslc_wrapper::digest::{Hash, Stream};
-use metaslot_awslc_wrapper::shake::Shake256;
+use metaslot_awslc_wrapper::shake::{Function, Shake};
 use metaslot_awslc_wrapper::{Result, hmac};
 
 /// Parts that are one message.
@@ -67,9 +67,7 @@ pub(super) fn digest(
 }
 
 fn shake(first: Parts<'_>, message: Parts<'_>, out: &mut [u8]) -> Result<()> {
-    let mut shake = Shake256::new()?;
+    let mut shake = Shake::new(Function::Shake256)?;
     first.iter().chain(message).try_for_each(|part| shake.update(part))?;
-    let digest = shake.finish::<64>()?;
-    out.copy_from_slice(&digest[..out.len()]);
-    Ok(())
+    shake.finish(out)
 }

@@ -113,7 +113,10 @@ impl Object {
 
     pub(super) fn key_kind(&self, length: Option<CK_ULONG>) -> Kind {
         let key_type = self.number(CKA_KEY_TYPE).unwrap_or(CK_UNAVAILABLE_INFORMATION);
-        Kind::of(key_type, self.bytes(CKA_EC_PARAMS), self.bytes(CKA_MODULUS), length)
+        match self.number(CKA_PARAMETER_SET) {
+            Some(set) => Kind::of_set(key_type, set),
+            None => Kind::of(key_type, self.bytes(CKA_EC_PARAMS), self.bytes(CKA_MODULUS), length),
+        }
     }
 
     /// Curves by their identifiers, and points as the standard wants them: in an OCTET STRING.

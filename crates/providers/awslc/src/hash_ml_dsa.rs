@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+//! HashML-DSA (FIPS 204 §5.4; PKCS#11 3.2 §6.67.6 and §6.67.7): what is signed is a digest and the name of its hash function.
+//!
+//! Functions weaker than a parameter set are taken with it: that is policy.
+
+use crate::ml_dsa::{self, Begun, SIZES, length, terms};
+use metaslot_awslc_wrapper::digest::{self, Hash, MAX_LENGTH};
+use metaslot_awslc_wrapper::shake::{self, Shake};
+use metaslot_ck::*;
+use metaslot_spi::provider::{Algorithm, Direction, Signature, SignatureStream, checked};
+use metaslot_spi::{Key, Params};
+use std::sync::Arc;
+
+const fn row(mechanism: CK_MECHANISM_TYPE, signature: &'static dyn Signature) -> Algorithm {
+    Algorithm {
+        mechanism,
+        key_sizes: SIZES,
+        sign: Some(signature),
+        verify: Some(signature),
+        ..Algorithm::NONE
+    }
+}
+
+pub(crate) const ROWS: [Algorithm; 11] = checked([
+    row(CKM_HASH_ML_DSA, &Digested),
+    row(CKM_HASH_ML_DSA_SHA224, &Hashed(Function::Hash(Hash::Sha224))),
+    row(CKM_HASH_ML_DSA_SHA256, &Hashed(Function::Hash(Hash::Sha256))),
+    row(CKM_HASH_ML_DSA_SHA384, &Hashed(Function::Hash(Hash::Sha384))),
+    row(CKM_HASH_ML_DSA_SHA512, &Hashed(Function::Hash(Hash::Sha512))),
+    row(CKM_HASH_ML_DSA_SHA3_224, &Hashed(Function::Hash(Hash::Sha3_224))),
+    row(CKM_HASH_ML_DSA_SHA3_256, &Hashed(Function::Hash(Hash::Sha3_256))),
+    row(CKM_HASH_ML_DSA_SHA3_384, &Hashed(Function::Hash(Hash::Sha3_384))),
+    row(CKM_HASH_ML_DSA_SHA3_512, &Hashed(Function::Hash(Hash::Sha3_512))),
+    row(CKM_HASH_ML_DSA_SHAKE128, &Hashed(Function::Shake(shake::Function::Shake128))),
+    row(CKM_HASH_ML_DSA_SHAKE256, &Hashed(Function::Shake(shake::Function::Shake256))),
+]);
+
+/// A hash function.
+#[derive(Clone, Copy, Debug)]
+enum Function {
+    Hash(Hash),
+    Shake(shake::Function),
+}
+
+impl Function {
+    /// Of the digest, in bytes (FIPS 204, algorithm 4).
+    const fn length(self) -> usize {
+        match self {
+            Self::Hash(hash) => hash.length(),
+            Self::Shake(shake::Function::Shake128) => 32,
+            Self::Shake(shake::Function::Shake256) => 64,
+        }
+    }
+
+    /// Its object identifier, below 2.16.840.1.101.3.4.2, as DER; none of a function that NIST does not have there.
+    fn identifier(self) -> Option<[u8; 11]> {
+        let last = match self {
+            Self::Hash(Hash::Sha256) => 1,
+            Self::Hash(Hash::Sha384) => 2,
+            Self::Hash(Hash::Sha512) => 3,
+            Self::Hash(Hash::Sha224) => 4,
+            Self::Hash(Hash::Sha512_224) => 5,
+            Self::Hash(Hash::Sha512_256) => 6,
+            Self::Hash(Hash::Sha3_224) => 7,
+            Self::Hash(Hash::Sha3_256) => 8,
+            Self::Hash(Hash::Sha3_384) => 9,
+            Self::Hash(Hash::Sha3_512) => 10,
+            Self::Shake(shake::Function::Shake128) => 11,
+            Self::Shake(shake::Function::Shake256) => 12,
+            Self::Hash(Hash::Md5 | Hash::Sha1) => return None,
+        };
+        Some([0x06, 0x09, 0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, last])
+    }
+
+    /// Adds a digest to µ.
+    fn add(self, mu: &mut Begun, digest: &[u8]) -> Result<()> {
+        mu.update(&self.identifier().ok_or(Error::MECHANISM_PARAM_INVALID)?)?;
+        mu.update(digest)
+    }
+}
+
+/// `CKM_HASH_ML_DSA`: the data is a digest, and the parameter says of which function.
+#[derive(Debug)]
+struct Digested;
+
+impl Digested {
+    fn function(params: &Params) -> Result<Function> {
+        let Params::HashSignContext { hash, .. } = params else {
+            return Err(Error::MECHANISM_PARAM_INVALID);
+        };
+        let function = crate::digest::hash(*hash).map(Function::Hash);
+        function.filter(|it| it.identifier().is_some()).ok_or(Error::MECHANISM_PARAM_INVALID)
+    }
+
+    fn mu(direction: Direction, key: &Key, params: &Params, digest: &[u8]) -> Result<Begun> {
+        let function = Self::function(params)?;
+        if digest.len() != function.length() {
+            return Err(Error::DATA_LEN_RANGE);
+        }
+        let mut mu = Begun::new(key, terms(direction, params)?, true)?;
+        function.add(&mut mu, digest)?;
+        Ok(mu)
+    }
+}
+
+impl Signature for Digested {
+    fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
+        Self::function(params)?;
+        ml_dsa::check(direction, key, params)
+    }
+
+    fn length(&self, key: &Key, _: &Params) -> usize {
+        length(key)
+    }
+
+    fn sign(&self, key: &Key, params: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
+        Self::mu(Direction::Forward, key, params, data)?.sign(key, out)
+    }
+
+    fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
+        Self::mu(Direction::Backward, key, params, data)?.verify(key, signature)
+    }
+
+    fn start(&self, _: Direction, _: &Arc<Key>, _: &Params) -> Result<Box<dyn SignatureStream>> {
+        Err(Error::FUNCTION_NOT_SUPPORTED)
+    }
+}
+
+/// `CKM_HASH_ML_DSA_…`: the data is a message.
+#[derive(Debug)]
+struct Hashed(Function);
+
+impl Hashed {
+    fn mu(&self, direction: Direction, key: &Key, params: &Params, data: &[u8]) -> Result<Begun> {
+        let mut message = Message::new(self.0, direction, key, params)?;
+        message.hashing.update(data)?;
+        message.finish()
+    }
+}
+
+impl Signature for Hashed {
+    fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
+        ml_dsa::check(direction, key, params)
+    }
+
+    fn length(&self, key: &Key, _: &Params) -> usize {
+        length(key)
+    }
+
+    fn sign(&self, key: &Key, params: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
+        self.mu(Direction::Forward, key, params, data)?.sign(key, out)
+    }
+
+    fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
+        self.mu(Direction::Backward, key, params, data)?.verify(key, signature)
+    }
+
+    fn start(
+        &self,
+        direction: Direction,
+        key: &Arc<Key>,
+        params: &Params,
+    ) -> Result<Box<dyn SignatureStream>> {
+        let message = Some(Message::new(self.0, direction, key, params)?);
+        Ok(Box::new(Stream { key: Arc::clone(key), message }))
+    }
+}
+
+/// A digest in the middle.
+#[derive(Debug)]
+enum Hashing {
+    Hash(digest::Stream),
+    Shake(Shake),
+}
+
+impl Hashing {
+    fn new(function: Function) -> Result<Self> {
+        let made = match function {
+            Function::Hash(hash) => digest::Stream::new(hash).map(Self::Hash),
+            Function::Shake(function) => Shake::new(function).map(Self::Shake),
+        };
+        made.map_err(|_| Error::DEVICE_MEMORY)
+    }
+
+    fn update(&mut self, data: &[u8]) -> Result<()> {
+        let updated = match self {
+            Self::Hash(stream) => stream.update(data),
+            Self::Shake(stream) => stream.update(data),
+        };
+        updated.map_err(|_| Error::DEVICE_ERROR)
+    }
+
+    fn finish(self, digest: &mut [u8]) -> Result<()> {
+        let finished = match self {
+            Self::Hash(mut stream) => stream.finish(digest),
+            Self::Shake(stream) => stream.finish(digest),
+        };
+        finished.map_err(|_| Error::DEVICE_ERROR)
+    }
+}
+
+/// µ and the digest that it ends with, in the middle.
+#[derive(Debug)]
+struct Message {
+    function: Function,
+    hashing: Hashing,
+    mu: Begun,
+}
+
+impl Message {
+    fn new(function: Function, direction: Direction, key: &Key, params: &Params) -> Result<Self> {
+        let mu = Begun::new(key, terms(direction, params)?, true)?;
+        Ok(Self { function, hashing: Hashing::new(function)?, mu })
+    }
+
+    fn finish(self) -> Result<Begun> {
+        let Self { function, hashing, mut mu } = self;
+        let mut digest = [0; MAX_LENGTH];
+        let digest = &mut digest[..function.length()];
+        hashing.finish(digest)?;
+        function.add(&mut mu, digest)?;
+        Ok(mu)
+    }
+}
+
+/// A signature in parts.
+#[derive(Debug)]
+struct Stream {
+    key: Arc<Key>,
+    /// Until it is used up.
+    message: Option<Message>,
+}
+
+impl Stream {
+    fn mu(&mut self) -> Result<Begun> {
+        self.message.take().ok_or(Error::OPERATION_NOT_INITIALIZED)?.finish()
+    }
+}
+
+impl SignatureStream for Stream {
+    fn update(&mut self, data: &[u8]) -> Result<()> {
+        self.message.as_mut().ok_or(Error::OPERATION_NOT_INITIALIZED)?.hashing.update(data)
+    }
+
+    fn sign(&mut self, out: &mut [u8]) -> Result<usize> {
+        self.mu()?.sign(&self.key, out)
+    }
+
+    fn verify(&mut self, signature: &[u8]) -> Result<()> {
+        self.mu()?.verify(&self.key, signature)
+    }
+}
