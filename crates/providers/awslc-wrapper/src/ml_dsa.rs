@@ -2,14 +2,13 @@
 //! ML-DSA (FIPS 204). Everything is signed and verified by its representative µ, which is a digest: of the message with its
 //! context, or of a digest of it. So no message is kept, and each form is the same to the library.
 
-use crate::raw::not_null;
+use crate::pkey::{Bytes, Context, Pkey};
 use crate::shake::{Function, Shake};
 use crate::{Failed, Result, check};
 use aws_lc_sys as sys;
 use metaslot_memory::Secret;
 use std::ffi::c_int;
-use std::fmt;
-use std::ptr::{self, NonNull};
+use std::ptr;
 
 /// The parameter sets (FIPS 204 §4).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -134,27 +133,10 @@ unsafe extern "C" {
 }
 
 /// A public or private key, ready for use.
+#[derive(Debug)]
 pub struct MlDsaKey {
-    raw: NonNull<sys::EVP_PKEY>,
+    key: Pkey,
     set: Set,
-}
-
-// SAFETY: nothing changes a key once it is made, and the library only reads it.
-unsafe impl Send for MlDsaKey {}
-// SAFETY: as for `Send`.
-unsafe impl Sync for MlDsaKey {}
-
-impl fmt::Debug for MlDsaKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "MlDsaKey({:?})", self.set)
-    }
-}
-
-impl Drop for MlDsaKey {
-    fn drop(&mut self) {
-        // SAFETY: we own the key; AWS-LC zeroises what it frees.
-        unsafe { sys::EVP_PKEY_free(self.raw.as_ptr()) }
-    }
 }
 
 impl MlDsaKey {
@@ -163,11 +145,7 @@ impl MlDsaKey {
     /// # Errors
     /// For another length, and for an expanded form whose parts do not belong together.
     pub fn private(set: Set, bytes: &[u8]) -> Result<Self> {
-        // SAFETY: the range is a slice's, and the library copies it.
-        let raw = unsafe {
-            sys::EVP_PKEY_pqdsa_new_raw_private_key(set.nid(), bytes.as_ptr(), bytes.len())
-        };
-        Ok(Self { raw: not_null(raw)?, set })
+        Ok(Self { key: Pkey::new(Bytes::MlDsaPrivate, set.nid(), bytes)?, set })
     }
 
     /// A public key.
@@ -178,11 +156,7 @@ impl MlDsaKey {
         if bytes.len() != set.public_length() {
             return Err(Failed);
         }
-        // SAFETY: as above.
-        let raw = unsafe {
-            sys::EVP_PKEY_pqdsa_new_raw_public_key(set.nid(), bytes.as_ptr(), bytes.len())
-        };
-        Ok(Self { raw: not_null(raw)?, set })
+        Ok(Self { key: Pkey::new(Bytes::MlDsaPublic, set.nid(), bytes)?, set })
     }
 
     /// Its parameter set.
@@ -196,13 +170,7 @@ impl MlDsaKey {
     /// # Errors
     /// When the library fails.
     pub fn public_bytes(&self) -> Result<Vec<u8>> {
-        let mut out = vec![0; self.set.public_length()];
-        let mut length = out.len();
-        // SAFETY: the key is ours, and `out` as long as is said.
-        check(unsafe {
-            sys::EVP_PKEY_get_raw_public_key(self.raw.as_ptr(), out.as_mut_ptr(), &raw mut length)
-        })?;
-        if length == out.len() { Ok(out) } else { Err(Failed) }
+        self.key.public_bytes(self.set.public_length())
     }
 
     /// The private key in its expanded form.
@@ -210,14 +178,7 @@ impl MlDsaKey {
     /// # Errors
     /// For a public key.
     pub fn expanded(&self) -> Result<Secret> {
-        let mut out = Secret::zeroed(self.set.private_length());
-        let (bytes, mut length) = (out.expose_mut(), self.set.private_length());
-        // SAFETY: as above.
-        check(unsafe {
-            let out = bytes.as_mut_ptr();
-            sys::EVP_PKEY_get_raw_private_key(self.raw.as_ptr(), out, &raw mut length)
-        })?;
-        if length == out.len() { Ok(out) } else { Err(Failed) }
+        self.key.private_bytes(self.set.private_length())
     }
 
     /// Signs µ, hedged (FIPS 204 §3.4): two signatures of one message differ.
@@ -229,13 +190,13 @@ impl MlDsaKey {
         if length != self.set.signature_length() {
             return Err(Failed);
         }
-        let context = Context::new(self)?;
+        let context = Context::new(&self.key)?;
         // SAFETY: the context is live and its key outlives it.
-        check(unsafe { sys::EVP_PKEY_sign_init(context.0.as_ptr()) })?;
+        check(unsafe { sys::EVP_PKEY_sign_init(context.as_ptr()) })?;
         // SAFETY: as above; `out` is as long as is said, µ has 64 bytes.
         check(unsafe {
             let (out, mu) = (out.as_mut_ptr(), mu.as_ptr());
-            sys::EVP_PKEY_sign(context.0.as_ptr(), out, &raw mut length, mu, MU_LENGTH)
+            sys::EVP_PKEY_sign(context.as_ptr(), out, &raw mut length, mu, MU_LENGTH)
         })
     }
 
@@ -261,31 +222,14 @@ impl MlDsaKey {
     /// # Errors
     /// When it is none.
     pub fn verify(&self, mu: &[u8; MU_LENGTH], signature: &[u8]) -> Result<()> {
-        let context = Context::new(self)?;
+        let context = Context::new(&self.key)?;
         // SAFETY: as in `sign`.
-        check(unsafe { sys::EVP_PKEY_verify_init(context.0.as_ptr()) })?;
+        check(unsafe { sys::EVP_PKEY_verify_init(context.as_ptr()) })?;
         // SAFETY: as in `sign`; the signature is a slice.
         check(unsafe {
             let (bytes, mu) = (signature.as_ptr(), mu.as_ptr());
-            sys::EVP_PKEY_verify(context.0.as_ptr(), bytes, signature.len(), mu, MU_LENGTH)
+            sys::EVP_PKEY_verify(context.as_ptr(), bytes, signature.len(), mu, MU_LENGTH)
         })
-    }
-}
-
-/// One use of a key.
-struct Context(NonNull<sys::EVP_PKEY_CTX>);
-
-impl Context {
-    fn new(key: &MlDsaKey) -> Result<Self> {
-        // SAFETY: the key is live; the context has a reference of its own.
-        not_null(unsafe { sys::EVP_PKEY_CTX_new(key.raw.as_ptr(), ptr::null_mut()) }).map(Self)
-    }
-}
-
-impl Drop for Context {
-    fn drop(&mut self) {
-        // SAFETY: we own the context.
-        unsafe { sys::EVP_PKEY_CTX_free(self.0.as_ptr()) }
     }
 }
 

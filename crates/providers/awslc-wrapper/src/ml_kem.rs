@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! ML-KEM (FIPS 203).
 
-use crate::pkey::{Context, Pkey};
+use crate::pkey::{Bytes, Context, Pkey};
 use crate::{Failed, Result, check};
 use aws_lc_sys as sys;
 use metaslot_memory::Secret;
@@ -130,12 +130,7 @@ impl MlKemKey {
     /// # Errors
     /// For another length than [`Set::public_length`].
     pub fn public(set: Set, bytes: &[u8]) -> Result<Self> {
-        // SAFETY: the range is a slice's, and the library copies it.
-        let raw =
-            unsafe { sys::EVP_PKEY_kem_new_raw_public_key(set.nid(), bytes.as_ptr(), bytes.len()) };
-        // SAFETY: the library has just made it for us.
-        let key = unsafe { Pkey::own(raw) }?;
-        Ok(Self { key, set })
+        Ok(Self { key: Pkey::new(Bytes::MlKemPublic, set.nid(), bytes)?, set })
     }
 
     /// Checks a key from outside (FIPS 203 §7.2, §7.3): its coefficients are reduced, the hash in a decapsulation key is that of

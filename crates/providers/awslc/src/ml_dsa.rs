@@ -4,15 +4,16 @@
 //! A private key is kept as its seed, where it has one, and in its expanded form, which `CKA_VALUE` is. Signatures are hedged
 //! unless the caller wants deterministic ones.
 
-use crate::{generate, hashes};
+use crate::hashes;
+use crate::seeded::{self, Row, Seeded};
+use metaslot_awslc_wrapper::Failed;
 use metaslot_awslc_wrapper::ml_dsa::{MAX_CONTEXT, MU_LENGTH, MlDsaKey, Mu, SEED_LENGTH, Set};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
-use metaslot_spi::der::{Malformed, Node, Reader, tag};
 use metaslot_spi::provider::{
     Algorithm, Direction, GeneratePair, Signature, SignatureStream, checked,
 };
-use metaslot_spi::{Attributes, Key, NewObject, Params, Secrets, Value, detail, key_info};
+use metaslot_spi::{Attributes, Key, NewObject, Params};
 use std::sync::Arc;
 
 /// Of public keys, in bytes.
@@ -34,33 +35,40 @@ pub(crate) const ROWS: [Algorithm; 2] = checked([
     },
 ]);
 
-/// The parameter sets: `CKP_…`, and the content of their object identifiers (RFC 9881 §2).
-const SETS: [(CK_ML_DSA_PARAMETER_SET_TYPE, Set, &[u8]); 3] = [
-    (CKP_ML_DSA_44, Set::Ml44, &[0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x03, 0x11]),
-    (CKP_ML_DSA_65, Set::Ml65, &[0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x03, 0x12]),
-    (CKP_ML_DSA_87, Set::Ml87, &[0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x03, 0x13]),
-];
+impl Seeded for MlDsaKey {
+    type Set = Set;
+    const KEY_TYPE: CK_KEY_TYPE = CKK_ML_DSA;
+    /// RFC 9881 §2
+    const SETS: &'static [Row<Set>] = &[
+        Row(CKP_ML_DSA_44, Set::Ml44, &[0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x03, 0x11]),
+        Row(CKP_ML_DSA_65, Set::Ml65, &[0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x03, 0x12]),
+        Row(CKP_ML_DSA_87, Set::Ml87, &[0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x03, 0x13]),
+    ];
+    const SEED_LENGTH: usize = SEED_LENGTH;
 
-/// The set that attributes name.
-fn set(attributes: &Attributes) -> Result<Set> {
-    let said = attributes.ulong(CKA_PARAMETER_SET).ok_or(Error::TEMPLATE_INCOMPLETE)?;
-    let row = SETS.iter().find(|row| row.0 == said);
-    row.map(|row| row.1).ok_or(Error::PARAMETER_SET_NOT_SUPPORTED)
-}
+    fn private_length(set: Set) -> usize {
+        set.private_length()
+    }
 
-fn oid(set: Set) -> &'static [u8] {
-    SETS.iter().find(|row| row.1 == set).map_or(&[], |row| row.2)
-}
+    fn of_seed(set: Set, seed: &[u8]) -> std::result::Result<Self, Failed> {
+        Self::private(set, seed)
+    }
 
-/// Whether an object identifier is one of a parameter set.
-pub(crate) fn is_oid(algorithm: &[u8]) -> bool {
-    SETS.iter().any(|row| row.2 == algorithm)
-}
+    fn of_expanded(set: Set, value: &[u8]) -> std::result::Result<Self, Failed> {
+        Self::private(set, value)
+    }
 
-/// RFC 9881 §4
-fn public_key_info(set: Set, public: &[u8]) -> Vec<u8> {
-    let algorithm = Node::Sequence(&[Node::Oid(oid(set))]);
-    Node::Sequence(&[algorithm, Node::BitString(public)]).to_vec()
+    fn of_public(set: Set, value: &[u8]) -> std::result::Result<Self, Failed> {
+        Self::public(set, value)
+    }
+
+    fn expanded(&self) -> std::result::Result<Secret, Failed> {
+        self.expanded()
+    }
+
+    fn public(&self) -> std::result::Result<Vec<u8>, Failed> {
+        self.public_bytes()
+    }
 }
 
 #[derive(Debug)]
@@ -68,110 +76,8 @@ struct KeyPair;
 
 impl GeneratePair for KeyPair {
     fn generate_pair(&self, _: &Params, template: &Attributes) -> Result<(NewObject, NewObject)> {
-        let set = set(template)?;
-        let number = template.get(CKA_PARAMETER_SET).ok_or(Error::TEMPLATE_INCOMPLETE)?;
-        let mut seed = Secret::zeroed(SEED_LENGTH);
-        generate::random(seed.expose_mut())?;
-        let key = MlDsaKey::private(set, seed.expose()).map_err(|_| Error::DEVICE_ERROR)?;
-        let public = key.public_bytes().map_err(|_| Error::DEVICE_ERROR)?;
-        let mut secrets = Secrets::new();
-        secrets.set(CKA_VALUE, key.expanded().map_err(|_| Error::DEVICE_ERROR)?);
-        secrets.set(CKA_SEED, seed);
-        let mut private = Attributes::default();
-        private.set(CKA_PARAMETER_SET, number.clone());
-        private.set(CKA_PUBLIC_KEY_INFO, Value::Bytes(public_key_info(set, &public)));
-        let mut shown = private.clone();
-        shown.set(CKA_VALUE, Value::Bytes(public));
-        Ok((
-            NewObject { attributes: shown, secrets: Secrets::new() },
-            NewObject { attributes: private, secrets },
-        ))
+        seeded::generate_pair::<MlDsaKey>(template)
     }
-}
-
-/// Completes an imported public key.
-pub(crate) fn complete_public(object: &mut NewObject) -> Result<()> {
-    let set = set(&object.attributes)?;
-    let public = object.attributes.bytes(CKA_VALUE).ok_or(Error::TEMPLATE_INCOMPLETE)?;
-    MlDsaKey::public(set, public).map_err(|_| Error::ATTRIBUTE_VALUE_INVALID)?;
-    let info = public_key_info(set, public);
-    key_info::set_public(&mut object.attributes, info)
-}
-
-/// Completes an imported private key: of a seed the expanded form is computed, and with both they must belong together.
-pub(crate) fn complete_private(object: &mut NewObject) -> Result<()> {
-    let set = set(&object.attributes)?;
-    let invalid = |_| Error::ATTRIBUTE_VALUE_INVALID;
-    let (seed, value) = (object.secrets.get(CKA_SEED), object.secrets.get(CKA_VALUE));
-    let (bytes, length) = match (seed, value) {
-        (None, None) => return Err(Error::TEMPLATE_INCOMPLETE),
-        (Some(seed), _) => (seed, SEED_LENGTH),
-        (None, Some(value)) => (value, set.private_length()),
-    };
-    if bytes.len() != length {
-        detail::set(format_args!(
-            "its private half has {} bytes, and the parameter set wants {length}",
-            bytes.len()
-        ));
-        return Err(Error::ATTRIBUTE_VALUE_INVALID);
-    }
-    let key = MlDsaKey::private(set, bytes).map_err(invalid)?;
-    let expanded = key.expanded().map_err(|_| Error::DEVICE_ERROR)?;
-    match value {
-        Some(value) if value.len() != expanded.len() => return Err(Error::ATTRIBUTE_VALUE_INVALID),
-        Some(value) if !metaslot_awslc_wrapper::constant_time::equal(value, expanded.expose()) => {
-            detail::set(format_args!("its expanded key is not that of its seed"));
-            return Err(Error::TEMPLATE_INCONSISTENT);
-        }
-        _ => {}
-    }
-    let public = key.public_bytes().map_err(|_| Error::DEVICE_ERROR)?;
-    object.secrets.set(CKA_VALUE, expanded);
-    key_info::set_public(&mut object.attributes, public_key_info(set, &public))
-}
-
-/// The `PrivateKeyInfo` (RFC 9881 §6): with seed and expanded key, or the expanded key of a key that has no seed.
-pub(crate) fn encode(key: &Key) -> Result<Secret> {
-    let set = set(key.attributes()).map_err(|_| Error::KEY_NOT_WRAPPABLE)?;
-    let expanded = key.secret(CKA_VALUE).map_err(|_| Error::KEY_NOT_WRAPPABLE)?;
-    let algorithm = [Node::Oid(oid(set))];
-    let expanded = Node::OctetString(expanded);
-    Ok(match key.secret(CKA_SEED) {
-        Ok(seed) => {
-            let both = [Node::OctetString(seed), expanded];
-            key_info::private(&algorithm, &Node::Sequence(&both))
-        }
-        Err(_) => key_info::private(&algorithm, &expanded),
-    })
-}
-
-/// `[0] IMPLICIT OCTET STRING`
-const SEED_ALONE: u8 = 0x80;
-
-/// What a `PrivateKeyInfo` of one of the sets holds, in any of its three forms.
-pub(crate) fn decode(
-    algorithm: &[u8],
-    mut private: Reader<'_>,
-) -> std::result::Result<NewObject, Malformed> {
-    let set = SETS.iter().find(|row| row.2 == algorithm).ok_or(Malformed)?;
-    let mut object = NewObject::default();
-    object.attributes.set(CKA_KEY_TYPE, Value::Ulong(CKK_ML_DSA));
-    object.attributes.set(CKA_PARAMETER_SET, Value::Ulong(set.0));
-    let mut put = |attribute, bytes: &[u8]| object.secrets.set(attribute, Secret::copy_of(bytes));
-    if let Ok(seed) = private.clone().element(SEED_ALONE) {
-        private.element(SEED_ALONE)?;
-        put(CKA_SEED, seed);
-    } else if let Ok(expanded) = private.clone().element(tag::OCTET_STRING) {
-        private.element(tag::OCTET_STRING)?;
-        put(CKA_VALUE, expanded);
-    } else {
-        let mut both = private.sequence()?;
-        put(CKA_SEED, both.element(tag::OCTET_STRING)?);
-        put(CKA_VALUE, both.element(tag::OCTET_STRING)?);
-        both.end()?;
-    }
-    private.end()?;
-    Ok(object)
 }
 
 /// A key ready for use, and the public half that each µ begins with.
@@ -183,7 +89,8 @@ struct Prepared {
 
 fn prepared(key: &Key) -> Result<&Prepared> {
     key.prepared(|key| {
-        let set = set(key.attributes()).map_err(|_| Error::KEY_TYPE_INCONSISTENT)?;
+        let Row(_, set, _) =
+            *seeded::set::<MlDsaKey>(key.attributes()).map_err(|_| Error::KEY_TYPE_INCONSISTENT)?;
         let invalid = |_| Error::KEY_TYPE_INCONSISTENT;
         let key = match key.class() {
             CKO_PRIVATE_KEY => MlDsaKey::private(set, key.secret(CKA_VALUE)?).map_err(invalid)?,
@@ -232,7 +139,7 @@ pub(crate) fn check(direction: Direction, key: &Key, params: &Params) -> Result<
 
 /// Of a signature.
 pub(crate) fn length(key: &Key) -> usize {
-    set(key.attributes()).map_or(0, Set::signature_length)
+    seeded::set::<MlDsaKey>(key.attributes()).map_or(0, |row| row.1.signature_length())
 }
 
 /// A µ in the making, and how it will be signed.

@@ -3,7 +3,8 @@
 
 use crate::eddsa::ED25519_KEYS;
 use crate::montgomery::X25519_KEYS;
-use crate::{ec, ml_dsa, rsa_key, secret_key, seeded};
+use crate::{ec, rsa_key, secret_key, seeded};
+use metaslot_awslc_wrapper::ml_dsa::MlDsaKey;
 use metaslot_awslc_wrapper::ml_kem::MlKemKey;
 use metaslot_ck::*;
 use metaslot_spi::NewObject;
@@ -23,8 +24,8 @@ pub(crate) fn complete(object: &mut NewObject) -> Result<()> {
         (CKO_PRIVATE_KEY, CKK_EC_EDWARDS) => ED25519_KEYS.complete_private(object),
         (CKO_PUBLIC_KEY, CKK_EC_MONTGOMERY) => X25519_KEYS.complete_public(object),
         (CKO_PRIVATE_KEY, CKK_EC_MONTGOMERY) => X25519_KEYS.complete_private(object),
-        (CKO_PUBLIC_KEY, CKK_ML_DSA) => ml_dsa::complete_public(object),
-        (CKO_PRIVATE_KEY, CKK_ML_DSA) => ml_dsa::complete_private(object),
+        (CKO_PUBLIC_KEY, CKK_ML_DSA) => seeded::complete_public::<MlDsaKey>(object),
+        (CKO_PRIVATE_KEY, CKK_ML_DSA) => seeded::complete_private::<MlDsaKey>(object),
         (CKO_PUBLIC_KEY, CKK_ML_KEM) => seeded::complete_public::<MlKemKey>(object),
         (CKO_PRIVATE_KEY, CKK_ML_KEM) => seeded::complete_private::<MlKemKey>(object),
         // Another provider's.

@@ -5,7 +5,8 @@
 use crate::eddsa::ED25519_KEYS;
 use crate::montgomery::X25519_KEYS;
 use crate::public_key::RSA_ENCRYPTION;
-use crate::{ec, ml_dsa, private_key, seeded};
+use crate::{ec, private_key, seeded};
+use metaslot_awslc_wrapper::ml_dsa::MlDsaKey;
 use metaslot_awslc_wrapper::ml_kem::MlKemKey;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
@@ -21,7 +22,7 @@ pub(crate) fn encode(key: &Key) -> Result<Secret> {
         CKK_EC => encode_ec(key),
         CKK_EC_EDWARDS => ED25519_KEYS.encode(key),
         CKK_EC_MONTGOMERY => X25519_KEYS.encode(key),
-        CKK_ML_DSA => ml_dsa::encode(key),
+        CKK_ML_DSA => seeded::encode::<MlDsaKey>(key),
         CKK_ML_KEM => seeded::encode::<MlKemKey>(key),
         _ => Err(Error::KEY_NOT_WRAPPABLE),
     }
@@ -75,9 +76,9 @@ fn parse(bytes: &[u8]) -> std::result::Result<NewObject, Malformed> {
             info.private.end()?;
             Ok(key_info::with_value(key_type, oid, value))
         }
-        oid if ml_dsa::is_oid(oid) => {
+        oid if seeded::is_oid::<MlDsaKey>(oid) => {
             info.parameters.end()?;
-            ml_dsa::decode(oid, info.private)
+            seeded::decode::<MlDsaKey>(oid, info.private)
         }
         oid if seeded::is_oid::<MlKemKey>(oid) => {
             info.parameters.end()?;

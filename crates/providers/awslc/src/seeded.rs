@@ -8,7 +8,7 @@ use metaslot_awslc_wrapper::{Failed, constant_time};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::der::{Malformed, Node, Reader, tag};
-use metaslot_spi::{Attributes, Key, NewObject, Secrets, Value, key_info};
+use metaslot_spi::{Attributes, Key, NewObject, Secrets, Value, detail, key_info};
 
 /// A parameter set: `CKP_…`, the library's, and the content of its object identifier.
 pub(crate) struct Row<S: 'static>(pub(crate) CK_ULONG, pub(crate) S, pub(crate) &'static [u8]);
@@ -41,12 +41,6 @@ pub(crate) fn is_oid<K: Seeded>(algorithm: &[u8]) -> bool {
     K::SETS.iter().any(|row| row.2 == algorithm)
 }
 
-/// RFC 9881 §4, RFC 9935 §4: the parameters are absent.
-fn public_key_info(oid: &[u8], public: &[u8]) -> Vec<u8> {
-    let algorithm = Node::Sequence(&[Node::Oid(oid)]);
-    Node::Sequence(&[algorithm, Node::BitString(public)]).to_vec()
-}
-
 /// As `GeneratePair::generate_pair`.
 pub(crate) fn generate_pair<K: Seeded>(template: &Attributes) -> Result<(NewObject, NewObject)> {
     let Row(number, set, oid) = set::<K>(template)?;
@@ -59,7 +53,7 @@ pub(crate) fn generate_pair<K: Seeded>(template: &Attributes) -> Result<(NewObje
     secrets.set(CKA_SEED, seed);
     let mut private = Attributes::default();
     private.set(CKA_PARAMETER_SET, Value::Ulong(*number));
-    private.set(CKA_PUBLIC_KEY_INFO, Value::Bytes(public_key_info(oid, &public)));
+    private.set(CKA_PUBLIC_KEY_INFO, Value::Bytes(key_info::bare_public(oid, &public)));
     let mut shown = private.clone();
     shown.set(CKA_VALUE, Value::Bytes(public));
     Ok((
@@ -73,7 +67,7 @@ pub(crate) fn complete_public<K: Seeded>(object: &mut NewObject) -> Result<()> {
     let Row(_, set, oid) = set::<K>(&object.attributes)?;
     let public = object.attributes.bytes(CKA_VALUE).ok_or(Error::TEMPLATE_INCOMPLETE)?;
     K::of_public(*set, public).map_err(|Failed| Error::ATTRIBUTE_VALUE_INVALID)?;
-    let info = public_key_info(oid, public);
+    let info = key_info::bare_public(oid, public);
     key_info::set_public(&mut object.attributes, info)
 }
 
@@ -82,10 +76,7 @@ pub(crate) fn complete_private<K: Seeded>(object: &mut NewObject) -> Result<()> 
     let Row(_, set, oid) = set::<K>(&object.attributes)?;
     let invalid = |Failed| Error::ATTRIBUTE_VALUE_INVALID;
     let (seed, value) = (object.secrets.get(CKA_SEED), object.secrets.get(CKA_VALUE));
-    let long = |bytes: Option<&[u8]>, length| bytes.is_none_or(|bytes| bytes.len() == length);
-    if !long(seed, K::SEED_LENGTH) || !long(value, K::private_length(*set)) {
-        return Err(Error::ATTRIBUTE_VALUE_INVALID);
-    }
+    long(seed, K::SEED_LENGTH).and_then(|()| long(value, K::private_length(*set)))?;
     let key = match (seed, value) {
         (None, None) => return Err(Error::TEMPLATE_INCOMPLETE),
         (Some(seed), _) => K::of_seed(*set, seed).map_err(invalid)?,
@@ -93,11 +84,21 @@ pub(crate) fn complete_private<K: Seeded>(object: &mut NewObject) -> Result<()> 
     };
     let expanded = key.expanded().map_err(device_error)?;
     if value.is_some_and(|value| !constant_time::equal(value, expanded.expose())) {
+        detail::set(format_args!("its expanded key is not that of its seed"));
         return Err(Error::TEMPLATE_INCONSISTENT);
     }
     let public = key.public().map_err(device_error)?;
     object.secrets.set(CKA_VALUE, expanded);
-    key_info::set_public(&mut object.attributes, public_key_info(oid, &public))
+    key_info::set_public(&mut object.attributes, key_info::bare_public(oid, &public))
+}
+
+/// Whether what there is of a private key is as long as its parameter set wants.
+fn long(bytes: Option<&[u8]>, length: usize) -> Result<()> {
+    let Some(said) = bytes.map(<[u8]>::len).filter(|said| *said != length) else { return Ok(()) };
+    detail::set(format_args!(
+        "its private half has {said} bytes, and the parameter set wants {length}"
+    ));
+    Err(Error::ATTRIBUTE_VALUE_INVALID)
 }
 
 /// The `PrivateKeyInfo` (RFC 9881 §6, RFC 9935 §6): with seed and expanded key, or the expanded key of a key that has no seed.
