@@ -2,7 +2,7 @@
 //! What the verbs share that sign: the key, the certificate's number, and where the certificate goes.
 
 use crate::app::App;
-use crate::certificate::{Stored, key_of, read, store};
+use crate::certificate::{Stored, check_issuer, key_of, read, store};
 use crate::command::payload::write_beside;
 use crate::encoding::pem;
 use crate::failure::{Failure, Result};
@@ -70,15 +70,7 @@ impl Issuer {
         let stored = find::one::<Stored>(session, token, uri)?;
         let certificate = read(&stored.der)?;
         let label = &stored.label;
-        if !x509::certifies(certificate.extensions) {
-            let message = format!("the certificate '{label}' is not one of a CA");
-            return Err(Failure::failed(message)
-                .hint("'metaslot cert selfsign KEY --for ca --store' makes one that is"));
-        }
-        if !x509::may(certificate.extensions, usage) {
-            let message = format!("the key usage of the certificate '{label}' has no {usage}");
-            return Err(Failure::failed(message));
-        }
+        check_issuer(&certificate, label, usage)?;
         if certificate.until < Time::from_now(0) {
             let message = format!("the certificate '{label}' is over since {}", certificate.until);
             return Err(Failure::failed(message));
