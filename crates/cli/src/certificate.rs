@@ -112,20 +112,6 @@ pub(crate) fn of_key(session: &Session, key: &Key) -> Result<Vec<Stored>> {
     Ok(all)
 }
 
-/// Whether the key of a certificate may sign certificates or lists (RFC 5280, 4.2.1.3 and 4.2.1.9).
-pub(crate) fn check_issuer(certificate: &Certificate<'_>, label: &str, usage: &str) -> Result<()> {
-    if !x509::certifies(certificate.extensions) {
-        let message = format!("the certificate '{label}' is not one of a CA");
-        return Err(Failure::failed(message)
-            .hint("'metaslot cert selfsign KEY --for ca --store' makes one that is"));
-    }
-    if !x509::may(certificate.extensions, usage) {
-        let message = format!("the key usage of the certificate '{label}' has no {usage}");
-        return Err(Failure::failed(message));
-    }
-    Ok(())
-}
-
 /// The issuers of a certificate in the token, up to the root. Several may have the name of one, for a CA changes its key: the one
 /// counts whose key has signed.
 pub(crate) fn issuers(session: &Session, der: &[u8]) -> Result<Vec<Stored>> {

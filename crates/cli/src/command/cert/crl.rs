@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot cert crl`
 
-use super::issue::{HashArg, Issuer, Signer};
+use super::issue::{ForceArg, HashArg, Issuer, Signer};
 use crate::app::App;
-use crate::certificate::{Stored, check_issuer, read};
+use crate::certificate::{Stored, read};
 use crate::command::arguments::UserArg;
 use crate::command::payload::{Payload, write_beside};
 use crate::encoding::{der_of, hex, pem};
 use crate::failure::{Failure, Result};
 use crate::find;
+use crate::issuer;
 use crate::output::Report;
 use crate::uri::Uri;
 use crate::x509::{self, Certificate, List, PublicKey, Revocations};
@@ -45,6 +46,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=36_500))]
     days: u64,
     #[command(flatten)]
+    force: ForceArg,
+    #[command(flatten)]
     hash: HashArg,
     /// Where it goes, in PEM [default: standard output]
     #[arg(long = "out", short, value_name = "FILE")]
@@ -59,7 +62,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let kept = |path| contents(path, Payload::replaceable(Some(path))?, "X509 CRL");
     let previous = args.previous.as_deref().map(kept).transpose()?;
     let (session, pin) = app.log_in(&login, Access::ReadOnly)?;
-    let issuer = Issuer::find(&session, &login.token.uri(), &uri, "cRLSign")?;
+    let issuer = Issuer::find(&session, &login.token.uri(), &uri, ("cRLSign", &args.force))?;
     let certificate = issuer.certificate()?;
     let (mut entries, number) = match (&args.previous, &previous) {
         (Some(path), Some(der)) => {
@@ -120,7 +123,7 @@ fn taken_over(
         None => issuer.public_key,
         Some(stored) => {
             let former = read(&stored.der)?;
-            check_issuer(&former, &stored.label, "cRLSign")?;
+            issuer::check(&former, &stored.label, "cRLSign")?;
             if former.subject != issuer.subject {
                 let message = format!("the certificate '{}' is another issuer's", stored.label);
                 return Err(Failure::failed(message));
