@@ -79,7 +79,7 @@ mod tests {
             let failure =
                 check_time(&certificate, "root").err().map(|failure| format!("{failure:?}"));
             let is_so = |text| failure.as_ref().is_some_and(|it| it.contains(text));
-            assert!(refused.map_or(failure.is_none(), is_so), "{failure:?}");
+            assert!(refused.map_or_else(|| failure.is_none(), is_so), "{failure:?}");
         }
         let der = certificate("20000101000000Z", "20990101000000Z");
         let certificate = Certificate::read(&der).expect("a certificate");

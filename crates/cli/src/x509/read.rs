@@ -68,7 +68,7 @@ impl<'a> Certificate<'a> {
         let key = PublicKey::read(other.public_key);
         let checked = || self.signed.as_ref().zip(key).map(|(it, key)| it.is_by(session, key));
         let is_signed =
-            |checked: Option<bool>| checked.or(self.names_key_of(other)).unwrap_or(true);
+            |checked: Option<bool>| checked.or_else(|| self.names_key_of(other)).unwrap_or(true);
         self.issuer == other.subject && is_signed(checked().and_then(Result::ok))
     }
 }
