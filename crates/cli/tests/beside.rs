@@ -107,3 +107,28 @@ fn root_makes_nothing_in_the_home_of_another() {
     ];
     assert_eq!(told, expected);
 }
+
+/// The first slot that is added takes the place of the usual one.
+#[test]
+fn a_token_that_is_made_while_another_gets_a_slot_has_one() {
+    let sandbox = Sandbox::make(&sandbox::module());
+    let told = sandbox.run(&format!(
+        "unset METASLOT_CONF; echo 'metaslot token init --new --label web {PINS} >&2; cat user.pin' > slow; chmod +x slow
+         metaslot token init --label mine --so-pin-source so.pin --pin-source '|./slow' --quiet; metaslot token list --quiet"
+    ));
+    assert_eq!(told[0], "pkcs11:token=web", "{told:?}");
+    assert_eq!(told[told.len() - 2..], ["pkcs11:token=web", "pkcs11:token=mine"], "{told:?}");
+}
+
+/// A stress test: as many as come at once.
+#[test]
+fn many_commands_add_as_many_slots() {
+    let sandbox = Sandbox::make(&sandbox::module());
+    let told = sandbox.run(&format!(
+        "unset METASLOT_CONF
+         for each in $(seq 6); do metaslot token init --new --label t$each {PINS} > told.$each 2>&1 & done; wait
+         cat told.* | sort; metaslot token list --quiet | sort; ls .config/metaslot/metaslot.d | wc -l"
+    ));
+    let all: Vec<String> = (1..=6).map(|each| format!("pkcs11:token=t{each}")).collect();
+    assert_eq!(told, [&all[..], &all, &["6".to_owned()]].concat());
+}
