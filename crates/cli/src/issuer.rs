@@ -43,14 +43,18 @@ pub(crate) fn check_time(certificate: &Certificate<'_>, label: &str) -> Result<(
     Err(Failure::failed(message))
 }
 
-/// The end of what it signs now for so many seconds, and a remark where that is sooner than was wished: programs take no
-/// certificate that outlives its issuer's.
+const DAY: u64 = 24 * 60 * 60;
+
+/// The end of what it signs now for so many seconds, and a remark where that is a day sooner than was wished, or more: programs take
+/// no certificate that outlives its issuer's.
 pub(crate) fn end(certificate: &Certificate<'_>, seconds: u64) -> (Time, Option<String>) {
     let (wished, last) = (Time::from_now(seconds), &certificate.until);
-    match wished > *last && *last > Time::from_now(0) {
-        true => (last.clone(), Some(format!("valid until {last}, as the issuer's certificate is"))),
-        false => (wished, None),
+    if wished <= *last || *last <= Time::from_now(0) {
+        return (wished, None);
     }
+    let is_much = Time::from_now(seconds.saturating_sub(DAY)) > *last;
+    let remark = format!("valid until {last}, as the issuer's certificate is");
+    (last.clone(), is_much.then_some(remark))
 }
 
 #[cfg(test)]
