@@ -132,3 +132,17 @@ fn many_commands_add_as_many_slots() {
     let all: Vec<String> = (1..=6).map(|each| format!("pkcs11:token=t{each}")).collect();
     assert_eq!(told, [&all[..], &all, &["6".to_owned()]].concat());
 }
+
+#[test]
+fn a_restore_that_comes_to_nothing_leaves_nothing() {
+    let sandbox = Sandbox::make(&sandbox::module());
+    let told = sandbox.run(&format!(
+        "metaslot token init --label web {PINS} && metaslot token backup web.token --pin-source user.pin --quiet
+         unset METASLOT_CONF; head -c 20000 web.token > cut.token; mkdir directory.token
+         for file in web cut none directory; do
+             metaslot token restore --new $file.token --pin-source $([ $file = web ] && echo so.pin || echo user.pin) > told 2>&1 && echo made
+             find .config .local -type f -o -mindepth 3 -type d ! -name metaslot.d
+         done"
+    ));
+    assert_eq!(told, ["pkcs11:token=web", "web.token"]);
+}

@@ -102,7 +102,10 @@ impl Place {
             name_usual(&self.directory, &self.usual)?;
         }
         let file = write(&self.directory, &self.name, &section(&self.store, None)?)?;
-        let slot = Slot { file, store: self.store.clone(), is_kept: false, _lock: lock };
+        let directory = self.store.parent().filter(|path| path.symlink_metadata().is_err());
+        let directory = directory.map(Path::to_owned);
+        let store = self.store.clone();
+        let slot = Slot { file, store, directory, is_kept: false, _lock: lock };
         // Who makes the usual token holds no lock: it looks at this file afterwards, and so it is not looked for too early here.
         if is_first && !is_free(&self.usual) {
             name_usual(&self.directory, &self.usual)?;
@@ -174,6 +177,8 @@ fn write(directory: &Path, name: &str, text: &str) -> Result<PathBuf> {
 pub(super) struct Slot {
     file: PathBuf,
     store: PathBuf,
+    /// The store's, where it was not there before.
+    directory: Option<PathBuf>,
     is_kept: bool,
     _lock: File,
 }
@@ -210,6 +215,8 @@ impl Drop for Slot {
         // What another process has made there meanwhile has no other slot.
         if !self.is_kept && is_free(&self.store) {
             fs::remove_file(&self.file).unwrap_or_default();
+            // Where something is in it, it stays.
+            self.directory.iter().for_each(|path| fs::remove_dir(path).unwrap_or_default());
         }
     }
 }
