@@ -7,6 +7,7 @@ use crate::uri::{Class, Uri};
 use crate::x509::{self, Certificate};
 use metaslot_ck::*;
 use metaslot_client::{Session, Template};
+use std::cmp::Reverse;
 
 /// One object of a token. It may be no certificate that can be read.
 #[derive(Debug)]
@@ -111,27 +112,32 @@ pub(crate) fn of_key(session: &Session, key: &Key) -> Result<Vec<Stored>> {
     Ok(all)
 }
 
-/// The issuers of a certificate in the token, up to the root, by the names that stand in them; whether each signed the one before is not looked at.
+/// The issuers of a certificate in the token, up to the root. Several may have the name of one, for a CA changes its key: the one
+/// counts whose key has signed.
 pub(crate) fn issuers(session: &Session, der: &[u8]) -> Result<Vec<Stored>> {
     let mut all = labelled(session, None)?;
-    let mut wanted = read(der)?.issuer.to_vec();
     all.retain(|one| one.der != der);
-    let mut chain = Vec::new();
-    let is_of = |one: &Stored, name: &[u8]| {
-        Certificate::read(&one.der).is_some_and(|read| read.subject == name)
-    };
-    if read(der)?.subject == wanted {
-        return Ok(chain);
-    }
+    let mut chain: Vec<Stored> = Vec::new();
     // Each is taken once: names that go round end.
-    while let Some(at) = all.iter().position(|one| is_of(one, &wanted)) {
-        let issuer = all.swap_remove(at);
-        wanted = read(&issuer.der)?.issuer.to_vec();
-        let is_root = is_of(&issuer, &wanted);
-        chain.push(issuer);
-        if is_root {
-            break;
+    loop {
+        let last = read(chain.last().map_or(der, |last| &last.der))?;
+        let found = match last.is_by(session, &last) {
+            true => None,
+            false => issuer(session, &last, &all),
+        };
+        match found {
+            Some(at) => chain.push(all.swap_remove(at)),
+            None => return Ok(chain),
         }
     }
-    Ok(chain)
+}
+
+/// Which of these is the issuer of a certificate: of several with its key the one that is valid for longest.
+fn issuer(session: &Session, of: &Certificate<'_>, all: &[Stored]) -> Option<usize> {
+    let known = all.iter().enumerate();
+    let mut candidates: Vec<_> =
+        known.filter_map(|(at, one)| Some((at, Certificate::read(&one.der)?))).collect();
+    candidates
+        .sort_by_key(|(_, one)| (of.names_key_of(one) != Some(true), Reverse(one.until.clone())));
+    candidates.iter().find(|(_, one)| of.is_by(session, one)).map(|(at, _)| *at)
 }

@@ -17,6 +17,7 @@ mod failure;
 mod find;
 mod host;
 mod inputs;
+mod issuer;
 mod key;
 mod keyfile;
 mod output;

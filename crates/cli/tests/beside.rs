@@ -107,3 +107,42 @@ fn root_makes_nothing_in_the_home_of_another() {
     ];
     assert_eq!(told, expected);
 }
+
+/// The first slot that is added takes the place of the usual one.
+#[test]
+fn a_token_that_is_made_while_another_gets_a_slot_has_one() {
+    let sandbox = Sandbox::make(&sandbox::module());
+    let told = sandbox.run(&format!(
+        "unset METASLOT_CONF; echo 'metaslot token init --new --label web {PINS} >&2; cat user.pin' > slow; chmod +x slow
+         metaslot token init --label mine --so-pin-source so.pin --pin-source '|./slow' --quiet; metaslot token list --quiet"
+    ));
+    assert_eq!(told[0], "pkcs11:token=web", "{told:?}");
+    assert_eq!(told[told.len() - 2..], ["pkcs11:token=web", "pkcs11:token=mine"], "{told:?}");
+}
+
+/// A stress test: as many as come at once.
+#[test]
+fn many_commands_add_as_many_slots() {
+    let sandbox = Sandbox::make(&sandbox::module());
+    let told = sandbox.run(&format!(
+        "unset METASLOT_CONF
+         for each in $(seq 6); do metaslot token init --new --label t$each {PINS} > told.$each 2>&1 & done; wait
+         cat told.* | sort; metaslot token list --quiet | sort; ls .config/metaslot/metaslot.d | wc -l"
+    ));
+    let all: Vec<String> = (1..=6).map(|each| format!("pkcs11:token=t{each}")).collect();
+    assert_eq!(told, [&all[..], &all, &["6".to_owned()]].concat());
+}
+
+#[test]
+fn a_restore_that_comes_to_nothing_leaves_nothing() {
+    let sandbox = Sandbox::make(&sandbox::module());
+    let told = sandbox.run(&format!(
+        "metaslot token init --label web {PINS} && metaslot token backup web.token --pin-source user.pin --quiet
+         unset METASLOT_CONF; head -c 20000 web.token > cut.token; mkdir directory.token
+         for file in web cut none directory; do
+             metaslot token restore --new $file.token --pin-source $([ $file = web ] && echo so.pin || echo user.pin) > told 2>&1 && echo made
+             find .config .local -type f -o -mindepth 3 -type d ! -name metaslot.d
+         done"
+    ));
+    assert_eq!(told, ["pkcs11:token=web", "web.token"]);
+}

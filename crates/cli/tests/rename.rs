@@ -28,3 +28,20 @@ fn two_commands_give_no_label_twice() {
         assert_ne!(labels[0], labels[1]);
     }
 }
+
+/// A stress test, too. Whoever comes second takes back what it made.
+#[test]
+fn two_commands_make_no_two_tokens_of_one_label() {
+    let sandbox = Sandbox::make(&sandbox::module());
+    let run = |command: &str| sandbox.run(command);
+    let two = "printf '[[token]]\\npath = \"%s/other.db\"\\nkdf = \"weak-for-tests\"\\n' $PWD >> metaslot.toml";
+    assert!(run(two).is_empty());
+    for round in 0..20 {
+        let told = run(
+            "for slot in 0 1; do metaslot token init --slot $slot --label same --so-pin-source so.pin --pin-source user.pin & done; wait",
+        );
+        let made = run("metaslot token list --quiet | grep -c same");
+        assert_ne!(made[0], "2", "round {round}: {told:?}");
+        assert!(run("rm -f token.db* other.db*").is_empty());
+    }
+}

@@ -5,6 +5,7 @@
 use crate::error::{Error, Result};
 use crate::files::directory;
 use crate::open::{Config, SqliteStore};
+use crate::schema::{now, signed};
 use crate::{crypto, pin, verify};
 use metaslot_spi::store::{Examined, Remark, Role};
 use rusqlite::{Connection, OpenFlags};
@@ -196,10 +197,29 @@ impl Drop for Room {
 }
 
 fn lock(path: &Path) -> std::result::Result<OwnedFd, Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let room = fs::open(path, flags, Mode::empty())?;
+    let room = open(path)?;
     fs::flock(&room, FlockOperation::NonBlockingLockExclusive)?;
     Ok(room)
+}
+
+fn open(path: &Path) -> std::result::Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    fs::open(path, flags, Mode::empty())
+}
+
+/// After so many seconds without a new file nobody is in a room. No copy takes as long, and clocks of file servers differ by less.
+const ABANDONED: i64 = 24 * 60 * 60;
+
+/// Whether nobody is in a room: the lock says so, or its age where the file system, such as NFS, does not lock directories.
+fn is_abandoned(
+    locked: std::result::Result<(), Errno>,
+    changed: i64,
+    now: i64,
+) -> std::result::Result<(), Errno> {
+    match locked {
+        Err(errno) if errno == Errno::WOULDBLOCK || now - changed < ABANDONED => Err(errno),
+        _ => Ok(()),
+    }
 }
 
 /// Takes away what processes of this user's have left that were killed.
@@ -213,8 +233,10 @@ fn sweep(directory: &Path) {
 
 /// Nothing but what a room has is taken away: another may have put something else there.
 fn clear(path: &Path) -> std::result::Result<(), Errno> {
-    let room = lock(path)?;
+    let room = open(path)?;
     let stat = fs::fstat(&room)?;
+    let locked = fs::flock(&room, FlockOperation::NonBlockingLockExclusive);
+    is_abandoned(locked, stat.st_mtime, signed(now()))?;
     let mode = Mode::from_raw_mode(stat.st_mode);
     if stat.st_uid != geteuid().as_raw() || mode.intersects(Mode::RWXG | Mode::RWXO) {
         return Ok(());
@@ -237,4 +259,20 @@ fn begin_log(token: &Path) -> rusqlite::Result<u64> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
     let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, u32>(0));
     Ok(u64::from(number("page_size")?) * u64::from(number("page_count")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_room_that_cannot_be_locked_is_abandoned_after_a_day() {
+        let free = |locked, age| is_abandoned(locked, 1_000_000, 1_000_000 + age).is_ok();
+        assert!(free(Ok(()), 0) && free(Ok(()), -5));
+        for errno in [Errno::BADF, Errno::NOLCK, Errno::OPNOTSUPP] {
+            assert!(!free(Err(errno), ABANDONED - 1) && !free(Err(errno), -5));
+            assert!(free(Err(errno), ABANDONED));
+        }
+        assert!(!free(Err(Errno::WOULDBLOCK), 10 * ABANDONED), "somebody is in it");
+    }
 }

@@ -220,8 +220,17 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
         }
     }
     let begun = held.and_then(|held| {
-        let begun = in_place(store, |database| Begun::count(store, database, role, pin, settle))?;
+        let begun = in_place(store, |database| {
+            Begun::count(store, database, (role, first.is_wrong()), pin, settle)
+        })?;
         store.set_owed(role, None);
+        // The store has them now.
+        uncounted::forget(
+            &store.config.volatile,
+            &begun.token.serial,
+            role,
+            pin_row(&begun.token, role),
+        );
         Ok((held, begun))
     });
     let (_held, begun) = match begun {
@@ -267,7 +276,6 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
             }
         }
     }
-    uncounted::forget(&store.config.volatile, &serial, role, pin_row(&begun.token, role));
     Ok(Attempt { serial, master: opened.master })
 }
 
@@ -354,11 +362,12 @@ struct Opened {
 }
 
 impl Begun {
-    /// Counts the attempt in the store.
+    /// Counts the attempt in the store, and with it those that only memory has: of processes that were killed in a fast login, and
+    /// from when nobody could write. This one `is_counted` there where it was tried in the fast way.
     fn count(
         store: &SqliteStore,
         database: &Database,
-        role: Role,
+        (role, is_counted): (Role, bool),
         pin: &[u8],
         settle: Settle<'_>,
     ) -> Result<Self> {
@@ -372,6 +381,9 @@ impl Begun {
         if let Some(owed) = store.owed(role).filter(|owed| owed.wrap == wrap) {
             row.failures = row.failures.saturating_sub(owed.failures);
         }
+        let bases = &store.config.volatile;
+        let (failures, failed_at) = uncounted::everywhere(bases, &begun.token.serial, role, row);
+        row.failed_elsewhere((failures.saturating_sub(u64::from(is_counted)), failed_at));
         count(database, row, role)?;
         fast::expire(database)?;
         Ok(begun)

@@ -135,7 +135,21 @@ pub(crate) fn failures(bases: &[PathBuf], serial: &Serial, role: Role, row: &Pin
     numbers.map_or((0, 0), |numbers| of(&numbers))
 }
 
-/// Takes what was counted away, after a right PIN that the store has counted.
+/// What was counted in all of these directories, under the login's lock: a process may have another of them as its first.
+pub(crate) fn everywhere(
+    bases: &[PathBuf],
+    serial: &Serial,
+    role: Role,
+    row: &PinRow,
+) -> (u64, u64) {
+    let of = |base| failures(std::slice::from_ref(base), serial, role, row);
+    let sum = |all: (u64, u64), one: (u64, u64)| (all.0.saturating_add(one.0), all.1.max(one.1));
+    let (wrong, wrong_at) = bases.iter().map(of).fold((0, 0), sum);
+    // Where the clock was set back since, the pause is not one of then.
+    (wrong, if wrong_at > now() { 0 } else { wrong_at })
+}
+
+/// Takes what was counted away, after the store has counted it.
 pub(crate) fn forget(bases: &[PathBuf], serial: &Serial, role: Role, row: &PinRow) {
     let name = name(serial, role, row);
     for base in bases {

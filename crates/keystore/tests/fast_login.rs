@@ -222,6 +222,43 @@ fn a_fast_login_writes_nothing_to_the_disk_and_a_wrong_pin_ends_that() {
     assert_eq!(login(USER), (Ok(true), true));
 }
 
+/// What a process leaves that is killed in a fast login, in each of these directories.
+fn killed(bases: &[PathBuf]) {
+    for base in bases {
+        let own = fs::read_dir(base).unwrap().next().unwrap().unwrap().path();
+        let mut files = fs::read_dir(own).unwrap().map(|entry| entry.unwrap().path());
+        let file = files.find(|path| path.extension() == Some("attempts".as_ref())).unwrap();
+        // By a clock that was set back since.
+        fs::write(file, [1_u64.to_le_bytes(), 99_999_999_999_u64.to_le_bytes()].concat()).unwrap();
+    }
+}
+
+#[test]
+fn logins_that_are_killed_in_the_fast_way_are_among_the_ten() {
+    let (place, config) = place();
+    let memory = [Memory::new("killed-1"), Memory::new("killed-2")];
+    let bases: Vec<PathBuf> = memory.iter().map(|memory| memory.0.clone()).collect();
+    for base in &bases {
+        let config = Config { volatile: vec![base.clone()], ..config.clone() };
+        fast(&config, USER).unwrap();
+        assert_eq!(fast(&config, USER), Ok(true));
+    }
+    let config = Config { volatile: bases.clone(), ..config };
+    killed(&bases);
+    assert_eq!(fast(&config, USER), Ok(true), "a right PIN takes all of them away");
+    assert_eq!(fast(&config, b"wrong PIN"), Err(Error::PIN_INCORRECT));
+    assert_eq!(place.store().token().unwrap().user.failures, 1, "one attempt is one");
+    assert_eq!(fast(&config, USER), Ok(true));
+    killed(&bases);
+    for failures in 3..=10 {
+        // Without the pauses.
+        place.raw().execute("UPDATE token SET user_failed_at = 0", ()).unwrap();
+        assert_eq!(fast(&config, b"wrong PIN"), Err(Error::PIN_INCORRECT));
+        assert_eq!(place.store().token().unwrap().user.failures, failures);
+    }
+    assert_eq!(fast(&config, USER), Err(Error::PIN_LOCKED));
+}
+
 #[test]
 fn a_login_empties_a_log_that_the_next_would_read() {
     let (place, config) = place();

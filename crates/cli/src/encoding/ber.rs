@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! BER (X.690) as some programs write it in a stream: lengths that are not known before, and strings in pieces. Made into DER.
 
-use super::der::{OCTET_STRING, element};
+use super::der::{OCTET_STRING, head, take};
 use metaslot_memory::Secret;
 
 /// Of other elements.
@@ -15,12 +15,20 @@ const DEPTH: usize = 32;
 /// The same element with lengths before its contents; `None` when it is no BER, or more than one element.
 pub(crate) fn definite(ber: &[u8]) -> Option<Secret> {
     let mut rest = ber;
-    let der = Secret::taken(converted(&mut rest, DEPTH)?);
-    rest.is_empty().then_some(der)
+    // A key may stand in it: what is written stays where it is, until it is wiped.
+    let mut out = Vec::with_capacity(room(ber.len()));
+    let is_one = convert(&mut rest, DEPTH, &mut out).is_some() && rest.is_empty();
+    let der = Secret::taken(out);
+    is_one.then_some(der)
 }
 
-/// Takes the first element off.
-fn converted(rest: &mut &[u8], depth: usize) -> Option<Vec<u8>> {
+/// As much as DER of so much BER takes: a length of more than two bytes is longer than the two zeros in place of it.
+const fn room(length: usize) -> usize {
+    length + length / 0x1_0000 * 2 * DEPTH + 2 * DEPTH
+}
+
+/// Takes the first element off, and writes it.
+fn convert(rest: &mut &[u8], depth: usize, out: &mut Vec<u8>) -> Option<()> {
     let (&tag, after) = rest.split_first().filter(|_| depth > 0)?;
     let (&first, after) = after.split_first()?;
     // Tags of several bytes are not in keys and certificates.
@@ -30,20 +38,28 @@ fn converted(rest: &mut &[u8], depth: usize) -> Option<Vec<u8>> {
     let is_constructed = tag & CONSTRUCTED != 0;
     if first == INDEFINITE {
         *rest = after;
-        return is_constructed.then(|| joined(tag, rest, depth, true))?;
+        return is_constructed.then(|| join(tag, (rest, true), depth, out))?;
     }
     let (length, after) = length(first, after)?;
     let (content, after) = after.split_at_checked(length)?;
     *rest = after;
-    match is_constructed {
-        true => joined(tag, &mut &*content, depth, false),
-        false => Some(element(tag, content)),
+    if is_constructed {
+        return join(tag, (&mut &*content, false), depth, out);
     }
+    out.extend(head(tag, length));
+    out.extend_from_slice(content);
+    Some(())
 }
 
 /// An element of others, up to the end of the bytes, or of the element where its length is not said.
-fn joined(tag: u8, rest: &mut &[u8], depth: usize, is_open: bool) -> Option<Vec<u8>> {
-    let mut content = Vec::new();
+fn join(
+    tag: u8,
+    (rest, is_open): (&mut &[u8], bool),
+    depth: usize,
+    out: &mut Vec<u8>,
+) -> Option<()> {
+    let is_string = tag == OCTET_STRING | CONSTRUCTED;
+    let start = out.len();
     loop {
         match rest.split_at_checked(2) {
             Some(([0, 0], after)) if is_open => {
@@ -53,20 +69,19 @@ fn joined(tag: u8, rest: &mut &[u8], depth: usize, is_open: bool) -> Option<Vec<
             _ if rest.is_empty() && !is_open => break,
             _ => {}
         }
-        let mut part = converted(rest, depth - 1)?;
-        let is_piece = tag == OCTET_STRING | CONSTRUCTED;
-        content.extend_from_slice(if is_piece { piece(&part)? } else { &part });
-        part.fill(0);
+        let at = out.len();
+        convert(rest, depth - 1, out)?;
+        if is_string {
+            // Of a piece only what is in it.
+            let piece = take(&mut out.get(at..)?, OCTET_STRING)?.len();
+            let piece = out.len() - piece..out.len();
+            out.copy_within(piece.clone(), at);
+            out.truncate(at + piece.len());
+        }
     }
-    let tag = if tag == OCTET_STRING | CONSTRUCTED { OCTET_STRING } else { tag };
-    let whole = element(tag, &content);
-    content.fill(0);
-    Some(whole)
-}
-
-/// What is in a piece of a string.
-fn piece(der: &[u8]) -> Option<&[u8]> {
-    super::der::take(&mut &*der, OCTET_STRING)
+    let head = head(if is_string { OCTET_STRING } else { tag }, out.len() - start);
+    out.splice(start..start, head);
+    Some(())
 }
 
 /// A length, in whatever form.
@@ -101,6 +116,21 @@ mod tests {
         for (ber, der) in rows {
             assert_eq!(converted(ber).as_deref(), Some(der), "{ber:02x?}");
             assert_eq!(converted(der).as_deref(), Some(der), "DER stays");
+        }
+    }
+
+    #[test]
+    fn no_key_is_moved_while_it_is_converted() {
+        for length in [0, 1, 127, 128, 0xffff, 0x1_0000, 0x2_0000] {
+            let string = [&head(OCTET_STRING, length)[..], &vec![7; length]].concat();
+            for depth in [0, 1, DEPTH - 1] {
+                let ber = [[0x30, 0x80].repeat(depth), string.clone(), [0, 0].repeat(depth)];
+                let ber = ber.concat();
+                let mut out = Vec::with_capacity(room(ber.len()));
+                let before = out.capacity();
+                convert(&mut &*ber, DEPTH, &mut out).expect("BER");
+                assert_eq!(out.capacity(), before, "{length} {depth}");
+            }
         }
     }
 

@@ -81,10 +81,17 @@ pub(crate) fn point(attribute: &[u8], length: usize) -> &[u8] {
 
 /// One element.
 pub(crate) fn element(tag: u8, content: &[u8]) -> Vec<u8> {
-    let length = content.len().to_be_bytes();
-    let significant = &length[content.len().leading_zeros() as usize / 8..];
+    let mut der = head(tag, content.len());
+    der.extend(content);
+    der
+}
+
+/// What stands before the content of an element.
+pub(super) fn head(tag: u8, length: usize) -> Vec<u8> {
+    let bytes = length.to_be_bytes();
+    let significant = &bytes[length.leading_zeros() as usize / 8..];
     let mut der = vec![tag];
-    match content.len() {
+    match length {
         0 => der.push(0),
         1..=127 => der.push(significant[0]),
         _ => {
@@ -92,7 +99,6 @@ pub(crate) fn element(tag: u8, content: &[u8]) -> Vec<u8> {
             der.extend(significant);
         }
     }
-    der.extend(content);
     der
 }
 

@@ -173,12 +173,11 @@ pub(crate) fn certificate(
     subject: &Subject,
     issuer: &[u8],
     serial: &[u8],
-    seconds: u64,
+    until: &Time,
     how: How<'_>,
 ) -> Result<Vec<u8>> {
     let version = der::element(CONSTRUCTED, &der::element(INTEGER, &[2]));
-    let validity =
-        der::sequence(&[&Time::from_now(0).encoded(), &Time::from_now(seconds).encoded()]);
+    let validity = der::sequence(&[&Time::from_now(0).encoded(), &until.encoded()]);
     let extensions = match subject.extensions.is_empty() {
         true => Vec::new(),
         false => der::element(CONSTRUCTED | 3, &der::sequence(&[&subject.extensions])),

@@ -135,6 +135,11 @@ pub(crate) fn authority(identifier: &[u8]) -> Vec<u8> {
     extension(AUTHORITY, false, &der::sequence(&[&der::element(CONTEXT, identifier)]))
 }
 
+/// The identifier of the key that signed, in a certificate's extensions.
+pub(super) fn authority_in(extensions: &[u8]) -> Option<&[u8]> {
+    der::take(&mut der::take(&mut value(extensions, AUTHORITY)?, SEQUENCE)?, CONTEXT)
+}
+
 /// The identifier of its key in a certificate's extensions.
 pub(crate) fn identifier_in(extensions: &[u8]) -> Option<&[u8]> {
     der::take(&mut value(extensions, KEY_IDENTIFIER)?, OCTET_STRING)

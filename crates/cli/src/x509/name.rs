@@ -8,24 +8,25 @@ use crate::encoding::der::{
 use crate::encoding::printable;
 use crate::failure::{Failure, Result};
 
-/// A type of attribute: its names, the first of which is shown, its identifier, its kind of string.
-struct Type(&'static [&'static str], &'static [u32], u8);
+/// A type of attribute: its names, the first of which is shown, its identifier, its kind of string, and how many characters it may have
+/// (RFC 5280, appendix A.1; X.520 has STREET, RFC 4524 UID, RFC 1035 DC).
+struct Type(&'static [&'static str], &'static [u32], u8, usize);
 
 const TYPES: &[Type] = &[
-    Type(&["CN"], &[2, 5, 4, 3], UTF8_STRING),
-    Type(&["SN"], &[2, 5, 4, 4], UTF8_STRING),
-    Type(&["serialNumber"], &[2, 5, 4, 5], PRINTABLE_STRING),
-    Type(&["C"], &[2, 5, 4, 6], PRINTABLE_STRING),
-    Type(&["L"], &[2, 5, 4, 7], UTF8_STRING),
-    Type(&["ST", "SP", "S"], &[2, 5, 4, 8], UTF8_STRING),
-    Type(&["STREET"], &[2, 5, 4, 9], UTF8_STRING),
-    Type(&["O"], &[2, 5, 4, 10], UTF8_STRING),
-    Type(&["OU"], &[2, 5, 4, 11], UTF8_STRING),
-    Type(&["T", "title"], &[2, 5, 4, 12], UTF8_STRING),
-    Type(&["GN", "givenName"], &[2, 5, 4, 42], UTF8_STRING),
-    Type(&["UID"], &[0, 9, 2342, 19_200_300, 100, 1, 1], UTF8_STRING),
-    Type(&["DC"], &[0, 9, 2342, 19_200_300, 100, 1, 25], IA5_STRING),
-    Type(&["E", "MAIL", "emailAddress"], &[1, 2, 840, 113_549, 1, 9, 1], IA5_STRING),
+    Type(&["CN"], &[2, 5, 4, 3], UTF8_STRING, 64),
+    Type(&["SN"], &[2, 5, 4, 4], UTF8_STRING, 32_768),
+    Type(&["serialNumber"], &[2, 5, 4, 5], PRINTABLE_STRING, 64),
+    Type(&["C"], &[2, 5, 4, 6], PRINTABLE_STRING, 2),
+    Type(&["L"], &[2, 5, 4, 7], UTF8_STRING, 128),
+    Type(&["ST", "SP", "S"], &[2, 5, 4, 8], UTF8_STRING, 128),
+    Type(&["STREET"], &[2, 5, 4, 9], UTF8_STRING, 128),
+    Type(&["O"], &[2, 5, 4, 10], UTF8_STRING, 64),
+    Type(&["OU"], &[2, 5, 4, 11], UTF8_STRING, 64),
+    Type(&["T", "title"], &[2, 5, 4, 12], UTF8_STRING, 64),
+    Type(&["GN", "givenName"], &[2, 5, 4, 42], UTF8_STRING, 32_768),
+    Type(&["UID"], &[0, 9, 2342, 19_200_300, 100, 1, 1], UTF8_STRING, 256),
+    Type(&["DC"], &[0, 9, 2342, 19_200_300, 100, 1, 25], IA5_STRING, 63),
+    Type(&["E", "MAIL", "emailAddress"], &[1, 2, 840, 113_549, 1, 9, 1], IA5_STRING, 255),
 ];
 
 /// The DER of a name such as `CN=site, O=Acme, C=DE`.
@@ -46,7 +47,8 @@ fn wrong(text: &str, why: &str) -> Failure {
 fn attribute(text: &str, (kind, value): &(String, String)) -> Result<Vec<u8>> {
     let known = |row: &&Type| row.0.iter().any(|name| name.eq_ignore_ascii_case(kind));
     let row = TYPES.iter().find(known);
-    let Type(_, arcs, tag) = row.ok_or_else(|| wrong(text, &format!("'{kind}' is unknown")))?;
+    let row = row.ok_or_else(|| wrong(text, &format!("'{kind}' is unknown")))?;
+    let Type(_, arcs, tag, longest) = row;
     let fits = match *tag {
         PRINTABLE_STRING => {
             value.chars().all(|c| c.is_ascii_alphanumeric() || " '()+,-./:=?".contains(c))
@@ -56,6 +58,11 @@ fn attribute(text: &str, (kind, value): &(String, String)) -> Result<Vec<u8>> {
     };
     if value.is_empty() || !fits || (kind.eq_ignore_ascii_case("C") && value.len() != 2) {
         return Err(wrong(text, &format!("{kind} cannot be '{value}'")));
+    }
+    if value.chars().count() > *longest {
+        let message = format!("{kind} has at most {longest} characters, and '{value}' has more");
+        return Err(Failure::usage(message)
+            .hint("give a shorter name; a host's stands in the alternative names: --subject CN=site --dns HOST"));
     }
     let pair = der::sequence(&[&der::identifier(arcs), &der::element(*tag, value.as_bytes())]);
     Ok(der::element(SET, &pair))
@@ -98,11 +105,19 @@ fn attributes(sets: &mut &[u8]) -> Option<()> {
     let mut set = der::take(sets, SET).filter(|set| !set.is_empty())?;
     while !set.is_empty() {
         let mut pair = der::take(&mut set, SEQUENCE)?;
-        der::take(&mut pair, OBJECT_IDENTIFIER)?;
+        let kind = der::next(&mut pair).filter(|it| it.tag == OBJECT_IDENTIFIER)?;
         let value = der::next(&mut pair)?;
-        (is_text(value) && pair.is_empty()).then_some(())?;
+        (is_text(value) && fits(kind, value) && pair.is_empty()).then_some(())?;
     }
     Some(())
+}
+
+/// Whether a value is not too long for its type. A character of more than one byte begins with one of these alone.
+fn fits(kind: Element<'_>, value: Element<'_>) -> bool {
+    let is_first = |byte: &&u8| value.tag != UTF8_STRING || **byte & 0xc0 != 0x80;
+    let length = value.content.iter().filter(is_first).count();
+    let row = TYPES.iter().find(|row| der::identifier(row.1) == kind.whole);
+    row.is_none_or(|row| length <= row.3)
 }
 
 /// One-byte characters or UTF-8. A control character ends a name early for some programs.
@@ -164,6 +179,22 @@ mod tests {
             assert!(name(text).is_err(), "{text}");
         }
         assert_eq!(shown(&[0x30, 1, 0x31]), None);
+    }
+
+    #[test]
+    fn a_value_that_is_too_long_for_its_type_is_refused_and_not_certified() {
+        for (kind, longest) in [("CN", 64), ("O", 64), ("L", 128), ("E", 255)] {
+            let character = if kind == "E" { "e" } else { "é" };
+            let text = |length| format!("{kind}={}", character.repeat(length));
+            let whole = name(&text(longest)).expect("not too long");
+            assert!(is_name(&whole) && name(&text(longest + 1)).is_err(), "{kind}");
+        }
+        let pair = |length: usize| {
+            let value = der::element(UTF8_STRING, &vec![b'a'; length]);
+            let pair = der::sequence(&[&der::identifier(&[2, 5, 4, 3]), &value]);
+            der::sequence(&[&der::element(SET, &pair)])
+        };
+        assert!(is_name(&pair(64)) && !is_name(&pair(65)));
     }
 
     #[test]

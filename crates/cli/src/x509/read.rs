@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What stands in a certificate that anybody may have written.
 
-use super::Time;
+use super::extension::{authority_in, identifier_in};
+use super::signed::Signed;
+use super::{PublicKey, Time};
 use crate::encoding::der::{self, BIT_STRING, CONSTRUCTED, CONTEXT, INTEGER, SEQUENCE};
+use metaslot_client::Session;
 
 /// The parts that are shown, looked for, or kept beside it in a token.
 #[derive(Debug)]
@@ -18,10 +21,12 @@ pub(crate) struct Certificate<'a> {
     pub(crate) until: Time,
     /// One beside the other; empty where there are none.
     pub(crate) extensions: &'a [u8],
+    /// `None` where it is signed in a way that is not known here.
+    signed: Option<Signed<'a>>,
 }
 
 impl<'a> Certificate<'a> {
-    /// `None` when it is no certificate. The signature is not looked at.
+    /// `None` when it is no certificate. The signature is not checked.
     pub(crate) fn read(der: &'a [u8]) -> Option<Self> {
         let mut rest = der;
         let mut outer = der::take(&mut rest, SEQUENCE)?;
@@ -48,7 +53,23 @@ impl<'a> Certificate<'a> {
             from: time()?,
             until: time()?,
             extensions: extensions.unwrap_or_default(),
+            signed: Signed::read(der),
         })
+    }
+
+    /// Whether it names another one's key as the one that signed it; `None` where one of them names none.
+    pub(crate) fn names_key_of(&self, other: &Certificate<'_>) -> Option<bool> {
+        Some(authority_in(self.extensions)? == identifier_in(other.extensions)?)
+    }
+
+    /// Whether another one is its issuer's, and the key in that has signed it. Where the signature cannot be checked, because this
+    /// program or the token does not know its algorithm, what the two say of the key decides.
+    pub(crate) fn is_by(&self, session: &Session, other: &Certificate<'_>) -> bool {
+        let key = PublicKey::read(other.public_key);
+        let checked = || self.signed.as_ref().zip(key).map(|(it, key)| it.is_by(session, key));
+        let is_signed =
+            |checked: Option<bool>| checked.or_else(|| self.names_key_of(other)).unwrap_or(true);
+        self.issuer == other.subject && is_signed(checked().and_then(Result::ok))
     }
 }
 

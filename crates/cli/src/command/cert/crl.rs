@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot cert crl`
 
-use super::issue::{HashArg, Issuer, Signer};
+use super::issue::{ForceArg, HashArg, Issuer, Signer};
 use crate::app::App;
+use crate::certificate::{Stored, read};
 use crate::command::arguments::UserArg;
 use crate::command::payload::{Payload, write_beside};
 use crate::encoding::{der_of, hex, pem};
 use crate::failure::{Failure, Result};
+use crate::find;
+use crate::issuer;
 use crate::output::Report;
+use crate::uri::Uri;
 use crate::x509::{self, Certificate, List, PublicKey, Revocations};
-use metaslot_client::Access;
+use metaslot_client::{Access, Session};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
   metaslot cert crl --issuer root --out root.crl
-  metaslot cert crl --issuer root --previous root.crl --revoke site.pem --out root.crl";
+  metaslot cert crl --issuer root --previous root.crl --revoke site.pem --out root.crl
+  metaslot cert crl --issuer new-root --previous root.crl --previous-issuer root --out new.crl";
 
 /// Arguments of `cert crl`.
 #[derive(clap::Args, Debug)]
@@ -34,9 +39,14 @@ pub(crate) struct Args {
     /// The list before this one, whose entries stay
     #[arg(long, value_name = "FILE")]
     previous: Option<PathBuf>,
+    /// The certificate of the key that signed --previous, where the CA has another key now: in the token, a PKCS#11 URI or its label
+    #[arg(long, value_name = "URI|LABEL", requires = "previous")]
+    previous_issuer: Option<String>,
     /// How long until the next list, in days
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=36_500))]
     days: u64,
+    #[command(flatten)]
+    force: ForceArg,
     #[command(flatten)]
     hash: HashArg,
     /// Where it goes, in PEM [default: standard output]
@@ -52,24 +62,12 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let kept = |path| contents(path, Payload::replaceable(Some(path))?, "X509 CRL");
     let previous = args.previous.as_deref().map(kept).transpose()?;
     let (session, pin) = app.log_in(&login, Access::ReadOnly)?;
-    let issuer = Issuer::find(&session, &login.token.uri(), &uri, "cRLSign")?;
+    let issuer = Issuer::find(&session, &login.token.uri(), &uri, ("cRLSign", &args.force))?;
     let certificate = issuer.certificate()?;
     let (mut entries, number) = match (&args.previous, &previous) {
         (Some(path), Some(der)) => {
-            let no = || {
-                Failure::failed(format!("{} is no list of revoked certificates", path.display()))
-                    .hint("a list of changes or of a part, a number of more than 8 bytes and unknown algorithms are not taken over")
-            };
-            let list = List::read(der).ok_or_else(no)?;
-            if list.issuer != certificate.subject {
-                return Err(Failure::failed(format!("{} is another issuer's", path.display())));
-            }
-            let key = PublicKey::read(certificate.public_key).ok_or_else(no)?;
-            if !list.signed.is_by(&session, key)? {
-                let message = format!("{} is not signed by the issuer's key", path.display());
-                return Err(Failure::failed(message));
-            }
-            (list.entries.to_vec(), list.number.saturating_add(1))
+            let token = (&session, login.token.uri());
+            taken_over(args, token, &certificate, &path.display().to_string(), der)?
         }
         _ => (Vec::new(), 1),
     };
@@ -95,6 +93,54 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let new = List::serials(&entries[before..]).count();
     app.output.note(&format!("list {number}: {} revoked, {new} of them new", serials.len()));
     Ok(())
+}
+
+/// The entries of the list before, and this one's number. Who can change the file cannot have it believed: the CA's key, or one whose
+/// certificate is the token's and is named, must have signed it.
+fn taken_over(
+    args: &Args,
+    (session, token): (&Session, Uri),
+    issuer: &Certificate<'_>,
+    file: &str,
+    der: &[u8],
+) -> Result<(Vec<u8>, u64)> {
+    let no = || {
+        Failure::failed(format!("{file} is no list of revoked certificates"))
+            .hint("a list of changes or of a part, a number of more than 8 bytes and unknown algorithms are not taken over")
+    };
+    let list = List::read(der).ok_or_else(no)?;
+    if list.issuer != issuer.subject {
+        return Err(Failure::failed(format!("{file} is another issuer's")));
+    }
+    let former = match &args.previous_issuer {
+        Some(former) => {
+            let uri = args.user.key(former)?;
+            Some(find::one::<Stored>(session, &token, &uri)?)
+        }
+        None => None,
+    };
+    let signer = match &former {
+        None => issuer.public_key,
+        Some(stored) => {
+            let former = read(&stored.der)?;
+            issuer::check(&former, &stored.label, "cRLSign")?;
+            if former.subject != issuer.subject {
+                let message = format!("the certificate '{}' is another issuer's", stored.label);
+                return Err(Failure::failed(message));
+            }
+            former.public_key
+        }
+    };
+    let key = PublicKey::read(signer).ok_or_else(no)?;
+    match (list.signed.is_by(session, key)?, former) {
+        (true, _) => Ok((list.entries.to_vec(), list.number.saturating_add(1))),
+        (false, Some(former)) => {
+            let message = format!("{file} is not signed by the key of '{}'", former.label);
+            Err(Failure::failed(message))
+        }
+        (false, None) => Err(Failure::failed(format!("{file} is not signed by the issuer's key"))
+            .hint("where the CA had another key then: --previous-issuer and that key's certificate in the token")),
+    }
 }
 
 /// A list of a million certificates is not longer.

@@ -7,10 +7,11 @@ use crate::command::payload::write_beside;
 use crate::encoding::pem;
 use crate::failure::{Failure, Result};
 use crate::find;
+use crate::issuer;
 use crate::key::{Key, public_key};
 use crate::output::Report;
 use crate::uri::{Class, Uri};
-use crate::x509::{self, Algorithm, Certificate, How, Time};
+use crate::x509::{self, Algorithm, Certificate, How};
 use metaslot_ck::{CKM_SHA256, ObjectHandle};
 use metaslot_client::{Access, Session};
 use metaslot_memory::Secret;
@@ -58,6 +59,14 @@ pub(super) struct HashArg {
     hash: Option<String>,
 }
 
+/// When it may sign.
+#[derive(clap::Args, Debug)]
+pub(super) struct ForceArg {
+    /// Sign even where the issuer's certificate is not valid now
+    #[arg(long)]
+    force: bool,
+}
+
 /// A CA in the token: its certificate, and its key.
 pub(super) struct Issuer {
     stored: Stored,
@@ -65,23 +74,22 @@ pub(super) struct Issuer {
 }
 
 impl Issuer {
-    /// The one that a URI names, if it may be used so now.
-    pub(super) fn find(session: &Session, token: &Uri, uri: &Uri, usage: &str) -> Result<Self> {
+    /// The one that a URI names, if it may be used so, and now.
+    pub(super) fn find(
+        session: &Session,
+        token: &Uri,
+        uri: &Uri,
+        (usage, force): (&str, &ForceArg),
+    ) -> Result<Self> {
         let stored = find::one::<Stored>(session, token, uri)?;
         let certificate = read(&stored.der)?;
         let label = &stored.label;
-        if !x509::certifies(certificate.extensions) {
-            let message = format!("the certificate '{label}' is not one of a CA");
-            return Err(Failure::failed(message)
-                .hint("'metaslot cert selfsign KEY --for ca --store' makes one that is"));
-        }
-        if !x509::may(certificate.extensions, usage) {
-            let message = format!("the key usage of the certificate '{label}' has no {usage}");
-            return Err(Failure::failed(message));
-        }
-        if certificate.until < Time::from_now(0) {
-            let message = format!("the certificate '{label}' is over since {}", certificate.until);
-            return Err(Failure::failed(message));
+        issuer::check(&certificate, label, usage)?;
+        if !force.force {
+            issuer::check_time(&certificate, label).map_err(|failure| {
+                failure
+                    .hint("name another certificate of its key, or sign nevertheless with --force")
+            })?;
         }
         let key = key_of(session, certificate.public_key)?.ok_or_else(|| {
             Failure::not_found(format!("the token does not have the key of '{label}'"))

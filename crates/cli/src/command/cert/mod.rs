@@ -28,7 +28,7 @@ pub(crate) enum Command {
     List(list::Args),
     /// Show what stands in a certificate
     ///
-    /// Nothing is said of whether it is to be trusted: its signature is not looked at. Needs no PIN.
+    /// Nothing is said of whether it is to be trusted: its signature is not checked. Needs no PIN.
     Show(show::Args),
     /// Put a certificate into the token
     ///

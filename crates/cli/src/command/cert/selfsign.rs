@@ -8,7 +8,7 @@ use crate::command::arguments::UserArg;
 use crate::failure::Result;
 use crate::find;
 use crate::key::Key;
-use crate::x509::{self, Subject};
+use crate::x509::{self, Subject, Time};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -49,7 +49,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     ];
     let public_key = signer.public_key.clone();
     let subject = Subject { name, public_key, extensions: extensions.concat() };
-    let (number, seconds) = (serial(&session)?, args.made.seconds());
-    let der = x509::certificate(&subject, &subject.name, &number, seconds, signer.how())?;
+    let (number, until) = (serial(&session)?, Time::from_now(args.made.seconds()));
+    let der = x509::certificate(&subject, &subject.name, &number, &until, signer.how())?;
     args.made.finish(app, (&session, &token), der, (key.label.clone(), key.id.clone()))
 }

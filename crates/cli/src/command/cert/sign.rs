@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot cert sign`
 
-use super::issue::{Issuer, Made, Signer, identifier, serial};
+use super::issue::{ForceArg, Issuer, Made, Signer, identifier, serial};
 use super::who::{Names, Purposes};
 use crate::app::App;
 use crate::certificate::key_of;
@@ -9,6 +9,7 @@ use crate::command::arguments::UserArg;
 use crate::command::payload::Payload;
 use crate::encoding::der_of;
 use crate::failure::{Failure, Result};
+use crate::issuer;
 use crate::x509::{self, Request, Subject};
 use std::path::PathBuf;
 
@@ -32,6 +33,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     purposes: Purposes,
     #[command(flatten)]
+    force: ForceArg,
+    #[command(flatten)]
     made: Made,
     #[command(flatten)]
     user: UserArg,
@@ -42,7 +45,9 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let file = args.request.display();
     let unknown = || {
         let message = format!("{file} is no request for a certificate, or of an unknown algorithm");
-        Failure::failed(message)
+        Failure::failed(message).hint(
+            "it is to be PEM with BEGIN and END CERTIFICATE REQUEST, or DER, of an RSA, EC or Ed25519 key: 'metaslot cert csr' and 'openssl req -new' make one",
+        )
     };
     let contents = Payload::short(Some(&args.request))?;
     let der = der_of(&contents, &["CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST"]);
@@ -67,13 +72,9 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         let message = format!("the request in {file} is not signed by its own key");
         return Err(Failure::failed(message));
     }
-    let issuer = Issuer::find(&session, &token, &uri, "keyCertSign")?;
+    let issuer = Issuer::find(&session, &token, &uri, ("keyCertSign", &args.force))?;
     let certificate = issuer.certificate()?;
-    if args.purposes.is_of_ca() && x509::certifies_no_issuer(certificate.extensions) {
-        let message =
-            format!("the certificate '{}' certifies no other CA: pathlen 0", issuer.label());
-        return Err(Failure::failed(message));
-    }
+    issuer::check_signs(&certificate, issuer.label(), args.purposes.is_of_ca())?;
     let signer = Signer::new((&session, &pin), &issuer.key, &args.made.hash)?;
     let by = x509::identifier_in(certificate.extensions);
     let own = identifier(&session, request.public_key)?;
@@ -85,13 +86,15 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     ];
     let subject =
         Subject { name, public_key: request.public_key.to_vec(), extensions: extensions.concat() };
-    let (number, seconds) = (serial(&session)?, args.made.seconds());
-    let made = x509::certificate(&subject, certificate.subject, &number, seconds, signer.how())?;
+    let (number, (until, remark)) =
+        (serial(&session)?, issuer::end(&certificate, args.made.seconds()));
+    let made = x509::certificate(&subject, certificate.subject, &number, &until, signer.how())?;
     let all: Vec<String> = who.into_iter().chain(shown).collect();
     let of_key = key_of(&session, request.public_key)?.map(|key| (key.label, key.id));
     let names = of_key.unwrap_or_else(|| (all.first().cloned().unwrap_or_default(), Vec::new()));
     args.made.finish(app, (&session, &token), made, names)?;
     app.output.note(&format!("certified {}", all.join(", ")));
+    remark.iter().for_each(|remark| app.output.note(remark));
     Ok(())
 }
 
@@ -102,7 +105,7 @@ fn granted(args: &Args, request: &Request<'_>) -> Result<(Vec<u8>, Vec<Vec<u8>>)
         None if x509::is_name(request.subject) => request.subject.to_vec(),
         None => {
             return Err(Failure::failed("the request's subject is no name to be certified")
-                .hint("give one with --subject"));
+                .hint("it has characters of no text, or a part that is too long, such as a CN of more than 64 characters; give one with --subject"));
         }
     };
     let others = args.names.others()?;

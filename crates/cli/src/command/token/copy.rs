@@ -3,7 +3,7 @@
 
 use super::examine::{Findings, Opened, Who, lines, tell};
 use super::init::first_free;
-use super::place::Place;
+use super::place::{Place, Usual};
 use crate::app::App;
 use crate::failure::{Failure, Result};
 use crate::host::{Host, Token};
@@ -126,6 +126,7 @@ pub(crate) fn restore(app: &App, args: &RestoreArgs) -> Result<()> {
         added.keep(app.output);
         done
     } else {
+        let usual = Usual::look();
         let host = app.host(&Uri::default())?;
         let token = first_free(host, args.slot)?;
         if token.has(CKF_TOKEN_INITIALIZED) {
@@ -133,7 +134,9 @@ pub(crate) fn restore(app: &App, args: &RestoreArgs) -> Result<()> {
             return Err(Failure::failed(message)
                 .hint("a token is never replaced: '--new' gives this one a slot of its own; or move the other one's files away"));
         }
-        restored(app, host, token, args, restored_pin(args)?)?
+        let done = restored(app, host, token, args, restored_pin(args)?)?;
+        usual.keep()?;
+        done
     };
     let made = app.token(&Uri { slot_id: Some(slot.0), ..Uri::default() })?;
     let uri = made.uri().to_string();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot token init`
 
-use super::place::Place;
+use super::place::{Place, Usual};
 use crate::app::App;
 use crate::failure::{Failure, Result};
 use crate::host::{Host, Token};
@@ -105,6 +105,7 @@ pub(crate) fn init(app: &App, order: &Order<'_>) -> Result<NewPins> {
     if order.is_new {
         return init_beside(app, order);
     }
+    let usual = Usual::look();
     let host = app.host(&Uri::default())?;
     let token = first_free(host, order.slot)?;
     if let Some(problem) = &token.problem {
@@ -119,7 +120,8 @@ pub(crate) fn init(app: &App, order: &Order<'_>) -> Result<NewPins> {
         refuse_same_label(host, &token, order.label)?;
     }
     let pins = Pins::read(app, order, exists.then_some(&token))?;
-    pins.make(host, &token, order.label)
+    let made = pins.make(host, &token, order)?;
+    usual.keep().map(|()| made)
 }
 
 /// The module reads the configuration when it is loaded: the slot is there before, and the PINs before that.
@@ -132,7 +134,7 @@ fn init_beside(app: &App, order: &Order<'_>) -> Result<NewPins> {
     if !order.force {
         refuse_same_label(host, &token, order.label)?;
     }
-    let made = pins.make(host, &token, order.label)?;
+    let made = pins.make(host, &token, order)?;
     slot.keep(app.output);
     Ok(made)
 }
@@ -162,12 +164,33 @@ impl Pins {
         Ok(Self { so, user })
     }
 
-    fn make(&self, host: &Host, token: &Token, label: &str) -> Result<NewPins> {
+    fn make(&self, host: &Host, token: &Token, order: &Order<'_>) -> Result<NewPins> {
         // Before anything is changed: a PIN that the token refuses would leave it half made.
         check_length(Role::So, &self.so, &token.info)?;
         check_length(Role::User, &self.user, &token.info)?;
-        let token = make(host, token, label, &self.so, &self.user)?;
-        Ok(NewPins { token, pins: vec![(Role::User, self.user.len()), (Role::So, self.so.len())] })
+        let made = make(host, token, order.label, &self.so, &self.user)?;
+        if !order.force
+            && let Err(refused) = refuse_same_label(host, &made, order.label)
+        {
+            // Another command has given it to another token meanwhile: the later of two sees that, or both.
+            return Err(match self.taken_back(host, token, made.slot, order.label) {
+                true => refused,
+                false => refused
+                    .hint("there are two now: 'metaslot token rename' gives one another label"),
+            });
+        }
+        let pins = vec![(Role::User, self.user.len()), (Role::So, self.so.len())];
+        Ok(NewPins { token: made, pins })
+    }
+
+    /// Whether the label is no more in the slot: with the token, which is new, or as the token was called that was emptied.
+    fn taken_back(&self, host: &Host, before: &Token, slot: SlotId, label: &str) -> bool {
+        let (module, so_pin) = (host.module(), self.so.expose());
+        let done = match before.has(ck::CKF_TOKEN_INITIALIZED) {
+            true => module.rename_token((slot, ck::CKU_SO, so_pin), &before.info.label),
+            false => module.remove_token(slot, so_pin, label),
+        };
+        done.is_some_and(|done| done.is_ok())
     }
 }
 

@@ -2,7 +2,7 @@
 //! `metaslot token init --new`: a slot for another token, by a drop-in of the configuration.
 
 use crate::command::target::Target;
-use crate::configured::TokenSection;
+use crate::configured::{Configuration, TokenSection};
 use crate::failure::{Failure, Result};
 use crate::host::{Host, Token};
 use crate::output::Output;
@@ -93,40 +93,83 @@ impl Place {
             Failure::io(format!("cannot make {}", self.directory.display()), error)
         };
         fs::create_dir_all(&self.directory).map_err(|error| cannot(&error))?;
-        let directory = File::open(&self.directory).map_err(|error| cannot(&error))?;
-        let lock = self.lock(directory)?;
+        let lock = lock(&self.directory)?;
         self.check()?;
         // A file of its own, which stays whatever becomes of the new one: another process may count on it. It was made since the
         // PINs were asked for, perhaps.
-        if naming_tokens().next().is_none() && !is_free(&self.usual) {
-            self.write("", &section(&self.usual, Some(USUAL))?)?;
+        let is_first = naming_tokens().next().is_none();
+        if is_first && !is_free(&self.usual) {
+            name_usual(&self.directory, &self.usual)?;
         }
-        let file = self.write(&self.name, &section(&self.store, None)?)?;
-        Ok(Slot { file, store: self.store.clone(), is_kept: false, _lock: lock })
+        let file = write(&self.directory, &self.name, &section(&self.store, None)?)?;
+        let directory = self.store.parent().filter(|path| path.symlink_metadata().is_err());
+        let directory = directory.map(Path::to_owned);
+        let store = self.store.clone();
+        let slot = Slot { file, store, directory, is_kept: false, _lock: lock };
+        // Who makes the usual token holds no lock: it looks at this file afterwards, and so it is not looked for too early here.
+        if is_first && !is_free(&self.usual) {
+            name_usual(&self.directory, &self.usual)?;
+        }
+        Ok(slot)
+    }
+}
+
+/// The usual token, which another command may take the slot from while this one asks for the PINs.
+#[derive(Debug)]
+pub(super) struct Usual {
+    /// `None` where a file says which slots there are.
+    store: Option<PathBuf>,
+}
+
+impl Usual {
+    /// Before the module is loaded.
+    pub(super) fn look() -> Self {
+        let is_alone = places::named().is_none() && naming_tokens().next().is_none();
+        Self { store: is_alone.then(places::usual_token) }
     }
 
-    fn lock(&self, directory: File) -> Result<File> {
-        let begun = Instant::now();
-        loop {
-            match directory.try_lock() {
-                Ok(()) => return Ok(directory),
-                Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => {
-                    sleep(Duration::from_millis(20));
-                }
-                Err(error) => {
-                    let what = format!("cannot lock {}", self.directory.display());
-                    return Err(Failure::io(what, &error.into()));
-                }
+    /// After a token was made: it has a slot also where another has got one meanwhile.
+    pub(super) fn keep(&self) -> Result<()> {
+        let Some(usual) = &self.store else { return Ok(()) };
+        if is_free(usual) || naming_tokens().next().is_none() {
+            return Ok(());
+        }
+        let (directory, _) = directories(usual)?;
+        let _lock = lock(&directory)?;
+        name_usual(&directory, usual)
+    }
+}
+
+/// Gives the usual token a slot where it has none. Its directory is locked.
+fn name_usual(directory: &Path, usual: &Path) -> Result<()> {
+    let named = Configuration::read();
+    let has_files = naming_tokens().next().is_some();
+    if has_files && named.tokens.iter().any(|section| section.path == usual) {
+        return Ok(());
+    }
+    write(directory, "", &section(usual, Some(USUAL))?).map(drop)
+}
+
+fn lock(path: &Path) -> Result<File> {
+    let cannot = |error: io::Error| Failure::io(format!("cannot lock {}", path.display()), &error);
+    let directory = File::open(path).map_err(cannot)?;
+    let begun = Instant::now();
+    loop {
+        match directory.try_lock() {
+            Ok(()) => return Ok(directory),
+            Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => {
+                sleep(Duration::from_millis(20));
             }
+            Err(error) => return Err(cannot(error.into())),
         }
     }
+}
 
-    fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
-        let file = last_file(&self.directory, name)?;
-        let mut target = Target::create(&file, 0o644)?;
-        target.write(text.as_bytes())?;
-        target.finish().map(|()| file)
-    }
+fn write(directory: &Path, name: &str, text: &str) -> Result<PathBuf> {
+    let file = last_file(directory, name)?;
+    let mut target = Target::create(&file, 0o644)?;
+    target.write(text.as_bytes())?;
+    target.finish().map(|()| file)
 }
 
 /// A drop-in that was written. It goes with this, unless it is kept.
@@ -134,6 +177,8 @@ impl Place {
 pub(super) struct Slot {
     file: PathBuf,
     store: PathBuf,
+    /// The store's, where it was not there before.
+    directory: Option<PathBuf>,
     is_kept: bool,
     _lock: File,
 }
@@ -170,6 +215,8 @@ impl Drop for Slot {
         // What another process has made there meanwhile has no other slot.
         if !self.is_kept && is_free(&self.store) {
             fs::remove_file(&self.file).unwrap_or_default();
+            // Where something is in it, it stays.
+            self.directory.iter().for_each(|path| fs::remove_dir(path).unwrap_or_default());
         }
     }
 }

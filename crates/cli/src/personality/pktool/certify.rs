@@ -12,7 +12,7 @@ use crate::failure::{Failure, Result};
 use crate::key::{self, Key, Kind};
 use crate::personality::operands::{Choice, Operands};
 use crate::uri::Class;
-use crate::x509::{self, Algorithm, How, Subject, seconds};
+use crate::x509::{self, Algorithm, How, Subject, Time, seconds};
 use metaslot_ck::ObjectHandle;
 use metaslot_client::{Access, Session};
 use std::path::Path;
@@ -93,12 +93,17 @@ pub(super) fn lifetime(operands: &Operands<'_>) -> Result<u64> {
     seconds(operands.value("lifetime").unwrap_or(LIFETIME))
 }
 
-/// `altname=`, `keyusage=` and `eku=`.
+/// `altname=`, `keyusage=` and `eku=`. Whose key signs certificates is a CA (RFC 5280, 4.2.1.3).
 pub(super) fn extensions(operands: &Operands<'_>) -> Result<Vec<u8>> {
     let given = |name, encode: fn(&str) -> Result<Vec<u8>>| {
         operands.value(name).map(encode).transpose().map(Option::unwrap_or_default)
     };
-    let usage = [given("keyusage", x509::usage)?, given("eku", x509::extended_usage)?].concat();
+    let usage = given("keyusage", x509::usage)?;
+    let constraints = match !usage.is_empty() && x509::may(&usage, "keyCertSign") {
+        true => x509::constraints(true),
+        false => Vec::new(),
+    };
+    let usage = [usage, given("eku", x509::extended_usage)?, constraints].concat();
     Ok([usage, given("altname", x509::alternative_names)?].concat())
 }
 
@@ -108,14 +113,14 @@ pub(super) fn gencert(app: &App, args: &Args, operands: &Operands<'_>) -> Result
     }
     let wish = Wish::read(operands)?;
     let serial = serial(operands.needed("serial")?)?;
-    let seconds = lifetime(operands)?;
+    let until = Time::from_now(lifetime(operands)?);
     let (session, _) = args.log_in(app, operands, Access::ReadWrite)?;
     let pair = wish.pair(&session)?;
     let (label, algorithm) = (wish.label, wish.algorithm);
     let make = || {
         let subject = wish.subject(&pair)?;
         let signer = How { algorithm, session: &session, key: pair.private, again: None };
-        let der = x509::certificate(&subject, &subject.name, &serial, seconds, signer)?;
+        let der = x509::certificate(&subject, &subject.name, &serial, &until, signer)?;
         store(&session, &der, label, &pair.key.id)
     };
     pair.kept(make()).map(drop)

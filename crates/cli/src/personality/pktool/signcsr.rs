@@ -6,15 +6,16 @@ use super::certificates::serial;
 use super::certify::{encoded, extensions, lifetime};
 use super::files::{contents, write_new};
 use crate::app::App;
-use crate::certificate::{key_of, store};
+use crate::certificate::{Stored, key_of, of_key, store};
 use crate::encoding::der_of;
 use crate::failure::{Failure, Result};
 use crate::find;
+use crate::issuer;
 use crate::key::Key;
 use crate::personality::material::named;
 use crate::personality::operands::Operands;
 use crate::uri::{Class, Uri};
-use crate::x509::{self, Algorithm, How, Request, Subject};
+use crate::x509::{self, Algorithm, Certificate, How, Request, Subject, Time};
 use metaslot_ck::ObjectHandle;
 use metaslot_client::{Access, Session};
 use std::path::Path;
@@ -35,7 +36,7 @@ pub(super) fn signcsr(app: &App, args: &Args, operands: &Operands<'_>) -> Result
     }
     if other_name.is_none() && !x509::is_name(request.subject) {
         return Err(Failure::failed(format!("the subject in {asked} is no name to be certified"))
-            .hint("give one with subject="));
+            .hint("it has characters of no text, or a part that is too long, such as a CN of more than 64 characters; give one with subject="));
     }
     let (session, token) = args.log_in(app, operands, Access::ReadWrite)?;
     if !request.signed.is_by(&session, key)? {
@@ -48,9 +49,14 @@ pub(super) fn signcsr(app: &App, args: &Args, operands: &Operands<'_>) -> Result
         public_key: request.public_key.to_vec(),
         extensions,
     };
-    let (algorithm, private) = signing_key(&session, &token, signer)?;
+    let (algorithm, private, own) = signing_key(&session, &token, signer)?;
+    let own = permitting(&own, &issuer, x509::certifies(&subject.extensions))?;
+    let (until, remark) = match own {
+        Some(own) => issuer::end(&own, seconds),
+        None => (Time::from_now(seconds), None),
+    };
     let how = How { algorithm, session: &session, key: private, again: None };
-    let made = x509::certificate(&subject, &issuer, &serial, seconds, how)?;
+    let made = x509::certificate(&subject, &issuer, &serial, &until, how)?;
     let stored = match yes(operands, "store", false) {
         true => {
             let label = operands.value("outlabel").unwrap_or_default();
@@ -64,6 +70,7 @@ pub(super) fn signcsr(app: &App, args: &Args, operands: &Operands<'_>) -> Result
         // Why it came to this is the failure that counts.
         session.destroy(handle).ok();
     }
+    remark.filter(|_| written.is_ok()).iter().for_each(|remark| app.output.note(remark));
     written
 }
 
@@ -71,14 +78,35 @@ fn unknown(file: &str) -> Failure {
     Failure::failed(format!("{file} is no request for a certificate, or of an unknown algorithm"))
 }
 
-/// The private key that signs, and how.
+/// The private key that signs, how, and its certificates.
 fn signing_key(
     session: &Session,
     token: &Uri,
     label: &str,
-) -> Result<(&'static Algorithm, ObjectHandle)> {
+) -> Result<(&'static Algorithm, ObjectHandle, Vec<Stored>)> {
     let key = find::one::<Key>(session, token, &named(label, Class::Private)?)?;
     let missing = || Failure::not_found(format!("the token has no private key '{label}'"));
     let private = key.part(Class::Private).ok_or_else(missing)?;
-    Ok((Algorithm::find(&key.kind, "sha256")?, private))
+    Ok((Algorithm::find(&key.kind, "sha256")?, private, of_key(session, &key)?))
+}
+
+/// The one of these that allows what is to be signed under this name; `None` where the token has none of that name, and only who
+/// asks knows what the issuer may do.
+fn permitting<'a>(
+    all: &'a [Stored],
+    issuer: &[u8],
+    is_of_ca: bool,
+) -> Result<Option<Certificate<'a>>> {
+    let mut refused = None;
+    for stored in all {
+        let Some(own) = Certificate::read(&stored.der).filter(|own| own.subject == issuer) else {
+            continue;
+        };
+        let checked = issuer::check_signs(&own, &stored.label, is_of_ca);
+        match checked.and_then(|()| issuer::check_time(&own, &stored.label)) {
+            Ok(()) => return Ok(Some(own)),
+            Err(failure) => refused = Some(failure),
+        }
+    }
+    refused.map_or(Ok(None), Err)
 }
