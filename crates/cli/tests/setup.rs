@@ -99,6 +99,24 @@ fn a_pin_is_tried_at_no_token_but_the_one_that_it_was_made_for() {
 }
 
 #[test]
+fn two_at_a_time_make_one_token_with_one_key() {
+    let sandbox = Sandbox::make(&sandbox::module());
+    let line = "metaslot setup gnutls --apply --new site --directory conf";
+    let told = sandbox.run(&format!("{line} > one & {line} > two; wait"));
+    assert!(told.iter().all(|line| !line.starts_with("error")), "{told:?}");
+    assert!(told.iter().any(|line| line.starts_with("waiting for another 'metaslot")), "{told:?}");
+    let keys = sandbox.run("metaslot key list --quiet --public");
+    assert_eq!(keys.len(), 1, "{keys:?}");
+    // Another directory is no reason to wait: that one's PIN is not known here.
+    sandbox.run("rm -r token.db* conf");
+    let line =
+        |place: &str| format!("metaslot setup gnutls --apply --new site --directory {place}");
+    let told = sandbox.run(&format!("{} & {}; wait", line("conf"), line("more"))).join("\n");
+    assert!(told.contains("--pin-source FILE"), "{told}");
+    assert!(!told.contains("--force"), "{told}");
+}
+
+#[test]
 fn no_token_is_made_in_the_place_of_one_whose_store_is_gone() {
     let sandbox = Sandbox::make(&sandbox::module());
     let new =
