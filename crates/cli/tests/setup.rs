@@ -65,6 +65,22 @@ fn a_verification_that_is_interrupted_leaves_no_server_and_no_file() {
     }
 }
 
+/// Nobody can do anything at that signal: what was started sees that the command is gone.
+#[test]
+fn a_verification_that_is_killed_leaves_no_server_and_no_file() {
+    let sandbox = sandbox("sleep 1000");
+    assert_eq!(verify(&sandbox, Some(Signal::KILL)), (None, Some(9)));
+    let mut is_left = left(&sandbox);
+    for _ in 0..100 {
+        if is_left.is_empty() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(100));
+        is_left = left(&sandbox);
+    }
+    panic!("{is_left:?}");
+}
+
 #[test]
 fn a_verification_that_ends_leaves_no_server_and_no_file() {
     for end in ["exit 0", "exit 1", "trap '' TERM; kill -9 $$"] {

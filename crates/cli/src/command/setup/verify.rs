@@ -35,12 +35,16 @@ const PAIRS: [CK_KEY_TYPE; 3] = [CKK_RSA, CKK_EC, CKK_EC_EDWARDS];
 /// tried again only until somebody listens, because a server may try its PIN at each. `is_signed` is about a request or a
 /// certificate that the key signs itself.
 const PRELUDE: &str = r#"set -eu
-servers=
+exec 3<&0 < /dev/null
+env -u XDG_RUNTIME_DIR setsid sh watch "$XDG_RUNTIME_DIR" $$ <&3 > /dev/null 2>&1 &
+servers=$!
+exec 3<&-
 trap 'kill $servers 2> /dev/null || true; wait || true' EXIT
 serve() {
     setsid "$@" > error.log 2>&1 &
     server=$!
     servers="$servers $server"
+    echo $server >> "${XDG_RUNTIME_DIR%/*}/servers"
 }
 await() {
     tries=0
@@ -98,6 +102,21 @@ database() {
         -c port="$port" -c fsync=off -c ssl=on "$@"
     await 'ready to accept' error.log
 }
+"#;
+
+/// Who ends what is left where this command was killed: its end of the pipe is closed then. A server is known by its number, and what
+/// it does not say of itself by the directory in its environment; the script is the first of its group.
+const WATCH: &str = r#"read -r nothing || :
+for signal in TERM KILL; do
+    kill -$signal $(cat servers) || :
+    kill -$signal -- -$2 || :
+    for place in $(grep -lszFx "XDG_RUNTIME_DIR=$1" /proc/[0-9]*/environ); do
+        place=${place#/proc/}
+        kill -$signal ${place%/environ} || :
+    done
+    sleep 1
+done
+rm -rf "$PWD"
 "#;
 
 /// One process that used the module.
@@ -290,10 +309,11 @@ impl Room {
         look: &mut dyn FnMut(),
     ) -> Result<Ended> {
         self.write("script", &format!("{PRELUDE}{script}"))?;
+        self.write("watch", WATCH)?;
         let cannot = |error: io::Error| Failure::io("cannot run the script", &error);
         let log = File::create(self.0.join("log")).map_err(cannot)?;
         let mut shell = Command::new("/bin/sh");
-        shell.arg("script").current_dir(&self.0).stdin(Stdio::null());
+        shell.arg("script").current_dir(&self.0).stdin(Stdio::piped());
         shell.stdout(log.try_clone().map_err(cannot)?).stderr(log);
         shell.env("XDG_RUNTIME_DIR", self.0.join("run"));
         if let Some(file) = program.bridge.file() {
