@@ -417,3 +417,71 @@ fn what_breaks_the_machines_configuration_is_taken_back() {
     sandbox.run("rm conf/nginx-server.conf.old");
     assert_eq!(everything(&sandbox).len(), before.len());
 }
+
+/// A copy of the machine's configuration is in its place, where that may be done: what is written there is in `etc`.
+const OWN_ETC: &str = "unshare --mount sh -c 'mount -t tmpfs none /run && mkdir /run/lock && mount -t tmpfs none /var/log && \
+                       mkdir /var/log/nginx /var/log/apache2 && mount -t tmpfs none /var/lib && mount --bind etc /etc && exec \"$@\"' sh";
+
+/// Whether that works here for a command.
+fn has_own_etc(sandbox: &Sandbox, works: &str) -> bool {
+    sandbox.run("cp -a /etc etc");
+    let tried = sandbox.run(&format!("{OWN_ETC} {works} > /dev/null"));
+    let works_here = tried.last().is_none_or(|said| !said.starts_with('?'));
+    if !works_here {
+        println!("not run: nothing can be mounted here, or {works} does not work");
+    }
+    works_here
+}
+
+#[test]
+fn p11_kit_is_enabled_without_a_token_or_a_key() {
+    let sandbox = with_a_key();
+    if !has_own_etc(&sandbox, "true") {
+        return;
+    }
+    let line = "metaslot setup p11-kit --apply --enable --directory conf";
+    for gone in [
+        "key delete site --pin-source plain.pin --yes",
+        "token delete web --so-pin-source so.pin --yes",
+    ] {
+        sandbox.run(&format!("metaslot {gone}; rm -rf conf etc/pkcs11"));
+        let told = sandbox.run(&format!("PATH=$PWD/fakes:$PATH {OWN_ETC} {line}")).join("\n");
+        assert!(told.contains("written /etc/pkcs11/modules/metaslot.module"), "{told}");
+        assert!(told.contains("note: no key was looked at: "), "{told}");
+        let told = sandbox.run("PATH=$PWD/fakes:$PATH metaslot setup p11-kit --key site");
+        assert!(told[0].starts_with("error: "), "{told:?}");
+    }
+}
+
+#[test]
+fn a_program_that_shows_keys_by_certificates_is_not_run_without_one() {
+    let sandbox = with_a_key();
+    for program in ["java", "openvpn"] {
+        let told = setup(&sandbox, program, "--apply --verify");
+        assert!(told.contains("shows a key that has a certificate, and pkcs11:"), "{told}");
+        assert!(told.contains("hint: metaslot cert selfsign "), "{told}");
+        assert_eq!(
+            sandbox.run("ls conf"),
+            ["ls: cannot access 'conf': No such file or directory", "? 2"]
+        );
+    }
+    sandbox.run("metaslot cert import site.pem --label site --pin-source plain.pin");
+    for program in ["java", "openvpn"] {
+        let told = setup(&sandbox, program, "--apply --verify");
+        assert!(told.contains(&format!("error: {program} does not work")), "{told}");
+    }
+}
+
+#[test]
+fn a_new_configuration_satisfies_doctor() {
+    let sandbox = with_a_key();
+    if !has_own_etc(&sandbox, "id www-data") {
+        return;
+    }
+    let line =
+        "metaslot setup nginx --apply --new site --directory conf && metaslot doctor | grep ^PINs";
+    let line = format!("sh -c 'unset METASLOT_CONF; export PATH=$PWD/fakes:$PATH; {line}'");
+    let told = sandbox.run(&format!("{OWN_ETC} {line}")).join("\n");
+    assert!(told.contains("written /etc/metaslot/metaslot.toml"), "{told}");
+    assert!(told.contains("PINs           ok"), "{told}");
+}

@@ -9,20 +9,16 @@ mod plain;
 mod program;
 mod tested;
 mod tree;
+mod values;
 mod verify;
 
-use super::arguments::{TokenArg, key_uri};
+use super::arguments::TokenArg;
 use crate::app::App;
-use crate::encoding::{der_of, hex, pem};
 use crate::failure::{Failure, Result};
-use crate::key::{self, Family, Key};
 use crate::output::{Output, Report};
-use crate::uri::{Class, Uri};
-use crate::x509::Certificate;
 use credential::Credential;
 use files::{apply, before};
 use fresh::{Chosen, Wanted};
-use metaslot_client::Access;
 use metaslot_memory::Secret;
 use program::{Bridge, Plan, Program, Proof};
 use rustix::fs::Mode;
@@ -32,6 +28,7 @@ use std::fs;
 use std::mem;
 use std::path::{Path, PathBuf};
 use tested::Test;
+use values::Said;
 use verify::{Run, Used, verify};
 
 const EXAMPLES: &str = "\
@@ -139,8 +136,15 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         };
         chosen = fresh::make(app, wanted, program, &directory)?;
     }
-    let (values, public) = values(app, args, (&chosen, credential.as_ref()), program, &directory)?;
-    let mut plan = program.plan(&values);
+    let said = Said {
+        args,
+        chosen: &chosen,
+        credential: credential.as_ref(),
+        program,
+        directory: &directory,
+    };
+    let found = said.find(app)?;
+    let mut plan = program.plan(&found.values);
     if args.enable {
         plan.files.append(&mut plan.included);
         plan.then = mem::take(&mut plan.start);
@@ -159,8 +163,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     };
     let proved = if args.verify {
         let pin = chosen.pin.as_deref().map(|path| pin_file(path, program)).transpose()?;
-        let (directory, plan, values) = (&*directory, &plan, &*values);
-        let run = Run { directory, plan, values, pin: pin.as_deref(), public: &public };
+        let (directory, values, public) = (&*directory, &*found.values, &*found.public);
+        let run = Run { directory, plan: &plan, values, pin: pin.as_deref(), public };
         Some(verify(program, &run)?)
     } else {
         None
@@ -186,95 +190,6 @@ fn check(args: &Args, program: &Program, directory: &Path) -> Result<()> {
         engine()?;
     }
     args.pin_source.as_deref().map_or(Ok(()), |path| pin_file(path, program).map(drop))
-}
-
-/// What stands in the place of names in a recipe, and the public half of the key.
-fn values(
-    app: &App,
-    args: &Args,
-    (chosen, credential): (&Chosen, Option<&Credential>),
-    program: &Program,
-    directory: &Path,
-) -> Result<(Vec<(&'static str, String)>, String)> {
-    let uri = chosen.key.as_deref().map(key_uri).transpose()?.unwrap_or_default();
-    let uri = args.token.of(uri)?;
-    let host = app.host(&uri)?;
-    let token = app.token_with(&uri)?;
-    let session = host.module().open_session(token.slot, Access::ReadOnly)?;
-    let key = one(key::search(&session, &uri)?, &uri, &token.uri())?;
-    let mut full = Uri { class: Some(Class::Private), ..key.uri(&token.uri()) };
-    // A label is enough where there is one, and some programs take no id.
-    full.id = full.id.filter(|_| key.label.is_empty());
-    let source = chosen.pin.as_deref().map(|path| pin_file(path, program)).transpose()?;
-    let source = credential.map(Credential::file).or(source);
-    let pin = source.as_deref().unwrap_or_else(|| Path::new("/etc/metaslot/pin"));
-    let pin_file = pin.display().to_string();
-    full.pin_source = source.as_deref().map(|path| format!("file:{}", path.display()));
-    let module = fs::canonicalize(host.module().path())
-        .map_err(|error| Failure::io("cannot find the module", &error))?;
-    let command = if args.verify { env::current_exe() } else { Ok(PathBuf::new()) };
-    let command = command.map_err(|error| Failure::io("cannot find this command", &error))?;
-    let agent = match super::doctor::agent_pattern(&module) {
-        Some(pattern) => format!("ssh-agent -P '{pattern}'"),
-        None => String::from("ssh-agent"),
-    };
-    let engine = if program.bridge == Bridge::Engine { engine()? } else { PathBuf::new() };
-    edwards::check(program, host, &token, &key)?;
-    let family = match key.kind.family {
-        Family::Rsa => "rsa",
-        Family::Ed25519 => "ed25519",
-        _ => "ecdsa",
-    };
-    let public = key.part(Class::Public).map(|half| key::public_key(&session, &key, half));
-    let public = public.transpose()?.unwrap_or_default();
-    of_this_key(&chosen.cert, &public)?;
-    // OpenSSH has none for some curves.
-    let ssh = key::ssh_line(&key.kind, &public, "").unwrap_or_default();
-    let public = pem("PUBLIC KEY", &public);
-    for (what, name) in [("token", &token.info.label), ("label", &key.label)] {
-        program.take_name(what, name)?;
-    }
-    let values = vec![
-        ("module", module.display().to_string()),
-        ("metaslot", command.display().to_string()),
-        ("engine", engine.display().to_string()),
-        ("directory", directory.display().to_string()),
-        ("uri", full.to_string()),
-        ("keyuri", key.uri(&token.uri()).to_string()),
-        ("tokenuri", token.uri().to_string()),
-        ("token", token.info.label.clone()),
-        ("serial", pattern(&token.info.serial)),
-        ("label", key.label.clone()),
-        ("id", hex(&key.id)),
-        ("slot", token.slot.to_string()),
-        ("cert", chosen.cert.clone()),
-        ("family", family.to_owned()),
-        ("pem", super::uri2pem::pem_of(&full.to_string()).trim_end().to_owned()),
-        ("agent", agent),
-        ("credential", credential.map_or_else(String::new, |it| format!("\n{}", it.line()))),
-        ("sshkey", ssh),
-        ("kind", key.kind.to_string()),
-        ("pinfile", pin_file),
-    ];
-    plain::check(&values, source.as_deref().filter(|_| args.verify))?;
-    Ok((values, public))
-}
-
-/// What finds a serial number, and means nothing else to a shell.
-fn pattern(serial: &str) -> String {
-    serial.replace(|letter: char| !letter.is_ascii_alphanumeric(), ".")
-}
-
-/// Refuses a certificate that is there and is another key's.
-fn of_this_key(file: &str, public: &[u8]) -> Result<()> {
-    let Ok(text) = fs::read(file) else { return Ok(()) };
-    let der = der_of(&text, &["CERTIFICATE"]).unwrap_or(text);
-    match Certificate::read(&der) {
-        Some(certificate) if certificate.public_key == public => Ok(()),
-        Some(_) => Err(Failure::failed(format!("the certificate {file} is another key's"))
-            .hint("name the key's own with --cert, or move that one away")),
-        None => Err(Failure::failed(format!("{file} is no certificate"))),
-    }
 }
 
 /// The whole name of a file that is there: a program runs in another directory. What is not there is left as it is said.
@@ -306,16 +221,6 @@ fn pin_file(path: &Path, program: &Program) -> Result<PathBuf> {
         return Err(Failure::failed(message).hint("set a shorter PIN: metaslot token pin"));
     }
     fs::canonicalize(path).map_err(cannot)
-}
-
-/// The one key pair.
-fn one(mut keys: Vec<Key>, uri: &Uri, token: &Uri) -> Result<Key> {
-    keys.retain(|key| key.part(Class::Public).is_some());
-    if keys.is_empty() && uri.object.is_none() {
-        return Err(Failure::not_found("the token has no key pair yet")
-            .hint("metaslot key generate --label site"));
-    }
-    key::only(keys, uri, token)
 }
 
 /// Where OpenSSL keeps the engine that speaks PKCS#11.
