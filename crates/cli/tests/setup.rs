@@ -190,8 +190,19 @@ fn with_a_key() -> Sandbox {
     sandbox
 }
 
+/// Gives the token to the user of a service, where root may do that; the others have none of their own.
+fn share(sandbox: &Sandbox, program: &str) {
+    let group = match program {
+        "nginx" | "apache" => "www-data",
+        "mariadb" => "mysql",
+        program => program,
+    };
+    sandbox.run(&format!("chgrp {group} . token.db* && chmod 2770 . && chmod 660 token.db*"));
+}
+
 /// `setup PROGRAM`, in which the programs of `with_a_key` are found.
 fn setup(sandbox: &Sandbox, program: &str, more: &str) -> String {
+    share(sandbox, program);
     let line = "metaslot setup --key site --pin-source plain.pin --directory conf";
     sandbox
         .run(&format!("OPENSSL_MODULES=$PWD/fakes PATH=$PWD/fakes:$PATH {line} {more} {program}"))
@@ -262,6 +273,7 @@ fn every_recipe_leaves_what_it_has_not_made() {
 fn no_configuration_is_written_with_a_certificate_that_is_not_there() {
     let sandbox = with_a_key();
     let new = "cp plain.pin conf.pin; metaslot setup --apply --new site --directory conf --pin-source conf.pin";
+    share(&sandbox, "nginx");
     sandbox.run(&format!("PATH=$PWD/fakes:$PATH {new} nginx; rm site.pem"));
     let before = everything(&sandbox);
     for program in ["nginx", "apache", "stunnel"] {
@@ -381,6 +393,7 @@ fn no_recipe_writes_anything_without_its_program() {
 #[test]
 fn what_breaks_the_machines_configuration_is_taken_back() {
     let sandbox = with_a_key();
+    share(&sandbox, "nginx");
     sandbox.run("rm fakes/nginx; cp -r /etc/nginx nginx; mkdir units");
     let own = "unshare --mount sh -c 'mount -t tmpfs none /run && mount -t tmpfs none /var/log && mkdir /var/log/nginx && \
                mount --bind nginx /etc/nginx && mount --bind units /etc/systemd/system && exec \"$@\"' sh";
@@ -484,4 +497,45 @@ fn a_new_configuration_satisfies_doctor() {
     let told = sandbox.run(&format!("{OWN_ETC} {line}")).join("\n");
     assert!(told.contains("written /etc/metaslot/metaslot.toml"), "{told}");
     assert!(told.contains("PINs           ok"), "{told}");
+}
+
+#[test]
+fn root_writes_nothing_for_a_service_that_may_not_use_the_token() {
+    let sandbox = with_a_key();
+    if sandbox.run("id -u") != ["0"] || !sandbox.run("id www-data")[0].starts_with("uid=") {
+        return println!("not run: this is not root, or there is no www-data");
+    }
+    let before = everything(&sandbox);
+    let run = |more: &str| {
+        let line = format!("metaslot setup --pin-source plain.pin --directory conf {more}");
+        sandbox.run(&format!("PATH=$PWD/fakes:$PATH {line}")).join("\n")
+    };
+    for program in ["nginx", "apache"] {
+        for more in ["--key site --apply", "--key site --apply --verify", "--apply --new more"] {
+            let told = run(&format!("{program} {more}"));
+            let what = format!("error: {program} could not use the key: www-data may not use ");
+            assert!(told.starts_with(&what), "{told}");
+            assert!(told.contains("hint: group = \"www-data\" in its [[token]] section"), "{told}");
+        }
+        assert!(!run(&format!("{program} --key site")).contains("error"), "printed");
+    }
+    assert_eq!(everything(&sandbox), before);
+    share(&sandbox, "nginx");
+    assert!(run("nginx --key site --apply").contains("written"));
+    // The token that is to be made is asked about, too.
+    sandbox.run("chgrp root .; chmod 755 .; printf '[[token]]\npath = \"%s\"\nkdf = \"weak-for-tests\"\n' $PWD/new/token.db > metaslot.toml");
+    let new = "nginx --apply --new site --directory other";
+    let told = sandbox.run(&format!("PATH=$PWD/fakes:$PATH metaslot setup {new}")).join("\n");
+    assert!(told.contains("hint: group = \"www-data\" in its [[token]] section, before"), "{told}");
+    assert_eq!(
+        sandbox.run("ls other/* new"),
+        [
+            "ls: cannot access 'other/*': No such file or directory",
+            "ls: cannot access 'new': No such file or directory",
+            "? 2"
+        ]
+    );
+    sandbox.run("echo 'group = \"www-data\"' >> metaslot.toml");
+    let told = sandbox.run(&format!("PATH=$PWD/fakes:$PATH metaslot setup {new}")).join("\n");
+    assert!(!told.contains("error"), "{told}");
 }

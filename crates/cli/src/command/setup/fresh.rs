@@ -4,6 +4,7 @@
 use super::edwards;
 use super::files::{make_directory, save};
 use super::program::{Bridge, Program};
+use super::service;
 use crate::app::App;
 use crate::command::arguments::token_uri;
 use crate::command::target::Target;
@@ -68,6 +69,12 @@ pub(super) fn make(
     }
     if program.bridge == Bridge::Engine {
         edwards::beside(app, &wanted.token)?;
+    }
+    match &app.host(&wanted.token)?.candidates(&wanted.token)?[..] {
+        [] => service::may_use_new(program, app)?,
+        [token] => service::may_use(program, app, token)?,
+        // It is said which there are.
+        _ => {}
     }
     make_directory(directory)?;
     let _alone = alone(app, directory)?;

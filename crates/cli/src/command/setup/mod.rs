@@ -7,6 +7,7 @@ mod files;
 mod fresh;
 mod plain;
 mod program;
+mod service;
 mod tested;
 mod tree;
 mod values;
@@ -155,6 +156,9 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     if args.apply && program.names_certificate() {
         before(&directory, &plan)?;
         program.needs(&chosen.cert)?;
+    }
+    if let Some(token) = found.token.as_ref().filter(|_| args.apply || args.verify) {
+        service::may_use(program, app, token)?;
     }
     let written = match &test {
         Some(test) => test.apply(&directory, &plan)?,

@@ -10,7 +10,7 @@ use crate::command::arguments::key_uri;
 use crate::command::{doctor, uri2pem};
 use crate::encoding::{der_of, hex, pem};
 use crate::failure::{Exit, Failure, Result};
-use crate::host::Host;
+use crate::host::{Host, Token};
 use crate::key::{self, Family, Key};
 use crate::uri::{Class, Uri};
 use crate::x509::Certificate;
@@ -28,6 +28,8 @@ pub(super) struct Found {
     pub(super) values: Values,
     /// The public half, in PEM.
     pub(super) public: String,
+    /// Where it is; none where the recipe goes without.
+    pub(super) token: Option<Token>,
 }
 
 /// What is said on the command line, and what was made.
@@ -47,7 +49,7 @@ impl Said<'_> {
             Err(failure) if is_free && failure.is(Exit::NotFound) => {
                 let values = self.of_machine(app.host(&Uri::default())?)?;
                 app.output.note(&format!("note: no key was looked at: {}", failure.message()));
-                Ok(Found { values, public: String::new() })
+                Ok(Found { values, public: String::new(), token: None })
             }
             found => found,
         }
@@ -98,7 +100,7 @@ impl Said<'_> {
             ("kind", key.kind.to_string()),
         ]);
         plain::check(&values, source.as_deref().filter(|_| args.verify))?;
-        Ok(Found { values, public: pem("PUBLIC KEY", &public) })
+        Ok(Found { values, public: pem("PUBLIC KEY", &public), token: Some(token) })
     }
 
     /// The file with the PIN, as the URI names it.
