@@ -73,14 +73,17 @@ pub(super) fn apply(directory: &Path, plan: &Plan) -> Result<Vec<&'static str>> 
     plan.files.iter().zip(before).map(write).collect()
 }
 
+/// Files as they were.
+pub(super) type Kept = Vec<(PathBuf, Option<Before>)>;
+
 /// The files that would be written, and the ones that keep their last versions, as they are.
-pub(super) fn kept(directory: &Path, plan: &Plan) -> Result<Vec<(PathBuf, Option<Before>)>> {
+pub(super) fn kept(directory: &Path, plan: &Plan) -> Result<Kept> {
     let both = |(name, _): &(&str, String)| [directory.join(name), old(directory, name)];
     plan.files.iter().flat_map(both).map(|path| ours(&path).map(|before| (path, before))).collect()
 }
 
 /// Makes them so again.
-pub(super) fn put_back(kept: Vec<(PathBuf, Option<Before>)>) -> Result<()> {
+pub(super) fn put_back(kept: Kept) -> Result<()> {
     for (path, before) in kept {
         match before {
             Some(Before { text, mode }) => save(&path, &text, mode)?,

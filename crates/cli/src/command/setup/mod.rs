@@ -18,7 +18,7 @@ use crate::app::App;
 use crate::failure::{Failure, Result};
 use crate::output::{Output, Report};
 use credential::Credential;
-use files::{apply, before};
+use files::{apply, before, kept};
 use fresh::{Chosen, Wanted};
 use metaslot_memory::Secret;
 use program::{Bridge, Plan, Program, Proof};
@@ -160,6 +160,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     if let Some(token) = found.token.as_ref().filter(|_| args.apply || args.verify) {
         service::may_use(program, app, token)?;
     }
+    let enabled = args.enable.then(|| kept(&directory, &plan)).transpose()?;
     let written = match &test {
         Some(test) => test.apply(&directory, &plan)?,
         None if args.apply => apply(&directory, &plan)?,
@@ -169,10 +170,16 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         let pin = chosen.pin.as_deref().map(|path| pin_file(path, program)).transpose()?;
         let (directory, values, public) = (&*directory, &*found.values, &*found.public);
         let run = Run { directory, plan: &plan, values, pin: pin.as_deref(), public };
-        Some(verify(program, &run)?)
+        Some(verify(program, &run).or_else(|failed| failed.after(enabled))?)
     } else {
         None
     };
+    if args.apply && plan.files.is_empty() {
+        let name = program.name;
+        app.output.note(&format!(
+            "there is no file to write for {name}: what is to be done is said below"
+        ));
+    }
     report(app.output, &directory, &plan, &written, proved.as_ref())?;
     if !is_here {
         app.output.note(&format!(

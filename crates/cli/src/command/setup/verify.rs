@@ -2,7 +2,7 @@
 //! `metaslot setup --verify`: the program is run until it signs, and what the module counted for its process says whether it did.
 //! Where another program can, it verifies the signature by the public key.
 
-use super::files::OURS;
+use super::files::{Kept, OURS, put_back};
 use super::program::{Bridge, Plan, Program, Proof};
 use super::tree::{Ended, Tree};
 use crate::command::doctor::unreadable;
@@ -138,8 +138,47 @@ pub(super) struct Run<'a> {
     pub(super) public: &'a str,
 }
 
+/// Why a program was not seen to use the key.
+#[derive(Debug)]
+pub(super) enum Unproved {
+    Failed(Failure),
+    /// By this signal.
+    Interrupted(i32),
+}
+
+impl From<Failure> for Unproved {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl Unproved {
+    /// What this run has enabled is as it was before; the signal ends us then.
+    pub(super) fn after<T>(self, enabled: Option<Kept>) -> Result<T> {
+        let is_enabled = enabled.is_some();
+        let put_back = enabled.map_or(Ok(()), put_back);
+        match self {
+            Self::Failed(failure) if is_enabled => {
+                put_back?;
+                let taken_back = "what this run enabled is taken back";
+                let more = failure.advice().map_or_else(String::new, |more| format!("; {more}"));
+                Err(failure.hint(format!("{taken_back}{more}")))
+            }
+            Self::Failed(failure) => Err(failure),
+            Self::Interrupted(signal) => {
+                put_back?;
+                emulate_default_handler(signal).ok();
+                Err(Failure::failed("interrupted"))
+            }
+        }
+    }
+}
+
 /// Runs the program, and gives the processes of its that used the key, at least one.
-pub(super) fn verify(program: &Program, run: &Run<'_>) -> Result<(Proof, Vec<Used>)> {
+pub(super) fn verify(
+    program: &Program,
+    run: &Run<'_>,
+) -> std::result::Result<(Proof, Vec<Used>), Unproved> {
     run.is_applied()?;
     let unknown = || Failure::failed(format!("{} is not run by this command", program.name));
     let proof = program.proof(&run.all_values(program)?).ok_or_else(unknown)?;
@@ -153,17 +192,15 @@ pub(super) fn verify(program: &Program, run: &Run<'_>) -> Result<(Proof, Vec<Use
     look();
     match ended {
         Ended::With(status) if status.success() => {}
-        Ended::With(_) => return Err(run.of_pin(program).unwrap_or_else(|| room.failed(program))),
+        Ended::With(_) => {
+            return Err(run.of_pin(program).unwrap_or_else(|| room.failed(program)).into());
+        }
         Ended::Late => {
             let seconds = PATIENCE.as_secs();
             let failure = room.failed(program);
-            return Err(failure.context(format!("it did not end in {seconds} seconds")));
+            return Err(failure.context(format!("it did not end in {seconds} seconds")).into());
         }
-        Ended::Interrupted(signal) => {
-            drop(room);
-            emulate_default_handler(signal).ok();
-            return Err(Failure::failed("interrupted"));
-        }
+        Ended::Interrupted(signal) => return Err(Unproved::Interrupted(signal)),
     }
     let its = seen.values().filter(|page| page.program == proof.process);
     let used: Vec<Used> = its.flat_map(used).collect();
@@ -174,12 +211,13 @@ pub(super) fn verify(program: &Program, run: &Run<'_>) -> Result<(Proof, Vec<Use
             "{name} ran, and did not use the key: no process {process} called {functions} with success"
         );
         let others: Vec<_> = seen.values().map(|page| page.program.as_str()).collect();
-        return Err(Failure::failed(what).hint(match others.join(", ") {
+        let hint = match others.join(", ") {
             none if none.is_empty() => String::from(
                 "no process had the module, or none could write into the directory of counters",
             ),
             others => format!("the module was used by {others}"),
-        }));
+        };
+        return Err(Failure::failed(what).hint(hint).into());
     }
     Ok((proof, used))
 }
