@@ -241,6 +241,21 @@ const PROGRAMS: &[(&str, &str, &[&str])] = &[
     ("postgres", "postgres", &["pg_ctlcluster", "setpriv"]),
 ];
 
+/// It is asked for the PIN by the token's label, between quotes.
+#[test]
+fn openvpn_is_given_the_pin_of_a_token_whose_label_has_quotes() {
+    let command = command();
+    let needs = [&*command, "openvpn", "perl", "openssl", "pkcs11-tool"];
+    check(CLIENT, "openvpn --verify, a label with quotes", &needs, |token| {
+        token.key_pair("EC:prime256v1", "0a01", "site")?;
+        let metaslot = |line: &str| token.program(&command).line(line);
+        metaslot("token rename").arg("it's \"1\"").line("--pin-source pin").run()?;
+        metaslot("cert selfsign site --pin-source pin --store").run()?;
+        let verify = metaslot("setup openvpn --apply --verify --key site --pin-source pin");
+        verify.line("--directory conf").run()?.with(&["verified: "]).map(drop)
+    });
+}
+
 #[test]
 fn programs_are_seen_to_use_the_key() {
     for (program, group, needs) in PROGRAMS {
