@@ -574,3 +574,20 @@ fn a_new_configuration_satisfies_doctor() {
     assert!(told.contains("written /etc/metaslot/metaslot.toml"), "{told}");
     assert!(told.contains("PINs           ok"), "{told}");
 }
+
+/// Where every user may read the test's own directory, a user without rights asks.
+#[test]
+fn who_may_not_write_there_enables_nothing() {
+    let sandbox = with_a_key();
+    let user = "setpriv --reuid nobody --regid nogroup --clear-groups";
+    sandbox.run("chmod -R a+rX . && mkdir open && chmod 777 open");
+    if sandbox.run(&format!("{user} metaslot --version")).last().is_none_or(|it| it.contains('?')) {
+        return println!("not run: this is not root, or another user may not run the command");
+    }
+    for program in ["nginx", "apache", "p11-kit"] {
+        let line = format!("metaslot setup {program} --apply --enable --directory open");
+        let told = sandbox.run(&format!("PATH=$PWD/fakes:$PATH {user} {line}")).join("\n");
+        assert!(told.contains(&format!("error: {program} includes files of /etc")), "{told}");
+        assert_eq!(sandbox.run("ls open"), [""; 0], "{program}");
+    }
+}

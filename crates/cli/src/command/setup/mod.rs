@@ -18,7 +18,7 @@ use crate::app::App;
 use crate::failure::{Failure, Result};
 use crate::output::{Output, Report};
 use credential::Credential;
-use files::{apply, before, kept};
+use files::{apply, before, kept, may_be_included};
 use fresh::{Chosen, Wanted};
 use metaslot_memory::Secret;
 use program::{Bridge, Plan, Program, Proof};
@@ -112,9 +112,13 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         return Err(Failure::failed("OpenSSL's provider for PKCS#11 is not installed")
             .hint("apt-get install pkcs11-provider (Debian 12: from bookworm-backports)"));
     }
-    if args.enable && program.plan(&[]).included.is_empty() {
-        return Err(Failure::failed(format!("{} includes no files of others", program.name))
-            .hint("leave out --enable: what is to be done is said then"));
+    if args.enable {
+        let plan = program.plan(&[]);
+        if plan.included.is_empty() {
+            return Err(Failure::failed(format!("{} includes no files of others", program.name))
+                .hint("leave out --enable: what is to be done is said then"));
+        }
+        may_be_included(program.name, &plan)?;
     }
     let test = args.enable.then(|| Test::of(program, credential.as_ref())).flatten();
     test.as_ref().map_or(Ok(()), Test::before)?;

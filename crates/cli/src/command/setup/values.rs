@@ -8,7 +8,7 @@ use super::{Args, edwards, engine, pin_file, plain};
 use crate::app::App;
 use crate::command::arguments::key_uri;
 use crate::command::{doctor, uri2pem};
-use crate::encoding::{der_of, hex, pem};
+use crate::encoding::{der_of, hex, pem, word};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::{Host, Token};
 use crate::key::{self, Family, Key};
@@ -44,7 +44,8 @@ pub(super) struct Said<'a> {
 impl Said<'_> {
     /// Of a recipe that says nothing of a key none needs to be there.
     pub(super) fn find(&self, app: &App) -> Result<Found> {
-        let is_free = !self.args.verify && self.chosen.key.is_none() && !self.program.names_key();
+        let is_named = self.chosen.key.is_some() || self.args.token.uri()? != Uri::default();
+        let is_free = !self.args.verify && !is_named && !self.program.names_key();
         match self.of_key(app) {
             Err(failure) if is_free && failure.is(Exit::NotFound) => {
                 let values = self.of_machine(app.host(&Uri::default())?)?;
@@ -66,12 +67,12 @@ impl Said<'_> {
         let mut full = Uri { class: Some(Class::Private), ..key.uri(&token.uri()) };
         // A label is enough where there is one, and some programs take no id.
         full.id = full.id.filter(|_| key.label.is_empty());
+        if args.verify {
+            has_certificate(program, &session, &key, &Uri { class: None, ..full.clone() })?;
+        }
         let source = self.source()?;
         full.pin_source = source.as_deref().map(|path| format!("file:{}", path.display()));
         edwards::check(program, host, &token, &key)?;
-        if args.verify {
-            has_certificate(program, &session, &key, &key.uri(&token.uri()))?;
-        }
         let family = match key.kind.family {
             Family::Rsa => "rsa",
             Family::Ed25519 => "ed25519",
@@ -147,7 +148,8 @@ fn has_certificate(program: &Program, session: &Session, key: &Key, uri: &Uri) -
     let message = format!("{why}, and {uri} has none in the token");
     let options = program.certificate();
     Err(Failure::failed(message).hint(format!(
-        "metaslot cert selfsign \"{uri}\" {options} --dns NAME; or of a CA: metaslot cert import FILE"
+        "metaslot cert selfsign {} {options} --dns NAME; or of a CA: metaslot cert import FILE",
+        word(uri)
     )))
 }
 
