@@ -20,16 +20,14 @@ use crate::output::{Output, Report};
 use credential::Credential;
 use files::{apply, before, kept, may_be_included};
 use fresh::{Chosen, Wanted};
-use metaslot_memory::Secret;
 use program::{Bridge, Plan, Program, Proof};
 use rustix::fs::Mode;
 use serde_json::{Value, json};
 use std::env;
-use std::fs;
 use std::mem;
 use std::path::{Path, PathBuf};
 use tested::Test;
-use values::Said;
+use values::{Said, engine, pin_file};
 use verify::{Run, Used, verify};
 
 const EXAMPLES: &str = "\
@@ -38,9 +36,6 @@ Examples:
   metaslot setup java --apply --directory ~/java
   metaslot setup openssl --apply --verify --pin-source pin
   metaslot setup nginx --apply --new site --dns www.example.org --enable";
-
-/// libp11's engine reads so many bytes of a file with a PIN, and takes them for the PIN.
-const LONGEST_OF_ENGINE: usize = 31;
 
 /// Names of the programs, as the first argument has them.
 pub(crate) fn programs() -> impl Iterator<Item = &'static str> {
@@ -94,11 +89,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let program = Program::find(&args.program)?;
     let directory = directory(args.directory.as_deref())?;
     let is_here = in_path(program.command);
-    let package = program.package;
-    if !is_here && (args.apply || args.verify) {
-        return Err(Failure::failed(format!("{} is not installed", program.name))
-            .hint(format!("apt-get install {package}, or have it printed, without --apply")));
-    }
+    possible(args, program, is_here)?;
     let mut chosen = Chosen {
         key: args.key.clone(),
         cert: whole_name(args.cert.as_deref().unwrap_or("site.pem")),
@@ -108,18 +99,6 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let credential =
         args.credential.then(|| Credential::of(program, chosen.pin.as_deref().or(of_new)));
     let credential = credential.transpose()?;
-    if args.verify && program.bridge == Bridge::Provider && !super::doctor::provider_is_there() {
-        return Err(Failure::failed("OpenSSL's provider for PKCS#11 is not installed")
-            .hint("apt-get install pkcs11-provider (Debian 12: from bookworm-backports)"));
-    }
-    if args.enable {
-        let plan = program.plan(&[]);
-        if plan.included.is_empty() {
-            return Err(Failure::failed(format!("{} includes no files of others", program.name))
-                .hint("leave out --enable: what is to be done is said then"));
-        }
-        may_be_included(program.name, &plan)?;
-    }
     let test = args.enable.then(|| Test::of(program, credential.as_ref())).flatten();
     test.as_ref().map_or(Ok(()), Test::before)?;
     if rustix::process::geteuid().is_root() {
@@ -130,19 +109,11 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let named = [("directory", directory.display().to_string()), ("cert", chosen.cert.clone())];
     plain::check(&named, chosen.pin.as_deref().filter(|_| args.verify))?;
     if let Some(label) = &args.new {
-        fresh::check_names(label, &args.dns)?;
-        check(args, program, &directory)?;
-        let wanted = Wanted {
-            label,
-            names: &args.dns,
-            token: args.token.uri()?,
-            cert: args.cert.as_deref(),
-            pin: chosen.pin,
-        };
-        chosen = fresh::make(app, wanted, program, &directory)?;
+        chosen = make(app, args, label, chosen.pin, program, &directory)?;
     }
     let said = Said {
-        args,
+        token: &args.token,
+        is_run: args.verify,
         chosen: &chosen,
         credential: credential.as_ref(),
         program,
@@ -170,14 +141,13 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         None if args.apply => apply(&directory, &plan)?,
         None => Vec::new(),
     };
-    let proved = if args.verify {
+    let proved = args.verify.then(|| {
         let pin = chosen.pin.as_deref().map(|path| pin_file(path, program)).transpose()?;
         let (directory, values, public) = (&*directory, &*found.values, &*found.public);
         let run = Run { directory, plan: &plan, values, pin: pin.as_deref(), public };
-        Some(verify(program, &run).or_else(|failed| failed.after(enabled))?)
-    } else {
-        None
-    };
+        verify(program, &run).or_else(|failed| failed.after(enabled))
+    });
+    let proved = proved.transpose()?;
     if args.apply && plan.files.is_empty() {
         let name = program.name;
         app.output.note(&format!(
@@ -187,11 +157,49 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     report(app.output, &directory, &plan, &written, proved.as_ref())?;
     if !is_here {
         app.output.note(&format!(
-            "note: {} is not installed here: apt-get install {package}",
-            program.name
+            "note: {} is not installed here: apt-get install {}",
+            program.name, program.package
         ));
     }
     Ok(())
+}
+
+/// Refuses what this machine, or this user, cannot do.
+fn possible(args: &Args, program: &Program, is_here: bool) -> Result<()> {
+    if !is_here && (args.apply || args.verify) {
+        return Err(Failure::failed(format!("{} is not installed", program.name)).hint(format!(
+            "apt-get install {}, or have it printed, without --apply",
+            program.package
+        )));
+    }
+    if args.verify && program.bridge == Bridge::Provider && !super::doctor::provider_is_there() {
+        return Err(Failure::failed("OpenSSL's provider for PKCS#11 is not installed")
+            .hint("apt-get install pkcs11-provider (Debian 12: from bookworm-backports)"));
+    }
+    if args.enable {
+        let plan = program.plan(&[]);
+        if plan.included.is_empty() {
+            return Err(Failure::failed(format!("{} includes no files of others", program.name))
+                .hint("leave out --enable: what is to be done is said then"));
+        }
+        may_be_included(program.name, &plan)?;
+    }
+    Ok(())
+}
+
+/// Makes what is missing.
+fn make(
+    app: &App,
+    args: &Args,
+    label: &str,
+    pin: Option<PathBuf>,
+    program: &Program,
+    directory: &Path,
+) -> Result<Chosen> {
+    fresh::check_names(label, &args.dns)?;
+    check(args, program, directory)?;
+    let (token, cert) = (args.token.uri()?, args.cert.as_deref());
+    fresh::make(app, Wanted { label, names: &args.dns, token, cert, pin }, program, directory)
 }
 
 /// What would be refused later: before anything is made.
@@ -211,41 +219,6 @@ fn check(args: &Args, program: &Program, directory: &Path) -> Result<()> {
 fn whole_name(path: &str) -> String {
     let whole = std::path::absolute(path).ok().filter(|whole| whole.exists());
     whole.map_or_else(|| path.to_owned(), |whole| whole.display().to_string())
-}
-
-/// The whole name of the PIN's file, if the program takes what is in it for the PIN.
-fn pin_file(path: &Path, program: &Program) -> Result<PathBuf> {
-    let cannot = |error| Failure::io(format!("cannot read {}", path.display()), &error);
-    let bytes = Secret::taken(fs::read(path).map_err(cannot)?);
-    if bytes.expose().trim_ascii_end().is_empty() {
-        return Err(Failure::pin(format!("{} is empty: there is no PIN in it", path.display()))
-            .hint(format!("write it: printf %s PIN > {}", path.display())));
-    }
-    if program.bridge == Bridge::Engine && bytes.expose().ends_with(b"\n") {
-        let message = format!(
-            "{} ends with a newline, which OpenSSL's engine takes for a part of the PIN: each start would cost a try",
-            path.display()
-        );
-        return Err(Failure::failed(message).hint("write it by printf %s"));
-    }
-    if program.bridge == Bridge::Engine && bytes.expose().len() > LONGEST_OF_ENGINE {
-        let message = format!(
-            "{} is longer than the {LONGEST_OF_ENGINE} bytes that OpenSSL's engine reads: each start would cost a try",
-            path.display()
-        );
-        return Err(Failure::failed(message).hint("set a shorter PIN: metaslot token pin"));
-    }
-    fs::canonicalize(path).map_err(cannot)
-}
-
-/// Where OpenSSL keeps the engine that speaks PKCS#11.
-fn engine() -> Result<PathBuf> {
-    let places = ["x86_64-linux-gnu", "aarch64-linux-gnu"];
-    let mut places = places.iter().map(|arch| format!("/usr/lib/{arch}/engines-3/pkcs11.so"));
-    places.find(|path| Path::new(path).exists()).map(PathBuf::from).ok_or_else(|| {
-        Failure::failed("OpenSSL's engine for PKCS#11 is not installed")
-            .hint("apt-get install libengine-pkcs11-openssl")
-    })
 }
 
 fn directory(said: Option<&Path>) -> Result<PathBuf> {

@@ -4,9 +4,9 @@
 use super::credential::Credential;
 use super::fresh::Chosen;
 use super::program::{Bridge, Program};
-use super::{Args, edwards, engine, pin_file, plain};
+use super::{edwards, plain};
 use crate::app::App;
-use crate::command::arguments::key_uri;
+use crate::command::arguments::{TokenArg, key_uri};
 use crate::command::{doctor, uri2pem};
 use crate::encoding::{der_of, hex, pem, word};
 use crate::failure::{Exit, Failure, Result};
@@ -16,9 +16,13 @@ use crate::uri::{Class, Uri};
 use crate::x509::Certificate;
 use metaslot_ck::{CKA_ID, CKO_CERTIFICATE};
 use metaslot_client::{Access, Session, Template};
+use metaslot_memory::Secret;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// libp11's engine reads so many bytes of a file with a PIN, and takes them for the PIN.
+const LONGEST_OF_ENGINE: usize = 31;
 
 /// What stands in the place of names in a recipe.
 pub(super) type Values = Vec<(&'static str, String)>;
@@ -34,7 +38,9 @@ pub(super) struct Found {
 
 /// What is said on the command line, and what was made.
 pub(super) struct Said<'a> {
-    pub(super) args: &'a Args,
+    pub(super) token: &'a TokenArg,
+    /// Whether the program is to be run.
+    pub(super) is_run: bool,
     pub(super) chosen: &'a Chosen,
     pub(super) credential: Option<&'a Credential>,
     pub(super) program: &'a Program,
@@ -44,8 +50,8 @@ pub(super) struct Said<'a> {
 impl Said<'_> {
     /// Of a recipe that says nothing of a key none needs to be there.
     pub(super) fn find(&self, app: &App) -> Result<Found> {
-        let is_named = self.chosen.key.is_some() || self.args.token.uri()? != Uri::default();
-        let is_free = !self.args.verify && !is_named && !self.program.names_key();
+        let is_named = self.chosen.key.is_some() || self.token.uri()? != Uri::default();
+        let is_free = !self.is_run && !is_named && !self.program.names_key();
         match self.of_key(app) {
             Err(failure) if is_free && failure.is(Exit::NotFound) => {
                 let values = self.of_machine(app.host(&Uri::default())?)?;
@@ -57,9 +63,9 @@ impl Said<'_> {
     }
 
     fn of_key(&self, app: &App) -> Result<Found> {
-        let (args, chosen, program) = (self.args, self.chosen, self.program);
+        let (chosen, program) = (self.chosen, self.program);
         let uri = chosen.key.as_deref().map(key_uri).transpose()?.unwrap_or_default();
-        let uri = args.token.of(uri)?;
+        let uri = self.token.of(uri)?;
         let host = app.host(&uri)?;
         let token = app.token_with(&uri)?;
         let session = host.module().open_session(token.slot, Access::ReadOnly)?;
@@ -67,7 +73,7 @@ impl Said<'_> {
         let mut full = Uri { class: Some(Class::Private), ..key.uri(&token.uri()) };
         // A label is enough where there is one, and some programs take no id.
         full.id = full.id.filter(|_| key.label.is_empty());
-        if args.verify {
+        if self.is_run {
             has_certificate(program, &session, &key, &Uri { class: None, ..full.clone() })?;
         }
         let source = self.source()?;
@@ -100,7 +106,7 @@ impl Said<'_> {
             ("sshkey", key::ssh_line(&key.kind, &public, "").unwrap_or_default()),
             ("kind", key.kind.to_string()),
         ]);
-        plain::check(&values, source.as_deref().filter(|_| args.verify))?;
+        plain::check(&values, source.as_deref().filter(|_| self.is_run))?;
         Ok(Found { values, public: pem("PUBLIC KEY", &public), token: Some(token) })
     }
 
@@ -112,10 +118,10 @@ impl Said<'_> {
     }
 
     fn of_machine(&self, host: &Host) -> Result<Values> {
-        let Self { args, chosen, credential, program, directory } = self;
+        let Self { is_run, chosen, credential, program, directory, .. } = self;
         let module = fs::canonicalize(host.module().path())
             .map_err(|error| Failure::io("cannot find the module", &error))?;
-        let command = if args.verify { env::current_exe() } else { Ok(PathBuf::new()) };
+        let command = if *is_run { env::current_exe() } else { Ok(PathBuf::new()) };
         let command = command.map_err(|error| Failure::io("cannot find this command", &error))?;
         let agent = match doctor::agent_pattern(&module) {
             Some(pattern) => format!("ssh-agent -P '{pattern}'"),
@@ -178,4 +184,39 @@ fn one(mut keys: Vec<Key>, uri: &Uri, token: &Uri) -> Result<Key> {
             .hint("metaslot key generate --label site"));
     }
     key::only(keys, uri, token)
+}
+
+/// The whole name of the PIN's file, if the program takes what is in it for the PIN.
+pub(super) fn pin_file(path: &Path, program: &Program) -> Result<PathBuf> {
+    let cannot = |error| Failure::io(format!("cannot read {}", path.display()), &error);
+    let bytes = Secret::taken(fs::read(path).map_err(cannot)?);
+    if bytes.expose().trim_ascii_end().is_empty() {
+        return Err(Failure::pin(format!("{} is empty: there is no PIN in it", path.display()))
+            .hint(format!("write it: printf %s PIN > {}", path.display())));
+    }
+    if program.bridge == Bridge::Engine && bytes.expose().ends_with(b"\n") {
+        let message = format!(
+            "{} ends with a newline, which OpenSSL's engine takes for a part of the PIN: each start would cost a try",
+            path.display()
+        );
+        return Err(Failure::failed(message).hint("write it by printf %s"));
+    }
+    if program.bridge == Bridge::Engine && bytes.expose().len() > LONGEST_OF_ENGINE {
+        let message = format!(
+            "{} is longer than the {LONGEST_OF_ENGINE} bytes that OpenSSL's engine reads: each start would cost a try",
+            path.display()
+        );
+        return Err(Failure::failed(message).hint("set a shorter PIN: metaslot token pin"));
+    }
+    fs::canonicalize(path).map_err(cannot)
+}
+
+/// Where OpenSSL keeps the engine that speaks PKCS#11.
+pub(super) fn engine() -> Result<PathBuf> {
+    let places = ["x86_64-linux-gnu", "aarch64-linux-gnu"];
+    let mut places = places.iter().map(|arch| format!("/usr/lib/{arch}/engines-3/pkcs11.so"));
+    places.find(|path| Path::new(path).exists()).map(PathBuf::from).ok_or_else(|| {
+        Failure::failed("OpenSSL's engine for PKCS#11 is not installed")
+            .hint("apt-get install libengine-pkcs11-openssl")
+    })
 }
