@@ -162,6 +162,11 @@ impl Failure {
         self.call.map(|call| call.code)
     }
 
+    /// Whether it ends with this exit code.
+    pub(crate) fn is(&self, exit: Exit) -> bool {
+        self.exit == exit
+    }
+
     /// The exit code for the shell.
     pub(crate) fn exit(&self) -> ExitCode {
         ExitCode::from(self.number())

@@ -65,6 +65,22 @@ fn a_verification_that_is_interrupted_leaves_no_server_and_no_file() {
     }
 }
 
+/// Nobody can do anything at that signal: what was started sees that the command is gone.
+#[test]
+fn a_verification_that_is_killed_leaves_no_server_and_no_file() {
+    let sandbox = sandbox("sleep 1000");
+    assert_eq!(verify(&sandbox, Some(Signal::KILL)), (None, Some(9)));
+    let mut is_left = left(&sandbox);
+    for _ in 0..100 {
+        if is_left.is_empty() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(100));
+        is_left = left(&sandbox);
+    }
+    panic!("{is_left:?}");
+}
+
 #[test]
 fn a_verification_that_ends_leaves_no_server_and_no_file() {
     for end in ["exit 0", "exit 1", "trap '' TERM; kill -9 $$"] {
@@ -96,6 +112,24 @@ fn a_pin_is_tried_at_no_token_but_the_one_that_it_was_made_for() {
     // The right one is taken.
     let named = new("--directory conf --pin-source user.pin").join("\n");
     assert!(named.contains("metaslot key generate"), "{named}");
+}
+
+#[test]
+fn two_at_a_time_make_one_token_with_one_key() {
+    let sandbox = Sandbox::make(&sandbox::module());
+    let line = "metaslot setup gnutls --apply --new site --directory conf";
+    let told = sandbox.run(&format!("{line} > one & {line} > two; wait"));
+    assert!(told.iter().all(|line| !line.starts_with("error")), "{told:?}");
+    assert!(told.iter().any(|line| line.starts_with("waiting for another 'metaslot")), "{told:?}");
+    let keys = sandbox.run("metaslot key list --quiet --public");
+    assert_eq!(keys.len(), 1, "{keys:?}");
+    // Another directory is no reason to wait: that one's PIN is not known here.
+    sandbox.run("rm -r token.db* conf");
+    let line =
+        |place: &str| format!("metaslot setup gnutls --apply --new site --directory {place}");
+    let told = sandbox.run(&format!("{} & {}; wait", line("conf"), line("more"))).join("\n");
+    assert!(told.contains("--pin-source FILE"), "{told}");
+    assert!(!told.contains("--force"), "{told}");
 }
 
 #[test]
@@ -156,8 +190,19 @@ fn with_a_key() -> Sandbox {
     sandbox
 }
 
+/// Gives the token to the user of a service, where root may do that; the others have none of their own.
+fn share(sandbox: &Sandbox, program: &str) {
+    let group = match program {
+        "nginx" | "apache" => "www-data",
+        "mariadb" => "mysql",
+        program => program,
+    };
+    sandbox.run(&format!("chgrp {group} . token.db* && chmod 2770 . && chmod 660 token.db*"));
+}
+
 /// `setup PROGRAM`, in which the programs of `with_a_key` are found.
 fn setup(sandbox: &Sandbox, program: &str, more: &str) -> String {
+    share(sandbox, program);
     let line = "metaslot setup --key site --pin-source plain.pin --directory conf";
     sandbox
         .run(&format!("OPENSSL_MODULES=$PWD/fakes PATH=$PWD/fakes:$PATH {line} {more} {program}"))
@@ -228,6 +273,7 @@ fn every_recipe_leaves_what_it_has_not_made() {
 fn no_configuration_is_written_with_a_certificate_that_is_not_there() {
     let sandbox = with_a_key();
     let new = "cp plain.pin conf.pin; metaslot setup --apply --new site --directory conf --pin-source conf.pin";
+    share(&sandbox, "nginx");
     sandbox.run(&format!("PATH=$PWD/fakes:$PATH {new} nginx; rm site.pem"));
     let before = everything(&sandbox);
     for program in ["nginx", "apache", "stunnel"] {
@@ -343,43 +389,205 @@ fn no_recipe_writes_anything_without_its_program() {
     assert_eq!(everything(&sandbox), before);
 }
 
-/// A copy of nginx's configuration is in the place of the machine's own, where that may be done.
-#[test]
-fn what_breaks_the_machines_configuration_is_taken_back() {
-    let sandbox = with_a_key();
-    sandbox.run("rm fakes/nginx; cp -r /etc/nginx nginx; mkdir units");
-    let own = "unshare --mount sh -c 'mount -t tmpfs none /run && mount -t tmpfs none /var/log && mkdir /var/log/nginx && \
-               mount --bind nginx /etc/nginx && mount --bind units /etc/systemd/system && exec \"$@\"' sh";
-    if sandbox.run(&format!("{own} nginx -t")).last().is_some_and(|said| said.starts_with('?')) {
-        return println!("not run: nginx is not installed, or nothing can be mounted here");
+/// A copy of the machine's configuration is in its place, where that may be done: what is written there is in `etc`.
+const OWN_ETC: &str = "unshare --mount sh -c 'mount -t tmpfs none /run && mkdir /run/lock && mount -t tmpfs none /var/log && \
+                       mkdir /var/log/nginx /var/log/apache2 && mount -t tmpfs none /var/lib && mkdir /var/lib/nginx && mount --bind etc /etc && exec \"$@\"' sh";
+
+/// Whether that works here for a command.
+fn has_own_etc(sandbox: &Sandbox, works: &str) -> bool {
+    sandbox.run("cp -a /etc etc");
+    let tried = sandbox.run(&format!("{OWN_ETC} {works} > /dev/null"));
+    let works_here = tried.last().is_none_or(|said| !said.starts_with('?'));
+    if !works_here {
+        println!("not run: nothing can be mounted here, or {works} does not work");
     }
-    let enable = || {
-        let line = "metaslot setup nginx --apply --enable --key site --pin-source plain.pin --directory conf";
-        sandbox.run(&format!("{own} {line}")).join("\n")
-    };
-    let before = everything(&sandbox);
-    let engine = "echo 'ssl_engine pkcs11;' > nginx/modules-enabled/10-own.conf";
-    sandbox.run(engine);
-    let told = enable();
-    assert!(told.starts_with("error: nginx's configuration does not work with what"), "{told}");
-    assert!(told.contains("directive is duplicate"), "{told}");
-    sandbox.run("echo 'nonsense;' > nginx/modules-enabled/10-own.conf");
-    let told = enable();
-    assert!(told.starts_with("error: nginx's configuration is broken already"), "{told}");
-    assert!(told.contains("unknown directive \"nonsense\""), "{told}");
-    sandbox.run("rm nginx/modules-enabled/10-own.conf");
-    assert_eq!(everything(&sandbox), before);
+    works_here
+}
+
+/// `setup --enable` with a key that is there, for a program of this machine.
+fn enable(sandbox: &Sandbox, program: &str) -> String {
+    let line = "metaslot setup --apply --enable --key site --pin-source plain.pin --directory conf";
+    sandbox.run(&format!("{OWN_ETC} {line} {program}")).join("\n")
+}
+
+/// The names of what is written, in the machine's configuration and beside it.
+fn names(sandbox: &Sandbox) -> Vec<String> {
+    sandbox.run("find etc conf ! -type d ! -name 'ld.so*' 2> /dev/null | sort")
+}
+
+/// What is broken is refused, what breaks by our files is taken back, and what works stays.
+fn the_machines_configuration_is_tested(program: &str, test: &str, own: &str, clash: &str) {
+    let sandbox = with_a_key();
+    share(&sandbox, program);
+    sandbox.run("rm fakes/nginx fakes/apache2");
+    if !has_own_etc(&sandbox, test) {
+        return;
+    }
+    let before = names(&sandbox);
+    let directory = own.split('/').next().expect("a directory");
+    let restore = format!("rm -r etc/{directory}; cp -a own etc/{directory}");
+    sandbox.run(&format!("cp -a etc/{directory} own; {clash}"));
+    let told = enable(&sandbox, program);
+    let what = format!("error: {program}'s configuration does not work with what was written");
+    assert!(told.starts_with(&what), "{told}");
+    assert!(told.contains("hint: it was taken back; it said: "), "{told}");
+    sandbox.run(&format!("{restore}; echo 'nonsense;' >> etc/{own}"));
+    let told = enable(&sandbox, program);
+    assert!(told.starts_with(&format!("error: {program}'s configuration is broken")), "{told}");
+    assert!(told.contains("nonsense"), "{told}");
+    sandbox.run(&restore);
+    assert_eq!(names(&sandbox), before);
     // What works stays, twice, and when something else breaks it.
     for state in ["written", "unchanged"] {
-        let told = enable();
+        let told = enable(&sandbox, program);
         assert!(told.starts_with(&format!("{state} /home/you/conf/openssl.cnf")), "{told}");
-        assert!(told.contains("in a shell OPENSSL_CONF=/home/you/conf/openssl.cnf nginx -t"));
+        assert!(told.contains("in a shell OPENSSL_CONF=/home/you/conf/openssl.cnf"), "{told}");
+    }
+    let server = format!("conf/{program}-server.conf");
+    let broken = format!("cp etc/{own} good; echo 'nonsense;' >> etc/{own}");
+    sandbox.run(&format!("echo '# more' >> {server}; cp -r conf was; {broken}"));
+    assert!(enable(&sandbox, program).contains("broken already"));
+    assert_eq!(sandbox.run(&format!("diff -r conf was; cat good > etc/{own}")), [""; 0]);
+    assert!(enable(&sandbox, program).contains(&format!("written /home/you/{server}")));
+}
+
+#[test]
+fn what_breaks_nginxs_configuration_is_taken_back() {
+    let clash = "echo 'ssl_engine pkcs11;' >> etc/nginx/nginx.conf";
+    the_machines_configuration_is_tested("nginx", "nginx -t", "nginx/nginx.conf", clash);
+}
+
+/// An administrator's variables that take the place of ours: then there is no such device.
+#[test]
+fn what_breaks_apaches_configuration_is_taken_back() {
+    let variables = "export OPENSSL_CONF=/dev/null OPENSSL_ENGINES=/nowhere";
+    let clash = format!("echo '{variables}' >> etc/apache2/envvars");
+    the_machines_configuration_is_tested("apache", "apache2ctl -t", "apache2/apache2.conf", &clash);
+}
+
+#[test]
+fn what_is_enabled_is_taken_back_where_the_program_does_not_use_the_key() {
+    let sandbox = with_a_key();
+    if !has_own_etc(&sandbox, "true") {
+        return;
+    }
+    sandbox.run("rm -f etc/pkcs11/modules/metaslot.module");
+    let before = names(&sandbox);
+    let line = "metaslot setup p11-kit --apply --enable --verify --key site --pin-source plain.pin";
+    let path = "PATH=$PWD/fakes:$PATH";
+    let told = sandbox.run(&format!("{path} {OWN_ETC} {line} --directory conf")).join("\n");
+    assert!(told.contains("error: p11-kit does not work with what was written"), "{told}");
+    assert!(told.contains("hint: what this run enabled is taken back"), "{told}");
+    assert_eq!(names(&sandbox), before);
+}
+
+#[test]
+fn p11_kit_is_enabled_without_a_token_or_a_key() {
+    let sandbox = with_a_key();
+    if !has_own_etc(&sandbox, "true") {
+        return;
+    }
+    let line = "metaslot setup p11-kit --apply --enable --directory conf";
+    for gone in [
+        "key delete site --pin-source plain.pin --yes",
+        "token delete web --so-pin-source so.pin --yes",
+    ] {
+        sandbox.run(&format!("metaslot {gone}; rm -rf conf etc/pkcs11"));
+        let told = sandbox.run(&format!("PATH=$PWD/fakes:$PATH {OWN_ETC} {line}")).join("\n");
+        assert!(told.contains("written /etc/pkcs11/modules/metaslot.module"), "{told}");
+        assert!(told.contains("note: no key was looked at: "), "{told}");
+        let told = sandbox.run("PATH=$PWD/fakes:$PATH metaslot setup p11-kit --key site");
+        assert!(told[0].starts_with("error: "), "{told:?}");
+    }
+}
+
+#[test]
+fn root_writes_nothing_for_a_service_that_may_not_use_the_token() {
+    let sandbox = with_a_key();
+    if sandbox.run("id -u") != ["0"] || !sandbox.run("id www-data")[0].starts_with("uid=") {
+        return println!("not run: this is not root, or there is no www-data");
     }
     let before = everything(&sandbox);
-    sandbox.run("sed -i 's/TLSv1.2//' conf/nginx-server.conf; cp -r conf was; echo 'nonsense;' >> nginx/conf.d/z.conf");
-    assert!(enable().contains("broken already"));
-    sandbox.run("diff -r conf was && rm -r was nginx/conf.d/z.conf");
-    assert!(enable().contains("written /home/you/conf/nginx-server.conf"));
-    sandbox.run("rm conf/nginx-server.conf.old");
-    assert_eq!(everything(&sandbox).len(), before.len());
+    let run = |more: &str| {
+        let line = format!("metaslot setup --pin-source plain.pin --directory conf {more}");
+        sandbox.run(&format!("PATH=$PWD/fakes:$PATH {line}")).join("\n")
+    };
+    for program in ["nginx", "apache"] {
+        for more in ["--key site --apply", "--key site --apply --verify", "--apply --new more"] {
+            let told = run(&format!("{program} {more}"));
+            let what = format!("error: {program} could not use the key: www-data may not use ");
+            assert!(told.starts_with(&what), "{told}");
+            assert!(told.contains("hint: group = \"www-data\" in its [[token]] section"), "{told}");
+        }
+        assert!(!run(&format!("{program} --key site")).contains("error"), "printed");
+    }
+    assert_eq!(everything(&sandbox), before);
+    share(&sandbox, "nginx");
+    assert!(run("nginx --key site --apply").contains("written"));
+    // The token that is to be made is asked about, too.
+    sandbox.run("chgrp root .; chmod 755 .; printf '[[token]]\npath = \"%s\"\nkdf = \"weak-for-tests\"\n' $PWD/new/token.db > metaslot.toml");
+    let new = "nginx --apply --new site --directory other";
+    let told = sandbox.run(&format!("PATH=$PWD/fakes:$PATH metaslot setup {new}")).join("\n");
+    assert!(told.contains("hint: group = \"www-data\" in its [[token]] section, before"), "{told}");
+    assert_eq!(
+        sandbox.run("ls other/* new"),
+        [
+            "ls: cannot access 'other/*': No such file or directory",
+            "ls: cannot access 'new': No such file or directory",
+            "? 2"
+        ]
+    );
+    sandbox.run("echo 'group = \"www-data\"' >> metaslot.toml");
+    let told = sandbox.run(&format!("PATH=$PWD/fakes:$PATH metaslot setup {new}")).join("\n");
+    assert!(!told.contains("error"), "{told}");
+}
+
+#[test]
+fn a_program_that_shows_keys_by_certificates_is_not_run_without_one() {
+    let sandbox = with_a_key();
+    for program in ["java", "openvpn"] {
+        let told = setup(&sandbox, program, "--apply --verify");
+        assert!(told.contains("shows a key that has a certificate, and pkcs11:"), "{told}");
+        assert!(told.contains("hint: metaslot cert selfsign "), "{told}");
+        assert_eq!(
+            sandbox.run("ls conf"),
+            ["ls: cannot access 'conf': No such file or directory", "? 2"]
+        );
+    }
+    sandbox.run("metaslot cert import site.pem --label site --pin-source plain.pin");
+    for program in ["java", "openvpn"] {
+        let told = setup(&sandbox, program, "--apply --verify");
+        assert!(told.contains(&format!("error: {program} does not work")), "{told}");
+    }
+}
+
+#[test]
+fn a_new_configuration_satisfies_doctor() {
+    let sandbox = with_a_key();
+    if !has_own_etc(&sandbox, "id www-data") {
+        return;
+    }
+    let line =
+        "metaslot setup nginx --apply --new site --directory conf && metaslot doctor | grep ^PINs";
+    let line = format!("sh -c 'unset METASLOT_CONF; export PATH=$PWD/fakes:$PATH; {line}'");
+    let told = sandbox.run(&format!("{OWN_ETC} {line}")).join("\n");
+    assert!(told.contains("written /etc/metaslot/metaslot.toml"), "{told}");
+    assert!(told.contains("PINs           ok"), "{told}");
+}
+
+/// Where every user may read the test's own directory, a user without rights asks.
+#[test]
+fn who_may_not_write_there_enables_nothing() {
+    let sandbox = with_a_key();
+    let user = "setpriv --reuid nobody --regid nogroup --clear-groups";
+    sandbox.run("chmod -R a+rX . && mkdir open && chmod 777 open");
+    if sandbox.run(&format!("{user} metaslot --version")).last().is_none_or(|it| it.contains('?')) {
+        return println!("not run: this is not root, or another user may not run the command");
+    }
+    for program in ["nginx", "apache", "p11-kit"] {
+        let line = format!("metaslot setup {program} --apply --enable --directory open");
+        let told = sandbox.run(&format!("PATH=$PWD/fakes:$PATH {user} {line}")).join("\n");
+        assert!(told.contains(&format!("error: {program} includes files of /etc")), "{told}");
+        assert_eq!(sandbox.run("ls open"), [""; 0], "{program}");
+    }
 }

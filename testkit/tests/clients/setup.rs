@@ -35,6 +35,10 @@ fn works(program: &str, needs: &[&str], work: impl FnOnce(&mut TestToken) -> Res
     let command = command();
     let needs: Vec<&str> = needs.iter().copied().chain([&*command, "pkcs11-tool"]).collect();
     check(CLIENT, program, &needs, |token| {
+        if ["nginx", "apache"].contains(&program) {
+            token.share("www-data")?;
+            std::fs::set_permissions(token.home(), Permissions::from_mode(0o755))?;
+        }
         set_up(token, program)?;
         work(token)
     });
@@ -69,7 +73,6 @@ fn openssl() {
 #[test]
 fn nginx() {
     works("nginx", &["nginx", "curl"], |token| {
-        token.share("www-data")?;
         let conf = token.path("conf");
         let main = format!("include {}/nginx-main.conf;", conf.display());
         let server = format!("include {}/nginx-server.conf;", conf.display());
@@ -90,7 +93,6 @@ fn nginx() {
 #[test]
 fn apache() {
     works("apache", &["apache2", "curl"], |token| {
-        token.share("www-data")?;
         let conf = token.path("conf").display().to_string();
         let directives =
             format!("Include {conf}/apache-main.conf\nInclude {conf}/apache-server.conf");
@@ -238,6 +240,21 @@ const PROGRAMS: &[(&str, &str, &[&str])] = &[
     ("mariadb", "mysql", &["mariadbd"]),
     ("postgres", "postgres", &["pg_ctlcluster", "setpriv"]),
 ];
+
+/// It is asked for the PIN by the token's label, between quotes.
+#[test]
+fn openvpn_is_given_the_pin_of_a_token_whose_label_has_quotes() {
+    let command = command();
+    let needs = [&*command, "openvpn", "perl", "openssl", "pkcs11-tool"];
+    check(CLIENT, "openvpn --verify, a label with quotes", &needs, |token| {
+        token.key_pair("EC:prime256v1", "0a01", "site")?;
+        let metaslot = |line: &str| token.program(&command).line(line);
+        metaslot("token rename").arg("it's \"1\"").line("--pin-source pin").run()?;
+        metaslot("cert selfsign site --pin-source pin --store").run()?;
+        let verify = metaslot("setup openvpn --apply --verify --key site --pin-source pin");
+        verify.line("--directory conf").run()?.with(&["verified: "]).map(drop)
+    });
+}
 
 #[test]
 fn programs_are_seen_to_use_the_key() {

@@ -10,6 +10,7 @@ mod service;
 mod user;
 
 use crate::app::App;
+use crate::configured::TokenSection;
 use crate::failure::{Failure, Result};
 use crate::output::{Report, Table};
 use checks::Setup;
@@ -31,6 +32,14 @@ pub(super) fn unreadable(user: &str, path: &Path) -> Option<(String, String)> {
     let user = User::named(user)?;
     let Finding { level, found, fix } = rights::of_pin(&user, path);
     (level == Level::Error).then(|| (found, fix.unwrap_or_default()))
+}
+
+/// Why a user may not use a token, and what helps; of a user that is not there nothing is known.
+pub(super) fn closed(user: &str, token: &TokenSection) -> Option<(String, String)> {
+    let user = User::named(user)?;
+    let Finding { level, found, fix } = rights::usable(&user, token);
+    let is_closed = level == Level::Error && !rights::is_opened_by_lists(&user, &token.path);
+    is_closed.then(|| (found, fix.unwrap_or_default()))
 }
 
 /// Arguments of `doctor`.

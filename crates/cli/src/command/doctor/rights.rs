@@ -6,9 +6,10 @@ use super::user::{Obstacle, User, What, shared_by};
 use crate::configured::TokenSection;
 use crate::encoding::word;
 use crate::places;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 pub(super) fn open(path: &Path) -> String {
     format!("chmod a+r {}", word(path.display()))
@@ -50,6 +51,11 @@ pub(super) fn usable(user: &User, token: &TokenSection) -> Finding {
     let Some(obstacle) = user.obstacle(parent, 0o7).or_else(of_file) else {
         return Finding::ok(format!("{} may use {}", user.name, path.display()));
     };
+    let is_of_directory = obstacle.what == What::Missing || obstacle.place == parent;
+    if is_of_directory && is_to_be_shared(user, token, parent) {
+        let (name, path) = (&user.name, path.display());
+        return Finding::ok(format!("{name} may use {path} once it is made: it is the group's"));
+    }
     if obstacle.what == What::Unseen {
         return unseen(user, path, &obstacle);
     }
@@ -57,6 +63,29 @@ pub(super) fn usable(user: &User, token: &TokenSection) -> Finding {
         format!("{} may not use {}: {obstacle}", user.name, path.display()),
         obstacle.fix(user).unwrap_or_else(|| share(user, token, parent)),
     )
+}
+
+/// Whether the module gives the directory to a group of the user's when it makes the token: one that it makes, or that is empty.
+fn is_to_be_shared(user: &User, token: &TokenSection, directory: &Path) -> bool {
+    let is_empty = match fs::read_dir(directory) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    };
+    is_empty && token.group.as_ref().is_some_and(|group| user.is_of(group))
+}
+
+/// Whether root sees the user use a store that modes close: by access lists, which only the system knows.
+pub(super) fn is_opened_by_lists(user: &User, store: &Path) -> bool {
+    let mut setpriv = Command::new("setpriv");
+    setpriv.args(["--reuid", &user.name, "--regid", &user.group, "--init-groups", "test"]);
+    let directory = store.parent().unwrap_or(store);
+    for (at, (right, path)) in
+        [("-r", store), ("-w", store), ("-w", directory), ("-x", directory)].iter().enumerate()
+    {
+        setpriv.args((at > 0).then_some("-a")).arg(right).arg(path);
+    }
+    let status = setpriv.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
 }
 
 /// How a user comes to use a token. One that a group uses stays that group's: it is not taken from those who are in it.
@@ -72,6 +101,9 @@ fn share(user: &User, token: &TokenSection, parent: &Path) -> String {
         ),
         Some(group) if found.as_ref() == Some(&group) => modes,
         Some(group) => format!("chgrp -R {} {directory}; {modes}", word(&group)),
+        None if !parent.exists() => {
+            format!("group = \"{}\" in its [[token]] section, before it is made", user.group)
+        }
         None => {
             let group = &user.group;
             format!(

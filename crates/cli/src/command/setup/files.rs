@@ -4,6 +4,7 @@
 use super::program::Plan;
 use crate::command::target::Target;
 use crate::failure::{Failure, Result};
+use rustix::fs::{Access, AtFlags, CWD, accessat};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -50,8 +51,32 @@ fn old(directory: &Path, name: &str) -> PathBuf {
     directory.join(format!("{name}.old"))
 }
 
-/// Writes what is not there as it should be, and says what became of each file.
+/// Refuses files in directories where this user may not write, before anything is made.
+pub(super) fn may_be_included(program: &str, plan: &Plan) -> Result<()> {
+    let is_closed = |directory: &&Path| {
+        let wanted = Access::WRITE_OK | Access::EXEC_OK;
+        accessat(CWD, *directory, wanted, AtFlags::EACCESS).is_err()
+    };
+    let there = plan.included.iter().filter_map(|(path, _)| {
+        Path::new(path).ancestors().skip(1).find(|directory| directory.exists())
+    });
+    match there.into_iter().find(is_closed) {
+        Some(directory) => {
+            let what = format!("{program} includes files of {}", directory.display());
+            Err(Failure::failed(format!("{what}, where this user may not write"))
+                .hint("as root; or leave out --enable: what is to be done is said then"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Writes what is not there as it should be, and says what became of each file: all of them, or none.
 pub(super) fn apply(directory: &Path, plan: &Plan) -> Result<Vec<&'static str>> {
+    let kept = kept(directory, plan)?;
+    write(directory, plan).or_else(|failure| put_back(kept).and(Err(failure)))
+}
+
+fn write(directory: &Path, plan: &Plan) -> Result<Vec<&'static str>> {
     let before = before(directory, plan)?;
     let write = |((name, content), before): (&(&str, String), Option<Before>)| {
         let path = directory.join(name);
@@ -73,14 +98,17 @@ pub(super) fn apply(directory: &Path, plan: &Plan) -> Result<Vec<&'static str>> 
     plan.files.iter().zip(before).map(write).collect()
 }
 
+/// Files as they were.
+pub(super) type Kept = Vec<(PathBuf, Option<Before>)>;
+
 /// The files that would be written, and the ones that keep their last versions, as they are.
-pub(super) fn kept(directory: &Path, plan: &Plan) -> Result<Vec<(PathBuf, Option<Before>)>> {
+pub(super) fn kept(directory: &Path, plan: &Plan) -> Result<Kept> {
     let both = |(name, _): &(&str, String)| [directory.join(name), old(directory, name)];
     plan.files.iter().flat_map(both).map(|path| ours(&path).map(|before| (path, before))).collect()
 }
 
 /// Makes them so again.
-pub(super) fn put_back(kept: Vec<(PathBuf, Option<Before>)>) -> Result<()> {
+pub(super) fn put_back(kept: Kept) -> Result<()> {
     for (path, before) in kept {
         match before {
             Some(Before { text, mode }) => save(&path, &text, mode)?,

@@ -4,19 +4,23 @@
 use super::edwards;
 use super::files::{make_directory, save};
 use super::program::{Bridge, Program};
+use super::service;
 use crate::app::App;
 use crate::command::arguments::token_uri;
 use crate::command::target::Target;
 use crate::failure::{Exit, Failure, Result};
 use crate::output::warn;
+use crate::pin::cost::LONG_ENOUGH;
 use crate::places;
 use crate::uri::Uri;
 use metaslot_ck::{CK_OBJECT_CLASS, CKO_CERTIFICATE, CKO_PUBLIC_KEY};
 use metaslot_client::{Access, Template};
 use metaslot_memory::Secret;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use std::env;
 use std::ffi::OsStr;
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -66,7 +70,14 @@ pub(super) fn make(
     if program.bridge == Bridge::Engine {
         edwards::beside(app, &wanted.token)?;
     }
+    match &app.host(&wanted.token)?.candidates(&wanted.token)?[..] {
+        [] => service::may_use_new(program, app)?,
+        [token] => service::may_use(program, app, token)?,
+        // It is said which there are.
+        _ => {}
+    }
     make_directory(directory)?;
+    let _alone = alone(app, directory)?;
     let step = |line: &[&str]| run(app, line);
     let (token, pin) = token(app, &wanted, directory)?;
     let source = format!("file:{}", pin.display());
@@ -92,6 +103,19 @@ pub(super) fn make(
     }
     let key = Uri { object: Some(label.to_owned()), ..token_uri(&token)? };
     Ok(Chosen { key: Some(key.to_string()), cert: cert.display().to_string(), pin: Some(pin) })
+}
+
+/// The directory, in which one at a time makes what is missing: the next one finds it there. The system forgets the lock with us;
+/// where it has none, on NFS for example, it is done without.
+fn alone(app: &App, directory: &Path) -> Result<File> {
+    let locked = File::open(directory)
+        .map_err(|error| Failure::io(format!("cannot open {}", directory.display()), &error))?;
+    if flock(&locked, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+        let place = directory.display();
+        app.output.note(&format!("waiting for another 'metaslot setup --new' in {place}"));
+        flock(&locked, FlockOperation::LockExclusive).ok();
+    }
+    Ok(locked)
 }
 
 /// Refuses what could name no file beside the others, or no host.
@@ -121,7 +145,7 @@ fn configure(app: &App, user: &str) -> Result<()> {
     let text = format!(
         "# Made by 'metaslot setup --new', and never again.\n\
          [[token]]\npath = \"/var/lib/metaslot/{user}/token.db\"\ndescription = \"keys of services of {user}\"\n\
-         group = \"{user}\"\n"
+         group = \"{user}\"\npin_min = {LONG_ENOUGH}\n"
     );
     save(Path::new(SYSTEM), &text, 0o644)?;
     app.output.note(&format!("written {SYSTEM}: a token for the group {user}"));
@@ -161,7 +185,15 @@ fn token(app: &App, wanted: &Wanted<'_>, directory: &Path) -> Result<(String, Pa
     }
     let pin = wanted.pin.clone().unwrap_or(own);
     let [so, user] = [&so, &pin].map(|path| format!("file:{}", path.display()));
-    run(app, &["token", "init", "--label", &label, "--so-pin-source", &so, "--pin-source", &user])?;
+    let line = ["token", "init", "--label", &label, "--so-pin-source", &so, "--pin-source", &user];
+    run(app, &line).map_err(|failure| {
+        let now = app.host(&wanted.token).and_then(|host| host.candidates(&wanted.token));
+        match now.is_ok_and(|now| !now.is_empty()) {
+            true => Failure::pin("another command has made the token in the meantime")
+                .hint("name the file with its user PIN: --pin-source FILE"),
+            false => failure,
+        }
+    })?;
     let token = app.token(&wanted.token)?;
     save(&serial, &format!("{}\n", token.info.serial), 0o644)?;
     Ok((token.uri().to_string(), pin))

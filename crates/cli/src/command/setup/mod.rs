@@ -7,31 +7,27 @@ mod files;
 mod fresh;
 mod plain;
 mod program;
+mod service;
 mod tested;
 mod tree;
+mod values;
 mod verify;
 
-use super::arguments::{TokenArg, key_uri};
+use super::arguments::TokenArg;
 use crate::app::App;
-use crate::encoding::{der_of, hex, pem};
 use crate::failure::{Failure, Result};
-use crate::key::{self, Family, Key};
 use crate::output::{Output, Report};
-use crate::uri::{Class, Uri};
-use crate::x509::Certificate;
 use credential::Credential;
-use files::{apply, before};
+use files::{apply, before, kept, may_be_included};
 use fresh::{Chosen, Wanted};
-use metaslot_client::Access;
-use metaslot_memory::Secret;
 use program::{Bridge, Plan, Program, Proof};
 use rustix::fs::Mode;
 use serde_json::{Value, json};
 use std::env;
-use std::fs;
 use std::mem;
 use std::path::{Path, PathBuf};
 use tested::Test;
+use values::{Said, engine, pin_file};
 use verify::{Run, Used, verify};
 
 const EXAMPLES: &str = "\
@@ -40,9 +36,6 @@ Examples:
   metaslot setup java --apply --directory ~/java
   metaslot setup openssl --apply --verify --pin-source pin
   metaslot setup nginx --apply --new site --dns www.example.org --enable";
-
-/// libp11's engine reads so many bytes of a file with a PIN, and takes them for the PIN.
-const LONGEST_OF_ENGINE: usize = 31;
 
 /// Names of the programs, as the first argument has them.
 pub(crate) fn programs() -> impl Iterator<Item = &'static str> {
@@ -96,11 +89,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let program = Program::find(&args.program)?;
     let directory = directory(args.directory.as_deref())?;
     let is_here = in_path(program.command);
-    let package = program.package;
-    if !is_here && (args.apply || args.verify) {
-        return Err(Failure::failed(format!("{} is not installed", program.name))
-            .hint(format!("apt-get install {package}, or have it printed, without --apply")));
-    }
+    possible(args, program, is_here)?;
     let mut chosen = Chosen {
         key: args.key.clone(),
         cert: whole_name(args.cert.as_deref().unwrap_or("site.pem")),
@@ -110,14 +99,6 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let credential =
         args.credential.then(|| Credential::of(program, chosen.pin.as_deref().or(of_new)));
     let credential = credential.transpose()?;
-    if args.verify && program.bridge == Bridge::Provider && !super::doctor::provider_is_there() {
-        return Err(Failure::failed("OpenSSL's provider for PKCS#11 is not installed")
-            .hint("apt-get install pkcs11-provider (Debian 12: from bookworm-backports)"));
-    }
-    if args.enable && program.plan(&[]).included.is_empty() {
-        return Err(Failure::failed(format!("{} includes no files of others", program.name))
-            .hint("leave out --enable: what is to be done is said then"));
-    }
     let test = args.enable.then(|| Test::of(program, credential.as_ref())).flatten();
     test.as_ref().map_or(Ok(()), Test::before)?;
     if rustix::process::geteuid().is_root() {
@@ -128,19 +109,18 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let named = [("directory", directory.display().to_string()), ("cert", chosen.cert.clone())];
     plain::check(&named, chosen.pin.as_deref().filter(|_| args.verify))?;
     if let Some(label) = &args.new {
-        fresh::check_names(label, &args.dns)?;
-        check(args, program, &directory)?;
-        let wanted = Wanted {
-            label,
-            names: &args.dns,
-            token: args.token.uri()?,
-            cert: args.cert.as_deref(),
-            pin: chosen.pin,
-        };
-        chosen = fresh::make(app, wanted, program, &directory)?;
+        chosen = make(app, args, label, chosen.pin, program, &directory)?;
     }
-    let (values, public) = values(app, args, (&chosen, credential.as_ref()), program, &directory)?;
-    let mut plan = program.plan(&values);
+    let said = Said {
+        token: &args.token,
+        is_run: args.verify,
+        chosen: &chosen,
+        credential: credential.as_ref(),
+        program,
+        directory: &directory,
+    };
+    let found = said.find(app)?;
+    let mut plan = program.plan(&found.values);
     if args.enable {
         plan.files.append(&mut plan.included);
         plan.then = mem::take(&mut plan.start);
@@ -152,27 +132,74 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         before(&directory, &plan)?;
         program.needs(&chosen.cert)?;
     }
+    if let Some(token) = found.token.as_ref().filter(|_| args.apply || args.verify) {
+        service::may_use(program, app, token)?;
+    }
+    let enabled = args.enable.then(|| kept(&directory, &plan)).transpose()?;
     let written = match &test {
         Some(test) => test.apply(&directory, &plan)?,
         None if args.apply => apply(&directory, &plan)?,
         None => Vec::new(),
     };
-    let proved = if args.verify {
+    let proved = args.verify.then(|| {
         let pin = chosen.pin.as_deref().map(|path| pin_file(path, program)).transpose()?;
-        let (directory, plan, values) = (&*directory, &plan, &*values);
-        let run = Run { directory, plan, values, pin: pin.as_deref(), public: &public };
-        Some(verify(program, &run)?)
-    } else {
-        None
-    };
+        let (directory, values, public) = (&*directory, &*found.values, &*found.public);
+        let run = Run { directory, plan: &plan, values, pin: pin.as_deref(), public };
+        verify(program, &run).or_else(|failed| failed.after(enabled))
+    });
+    let proved = proved.transpose()?;
+    if args.apply && plan.files.is_empty() {
+        let name = program.name;
+        app.output.note(&format!(
+            "there is no file to write for {name}: what is to be done is said below"
+        ));
+    }
     report(app.output, &directory, &plan, &written, proved.as_ref())?;
     if !is_here {
         app.output.note(&format!(
-            "note: {} is not installed here: apt-get install {package}",
-            program.name
+            "note: {} is not installed here: apt-get install {}",
+            program.name, program.package
         ));
     }
     Ok(())
+}
+
+/// Refuses what this machine, or this user, cannot do.
+fn possible(args: &Args, program: &Program, is_here: bool) -> Result<()> {
+    if !is_here && (args.apply || args.verify) {
+        return Err(Failure::failed(format!("{} is not installed", program.name)).hint(format!(
+            "apt-get install {}, or have it printed, without --apply",
+            program.package
+        )));
+    }
+    if args.verify && program.bridge == Bridge::Provider && !super::doctor::provider_is_there() {
+        return Err(Failure::failed("OpenSSL's provider for PKCS#11 is not installed")
+            .hint("apt-get install pkcs11-provider (Debian 12: from bookworm-backports)"));
+    }
+    if args.enable {
+        let plan = program.plan(&[]);
+        if plan.included.is_empty() {
+            return Err(Failure::failed(format!("{} includes no files of others", program.name))
+                .hint("leave out --enable: what is to be done is said then"));
+        }
+        may_be_included(program.name, &plan)?;
+    }
+    Ok(())
+}
+
+/// Makes what is missing.
+fn make(
+    app: &App,
+    args: &Args,
+    label: &str,
+    pin: Option<PathBuf>,
+    program: &Program,
+    directory: &Path,
+) -> Result<Chosen> {
+    fresh::check_names(label, &args.dns)?;
+    check(args, program, directory)?;
+    let (token, cert) = (args.token.uri()?, args.cert.as_deref());
+    fresh::make(app, Wanted { label, names: &args.dns, token, cert, pin }, program, directory)
 }
 
 /// What would be refused later: before anything is made.
@@ -188,144 +215,10 @@ fn check(args: &Args, program: &Program, directory: &Path) -> Result<()> {
     args.pin_source.as_deref().map_or(Ok(()), |path| pin_file(path, program).map(drop))
 }
 
-/// What stands in the place of names in a recipe, and the public half of the key.
-fn values(
-    app: &App,
-    args: &Args,
-    (chosen, credential): (&Chosen, Option<&Credential>),
-    program: &Program,
-    directory: &Path,
-) -> Result<(Vec<(&'static str, String)>, String)> {
-    let uri = chosen.key.as_deref().map(key_uri).transpose()?.unwrap_or_default();
-    let uri = args.token.of(uri)?;
-    let host = app.host(&uri)?;
-    let token = app.token_with(&uri)?;
-    let session = host.module().open_session(token.slot, Access::ReadOnly)?;
-    let key = one(key::search(&session, &uri)?, &uri, &token.uri())?;
-    let mut full = Uri { class: Some(Class::Private), ..key.uri(&token.uri()) };
-    // A label is enough where there is one, and some programs take no id.
-    full.id = full.id.filter(|_| key.label.is_empty());
-    let source = chosen.pin.as_deref().map(|path| pin_file(path, program)).transpose()?;
-    let source = credential.map(Credential::file).or(source);
-    let pin = source.as_deref().unwrap_or_else(|| Path::new("/etc/metaslot/pin"));
-    let pin_file = pin.display().to_string();
-    full.pin_source = source.as_deref().map(|path| format!("file:{}", path.display()));
-    let module = fs::canonicalize(host.module().path())
-        .map_err(|error| Failure::io("cannot find the module", &error))?;
-    let command = if args.verify { env::current_exe() } else { Ok(PathBuf::new()) };
-    let command = command.map_err(|error| Failure::io("cannot find this command", &error))?;
-    let agent = match super::doctor::agent_pattern(&module) {
-        Some(pattern) => format!("ssh-agent -P '{pattern}'"),
-        None => String::from("ssh-agent"),
-    };
-    let engine = if program.bridge == Bridge::Engine { engine()? } else { PathBuf::new() };
-    edwards::check(program, host, &token, &key)?;
-    let family = match key.kind.family {
-        Family::Rsa => "rsa",
-        Family::Ed25519 => "ed25519",
-        _ => "ecdsa",
-    };
-    let public = key.part(Class::Public).map(|half| key::public_key(&session, &key, half));
-    let public = public.transpose()?.unwrap_or_default();
-    of_this_key(&chosen.cert, &public)?;
-    // OpenSSH has none for some curves.
-    let ssh = key::ssh_line(&key.kind, &public, "").unwrap_or_default();
-    let public = pem("PUBLIC KEY", &public);
-    for (what, name) in [("token", &token.info.label), ("label", &key.label)] {
-        program.take_name(what, name)?;
-    }
-    let values = vec![
-        ("module", module.display().to_string()),
-        ("metaslot", command.display().to_string()),
-        ("engine", engine.display().to_string()),
-        ("directory", directory.display().to_string()),
-        ("uri", full.to_string()),
-        ("keyuri", key.uri(&token.uri()).to_string()),
-        ("tokenuri", token.uri().to_string()),
-        ("token", token.info.label.clone()),
-        ("serial", pattern(&token.info.serial)),
-        ("label", key.label.clone()),
-        ("id", hex(&key.id)),
-        ("slot", token.slot.to_string()),
-        ("cert", chosen.cert.clone()),
-        ("family", family.to_owned()),
-        ("pem", super::uri2pem::pem_of(&full.to_string()).trim_end().to_owned()),
-        ("agent", agent),
-        ("credential", credential.map_or_else(String::new, |it| format!("\n{}", it.line()))),
-        ("sshkey", ssh),
-        ("kind", key.kind.to_string()),
-        ("pinfile", pin_file),
-    ];
-    plain::check(&values, source.as_deref().filter(|_| args.verify))?;
-    Ok((values, public))
-}
-
-/// What finds a serial number, and means nothing else to a shell.
-fn pattern(serial: &str) -> String {
-    serial.replace(|letter: char| !letter.is_ascii_alphanumeric(), ".")
-}
-
-/// Refuses a certificate that is there and is another key's.
-fn of_this_key(file: &str, public: &[u8]) -> Result<()> {
-    let Ok(text) = fs::read(file) else { return Ok(()) };
-    let der = der_of(&text, &["CERTIFICATE"]).unwrap_or(text);
-    match Certificate::read(&der) {
-        Some(certificate) if certificate.public_key == public => Ok(()),
-        Some(_) => Err(Failure::failed(format!("the certificate {file} is another key's"))
-            .hint("name the key's own with --cert, or move that one away")),
-        None => Err(Failure::failed(format!("{file} is no certificate"))),
-    }
-}
-
 /// The whole name of a file that is there: a program runs in another directory. What is not there is left as it is said.
 fn whole_name(path: &str) -> String {
     let whole = std::path::absolute(path).ok().filter(|whole| whole.exists());
     whole.map_or_else(|| path.to_owned(), |whole| whole.display().to_string())
-}
-
-/// The whole name of the PIN's file, if the program takes what is in it for the PIN.
-fn pin_file(path: &Path, program: &Program) -> Result<PathBuf> {
-    let cannot = |error| Failure::io(format!("cannot read {}", path.display()), &error);
-    let bytes = Secret::taken(fs::read(path).map_err(cannot)?);
-    if bytes.expose().trim_ascii_end().is_empty() {
-        return Err(Failure::pin(format!("{} is empty: there is no PIN in it", path.display()))
-            .hint(format!("write it: printf %s PIN > {}", path.display())));
-    }
-    if program.bridge == Bridge::Engine && bytes.expose().ends_with(b"\n") {
-        let message = format!(
-            "{} ends with a newline, which OpenSSL's engine takes for a part of the PIN: each start would cost a try",
-            path.display()
-        );
-        return Err(Failure::failed(message).hint("write it by printf %s"));
-    }
-    if program.bridge == Bridge::Engine && bytes.expose().len() > LONGEST_OF_ENGINE {
-        let message = format!(
-            "{} is longer than the {LONGEST_OF_ENGINE} bytes that OpenSSL's engine reads: each start would cost a try",
-            path.display()
-        );
-        return Err(Failure::failed(message).hint("set a shorter PIN: metaslot token pin"));
-    }
-    fs::canonicalize(path).map_err(cannot)
-}
-
-/// The one key pair.
-fn one(mut keys: Vec<Key>, uri: &Uri, token: &Uri) -> Result<Key> {
-    keys.retain(|key| key.part(Class::Public).is_some());
-    if keys.is_empty() && uri.object.is_none() {
-        return Err(Failure::not_found("the token has no key pair yet")
-            .hint("metaslot key generate --label site"));
-    }
-    key::only(keys, uri, token)
-}
-
-/// Where OpenSSL keeps the engine that speaks PKCS#11.
-fn engine() -> Result<PathBuf> {
-    let places = ["x86_64-linux-gnu", "aarch64-linux-gnu"];
-    let mut places = places.iter().map(|arch| format!("/usr/lib/{arch}/engines-3/pkcs11.so"));
-    places.find(|path| Path::new(path).exists()).map(PathBuf::from).ok_or_else(|| {
-        Failure::failed("OpenSSL's engine for PKCS#11 is not installed")
-            .hint("apt-get install libengine-pkcs11-openssl")
-    })
 }
 
 fn directory(said: Option<&Path>) -> Result<PathBuf> {

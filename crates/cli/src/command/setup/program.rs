@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The programs that `metaslot setup` knows. A program is a row here and a file in `crates/cli/setup`, where `= NAME`
 //! begins a file of its configuration, `= /NAME` one that Debian's package of the program includes, `= user` who serves, `= certificate` what
-//! else is said where one is made,
+//! else is said where one is made, `= shows` that it shows no key without one in the token,
 //! `= start` how it is started with the latter, `= unit` its unit of systemd's and what is typed before that is started, `= test` how it tests the machine's own configuration, `= then` what is typed without them, `= no ed25519` what of it takes no such key
 //! from a token, and `= verify PROCESS` runs it until PROCESS has signed.
 
 use crate::failure::{Failure, Result};
 use std::path::Path;
+
+/// The names in a recipe that stand for something of the key's or its token's.
+const OF_KEY: [&str; 12] = [
+    "uri", "keyuri", "tokenuri", "token", "serial", "label", "id", "slot", "family", "pem",
+    "sshkey", "kind",
+];
 
 /// A program, and what it needs to use a key of a token.
 #[derive(Debug)]
@@ -181,7 +187,7 @@ impl Program {
             match name {
                 "then" => plan.then = lines(),
                 "start" => plan.start = lines(),
-                "user" | "unit" | "test" | "certificate" | "no ed25519" => {}
+                "user" | "unit" | "test" | "certificate" | "shows" | "no ed25519" => {}
                 _ if name.starts_with("verify ") => {}
                 _ if name.starts_with('/') => plan.included.push(file),
                 _ => plan.files.push(file),
@@ -193,6 +199,14 @@ impl Program {
     /// Whether a file of its configuration has the certificate's name.
     pub(super) fn names_certificate(&self) -> bool {
         self.plan(&[]).files.iter().any(|(_, content)| content.contains("{cert}"))
+    }
+
+    /// Whether what it is told says anything of a key.
+    pub(super) fn names_key(&self) -> bool {
+        let Plan { files, included, then, start } = self.plan(&[]);
+        let files = files.into_iter().chain(included).map(|file| file.1);
+        let said: String = files.chain(then).chain(start).collect();
+        OF_KEY.iter().any(|name| said.contains(&format!("{{{name}}}")))
     }
 
     /// Refuses a certificate that is not there: the program does not start where its configuration names it.
@@ -237,6 +251,11 @@ impl Program {
     /// What is said of its purpose where a certificate is made, and whether that goes into the token.
     pub(super) fn certificate(&self) -> &'static str {
         self.section("certificate").unwrap_or_default()
+    }
+
+    /// That it shows no key without a certificate in the token.
+    pub(super) fn shows_by_certificate(&self) -> Option<&'static str> {
+        self.section("shows")
     }
 
     /// Its unit of systemd's, and what is typed before that is started.

@@ -2,7 +2,7 @@
 //! `metaslot setup --verify`: the program is run until it signs, and what the module counted for its process says whether it did.
 //! Where another program can, it verifies the signature by the public key.
 
-use super::files::OURS;
+use super::files::{Kept, OURS, put_back};
 use super::program::{Bridge, Plan, Program, Proof};
 use super::tree::{Ended, Tree};
 use crate::command::doctor::unreadable;
@@ -35,12 +35,16 @@ const PAIRS: [CK_KEY_TYPE; 3] = [CKK_RSA, CKK_EC, CKK_EC_EDWARDS];
 /// tried again only until somebody listens, because a server may try its PIN at each. `is_signed` is about a request or a
 /// certificate that the key signs itself.
 const PRELUDE: &str = r#"set -eu
-servers=
+exec 3<&0 < /dev/null
+env -u XDG_RUNTIME_DIR setsid sh watch "$XDG_RUNTIME_DIR" $$ <&3 > /dev/null 2>&1 &
+servers=$!
+exec 3<&-
 trap 'kill $servers 2> /dev/null || true; wait || true' EXIT
 serve() {
     setsid "$@" > error.log 2>&1 &
     server=$!
     servers="$servers $server"
+    echo $server >> "${XDG_RUNTIME_DIR%/*}/servers"
 }
 await() {
     tries=0
@@ -100,6 +104,21 @@ database() {
 }
 "#;
 
+/// Who ends what is left where this command was killed: its end of the pipe is closed then. A server is known by its number, and what
+/// it does not say of itself by the directory in its environment; the script is the first of its group.
+const WATCH: &str = r#"read -r nothing || :
+for signal in TERM KILL; do
+    kill -$signal $(cat servers) || :
+    kill -$signal -- -$2 || :
+    for place in $(grep -lszFx "XDG_RUNTIME_DIR=$1" /proc/[0-9]*/environ); do
+        place=${place#/proc/}
+        kill -$signal ${place%/environ} || :
+    done
+    sleep 1
+done
+rm -rf "$PWD"
+"#;
+
 /// One process that used the module.
 #[derive(Debug)]
 pub(super) struct Used {
@@ -119,8 +138,47 @@ pub(super) struct Run<'a> {
     pub(super) public: &'a str,
 }
 
+/// Why a program was not seen to use the key.
+#[derive(Debug)]
+pub(super) enum Unproved {
+    Failed(Failure),
+    /// By this signal.
+    Interrupted(i32),
+}
+
+impl From<Failure> for Unproved {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl Unproved {
+    /// What this run has enabled is as it was before; the signal ends us then.
+    pub(super) fn after<T>(self, enabled: Option<Kept>) -> Result<T> {
+        let is_enabled = enabled.is_some();
+        let put_back = enabled.map_or(Ok(()), put_back);
+        match self {
+            Self::Failed(failure) if is_enabled => {
+                put_back?;
+                let taken_back = "what this run enabled is taken back";
+                let more = failure.advice().map_or_else(String::new, |more| format!("; {more}"));
+                Err(failure.hint(format!("{taken_back}{more}")))
+            }
+            Self::Failed(failure) => Err(failure),
+            Self::Interrupted(signal) => {
+                put_back?;
+                emulate_default_handler(signal).ok();
+                Err(Failure::failed("interrupted"))
+            }
+        }
+    }
+}
+
 /// Runs the program, and gives the processes of its that used the key, at least one.
-pub(super) fn verify(program: &Program, run: &Run<'_>) -> Result<(Proof, Vec<Used>)> {
+pub(super) fn verify(
+    program: &Program,
+    run: &Run<'_>,
+) -> std::result::Result<(Proof, Vec<Used>), Unproved> {
     run.is_applied()?;
     let unknown = || Failure::failed(format!("{} is not run by this command", program.name));
     let proof = program.proof(&run.all_values(program)?).ok_or_else(unknown)?;
@@ -134,17 +192,15 @@ pub(super) fn verify(program: &Program, run: &Run<'_>) -> Result<(Proof, Vec<Use
     look();
     match ended {
         Ended::With(status) if status.success() => {}
-        Ended::With(_) => return Err(run.of_pin(program).unwrap_or_else(|| room.failed(program))),
+        Ended::With(_) => {
+            return Err(run.of_pin(program).unwrap_or_else(|| room.failed(program)).into());
+        }
         Ended::Late => {
             let seconds = PATIENCE.as_secs();
             let failure = room.failed(program);
-            return Err(failure.context(format!("it did not end in {seconds} seconds")));
+            return Err(failure.context(format!("it did not end in {seconds} seconds")).into());
         }
-        Ended::Interrupted(signal) => {
-            drop(room);
-            emulate_default_handler(signal).ok();
-            return Err(Failure::failed("interrupted"));
-        }
+        Ended::Interrupted(signal) => return Err(Unproved::Interrupted(signal)),
     }
     let its = seen.values().filter(|page| page.program == proof.process);
     let used: Vec<Used> = its.flat_map(used).collect();
@@ -155,12 +211,13 @@ pub(super) fn verify(program: &Program, run: &Run<'_>) -> Result<(Proof, Vec<Use
             "{name} ran, and did not use the key: no process {process} called {functions} with success"
         );
         let others: Vec<_> = seen.values().map(|page| page.program.as_str()).collect();
-        return Err(Failure::failed(what).hint(match others.join(", ") {
+        let hint = match others.join(", ") {
             none if none.is_empty() => String::from(
                 "no process had the module, or none could write into the directory of counters",
             ),
             others => format!("the module was used by {others}"),
-        }));
+        };
+        return Err(Failure::failed(what).hint(hint).into());
     }
     Ok((proof, used))
 }
@@ -290,10 +347,11 @@ impl Room {
         look: &mut dyn FnMut(),
     ) -> Result<Ended> {
         self.write("script", &format!("{PRELUDE}{script}"))?;
+        self.write("watch", WATCH)?;
         let cannot = |error: io::Error| Failure::io("cannot run the script", &error);
         let log = File::create(self.0.join("log")).map_err(cannot)?;
         let mut shell = Command::new("/bin/sh");
-        shell.arg("script").current_dir(&self.0).stdin(Stdio::null());
+        shell.arg("script").current_dir(&self.0).stdin(Stdio::piped());
         shell.stdout(log.try_clone().map_err(cannot)?).stderr(log);
         shell.env("XDG_RUNTIME_DIR", self.0.join("run"));
         if let Some(file) = program.bridge.file() {

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Root's services give up root's rights: whether the user who then uses the key may use its token.
+
+use super::program::Program;
+use crate::app::App;
+use crate::command::doctor;
+use crate::configured::Configuration;
+use crate::failure::{Failure, Result};
+use crate::host::Token;
+use crate::uri::Uri;
+use metaslot_ck::CKF_TOKEN_INITIALIZED;
+
+/// Refuses a token of ours that is closed to that user, before root writes anything for the service.
+pub(super) fn may_use(program: &Program, app: &App, token: &Token) -> Result<()> {
+    let Some(user) = program.user().filter(|_| rustix::process::geteuid().is_root()) else {
+        return Ok(());
+    };
+    let module = app.host(&Uri::default())?.module();
+    if !module.is_metaslot() || token.is_others() {
+        return Ok(());
+    }
+    let section = Configuration::read().described(&module.slot_info(token.slot)?.description);
+    match section.and_then(|section| doctor::closed(user, &section)) {
+        Some((why, fix)) => {
+            let name = program.name;
+            Err(Failure::failed(format!("{name} could not use the key: {why}")).hint(fix))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The same for the token that is to be made, in the first free slot.
+pub(super) fn may_use_new(program: &Program, app: &App) -> Result<()> {
+    let all = app.host(&Uri::default())?.tokens()?;
+    let is_free = |token: &&Token| !token.has(CKF_TOKEN_INITIALIZED) && token.problem.is_none();
+    let free = all.iter().find(is_free);
+    free.map_or(Ok(()), |free| may_use(program, app, free))
+}
