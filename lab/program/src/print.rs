@@ -152,7 +152,8 @@ pub(crate) fn text(directory: &Path, experiment: &Experiment, goals: bool) -> St
         "transfer" => tcp::transfer_text(experiment),
         _ => return format!("{}\n{}", scenario::heading(experiment), cells(experiment).render()),
     };
-    let finding = finding(directory, experiment).map(|finding| format!("\n{finding}.\n"));
+    let finding = finding(directory, experiment)
+        .map(|finding| format!("\n{}.\n", scenario::doubtful(experiment).headline(finding)));
     format!("{text}\nwritten: {}\n{}", directory.display(), finding.unwrap_or_default())
 }
 

@@ -27,7 +27,7 @@ pub(super) fn text(report: &Report) -> String {
     text.push('\n');
     if report.cells.len() <= SENTENCES {
         for row in &report.cells {
-            writeln!(text, "{}: {}", row.name, row.sentence).ok();
+            writeln!(text, "{}: {}{}", row.name, report.doubt(), row.sentence).ok();
         }
     } else {
         writeln!(text, "{}", report.headline()).ok();

@@ -57,8 +57,9 @@ impl Report {
     pub(crate) fn headline(&self) -> String {
         let decided = self.faster + self.slower + self.same;
         let between = if self.paired { "" } else { "Between runs, " };
+        let doubt = self.doubt();
         format!(
-            "{between}{} cells: A is faster in {}, slower in {}, the same in {}, unresolved in {}; margin {:.1} %, \
+            "{doubt}{between}{} cells: A is faster in {}, slower in {}, the same in {}, unresolved in {}; margin {:.1} %, \
              all cells in view",
             self.cells.len(),
             self.faster,
@@ -69,7 +70,19 @@ impl Report {
         )
     }
 
-    /// What is doubtful on either side, for a headline.
+    /// What a headline begins with where it rests on samples most of which are doubtful.
+    pub(crate) fn doubt(&self) -> String {
+        let of = match self.doubtful.map(Doubtful::are_most) {
+            [false, false] => return String::new(),
+            [true, true] | [true, false] if self.paired => "",
+            [true, true] => " of A and of B",
+            [true, false] => " of A",
+            [false, true] => " of B",
+        };
+        format!("Doubtful, as most samples{of} are: ")
+    }
+
+    /// What is doubtful on either side, below a headline.
     pub(crate) fn doubtful(&self) -> impl Iterator<Item = String> {
         let names: &[&str] = if self.paired { &[""] } else { &["A: ", "B: "] };
         let sides = names.iter().zip(self.doubtful);

@@ -125,12 +125,39 @@ pub(crate) struct Doubtful {
 }
 
 impl Doubtful {
-    /// For a headline; nothing where none is doubtful.
+    /// What stands below a headline; nothing where none is doubtful.
     pub(crate) fn sentence(self) -> Option<String> {
         let Self { doubtful, samples } = self;
-        (doubtful > 0).then(|| {
-            format!("{doubtful} of {samples} samples are doubtful: others used the machine, or it was not steady")
-        })
+        (doubtful > 0).then(|| format!("{doubtful} of {samples} samples are doubtful: {WHY}"))
+    }
+
+    /// Whether most samples are.
+    pub(crate) const fn are_most(self) -> bool {
+        self.doubtful * 2 > self.samples
+    }
+
+    /// A headline that rests on these samples: it begins with the doubt where most of them are doubtful.
+    pub(crate) fn headline(self, said: String) -> String {
+        let Self { doubtful, samples } = self;
+        if !self.are_most() {
+            return said;
+        }
+        let some = if doubtful == samples { "all".to_owned() } else { format!("{doubtful} of") };
+        format!("Doubtful, as {some} {samples} samples are ({WHY}): {}", within(&said))
+    }
+}
+
+/// Why samples are.
+const WHY: &str = "others used the machine, or it was not steady";
+
+/// A sentence within another one.
+fn within(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    match (letters.next(), letters.next()) {
+        (Some(first), Some(second)) if !second.is_uppercase() => {
+            first.to_lowercase().chain(sentence.chars().skip(1)).collect()
+        }
+        _ => sentence.to_owned(),
     }
 }
 
