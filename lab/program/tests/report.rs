@@ -61,7 +61,8 @@ fn a_report_is_one_file_without_network() {
         story(&html),
         [
             "old costs more than new in 2 of 2 cells; on average 1.67 times as much (1.67 to 1.67)",
-            "Along write, from 64K to 8K, a KB by new costs 1.10 times as much (1.10 to 1.10)",
+            "Along write, from 64K to 8K, a KB by new costs 1.10 times as much (1.10 to 1.10), and no counter surely \
+             grows by 10 % with it",
         ]
     );
     assert!(place.refusal(&["report", "c.labx"]).contains("c.labx"));
@@ -105,7 +106,7 @@ fn a_mean_of_curves_that_go_different_ways_is_not_told() {
     assert_eq!(
         story(&place.page("x.labx")),
         [
-            "Along size, from 1K to 8K, the curves go different ways; more on 3 of 6 curves, less on 3 of 6 \
+            "Along size, from 1K to 8K, the curves go different ways: more on 3 of 6 curves, less on 3 of 6 \
              curves"
         ]
     );
@@ -148,6 +149,11 @@ fn attach(recorder: &mut Recorder, cell: &str, stacks: &str) {
 
 /// Cost grows with the connections, and so do acknowledgements; every third sample is doubtful.
 fn tcp(place: &Sandbox) {
+    tcp_of(place, 3);
+}
+
+/// The same, where one of so many samples is doubtful.
+fn tcp_of(place: &Sandbox, one_of: usize) {
     let factors: &[(&str, &[&str])] =
         &[("connections", &["1", "8", "1000"]), ("write", &["8K", "1K"])];
     let like = Made { factors, arms: &["own"], repetitions: 10, provenance: provenance() };
@@ -164,7 +170,7 @@ fn tcp(place: &Sandbox) {
             ("segments".to_owned(), 5.0),
             ("machine_idle".to_owned(), acks),
         ]);
-        let doubtful = run.repetition.is_multiple_of(3).then(|| "contaminated".to_owned());
+        let doubtful = run.repetition.is_multiple_of(one_of).then(|| "contaminated".to_owned());
         Measured { counters, flags: doubtful.into_iter().collect(), ..measured }
     };
     let mut recorder = make(&place.0.join("x.labx"), &like, sample);
@@ -183,13 +189,29 @@ fn the_first_sentence_says_how_cost_grows_with_its_interval_and_what_grows_with_
     assert_eq!(
         story(&place.page("x.labx")),
         [
-            "Along connections, from 1 to 1000, a KB costs 2.00 times as much on average (2.00 to 2.00); write 8K: \
-             2.00 (2.00 to 2.00), write 1K: 2.00 (2.00 to 2.00). With it come, for a KB, 3.00 times the acks",
-            "Along write, from 8K to 1K, a KB costs 4.00 times as much on average (4.00 to 4.00); connections 1: \
-             4.00 (4.00 to 4.00), connections 8: 4.00 (4.00 to 4.00), connections 1000: 4.00 (4.00 to 4.00)",
+            "Along write, from 8K to 1K, a KB costs 4.00 times as much on average (4.00 to 4.00), and no counter \
+             surely grows by 10 % with it; along connections, from 1 to 1000, it costs 2.00 times as much on \
+             average (2.00 to 2.00), with 3.00 times the acks",
+            "Along write, curve by curve: connections 1: 4.00 (4.00 to 4.00), connections 8: 4.00 (4.00 to 4.00), \
+             connections 1000: 4.00 (4.00 to 4.00)",
+            "Along connections, curve by curve: write 8K: 2.00 (2.00 to 2.00), write 1K: 2.00 (2.00 to 2.00)",
             "24 of 60 samples are doubtful: others used the machine, or it was not steady",
         ]
     );
+}
+
+#[test]
+fn a_headline_over_doubtful_samples_says_so_itself_and_once() {
+    let place = Sandbox::new("doubtful");
+    tcp_of(&place, 1);
+    let html = place.page("x.labx");
+    let story = story(&html);
+    let begin = "Doubtful, as all 60 samples are (others used the machine, or it was not steady): along write, from";
+    assert!(story[0].starts_with(begin), "{story:?}");
+    assert!(story[1..].iter().all(|sentence| !sentence.contains("oubtful")), "{story:?}");
+    let line = ["compare", "x.labx", "--cell", "connections=8 write=8K", "--against-cell"];
+    let text = place.text(&[&line[..], &["connections=1 write=8K"]].concat());
+    assert!(text.contains(": Doubtful, as most samples are: "), "{text}");
 }
 
 #[test]
