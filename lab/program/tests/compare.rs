@@ -82,7 +82,7 @@ fn two_runs_of_the_same_code_are_no_verdict_where_each_lies_as_far_from_itself()
     assert!(ratio["low"].as_f64() < Some(1.02) && ratio["high"].as_f64() > Some(1.4), "{ratio}");
     let text = place.text(&["compare", "a.labx", "b.labx"]);
     assert!(
-        text.contains("unresolved, between runs") && text.contains("each interval is wider by")
+        text.contains("unresolved, between runs") && text.contains("each interval is widened by")
     );
     assert!(text.contains("the same code lies as far apart from run to run"), "{text}");
 }
@@ -104,7 +104,10 @@ fn runs_that_were_not_run_again_are_compared_with_a_warning() {
     experiment(&place.0.join("a.labx"), "byte", "thread", 90.0);
     experiment(&place.0.join("b.labx"), "byte", "thread", 60.0);
     let text = place.text(&["compare", "a.labx", "b.labx"]);
-    assert!(text.contains("lie apart was not measured") && text.contains("slower, between runs"));
+    assert!(
+        text.contains("runs of the same code lie was not measured")
+            && text.contains("slower, between runs")
+    );
 }
 
 /// Six repetitions of one arm that is clearly cheaper above 4K and dearer below, with ten curves.

@@ -82,7 +82,10 @@ fn table_and_text_have_one_median_of_an_even_number_of_samples() {
     assert!(text.contains(" 4096 ") && html.contains(">4096<svg"), "{text}{html}");
     assert!(!html.contains(">6144<"));
     // One state costs half of that and the other half as much again: less than nothing costs nothing.
-    assert!(html.contains("has every sample, from 50 % less to 100 % more than it"), "{html}");
+    assert!(
+        html.contains("has every sample of the cell, from 50 % less to 100 % more than the median"),
+        "{html}"
+    );
 }
 
 /// Six curves of eight sizes, of which half rise and half fall by as much.
@@ -211,7 +214,28 @@ fn a_headline_over_doubtful_samples_says_so_itself_and_once() {
     assert!(story[1..].iter().all(|sentence| !sentence.contains("oubtful")), "{story:?}");
     let line = ["compare", "x.labx", "--cell", "connections=8 write=8K", "--against-cell"];
     let text = place.text(&[&line[..], &["connections=1 write=8K"]].concat());
-    assert!(text.contains(": Doubtful, as most samples are: "), "{text}");
+    assert!(text.contains("\nDoubtful, as all 60 samples are (others used"), "{text}");
+}
+
+#[test]
+fn what_no_cell_counts_takes_no_column_and_the_text_repeats_nothing_of_the_page() {
+    let place = Sandbox::new("columns");
+    let factors: &[(&str, &[&str])] = &[("write", &["8K", "64K"])];
+    let like = Made { factors, arms: &["own"], repetitions: 6, provenance: provenance() };
+    let sample = |run: &Run| {
+        let acks = if run.level("write") == Some("8K") { 50.0 } else { 0.0 };
+        let counters = [("acks", acks), ("eagain", 0.0), ("machine_steal", 0.001)];
+        let counters = counters.map(|(name, value)| (name.to_owned(), value)).into();
+        Measured { counters, ..measured(1.0 + run.repetition as f64 * 1e-4) }
+    };
+    make(&place.0.join("x.labx"), &like, sample).finish().unwrap();
+    let html = place.page("x.labx");
+    assert!(html.contains("as far as digits show it: eagain, machine steal."), "{html}");
+    let head = html.split("counters\">\n<thead>").nth(1).unwrap();
+    let head = head.split("</thead>").next().unwrap();
+    assert_eq!(head, "<tr><th scope=\"col\">cell</th><th scope=\"col\">acks</th></tr>");
+    let words = html.split("<pre class=\"words\">").nth(1).unwrap().split("</pre>").next().unwrap();
+    assert!(!words.contains("CPU time:") && words.contains("write=8K"), "{words}");
 }
 
 #[test]
@@ -283,7 +307,7 @@ fn run_it_again_is_the_whole_command_in_quotes_that_a_shell_reads() {
     let line = ["aa", "--of", "work", "--seconds", "0.05", "--repetitions", "2", "-o", "it's.labx"];
     place.text(&line);
     let html = place.page("it's.labx");
-    let again = html.split("<h2>Run it again</h2>\n<pre>").nth(1).unwrap();
+    let again = html.split("<h2>Run it again</h2>\n<pre class=\"command\">").nth(1).unwrap();
     let again = again.split("</pre>").next().unwrap();
     let (command, seed) = again.split_once(" --seed ").unwrap();
     assert_eq!(command, "metaslot lab aa --of work --seconds 0.05 --repetitions 2");

@@ -80,7 +80,8 @@ fn undecided(experiment: &Experiment, judged: &Judged, first: &str) -> String {
         _ => None,
     });
     let more = more.min().map_or_else(String::new, |more| {
-        format!("; {more} more repetitions would decide the clearest of them")
+        let repetitions = if more == 1 { "repetition" } else { "repetitions" };
+        format!("; {more} more {repetitions} would decide the clearest of them")
     });
     let who = match experiment.plan.arms.as_slice() {
         [_, only] => format!("{only} cannot"),

@@ -12,7 +12,7 @@ mod runs;
 pub(crate) use floor::{keep as keep_floor, margin};
 pub(crate) use options::rate;
 pub use options::{RunOptions, SamplingOptions, TokenOptions};
-pub(crate) use origin::{Doubtful, core_factor, doubtful, heading, lab_share, provenance};
+pub(crate) use origin::{DOUBT, Doubtful, core_factor, doubtful, heading, lab_share, provenance};
 pub(crate) use runs::{Made, make, measure};
 
 use crate::Result;

@@ -127,8 +127,14 @@ pub(crate) struct Doubtful {
 impl Doubtful {
     /// What stands below a headline; nothing where none is doubtful.
     pub(crate) fn sentence(self) -> Option<String> {
+        self.sentence_of("")
+    }
+
+    /// The same, with whose samples they are.
+    pub(crate) fn sentence_of(self, whose: &str) -> Option<String> {
         let Self { doubtful, samples } = self;
-        (doubtful > 0).then(|| format!("{doubtful} of {samples} samples are doubtful: {WHY}"))
+        (doubtful > 0)
+            .then(|| format!("{doubtful} of {samples} samples{whose} are doubtful: {DOUBT}"))
     }
 
     /// Whether most samples are.
@@ -138,17 +144,22 @@ impl Doubtful {
 
     /// A headline that rests on these samples: it begins with the doubt where most of them are doubtful.
     pub(crate) fn headline(self, said: String) -> String {
-        let Self { doubtful, samples } = self;
         if !self.are_most() {
             return said;
         }
+        format!("Doubtful, as {} are ({DOUBT}): {}", self.count(), within(&said))
+    }
+
+    /// How many they are, for a sentence.
+    pub(crate) fn count(self) -> String {
+        let Self { doubtful, samples } = self;
         let some = if doubtful == samples { "all".to_owned() } else { format!("{doubtful} of") };
-        format!("Doubtful, as {some} {samples} samples are ({WHY}): {}", within(&said))
+        format!("{some} {samples} samples")
     }
 }
 
 /// Why samples are.
-const WHY: &str = "others used the machine, or it was not steady";
+pub(crate) const DOUBT: &str = "others used the machine, or it was not steady";
 
 /// A sentence within another one.
 fn within(sentence: &str) -> String {
