@@ -107,6 +107,11 @@ pub(crate) trait Scenario {
         Target::Processes(vec![std::process::id()])
     }
 
+    /// What is done when all samples are taken, and for how long is not known before. Empty: nothing.
+    fn afterwards(&self) -> String {
+        String::new()
+    }
+
     /// Files to be kept beside the samples, when all runs are done: profiles, what others printed.
     ///
     /// # Errors
