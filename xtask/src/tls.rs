@@ -2,10 +2,10 @@
 //! Full TLS 1.3 handshakes of real servers with a key in a file and the same kind of key in a token: threads in C and in Java, and
 //! nginx with two workers. The same client asks all, in turn, and the last rounds count.
 
+mod listening;
 mod server;
 
 use std::fs::{self, File};
-use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::cargo::{build, target};
 use crate::packages::{self, FOR_RUN, FOR_TESTS};
+use listening::listens;
 use server::{KINDS, Place, SERVERS, Server};
 
 /// Threads of each threaded server, and of the client.
@@ -122,7 +123,7 @@ impl Arm {
             .stderr(errors)
             .spawn()
             .with_context(|| format!("start the server: {}", server.name))?;
-        let arm = Self { server, kind, place, port, process, rounds: Vec::new() };
+        let mut arm = Self { server, kind, place, port, process, rounds: Vec::new() };
         arm.wait_until_it_listens(home)?;
         Ok(arm)
     }
@@ -136,15 +137,23 @@ impl Arm {
         format!("{}, {}, {place}", self.server.name, self.kind)
     }
 
-    fn wait_until_it_listens(&self, home: &Path) -> Result<()> {
+    /// It, and nobody else on its port.
+    fn wait_until_it_listens(&mut self, home: &Path) -> Result<()> {
         for _ in 0..600 {
-            if TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
+            if listens(self.process.id(), self.port) {
                 return Ok(());
+            }
+            if self.process.try_wait().context("look after the server")?.is_some() {
+                break;
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-        let log = home.join(format!("{}.log", self.port));
-        anyhow::bail!("{} does not listen:\n{}", self.name(), fs::read_to_string(&log)?)
+        let (log, port) = (home.join(format!("{}.log", self.port)), self.port);
+        anyhow::bail!(
+            "{} does not listen on port {port} of 127.0.0.1, which must be free:\n{}",
+            self.name(),
+            fs::read_to_string(&log)?
+        )
     }
 
     /// One round of the client.

@@ -24,8 +24,8 @@ struct Growth {
     levels: [String; 2],
     comparison: Comparison,
     curves: Vec<Curve>,
-    /// What else grew for each unit of work: counter and ratio.
-    with: Vec<(String, f64)>,
+    /// What else grew for each unit of work: counter and ratio. Nothing where nothing was counted.
+    with: Option<Vec<(String, f64)>>,
 }
 
 /// A curve by itself.
@@ -36,7 +36,8 @@ struct Curve {
     verdict: Verdict,
 }
 
-/// A sentence for each factor that is a number, of one arm.
+/// How one arm grows along each factor that is a number, in one sentence that begins with where it grows most;
+/// then a sentence for each factor about its curves.
 pub(crate) fn sentences(experiment: &Experiment, arm: &str) -> Vec<String> {
     let margin = Judged::of(experiment).margin;
     let factors = experiment.plan.factors.iter();
@@ -51,7 +52,15 @@ pub(crate) fn sentences(experiment: &Experiment, arm: &str) -> Vec<String> {
     };
     let by = if experiment.plan.arms.len() > 1 { format!(" by {arm}") } else { String::new() };
     let unit = unit + &by;
-    grown.iter().zip(verdicts).map(|(one, verdict)| one.sentence(&unit, verdict, margin)).collect()
+    let mut judged: Vec<(&Growth, Verdict)> = grown.iter().zip(verdicts).collect();
+    judged.sort_by(|left, right| right.0.weight(right.1).total_cmp(&left.0.weight(left.1)));
+    let clause = |(at, (one, verdict)): (usize, &(&Growth, Verdict))| {
+        let (along, unit) = if at == 0 { ("Along", &*unit) } else { ("along", "it") };
+        format!("{along} {}", one.clause(unit, *verdict, margin))
+    };
+    let clauses: Vec<String> = judged.iter().enumerate().map(clause).collect();
+    let first = (!clauses.is_empty()).then(|| clauses.join("; "));
+    first.into_iter().chain(judged.iter().filter_map(|(one, _)| one.curve_by_curve())).collect()
 }
 
 /// The cells of a curve's ends, the judged one first, by the curve's name.
@@ -90,32 +99,41 @@ impl Growth {
         self.count(Verdict::Faster) > 0 && self.count(Verdict::Slower) > 0
     }
 
-    fn sentence(&self, unit: &str, verdict: Verdict, margin: Margin) -> String {
+    /// What is told first: what surely grows, by how much.
+    fn weight(&self, verdict: Verdict) -> f64 {
+        let told = matches!(verdict, Verdict::Slower | Verdict::Faster) && !self.parts();
+        if told { self.comparison.log().value.abs() } else { -1.0 }
+    }
+
+    /// All curves together.
+    fn clause(&self, unit: &str, verdict: Verdict, margin: Margin) -> String {
         let Self { factor, levels: [from, to], comparison, .. } = self;
-        let along = format!("Along {factor}, from {from} to {to}");
+        let along = format!("{factor}, from {from} to {to}");
         let ratio = comparison.ratio();
         let (low, high) = (digits(ratio.low), digits(ratio.high));
         let mean = if self.curves.len() > 1 { " on average" } else { "" };
         let times = format!("{} times as much{mean} ({low} to {high})", digits(ratio.value));
-        let each = self.each();
         // A mean over curves that go different ways says nothing of any of them.
         if self.parts() {
-            return format!("{along}, the curves go different ways{each}");
+            return format!("{along}, the curves go different ways: {}", self.each());
         }
         match verdict {
             Verdict::Slower | Verdict::Faster => {
-                format!("{along}, {unit} costs {times}{each}{}", self.reason(unit))
+                format!("{along}, {unit} costs {times}{}", self.reason())
             }
             Verdict::Same => {
-                format!(
-                    "{along}, {unit} costs the same{mean} within {:.1} %{each}",
-                    margin.percent()
-                )
+                format!("{along}, {unit} costs the same{mean} within {:.1} %", margin.percent())
             }
             Verdict::Unresolved { .. } => {
-                format!("{along}, whether {unit} costs more cannot be told: {times}{each}")
+                format!("{along}, whether {unit} costs more cannot be told: {times}")
             }
         }
+    }
+
+    /// Each curve by itself, where the average hides something.
+    fn curve_by_curve(&self) -> Option<String> {
+        let told = self.curves.len() > 1 && !self.parts();
+        told.then(|| format!("Along {}, curve by curve: {}", self.factor, self.each()))
     }
 
     fn count(&self, wanted: Verdict) -> usize {
@@ -126,8 +144,7 @@ impl Growth {
     fn each(&self) -> String {
         let all = self.curves.len();
         let told: Vec<String> = match all {
-            0 | 1 => return String::new(),
-            2..=MAX_SERIES => self.curves.iter().map(Curve::words).collect(),
+            0..=MAX_SERIES => self.curves.iter().map(Curve::words).collect(),
             _ => {
                 let kinds = [Verdict::Slower, Verdict::Faster, Verdict::Same];
                 let mut counts = kinds.map(|kind| self.count(kind)).to_vec();
@@ -137,19 +154,22 @@ impl Growth {
                 told.map(|(count, word)| format!("{word} on {count} of {all} curves")).collect()
             }
         };
-        format!("; {}", told.join(", "))
+        told.join(", ")
     }
 
     /// What grows with it.
-    fn reason(&self, unit: &str) -> String {
+    fn reason(&self) -> String {
         let one = |(name, ratio): &(String, f64)| {
             format!("{} times the {}", digits(*ratio), name.replace('_', " "))
         };
-        let with: Vec<String> = self.with.iter().map(one).collect();
-        if with.is_empty() {
-            String::new()
-        } else {
-            format!(". With it come, for {unit}, {}", with.join(" and "))
+        match &self.with {
+            None => String::new(),
+            Some(with) if with.is_empty() => {
+                format!(", and no counter surely grows by {EXPLAINS} % with it")
+            }
+            Some(with) => {
+                format!(", with {}", with.iter().map(one).collect::<Vec<_>>().join(" and "))
+            }
         }
     }
 }
@@ -180,13 +200,17 @@ fn curves(experiment: &Experiment, ends: &Ends, arm: &str, margin: Margin) -> Ve
 }
 
 /// The counters that surely grow with the cost, with all counters in view; those that grow most first.
-fn reasons(experiment: &Experiment, ends: &[[End<'_>; 2]]) -> Vec<(String, f64)> {
+fn reasons(experiment: &Experiment, ends: &[[End<'_>; 2]]) -> Option<Vec<(String, f64)>> {
     let names = experiment.samples.iter().flat_map(|sample| sample.measured.counters.keys());
     let names: BTreeSet<&String> = names.filter(|name| counts(name)).collect();
     let compared = names.into_iter().filter_map(|name| {
         Some((name.clone(), overall(experiment, ends, |sample| sample.counted_each(name))?))
     });
-    let family = Family::new(compared.collect(), Margin::of_percent(EXPLAINS));
+    let compared: Vec<_> = compared.collect();
+    if compared.is_empty() {
+        return None;
+    }
+    let family = Family::new(compared, Margin::of_percent(EXPLAINS));
     let grown = family.cells().zip(family.verdicts());
     let grown = grown.filter(|(_, verdict)| *verdict == Verdict::Slower);
     let mut found: Vec<(String, f64)> = grown
@@ -194,7 +218,7 @@ fn reasons(experiment: &Experiment, ends: &[[End<'_>; 2]]) -> Vec<(String, f64)>
         .collect();
     found.sort_by(|left, right| right.1.total_cmp(&left.1));
     found.truncate(REASONS);
-    found
+    Some(found)
 }
 
 /// Whether a counter counts something that is done for the work: no time, and nothing of the machine.

@@ -152,8 +152,17 @@ pub(crate) fn text(directory: &Path, experiment: &Experiment, goals: bool) -> St
         "transfer" => tcp::transfer_text(experiment),
         _ => return format!("{}\n{}", scenario::heading(experiment), cells(experiment).render()),
     };
-    let finding = finding(directory, experiment).map(|finding| format!("\n{finding}.\n"));
+    let finding = finding(directory, experiment)
+        .map(|finding| format!("\n{}.\n", scenario::doubtful(experiment).headline(finding)));
     format!("{text}\nwritten: {}\n{}", directory.display(), finding.unwrap_or_default())
+}
+
+/// The same without what a page has elsewhere: where the numbers come from, and what it comes to.
+pub(crate) fn body(directory: &Path, experiment: &Experiment) -> String {
+    let text = text(directory, experiment, false);
+    let body = text.strip_prefix(&scenario::heading(experiment)).unwrap_or(&text);
+    let end = format!("\nwritten: {}\n", directory.display());
+    body.rsplit_once(&end).map_or(body, |(body, _)| body).trim_matches('\n').to_owned() + "\n"
 }
 
 /// The summary, with what the scenario finds besides.

@@ -82,7 +82,7 @@ fn two_runs_of_the_same_code_are_no_verdict_where_each_lies_as_far_from_itself()
     assert!(ratio["low"].as_f64() < Some(1.02) && ratio["high"].as_f64() > Some(1.4), "{ratio}");
     let text = place.text(&["compare", "a.labx", "b.labx"]);
     assert!(
-        text.contains("unresolved, between runs") && text.contains("each interval is wider by")
+        text.contains("unresolved, between runs") && text.contains("each interval is widened by")
     );
     assert!(text.contains("the same code lies as far apart from run to run"), "{text}");
 }
@@ -104,7 +104,10 @@ fn runs_that_were_not_run_again_are_compared_with_a_warning() {
     experiment(&place.0.join("a.labx"), "byte", "thread", 90.0);
     experiment(&place.0.join("b.labx"), "byte", "thread", 60.0);
     let text = place.text(&["compare", "a.labx", "b.labx"]);
-    assert!(text.contains("lie apart was not measured") && text.contains("slower, between runs"));
+    assert!(
+        text.contains("runs of the same code lie was not measured")
+            && text.contains("slower, between runs")
+    );
 }
 
 /// Six repetitions of one arm that is clearly cheaper above 4K and dearer below, with ten curves.
@@ -228,4 +231,40 @@ fn crossing(path: &Path) {
             .unwrap();
     }
     recorder.finish().unwrap();
+}
+
+#[test]
+fn mixes_and_what_threads_gain_are_judged_with_all_of_them_in_view() {
+    let place = Sandbox::new("families");
+    let provenance = |scenario: &str| Provenance { scenario: scenario.to_owned(), ..provenance() };
+    let mixes: &[(&str, &[&str])] = &[("mix", &["a", "b", "c"]), ("by", &["module", "routed"])];
+    let sun: &[(&str, &[&str])] = &[
+        ("operation", &["md5-8K", "sha1-8K"]),
+        ("threads", &["1", "2"]),
+        ("by", &["raw", "module"]),
+    ];
+    let dear = |run: &Run, factor, level| if run.level(factor) == Some(level) { 1.5 } else { 1.0 };
+    // Six clear pairs decide one comparison, and none of two.
+    for (repetitions, verdict, disturbed) in
+        [(6, "unresolved", "unresolved"), (12, "slower", "they disturb each other")]
+    {
+        let made = |scenario, factors, name: &str, sample: &dyn Fn(&Run) -> f64| {
+            let like = Made {
+                factors,
+                arms: &["measured"],
+                repetitions,
+                provenance: provenance(scenario),
+            };
+            let path = place.0.join(format!("{name}-{repetitions}.labx"));
+            let noise = |run: &Run| 1.0 + run.repetition as f64 * 1e-4 * sample(run);
+            make(&path, &like, |run| measured(sample(run) * noise(run))).finish().unwrap();
+            place.text(&["print", path.to_str().unwrap()])
+        };
+        let text = made("mix", mixes, "mix", &|run| dear(run, "by", "routed"));
+        assert_eq!(text.matches(verdict).count(), 3, "{text}");
+        let text =
+            made("speed", sun, "sun", &|run| dear(run, "by", "module") * dear(run, "threads", "2"));
+        let rows = text.lines().filter(|line| line.ends_with(disturbed)).count();
+        assert_eq!(rows, 4, "{text}");
+    }
 }

@@ -61,7 +61,8 @@ fn a_report_is_one_file_without_network() {
         story(&html),
         [
             "old costs more than new in 2 of 2 cells; on average 1.67 times as much (1.67 to 1.67)",
-            "Along write, from 64K to 8K, a KB by new costs 1.10 times as much (1.10 to 1.10)",
+            "Along write, from 64K to 8K, a KB by new costs 1.10 times as much (1.10 to 1.10), and no counter surely \
+             grows by 10 % with it",
         ]
     );
     assert!(place.refusal(&["report", "c.labx"]).contains("c.labx"));
@@ -81,7 +82,10 @@ fn table_and_text_have_one_median_of_an_even_number_of_samples() {
     assert!(text.contains(" 4096 ") && html.contains(">4096<svg"), "{text}{html}");
     assert!(!html.contains(">6144<"));
     // One state costs half of that and the other half as much again: less than nothing costs nothing.
-    assert!(html.contains("has every sample, from 50 % less to 100 % more than it"), "{html}");
+    assert!(
+        html.contains("has every sample of the cell, from 50 % less to 100 % more than the median"),
+        "{html}"
+    );
 }
 
 /// Six curves of eight sizes, of which half rise and half fall by as much.
@@ -105,7 +109,7 @@ fn a_mean_of_curves_that_go_different_ways_is_not_told() {
     assert_eq!(
         story(&place.page("x.labx")),
         [
-            "Along size, from 1K to 8K, the curves go different ways; more on 3 of 6 curves, less on 3 of 6 \
+            "Along size, from 1K to 8K, the curves go different ways: more on 3 of 6 curves, less on 3 of 6 \
              curves"
         ]
     );
@@ -148,6 +152,11 @@ fn attach(recorder: &mut Recorder, cell: &str, stacks: &str) {
 
 /// Cost grows with the connections, and so do acknowledgements; every third sample is doubtful.
 fn tcp(place: &Sandbox) {
+    tcp_of(place, 3);
+}
+
+/// The same, where one of so many samples is doubtful.
+fn tcp_of(place: &Sandbox, one_of: usize) {
     let factors: &[(&str, &[&str])] =
         &[("connections", &["1", "8", "1000"]), ("write", &["8K", "1K"])];
     let like = Made { factors, arms: &["own"], repetitions: 10, provenance: provenance() };
@@ -164,7 +173,7 @@ fn tcp(place: &Sandbox) {
             ("segments".to_owned(), 5.0),
             ("machine_idle".to_owned(), acks),
         ]);
-        let doubtful = run.repetition.is_multiple_of(3).then(|| "contaminated".to_owned());
+        let doubtful = run.repetition.is_multiple_of(one_of).then(|| "contaminated".to_owned());
         Measured { counters, flags: doubtful.into_iter().collect(), ..measured }
     };
     let mut recorder = make(&place.0.join("x.labx"), &like, sample);
@@ -183,13 +192,50 @@ fn the_first_sentence_says_how_cost_grows_with_its_interval_and_what_grows_with_
     assert_eq!(
         story(&place.page("x.labx")),
         [
-            "Along connections, from 1 to 1000, a KB costs 2.00 times as much on average (2.00 to 2.00); write 8K: \
-             2.00 (2.00 to 2.00), write 1K: 2.00 (2.00 to 2.00). With it come, for a KB, 3.00 times the acks",
-            "Along write, from 8K to 1K, a KB costs 4.00 times as much on average (4.00 to 4.00); connections 1: \
-             4.00 (4.00 to 4.00), connections 8: 4.00 (4.00 to 4.00), connections 1000: 4.00 (4.00 to 4.00)",
+            "Along write, from 8K to 1K, a KB costs 4.00 times as much on average (4.00 to 4.00), and no counter \
+             surely grows by 10 % with it; along connections, from 1 to 1000, it costs 2.00 times as much on \
+             average (2.00 to 2.00), with 3.00 times the acks",
+            "Along write, curve by curve: connections 1: 4.00 (4.00 to 4.00), connections 8: 4.00 (4.00 to 4.00), \
+             connections 1000: 4.00 (4.00 to 4.00)",
+            "Along connections, curve by curve: write 8K: 2.00 (2.00 to 2.00), write 1K: 2.00 (2.00 to 2.00)",
             "24 of 60 samples are doubtful: others used the machine, or it was not steady",
         ]
     );
+}
+
+#[test]
+fn a_headline_over_doubtful_samples_says_so_itself_and_once() {
+    let place = Sandbox::new("doubtful");
+    tcp_of(&place, 1);
+    let html = place.page("x.labx");
+    let story = story(&html);
+    let begin = "Doubtful, as all 60 samples are (others used the machine, or it was not steady): along write, from";
+    assert!(story[0].starts_with(begin), "{story:?}");
+    assert!(story[1..].iter().all(|sentence| !sentence.contains("oubtful")), "{story:?}");
+    let line = ["compare", "x.labx", "--cell", "connections=8 write=8K", "--against-cell"];
+    let text = place.text(&[&line[..], &["connections=1 write=8K"]].concat());
+    assert!(text.contains("\nDoubtful, as all 60 samples are (others used"), "{text}");
+}
+
+#[test]
+fn what_no_cell_counts_takes_no_column_and_the_text_repeats_nothing_of_the_page() {
+    let place = Sandbox::new("columns");
+    let factors: &[(&str, &[&str])] = &[("write", &["8K", "64K"])];
+    let like = Made { factors, arms: &["own"], repetitions: 6, provenance: provenance() };
+    let sample = |run: &Run| {
+        let acks = if run.level("write") == Some("8K") { 50.0 } else { 0.0 };
+        let counters = [("acks", acks), ("eagain", 0.0), ("machine_steal", 0.001)];
+        let counters = counters.map(|(name, value)| (name.to_owned(), value)).into();
+        Measured { counters, ..measured(1.0 + run.repetition as f64 * 1e-4) }
+    };
+    make(&place.0.join("x.labx"), &like, sample).finish().unwrap();
+    let html = place.page("x.labx");
+    assert!(html.contains("as far as digits show it: eagain, machine steal."), "{html}");
+    let head = html.split("counters\">\n<thead>").nth(1).unwrap();
+    let head = head.split("</thead>").next().unwrap();
+    assert_eq!(head, "<tr><th scope=\"col\">cell</th><th scope=\"col\">acks</th></tr>");
+    let words = html.split("<pre class=\"words\">").nth(1).unwrap().split("</pre>").next().unwrap();
+    assert!(!words.contains("CPU time:") && words.contains("write=8K"), "{words}");
 }
 
 #[test]
@@ -261,7 +307,7 @@ fn run_it_again_is_the_whole_command_in_quotes_that_a_shell_reads() {
     let line = ["aa", "--of", "work", "--seconds", "0.05", "--repetitions", "2", "-o", "it's.labx"];
     place.text(&line);
     let html = place.page("it's.labx");
-    let again = html.split("<h2>Run it again</h2>\n<pre>").nth(1).unwrap();
+    let again = html.split("<h2>Run it again</h2>\n<pre class=\"command\">").nth(1).unwrap();
     let again = again.split("</pre>").next().unwrap();
     let (command, seed) = again.split_once(" --seed ").unwrap();
     assert_eq!(command, "metaslot lab aa --of work --seconds 0.05 --repetitions 2");

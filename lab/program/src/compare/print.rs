@@ -26,6 +26,10 @@ pub(super) fn text(report: &Report) -> String {
     text.push_str(&table.render());
     text.push('\n');
     if report.cells.len() <= SENTENCES {
+        let doubt = report.doubt();
+        if !doubt.is_empty() {
+            writeln!(text, "{}", doubt.trim_end()).ok();
+        }
         for row in &report.cells {
             writeln!(text, "{}: {}", row.name, row.sentence).ok();
         }

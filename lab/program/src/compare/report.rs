@@ -3,7 +3,7 @@
 
 use super::functions::Functions;
 use super::options::Metric;
-use crate::scenario::Doubtful;
+use crate::scenario::{DOUBT, Doubtful};
 use crate::verdict::{Estimate, Verdict};
 use serde::Serialize;
 
@@ -57,8 +57,10 @@ impl Report {
     pub(crate) fn headline(&self) -> String {
         let decided = self.faster + self.slower + self.same;
         let between = if self.paired { "" } else { "Between runs, " };
+        let doubt = self.doubt();
+        let between = if doubt.is_empty() { between.to_owned() } else { between.to_lowercase() };
         format!(
-            "{between}{} cells: A is faster in {}, slower in {}, the same in {}, unresolved in {}; margin {:.1} %, \
+            "{doubt}{between}{} cells: A is faster in {}, slower in {}, the same in {}, unresolved in {}; margin {:.1} %, \
              all cells in view",
             self.cells.len(),
             self.faster,
@@ -69,11 +71,28 @@ impl Report {
         )
     }
 
-    /// What is doubtful on either side, for a headline.
+    /// What a headline begins with where it rests on samples most of which are doubtful.
+    pub(crate) fn doubt(&self) -> String {
+        let some = |(name, doubtful): (&str, Doubtful)| {
+            doubtful.are_most().then(|| format!("{}{name}", doubtful.count()))
+        };
+        let some: Vec<String> = self.sides().filter_map(some).collect();
+        if some.is_empty() {
+            return String::new();
+        }
+        format!("Doubtful, as {} are ({DOUBT}): ", some.join(" and "))
+    }
+
+    /// What else is doubtful on either side, below a headline.
     pub(crate) fn doubtful(&self) -> impl Iterator<Item = String> {
-        let names: &[&str] = if self.paired { &[""] } else { &["A: ", "B: "] };
-        let sides = names.iter().zip(self.doubtful);
-        sides.filter_map(|(name, doubtful)| Some(format!("{name}{}", doubtful.sentence()?)))
+        let sides = self.sides().filter(|(_, doubtful)| !doubtful.are_most());
+        sides.filter_map(|(name, doubtful)| doubtful.sentence_of(name))
+    }
+
+    /// The samples of both, and whose they are; within one experiment all of it.
+    fn sides(&self) -> impl Iterator<Item = (&'static str, Doubtful)> + use<> {
+        let names: &[&str] = if self.paired { &[""] } else { &[" of A", " of B"] };
+        names.iter().copied().zip(self.doubtful)
     }
 
     /// How the two were measured, and what they do not have in common.
@@ -86,11 +105,11 @@ impl Report {
         let how = match (self.paired, self.apart_percent) {
             (true, _) => how.to_owned(),
             (false, Some(apart)) => format!(
-                "{how}; each interval is wider by {apart:.1} %: so far the same code may lie apart, by what it \
-                 differed when it was run again in the end of each"
+                "{how}; each interval is widened by {apart:.1} % on both sides: the same code may lie so far apart, \
+                 judged by what was run again at the end of each"
             ),
             (false, None) => format!(
-                "{how}; how far two runs of the same code lie apart was not measured, and is not in the \
+                "{how}; how far apart two runs of the same code lie was not measured, and is not in the \
                  intervals: a difference may be the machine's"
             ),
         };

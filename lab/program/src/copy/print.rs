@@ -95,15 +95,23 @@ pub(super) fn finding(experiment: &Experiment) -> Option<String> {
             _ => from.push(format!("{} ({})", place(&crossover), sizes.title())),
         }
     }
-    let told = [("", from), ("at no size ", never), ("not resolved ", open)];
-    let told = told.into_iter().flat_map(|(word, groups)| {
-        let with = move |group| if word.is_empty() { group } else { format!("{word}({group})") };
-        groups.into_iter().map(with)
+    let all = from.len() + never.len() + open.len();
+    let mut told = from;
+    told.extend(never.into_iter().map(|group| format!("at no size ({group})")));
+    if told.is_empty() {
+        return (all > 0).then(|| {
+            format!(
+                "Whether a stream costs less when it is written past the cache is not resolved in any of {all} \
+                 states of the memory"
+            )
+        });
+    }
+    told.extend(match open.as_slice() {
+        [] => None,
+        [only] => Some(format!("not resolved ({only})")),
+        open => Some(format!("not resolved in {} of {all} states of the memory", open.len())),
     });
-    let told: Vec<String> = told.collect();
-    (!told.is_empty()).then(|| {
-        format!("A stream costs less when it is written past the cache: {}", told.join("; "))
-    })
+    Some(format!("A stream costs less when it is written past the cache: {}", told.join("; ")))
 }
 
 /// The same figure as the quoted one, if it was measured.

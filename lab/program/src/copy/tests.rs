@@ -48,13 +48,18 @@ fn measured(run: &Run, random: &mut Random) -> Measured {
 
 /// An experiment of known truth.
 fn experiment(name: &str) -> Experiment {
+    repeated(name, 12)
+}
+
+/// The same, with so many repetitions.
+fn repeated(name: &str, repetitions: usize) -> Experiment {
     let factors = vec![
         factor("state", &["memory", "cached"]),
         factor("pages", &["4K", "2M"]),
         factor("consumer", &["nobody"]),
         factor("size", &SIZES),
     ];
-    let plan = Plan::interleaved(factors, &ARMS, 12, 1).unwrap();
+    let plan = Plan::interleaved(factors, &ARMS, repetitions, 1).unwrap();
     let directory = std::env::temp_dir().join(format!("{name}-{}.labx", std::process::id()));
     let provenance = Provenance {
         scenario: "copy".to_owned(),
@@ -101,6 +106,8 @@ fn the_sentence_says_where_a_stream_costs_less_and_where_it_never_does() {
     assert_eq!(parts.len(), 4, "{said}");
     assert!(parts.iter().zip(begins).all(|(part, begin)| part.starts_with(begin)), "{said}");
     assert!(parts[0].ends_with(" (in memory, not in a cache, 4K pages, nobody reads)"), "{said}");
+    let said = print::finding(&repeated("copy-open", 6)).unwrap();
+    assert!(said.ends_with("is not resolved in any of 4 states of the memory"), "{said}");
 }
 
 #[test]

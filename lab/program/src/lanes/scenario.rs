@@ -185,12 +185,22 @@ impl Scenario for Lanes {
         load.as_mut().map_err(|_| absent())?.window(&bench.row, asked, &self.plan, window)
     }
 
+    fn afterwards(&self) -> String {
+        match self.benches.iter().filter(|bench| bench.kernel.is_ok()).count() {
+            0 => String::new(),
+            1 => "the instructions of a kernel are counted, step by step".to_owned(),
+            count => format!("the instructions of {count} kernels are counted, step by step"),
+        }
+    }
+
     /// Counts the kernels' instructions, and has their results judged.
     fn files(&mut self) -> Result<Vec<(String, Vec<u8>)>> {
+        let progress = Progress::new();
         let mut all: Vec<(String, Counted)> = Vec::new();
         for bench in std::mem::take(&mut self.benches) {
             let name = bench.row.name;
             if let Ok(timer) = bench.kernel {
+                progress.say(format_args!("counting instructions: {name}"));
                 let counted = timer.end(&bench.row, self.judge.as_mut());
                 all.push((name.to_owned(), counted.map_err(|failure| failure.context(name))?));
             }

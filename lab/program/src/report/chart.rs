@@ -11,7 +11,7 @@ use std::fmt::Write;
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 320.0;
 const LEFT: f64 = 58.0;
-const RIGHT: f64 = 118.0;
+const RIGHT: f64 = 158.0;
 const TOP: f64 = 24.0;
 const BOTTOM: f64 = 34.0;
 /// Names at the ends of curves keep this distance.
@@ -216,10 +216,10 @@ fn levels(name: &str) -> String {
 }
 
 fn shortened(name: &str) -> String {
-    if name.chars().count() <= 18 {
+    if name.chars().count() <= 25 {
         return name.to_owned();
     }
-    name.chars().take(17).chain(['…']).collect()
+    name.chars().take(24).chain(['…']).collect()
 }
 
 fn plain(value: f64) -> String {

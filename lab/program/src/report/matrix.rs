@@ -25,7 +25,31 @@ impl Matrix {
     pub(super) fn is_narrow(&self) -> bool {
         self.columns.len() <= NARROW
     }
+
+    /// How wide it is at least, in rem.
+    pub(super) fn width(&self) -> f64 {
+        let names = self.rows.iter().map(|row| row.name.chars().count());
+        let names = names.chain([self.corner.chars().count()]).max().unwrap_or(0);
+        names as f64 * 0.52 + self.columns.len() as f64 * 4.4 + 2.0
+    }
+
+    pub(super) fn has_doubt(&self) -> bool {
+        self.rows.iter().flat_map(|row| &row.cells).flatten().any(|cell| cell.doubtful)
+    }
+
+    /// One that is narrow and long as several that are shorter, which stand side by side.
+    fn folded(self) -> Vec<Self> {
+        if !self.is_narrow() || self.rows.len() <= LONG {
+            return vec![self];
+        }
+        let part = |rows: &[MatrixRow]| Self { rows: rows.to_vec(), ..self.clone() };
+        let parts = self.rows.len().div_ceil(LONG);
+        self.rows.chunks(self.rows.len().div_ceil(parts)).map(part).collect()
+    }
 }
+
+/// Rows of a narrow table that stands beside something else.
+const LONG: usize = 12;
 
 /// Columns of a narrow table.
 const NARROW: usize = 6;
@@ -65,8 +89,8 @@ pub(super) fn all(experiment: &Experiment, judged: &Judged) -> Vec<Matrix> {
     let place = Context { experiment, judged, scale, reach: rug::reach(experiment) };
     match Axis::of(experiment, None) {
         Ok(axis) if experiment.plan.arms.len() > 1 => by_arm(&place, &axis),
-        Ok(axis) => vec![by_level(&place, &axis)],
-        Err(_) => vec![plain(&place)],
+        Ok(axis) => by_level(&place, &axis).folded(),
+        Err(_) => plain(&place).folded(),
     }
 }
 

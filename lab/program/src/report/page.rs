@@ -30,12 +30,18 @@ const MAX_CHARTS: usize = 24;
 pub(super) struct Page {
     title: String,
     subtitle: String,
+    /// What headings end with where two are compared: most of the page is about the first one.
+    of: &'static str,
     story: Vec<String>,
     /// Short facts beside the title: a name and a value.
     facts: Vec<[String; 2]>,
     unit: String,
     matrices: Vec<Matrix>,
     left_out: usize,
+    /// The least width of a table of them, in rem.
+    least: f64,
+    /// A cell has an asterisk.
+    has_doubt: bool,
     /// There is one table, and room beside it.
     is_narrow: bool,
     charts: Vec<Chart>,
@@ -79,7 +85,11 @@ struct Line {
 /// What was counted beside the cost.
 #[derive(Debug, Default, Serialize)]
 struct Mechanism {
+    /// Of work.
+    unit: String,
     columns: Vec<String>,
+    /// What no cell has.
+    none: Vec<String>,
     rows: Vec<(String, Vec<String>)>,
 }
 
@@ -99,12 +109,15 @@ impl Page {
         Ok(Self {
             title: provenance.scenario.clone(),
             subtitle: name(&options.a, options.b.as_deref()),
+            of: if b.is_some() { ": A" } else { "" },
             story: story::tell(a, &judged, compared.as_ref(), print::finding(&options.a, a)),
-            facts: facts(a),
+            facts: facts(a, b.is_some()),
             unit: provenance.cost(),
+            least: matrices.iter().map(Matrix::width).fold(0.0, f64::max),
+            has_doubt: matrices.iter().any(Matrix::has_doubt),
             matrices,
             left_out,
-            words: print::text(&options.a, a, false),
+            words: print::body(&options.a, a),
             spread: rug::words(a),
             charts: charts(a, crossings.as_ref()),
             axis: crossings.as_ref().map_or_else(String::new, |found| found.axis.name.clone()),
@@ -146,7 +159,7 @@ fn name(a: &Path, b: Option<&Path>) -> String {
     }
 }
 
-fn facts(experiment: &Experiment) -> Vec<[String; 2]> {
+fn facts(experiment: &Experiment, compared: bool) -> Vec<[String; 2]> {
     let manifest = &experiment.manifest;
     let Doubtful { doubtful, samples } = doubtful(experiment);
     let apart = Apart::of(experiment, Sample::cpu_each);
@@ -157,17 +170,22 @@ fn facts(experiment: &Experiment) -> Vec<[String; 2]> {
     let floor = manifest.provenance.floor.as_ref();
     let floor = floor.map_or_else(
         || "not measured that day".to_owned(),
-        |floor| format!("{:.1} % of CPU time", floor.cpu.exp_m1() * 100.0),
+        |floor| format!("up to {:.1} % apart that day", floor.cpu.exp_m1() * 100.0),
     );
     let share = lab_share(experiment);
-    let share =
-        share.map_or_else(|| "unknown".to_owned(), |share| format!("{:.2} %", share * 100.0));
+    let share = share.map_or_else(
+        || "unknown".to_owned(),
+        |share| format!("{:.2} % of the CPU time", share * 100.0),
+    );
     [
-        ("samples", format!("{samples}, {doubtful} of them doubtful")),
+        (
+            if compared { "samples of A" } else { "samples" },
+            format!("{samples}, {doubtful} of them doubtful"),
+        ),
         ("state", experiment.state.to_string()),
-        ("two identical arms differed by", floor),
-        ("the same again in the end", apart),
-        ("the lab's own share", share),
+        ("two identical arms", floor),
+        ("run again at the end", apart),
+        ("the lab's own work", share),
         ("processor", manifest.machine.processor.clone()),
         ("load at the start", format!("{:.2}", manifest.machine.load)),
     ]
@@ -184,7 +202,14 @@ fn facts_of_origin(experiment: &Experiment) -> Vec<[String; 2]> {
     let named = |map: &BTreeMap<String, String>| -> Vec<[String; 2]> {
         map.iter().map(|(name, value)| [name.clone(), value.clone()]).collect()
     };
-    facts.extend(named(&provenance.sources));
+    facts.extend(named(&provenance.sources).into_iter().map(|[name, value]| {
+        let name = match name.as_str() {
+            "cpu" => "CPU time".to_owned(),
+            "machine" => "the machine's shares".to_owned(),
+            _ => name,
+        };
+        [name, value]
+    }));
     let factor = |factor: Option<f64>| factor.map_or_else(|| "unknown".to_owned(), digits);
     let [before, after] = provenance.core_factor.map(factor);
     facts.push(["core cycles in a tick".to_owned(), format!("{before} before, {after} after")]);
@@ -206,13 +231,10 @@ fn charts(experiment: &Experiment, crossings: Option<&cross::Report>) -> Vec<Cha
         };
         series.iter().map(of_series).collect()
     } else {
-        series
-            .chunks(chart::MAX_SERIES)
-            .map(|some| {
-                let curves = some.iter().map(|one| curve(experiment, one, &arms[0], &one.name));
-                (String::new(), curves.collect())
-            })
-            .collect()
+        let curves = series.iter().map(|one| curve(experiment, one, &arms[0], &one.name));
+        // Points alone are in the table.
+        let curves: Vec<Curve> = curves.filter(|curve| curve.points.len() > 1).collect();
+        curves.chunks(chart::MAX_SERIES).map(|some| (String::new(), some.to_vec())).collect()
     };
     let points = || groups.iter().flat_map(|(_, curves)| curves).flat_map(|curve| &curve.points);
     let Some(costs) = chart::costs(points().flat_map(|point| [point.low, point.high])) else {
@@ -304,12 +326,23 @@ fn mechanism(experiment: &Experiment) -> Mechanism {
         };
         experiment.plan.arms.iter().map(of_arm).collect::<Vec<_>>()
     });
-    let column = |name: &&String| match name.strip_prefix("machine_") {
-        Some(kind) => format!("machine {kind}"),
-        None => format!("{} / {unit}", name.replace('_', " ")),
-    };
-    Mechanism { columns: names.iter().map(column).collect(), rows: rows.collect() }
+    let mut rows: Vec<(String, Vec<String>)> = rows.collect();
+    let is_none = |at: usize| rows.iter().all(|(_, texts)| NONE.contains(&&*texts[at]));
+    let shown: Vec<bool> = (0..names.len()).map(|at| !is_none(at)).collect();
+    for (_, texts) in &mut rows {
+        let mut at = shown.iter();
+        texts.retain(|_| at.next() == Some(&true));
+    }
+    let (mut columns, mut none) = (Vec::new(), Vec::new());
+    for (name, is_shown) in names.iter().zip(shown) {
+        let kind = if is_shown { &mut columns } else { &mut none };
+        kind.push(name.replace('_', " "));
+    }
+    Mechanism { unit: unit.to_owned(), columns, none, rows }
 }
+
+/// What a column shows that has nothing.
+const NONE: [&str; 3] = ["", "0 %", "0.00"];
 
 fn scientific(value: f64) -> String {
     let small = value != 0.0 && value.abs() < 0.01;

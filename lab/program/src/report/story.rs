@@ -36,13 +36,15 @@ pub(super) fn tell(
     if story.is_empty() {
         story.extend(costs(experiment, first));
     }
-    story.extend(doubtful(experiment).sentence());
-    story
+    let doubtful = doubtful(experiment);
+    let headline = (!story.is_empty()).then(|| doubtful.headline(story.remove(0)));
+    let below = doubtful.sentence().filter(|_| !doubtful.are_most());
+    headline.into_iter().chain(story).chain(below).collect()
 }
 
 fn against(report: &compare::Report) -> Vec<String> {
     let first = match report.cells.as_slice() {
-        [only] => only.sentence.clone(),
+        [only] => report.doubt() + &only.sentence,
         _ => report.headline(),
     };
     std::iter::once(first).chain(report.doubtful()).collect()
@@ -78,7 +80,8 @@ fn undecided(experiment: &Experiment, judged: &Judged, first: &str) -> String {
         _ => None,
     });
     let more = more.min().map_or_else(String::new, |more| {
-        format!("; {more} more repetitions would decide the clearest of them")
+        let repetitions = if more == 1 { "repetition" } else { "repetitions" };
+        format!("; {more} more {repetitions} would decide the clearest of them")
     });
     let who = match experiment.plan.arms.as_slice() {
         [_, only] => format!("{only} cannot"),

@@ -12,7 +12,7 @@ mod runs;
 pub(crate) use floor::{keep as keep_floor, margin};
 pub(crate) use options::rate;
 pub use options::{RunOptions, SamplingOptions, TokenOptions};
-pub(crate) use origin::{Doubtful, core_factor, doubtful, heading, lab_share, provenance};
+pub(crate) use origin::{DOUBT, Doubtful, core_factor, doubtful, heading, lab_share, provenance};
 pub(crate) use runs::{Made, make, measure};
 
 use crate::Result;
@@ -105,6 +105,11 @@ pub(crate) trait Scenario {
     /// start.
     fn account(&self) -> Target {
         Target::Processes(vec![std::process::id()])
+    }
+
+    /// What is done when all samples are taken, and for how long is not known before. Empty: nothing.
+    fn afterwards(&self) -> String {
+        String::new()
     }
 
     /// Files to be kept beside the samples, when all runs are done: profiles, what others printed.

@@ -125,12 +125,50 @@ pub(crate) struct Doubtful {
 }
 
 impl Doubtful {
-    /// For a headline; nothing where none is doubtful.
+    /// What stands below a headline; nothing where none is doubtful.
     pub(crate) fn sentence(self) -> Option<String> {
+        self.sentence_of("")
+    }
+
+    /// The same, with whose samples they are.
+    pub(crate) fn sentence_of(self, whose: &str) -> Option<String> {
         let Self { doubtful, samples } = self;
-        (doubtful > 0).then(|| {
-            format!("{doubtful} of {samples} samples are doubtful: others used the machine, or it was not steady")
-        })
+        (doubtful > 0)
+            .then(|| format!("{doubtful} of {samples} samples{whose} are doubtful: {DOUBT}"))
+    }
+
+    /// Whether most samples are.
+    pub(crate) const fn are_most(self) -> bool {
+        self.doubtful * 2 > self.samples
+    }
+
+    /// A headline that rests on these samples: it begins with the doubt where most of them are doubtful.
+    pub(crate) fn headline(self, said: String) -> String {
+        if !self.are_most() {
+            return said;
+        }
+        format!("Doubtful, as {} are ({DOUBT}): {}", self.count(), within(&said))
+    }
+
+    /// How many they are, for a sentence.
+    pub(crate) fn count(self) -> String {
+        let Self { doubtful, samples } = self;
+        let some = if doubtful == samples { "all".to_owned() } else { format!("{doubtful} of") };
+        format!("{some} {samples} samples")
+    }
+}
+
+/// Why samples are.
+pub(crate) const DOUBT: &str = "others used the machine, or it was not steady";
+
+/// A sentence within another one.
+fn within(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    match (letters.next(), letters.next()) {
+        (Some(first), Some(second)) if !second.is_uppercase() => {
+            first.to_lowercase().chain(sentence.chars().skip(1)).collect()
+        }
+        _ => sentence.to_owned(),
     }
 }
 

@@ -43,7 +43,7 @@ pub(crate) fn make(scenario: &mut dyn Scenario, options: &RunOptions) -> Result<
 pub(crate) fn measure(scenario: &mut dyn Scenario, options: &RunOptions) -> Result<Experiment> {
     let (interrupt, progress) = (Interrupt::new()?, Progress::new());
     let (plan, length) = plan(scenario, options, &interrupt, &progress)?;
-    if let Some(words) = announced(&plan, length) {
+    if let Some(words) = announced(&plan, length, &scenario.afterwards()) {
         progress.say("");
         eprintln!("{words}");
     }
@@ -77,13 +77,14 @@ pub(crate) fn measure(scenario: &mut dyn Scenario, options: &RunOptions) -> Resu
 }
 
 /// What there is to wait for; nothing where no one knows.
-fn announced(plan: &Plan, length: Duration) -> Option<String> {
+fn announced(plan: &Plan, length: Duration, afterwards: &str) -> Option<String> {
     let (cells, repetitions) = (plan.cells().len(), plan.repetitions());
     (length > Duration::ZERO).then(|| {
         format!(
-            "{}: {} samples, {repetitions} of each arm of {cells} cells; ^C keeps what was measured",
+            "{}: {} samples, {repetitions} of each arm of {cells} cells; ^C keeps what was measured{}{afterwards}",
             about(length),
-            plan.order.len()
+            plan.order.len(),
+            if afterwards.is_empty() { "" } else { "; then " }
         )
     })
 }
@@ -211,6 +212,14 @@ mod tests {
             words,
             ["about 1 s", "about 99 s", "about 3 min", "about 90 min", "about 2 h 22 min"]
         );
+    }
+
+    #[test]
+    fn what_takes_an_unknown_time_is_announced_too() {
+        let plan = Plan::interleaved(Vec::new(), &["own"], 3, 1).unwrap();
+        let said = |afterwards| announced(&plan, Duration::from_secs(2), afterwards).unwrap();
+        assert!(said("").ends_with("^C keeps what was measured"));
+        assert!(said("they are counted").ends_with("was measured; then they are counted"));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::experiment::{Experiment, Sample};
 use crate::scenario;
 use crate::speed::part::{ARM, BY, LANES, MODULE, ONLY_LANES, ONLY_OPENSSL, ROUTED};
 use crate::table::{Table, digits};
-use crate::verdict::Comparison;
+use crate::verdict::{Comparison, Family};
 
 /// Those who do a mix alone.
 const ALONE: [&str; 3] = [MODULE, ONLY_LANES, ONLY_OPENSSL];
@@ -14,10 +14,10 @@ const ALONE: [&str; 3] = [MODULE, ONLY_LANES, ONLY_OPENSSL];
 pub(crate) fn text(experiment: &Experiment) -> String {
     let titles = ["mix", "awslc", ONLY_LANES, ONLY_OPENSSL, "in order", ROUTED, "/ best alone"];
     let mut table = Table::new(&[&titles[..], &["interval", "verdict"]].concat());
+    let compared = over_best(experiment);
+    let verdicts = Family::new(compared.clone(), scenario::margin(experiment)).verdicts();
     for mix in experiment.plan.levels("mix") {
-        let cell = |by: &str| format!("mix={mix} {BY}={by}");
-        let cost =
-            |by: &str| experiment.typical(&cell(by), ARM, |sample| Some(sample.cpu_each() / 1e3));
+        let cost = |by: &str| cost(experiment, &cell(mix, by));
         let mut row = vec![mix.clone()];
         row.extend(
             [&ALONE[..], &[LANES, ROUTED]]
@@ -25,18 +25,11 @@ pub(crate) fn text(experiment: &Experiment) -> String {
                 .into_iter()
                 .map(|by| cost(by).map_or_else(|| "–".to_owned(), digits)),
         );
-        let alone = ALONE.into_iter().filter_map(|by| Some((cost(by)?, by)));
-        let best = alone.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, by)| cell(by));
-        let compared = best.and_then(|best| {
-            let routed = cell(ROUTED);
-            let cells = [(routed.as_str(), ARM), (best.as_str(), ARM)];
-            Comparison::of(&experiment.pairs_between(cells, Sample::cpu_each))
-        });
-        row.extend(compared.map_or_else(Vec::new, |compared| {
+        let judged = compared.iter().zip(&verdicts).find(|((name, _), _)| name == mix);
+        row.extend(judged.map_or_else(Vec::new, |((_, compared), verdict)| {
             let ratio = compared.ratio();
             let interval = format!("{:.3} to {:.3}", ratio.low, ratio.high);
-            let verdict = compared.verdict(scenario::margin(experiment)).to_string();
-            vec![digits(ratio.value), interval, verdict]
+            vec![digits(ratio.value), interval, verdict.to_string()]
         }));
         row.resize(9, String::new());
         table.row(row);
@@ -47,4 +40,27 @@ pub(crate) fn text(experiment: &Experiment) -> String {
         scenario::heading(experiment),
         table.render()
     )
+}
+
+fn cell(mix: &str, by: &str) -> String {
+    format!("mix={mix} {BY}={by}")
+}
+
+/// CPU time of a round, in microseconds.
+fn cost(experiment: &Experiment, cell: &str) -> Option<f64> {
+    experiment.typical(cell, ARM, |sample| Some(sample.cpu_each() / 1e3))
+}
+
+/// Each mix by all with costs, over whoever does it best alone.
+fn over_best(experiment: &Experiment) -> Vec<(String, Comparison)> {
+    let compared = |mix: &String| {
+        let alone = ALONE.into_iter().map(|by| cell(mix, by));
+        let alone = alone.filter_map(|cell| Some((cost(experiment, &cell)?, cell)));
+        let (_, best) = alone.min_by(|a, b| a.0.total_cmp(&b.0))?;
+        let routed = cell(mix, ROUTED);
+        let ends = [(routed.as_str(), ARM), (best.as_str(), ARM)];
+        let pairs = experiment.pairs_between(ends, Sample::cpu_each);
+        Some((mix.clone(), Comparison::of(&pairs)?))
+    };
+    experiment.plan.levels("mix").iter().filter_map(compared).collect()
 }

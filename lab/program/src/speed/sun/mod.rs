@@ -45,8 +45,8 @@ pub(crate) fn json(directory: &Path, experiment: &Experiment) -> Value {
                 "per_wall_second": rates.wall,
                 "cpus_used": rates.cpus,
                 "gain_by_wall": rates.gain(),
-                "cpu_of_a_unit": growth.as_ref().map(crate::verdict::Comparison::ratio),
-                "verdict": growth.as_ref().map(|growth| view.verdict(growth)),
+                "cpu_of_a_unit": growth.map(|(growth, _)| growth.ratio()),
+                "verdict": growth.map(|(_, verdict)| verdict),
             }))
         });
         json!({

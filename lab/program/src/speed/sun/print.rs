@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The tables.
 
-use super::view::{Rates, View};
+use super::view::{OVER, Rates, View};
 use super::words::{self, rate};
 use crate::experiment::Experiment;
 use crate::lines::section;
 use crate::scenario;
-use crate::speed::part::{LANES, MODULE, RAW, RIVAL};
 use crate::table::{Table, digits};
 use std::fmt::Write;
 use std::path::Path;
@@ -87,7 +86,9 @@ fn gains(view: &View<'_>) -> String {
     let mut table = Table::new(&titles);
     for row in view.rows() {
         for by in view.doers() {
-            let (Some(rates), Some(growth)) = (view.rates(row, by), view.growth(row, by)) else {
+            let (Some(rates), Some((growth, verdict))) =
+                (view.rates(row, by), view.growth(row, by))
+            else {
                 continue;
             };
             let ratio = growth.ratio();
@@ -100,7 +101,7 @@ fn gains(view: &View<'_>) -> String {
                 digits(rates.cpus[1]),
                 format!("× {}", digits(ratio.value)),
                 format!("{:.3} to {:.3}", ratio.low, ratio.high),
-                words::disturbed(view, &growth).to_owned(),
+                words::disturbed(*verdict).to_owned(),
             ]);
         }
     }
@@ -111,15 +112,12 @@ fn gains(view: &View<'_>) -> String {
 fn verdicts(view: &View<'_>) -> String {
     let titles = ["operation", "threads", "what", "ratio", "interval", "verdict"];
     let mut table = Table::new(&titles);
-    let doers = view.doers();
-    let mut pairs = vec![[MODULE, RAW], [LANES, MODULE]];
-    pairs.extend(doers.iter().filter(|by| **by == RIVAL).map(|by| [by, MODULE]));
     let mut counts = vec![1, view.threads()];
     counts.dedup();
     for row in view.rows() {
         for threads in &counts {
-            for by in &pairs {
-                let Some(compared) = view.over(row, *by, *threads) else { continue };
+            for by in OVER {
+                let Some((compared, verdict)) = view.over(row, by, *threads) else { continue };
                 let ratio = compared.ratio();
                 table.row(vec![
                     row.name.to_owned(),
@@ -127,7 +125,7 @@ fn verdicts(view: &View<'_>) -> String {
                     format!("{} / {}", by[0], by[1]),
                     digits(ratio.value),
                     format!("{:.3} to {:.3}", ratio.low, ratio.high),
-                    view.verdict(&compared).to_string(),
+                    verdict.to_string(),
                 ]);
             }
         }

@@ -4,9 +4,11 @@
 use super::operations::{OPERATION, ROWS, SunRow, THREADS};
 use crate::experiment::{Experiment, Sample};
 use crate::scenario;
+use crate::speed::finding::over;
 use crate::speed::openssl::{self, How};
 use crate::speed::part::{ARM, BY, LANES, MODULE, RAW, RIVAL};
-use crate::verdict::{Comparison, Margin, Verdict};
+use crate::verdict::{Comparison, Family, Margin, Verdict};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// An experiment, to be asked.
@@ -14,7 +16,17 @@ pub(super) struct View<'a> {
     pub(super) experiment: &'a Experiment,
     directory: &'a Path,
     pub(super) margin: Margin,
+    /// Several threads over one.
+    growths: Together,
+    /// One over another, as [`OVER`] has them.
+    overs: Vec<([&'static str; 2], Together)>,
 }
+
+/// Comparisons by their first cell, each judged with all of them in view.
+type Together = BTreeMap<String, (Comparison, Verdict)>;
+
+/// Who is compared with whom.
+pub(super) const OVER: [[&str; 2]; 3] = [[MODULE, RAW], [LANES, MODULE], [RIVAL, MODULE]];
 
 /// What one thread and several give, of one operation by one of those who do it.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +58,12 @@ impl Rates {
 
 impl<'a> View<'a> {
     pub(super) fn of(directory: &'a Path, experiment: &'a Experiment) -> Self {
-        Self { experiment, directory, margin: scenario::margin(experiment) }
+        let margin = scenario::margin(experiment);
+        let overs = OVER.map(|by| (by, together(over(experiment, by), margin))).into();
+        let growths = Together::new();
+        let mut view = Self { experiment, directory, margin, growths, overs };
+        view.growths = together(view.grown(), margin);
+        view
     }
 
     /// The operations that were measured.
@@ -95,23 +112,31 @@ impl<'a> View<'a> {
     }
 
     /// CPU time of an operation with several threads over that with one, by pairs.
-    pub(super) fn growth(&self, row: &SunRow, by: &str) -> Option<Comparison> {
-        let (several, one) = (Self::cell(row, by, self.threads()), Self::cell(row, by, 1));
-        self.compared(&several, &one)
+    pub(super) fn growth(&self, row: &SunRow, by: &str) -> Option<&(Comparison, Verdict)> {
+        self.growths.get(&Self::cell(row, by, self.threads()))
+    }
+
+    fn grown(&self) -> Vec<(String, Comparison)> {
+        let rows = self.rows().into_iter().filter(|_| self.threads() > 1);
+        let all = rows.flat_map(|row| self.doers().into_iter().map(move |by| (row, by)));
+        let compared = all.filter_map(|(row, by)| {
+            let several = Self::cell(row, by, self.threads());
+            let ends = [(&*several, ARM), (&*Self::cell(row, by, 1), ARM)];
+            let pairs = self.experiment.pairs_between(ends, Sample::cpu_each);
+            Some((several, Comparison::of(&pairs)?))
+        });
+        compared.collect()
     }
 
     /// CPU time of an operation by one over that by another, with so many threads.
-    pub(super) fn over(&self, row: &SunRow, by: [&str; 2], threads: usize) -> Option<Comparison> {
-        self.compared(&Self::cell(row, by[0], threads), &Self::cell(row, by[1], threads))
-    }
-
-    fn compared(&self, first: &str, second: &str) -> Option<Comparison> {
-        let pairs = self.experiment.pairs_between([(first, ARM), (second, ARM)], Sample::cpu_each);
-        Comparison::of(&pairs).filter(|_| first != second)
-    }
-
-    pub(super) fn verdict(&self, compared: &Comparison) -> Verdict {
-        compared.verdict(self.margin)
+    pub(super) fn over(
+        &self,
+        row: &SunRow,
+        by: [&str; 2],
+        threads: usize,
+    ) -> Option<&(Comparison, Verdict)> {
+        let (_, all) = self.overs.iter().find(|(who, _)| *who == by)?;
+        all.get(&Self::cell(row, by[0], threads))
     }
 
     /// What `openssl speed` says, in operations in a second: as it comes, by the wall clock, and of several
@@ -127,4 +152,10 @@ impl<'a> View<'a> {
     pub(super) fn setting(&self, name: &str) -> &str {
         self.experiment.manifest.provenance.settings.get(name).map_or("unknown", String::as_str)
     }
+}
+
+fn together(compared: Vec<(String, Comparison)>, margin: Margin) -> Together {
+    let verdicts = Family::new(compared.clone(), margin).verdicts();
+    let judged = compared.into_iter().zip(verdicts);
+    judged.map(|((cell, comparison), verdict)| (cell, (comparison, verdict))).collect()
 }

@@ -6,7 +6,7 @@ use super::view::{Rates, View};
 use crate::speed::part::{LANES, MODULE, RAW, RIVAL};
 use crate::statistics::median;
 use crate::table::digits;
-use crate::verdict::{Comparison, Verdict};
+use crate::verdict::Verdict;
 
 /// A thread that had less than this of a CPU was held back.
 const HELD_BACK: f64 = 0.95;
@@ -15,8 +15,8 @@ const HELD_BACK: f64 = 0.95;
 const IDLE: f64 = 0.05;
 
 /// What the CPU time of a unit says of the threads.
-pub(super) fn disturbed(view: &View<'_>, growth: &Comparison) -> &'static str {
-    match view.verdict(growth) {
+pub(super) const fn disturbed(growth: Verdict) -> &'static str {
+    match growth {
         Verdict::Same => "undisturbed",
         Verdict::Slower => "they disturb each other",
         Verdict::Faster => "one alone was held back",
@@ -73,8 +73,8 @@ fn parts(view: &View<'_>, all: &[(&SunRow, &str, Rates)]) -> String {
 fn verdicts(view: &View<'_>) -> String {
     let mut counts = [0; 4];
     for row in view.rows() {
-        for growth in view.doers().into_iter().filter_map(|by| view.growth(row, by)) {
-            let at = match view.verdict(&growth) {
+        for (_, verdict) in view.doers().into_iter().filter_map(|by| view.growth(row, by)) {
+            let at = match verdict {
                 Verdict::Same => 0,
                 Verdict::Slower => 1,
                 Verdict::Faster => 2,

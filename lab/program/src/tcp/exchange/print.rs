@@ -5,10 +5,11 @@ use super::super::control::Way;
 use super::super::path::Path;
 use super::super::{sun, words};
 use crate::experiment::{Experiment, Sample, level};
+use crate::judged::Judged;
 use crate::lines::wrapped;
 use crate::scenario::{heading, margin};
 use crate::table::{Table, digits};
-use crate::verdict::Comparison;
+use crate::verdict::{Comparison, Family};
 use std::fmt::Write;
 
 /// Everything that an experiment says.
@@ -84,31 +85,37 @@ fn row(experiment: &Experiment, cell: &str, arm: &str) -> Vec<String> {
 pub(crate) fn sentences(experiment: &Experiment) -> Vec<String> {
     let cell = |path: Path| format!("path={}", path.name());
     let shared = cell(Path::Shared);
-    let mut said = Vec::new();
-    for path in [Path::Exclusive, Path::Mixed] {
-        let (other, write) = (cell(path), Way::Write.name());
+    let over_shared = |path: &Path, cost: fn(&Sample) -> f64| {
+        let (other, write) = (cell(*path), Way::Write.name());
         let ends = [(other.as_str(), write), (shared.as_str(), write)];
-        let real = Comparison::of(&experiment.pairs_between(ends, Sample::wall_each));
-        let cpu = Comparison::of(&experiment.pairs_between(ends, Sample::cpu_each));
-        if let Some((real, cpu)) = real.zip(cpu) {
-            let (name, ratio) = (path.name(), real.ratio());
-            said.push(format!(
-                "two stacks ({name}) against one, by write: {}; real time is {:.2} times [{:.2}, {:.2}] \
-                 (Sun: {})",
-                words::finding(cpu.verdict(margin(experiment)), &cpu),
-                ratio.value,
-                ratio.low,
-                ratio.high,
-                of_sun(path)
-            ));
-        }
+        Comparison::of(&experiment.pairs_between(ends, cost))
+    };
+    let compared = |path: Path| {
+        let real = over_shared(&path, Sample::wall_each)?;
+        Some((path, real, over_shared(&path, Sample::cpu_each)?))
+    };
+    let stacks: Vec<_> = [Path::Exclusive, Path::Mixed].into_iter().filter_map(compared).collect();
+    let family = stacks.iter().map(|(path, _, cpu)| (path.name().to_owned(), cpu.clone()));
+    let verdicts = Family::new(family.collect(), margin(experiment)).verdicts();
+    let mut said = Vec::new();
+    for ((path, real, cpu), verdict) in stacks.iter().zip(verdicts) {
+        let (name, ratio) = (path.name(), real.ratio());
+        said.push(format!(
+            "two stacks ({name}) against one, by write: {}; real time is {:.2} times [{:.2}, {:.2}] \
+             (Sun: {})",
+            words::finding(verdict, cpu),
+            ratio.value,
+            ratio.low,
+            ratio.high,
+            of_sun(*path)
+        ));
     }
+    let judged = Judged::of(experiment);
     for path in [Path::Shared, Path::Mixed, Path::Exclusive] {
         for way in [Way::Sendfile, Way::Splice] {
-            let arms = [way.name(), Way::Write.name()];
-            let pairs = experiment.pairs_of(&cell(path), arms, Sample::cpu_each);
-            if let Some(comparison) = Comparison::of(&pairs) {
-                let sentence = comparison.sentence(arms[0], arms[1], margin(experiment));
+            let (way, write) = (way.name(), Way::Write.name());
+            if let Some(over) = judged.over_first(&cell(path), way) {
+                let sentence = over.comparison.sentence_of(over.verdict, way, write, judged.margin);
                 said.push(format!("{}: {sentence}", path.name()));
             }
         }
