@@ -25,5 +25,5 @@ pub mod wrapping;
 
 pub use attributes::{Attributes, DEEPEST, NewObject, Secrets, Value};
 pub use key::{Key, Material};
-pub use params::{Bytes, KdfParam, Params};
+pub use params::{Bytes, KdfParam, Params, Signing};
 pub use template::{RawValue, Template};
