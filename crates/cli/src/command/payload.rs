@@ -241,7 +241,7 @@ fn written(
 }
 
 /// What is no secret may replace a file, but for one with a private key, which may be nowhere else.
-fn refuse_to_lose_a_key(path: &Path) -> Result<()> {
+pub(crate) fn refuse_to_lose_a_key(path: &Path) -> Result<()> {
     const END: &[u8] = b"PRIVATE KEY-----";
     let mut beginning = Vec::new();
     if path.is_file() {

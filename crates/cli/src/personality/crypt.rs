@@ -7,7 +7,7 @@ use super::progress::Progress;
 use super::{version1, version2};
 use crate::app::App;
 use crate::command::cipher::{CipherArg, Direction, Opened};
-use crate::command::payload::Payload;
+use crate::command::payload::{Payload, refuse_to_lose_a_key};
 use crate::command::target::Target;
 use crate::failure::{Failure, Result};
 use crate::inputs;
@@ -295,6 +295,7 @@ impl What {
             }
         }
         let length = (self.input.is_some() && read.is_file()).then_some(read.len());
+        self.output.as_deref().map_or(Ok(()), refuse_to_lose_a_key)?;
         let target = Target::open(self.output.as_deref(), MODE)?;
         Ok(Files {
             line: (!self.verbose && !target.is_terminal()).then_some(app.output),
