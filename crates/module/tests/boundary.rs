@@ -341,7 +341,7 @@ fn a_wrong_configuration_is_explained_and_nothing_is_printed() {
     let file = home.path().join("metaslot.toml");
     let variables = [("METASLOT_CONF", file.as_os_str())];
     let name = file.display();
-    let missing = format!("{name}: cannot be read: No such file or directory (os error 2)");
+    let missing = format!("{name}: cannot be read: No such file or directory");
     home.run_with(&unconfigured, &[&missing], &variables);
     fs::write(&file, "[[token]]\npath = \"/t.db\"\n\ncolour = 1\n").unwrap();
     let unknown = format!("{name}: line 4: a token has no setting \"colour\"");
