@@ -7,6 +7,7 @@
 pub(crate) mod attributes;
 mod given;
 mod mechanism;
+pub(crate) mod passed;
 mod template;
 
 pub(crate) use given::Given;
