@@ -36,10 +36,8 @@ const MAX_ATTRIBUTES: CK_ULONG = 512;
 const LONGEST_PIN: CK_ULONG = 4096;
 
 impl<'a> Caller<'a> {
-    /// # Safety
-    /// While `'a` lasts, each pointer that is decoded must be NULL or valid for what the standard
-    /// says that it holds, and no other thread may write what is read or touch what is written.
-    pub(crate) const unsafe fn new() -> Self {
+    /// Only where a function of the interface begins.
+    pub(crate) const fn new() -> Self {
         Self(PhantomData)
     }
 

@@ -4,6 +4,7 @@
 //! Their safety contract is the standard's, once for all: each pointer is NULL or valid for what
 //! the function's description says that it holds, until the function returns.
 #![expect(clippy::missing_safety_doc, reason = "the contract is the standard, stated above")]
+#![expect(unused_unsafe, reason = "until all take what is given by its type")]
 
 mod asynchronous;
 mod call;
