@@ -15,7 +15,7 @@ use std::marker::PhantomData;
 /// The promise extends to the pointers in what it points to. It ends with the call, so it has a lifetime, `'a`; it is
 /// neither `Send` nor `Copy`: what is written through it is borrowed once.
 #[repr(transparent)]
-pub(crate) struct Given<'a, T>(*mut T, PhantomData<&'a ()>);
+pub struct Given<'a, T>(*mut T, PhantomData<&'a ()>);
 
 impl<'a, T> Given<'a, T> {
     /// A pointer that stands in what was given, so that the promise extends to it. Only for the files of `decode`.
