@@ -207,7 +207,15 @@ impl<'a> Caller<'a> {
     ///
     /// # Errors
     /// `CKR_ARGUMENTS_BAD` for NULL, where there is one.
-    fn items<T: Copy>(self, items: impl IntoIterator<Item = T>, array: Given<'a, T>) -> Result<()> {
+    /// Fills an array that has room for all of them.
+    ///
+    /// # Errors
+    /// `CKR_ARGUMENTS_BAD` for NULL, where there is one.
+    pub(crate) fn items<T: Copy>(
+        self,
+        items: impl IntoIterator<Item = T>,
+        array: Given<'a, T>,
+    ) -> Result<()> {
         for (index, item) in items.into_iter().enumerate() {
             self.place(array.nth(index)?)?.set(item);
         }
