@@ -28,6 +28,15 @@ impl<'a, T> Given<'a, T> {
         self.0.is_null()
     }
 
+    /// The same for a shorter time, in which this one is not used.
+    #[expect(
+        clippy::needless_pass_by_ref_mut,
+        reason = "two at once could both be written through"
+    )]
+    pub(crate) const fn reborrow(&mut self) -> Given<'_, T> {
+        Given(self.0, PhantomData)
+    }
+
     /// The pointer itself. Only for the files of `decode`.
     #[inline(always)]
     pub(super) const fn pointer(&self) -> *mut T {
