@@ -338,9 +338,8 @@ impl<'a> Caller<'a> {
     /// As [`Self::mechanism`].
     pub(crate) fn additional_keys(
         self,
-        at: impl Into<Given<'a, CK_MECHANISM>>,
+        at: &Given<'a, CK_MECHANISM>,
     ) -> Result<Vec<OutPointer<'a, CK_OBJECT_HANDLE>>> {
-        let at = at.into();
         let raw = at.read()?;
         let (keys, count) = match MechanismRow::find(raw.mechanism).map(|row| row.shape) {
             Some(Shape::Sp800108Counter | Shape::Sp800108DoublePipeline) => {
