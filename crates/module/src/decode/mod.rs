@@ -12,10 +12,10 @@ mod template;
 
 pub(crate) use given::Given;
 
-use metaslot_ck::{CK_ULONG, Error, ObjectHandle, Result};
+use metaslot_ck::{CK_C_INITIALIZE_ARGS, CK_ULONG, Error, ObjectHandle, Result};
 use metaslot_engine::{Output, Room};
 use metaslot_memory::Secret;
-use std::ffi::CStr;
+use std::ffi::{CStr, c_void};
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::ptr;
@@ -49,6 +49,14 @@ impl<'a> Caller<'a> {
     pub(crate) fn read<T: Copy>(self, at: impl Into<Given<'a, T>>) -> Result<T> {
         let at = at.into();
         at.read()
+    }
+
+    /// What `C_Initialize` is given, whose argument the standard declares without its type (PKCS#11 3.2 §5.4).
+    ///
+    /// # Errors
+    /// `CKR_ARGUMENTS_BAD` for NULL.
+    pub(crate) fn arguments(self, at: Given<'a, c_void>) -> Result<CK_C_INITIALIZE_ARGS> {
+        Given::<CK_C_INITIALIZE_ARGS>::inside(at.pointer().cast()).read()
     }
 
     /// Where one value goes. Checked before the work, so that no result is made and then lost.
@@ -138,7 +146,10 @@ impl<'a> Caller<'a> {
     }
 
     /// The room that an earlier call named for a result that comes later.
-    pub(crate) fn room(self, room: Room) -> &'a mut [u8] {
+    ///
+    /// # Safety
+    /// The engine has kept it of the [`Outcome`] of an earlier call, whose operation is complete now, and opens it once.
+    pub(crate) unsafe fn room(self, room: Room) -> &'a mut [u8] {
         if room.length == 0 {
             return &mut [];
         }
@@ -171,8 +182,7 @@ impl<'a> Caller<'a> {
 
     /// Whether the text at `at`, which ends with a zero, is `expected`. No more of it is read than
     /// it takes to tell.
-    pub(crate) fn is_text(self, at: impl Into<Given<'a, u8>>, expected: &CStr) -> bool {
-        let at = at.into();
+    pub(crate) fn is_text(self, at: &Given<'a, u8>, expected: &CStr) -> bool {
         let mut expected = expected.to_bytes_with_nul().iter().enumerate();
         expected.all(|(index, byte)| {
             at.nth(index).and_then(|at| at.read()).is_ok_and(|there| there == *byte)
