@@ -22,14 +22,12 @@ mod panicking;
 mod process;
 mod providers;
 mod reload;
-#[expect(unused_unsafe, reason = "until all take what is given by its type")]
 mod routing;
 mod signal;
 mod sink;
 mod slots;
 mod text;
 mod thread;
-#[expect(unused_unsafe, reason = "until all take what is given by its type")]
 mod vendor;
 mod version;
 mod wiped;

@@ -4,9 +4,11 @@
 //! Safe code cannot make one: it comes over the C ABI, where the caller makes the promise (in Rust, by an `unsafe` block
 //! around a call of a symbol or of a function in a list). So a function that takes one is safe.
 
-use metaslot_ck::{Error, Result};
+use metaslot_ck::{CK_RV, CKR_OK, Error, Result};
+use std::ffi::c_void;
 use std::fmt;
 use std::marker::PhantomData;
+use std::ptr;
 
 /// A pointer that the application passes: NULL, or valid for what the function's description says that it holds, until
 /// the function returns. Until then no other thread writes what is read through it or touches what is written, and no
@@ -74,6 +76,23 @@ impl<T: Copy> Given<'_, T> {
 impl<T> fmt::Debug for Given<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Pointer::fmt(&self.0, f)
+    }
+}
+
+/// A function of the application, or NULL: one that may be called with what was given beside it, until the function
+/// that it was passed to returns.
+#[repr(transparent)]
+pub(crate) struct Callback<'a, T>(
+    Option<unsafe extern "C" fn(*mut c_void, *const T) -> CK_RV>,
+    PhantomData<&'a ()>,
+);
+
+impl<T> Callback<'_, T> {
+    /// Tells it `said`, and whether it lets us go on.
+    pub(crate) fn tell(&self, application: &Given<'_, c_void>, said: &T) -> bool {
+        let Some(function) = self.0 else { return true };
+        // SAFETY: the application's function, which takes this structure until it returns.
+        unsafe { function(application.0, ptr::from_ref(said)) == CKR_OK }
     }
 }
 

@@ -10,7 +10,7 @@ mod mechanism;
 pub(crate) mod passed;
 mod template;
 
-pub(crate) use given::Given;
+pub(crate) use given::{Callback, Given};
 
 use metaslot_ck::{CK_C_INITIALIZE_ARGS, CK_ULONG, Error, ObjectHandle, Result};
 use metaslot_engine::{Output, Room};
