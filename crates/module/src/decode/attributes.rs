@@ -16,10 +16,9 @@ impl<'a> Caller<'a> {
     pub(crate) fn answer(
         self,
         object: &Object,
-        template: impl Into<Given<'a, CK_ATTRIBUTE>>,
+        template: Given<'a, CK_ATTRIBUTE>,
         count: CK_ULONG,
     ) -> Result<()> {
-        let template = template.into();
         if count > MAX_ATTRIBUTES || (template.is_null() && count > 0) {
             return Err(Error::ARGUMENTS_BAD);
         }

@@ -95,15 +95,3 @@ impl<T> Callback<'_, T> {
         unsafe { function(application.0, ptr::from_ref(said)) == CKR_OK }
     }
 }
-
-impl<T> From<*const T> for Given<'_, T> {
-    fn from(at: *const T) -> Self {
-        Self::inside(at)
-    }
-}
-
-impl<T> From<*mut T> for Given<'_, T> {
-    fn from(at: *mut T) -> Self {
-        Self::inside(at)
-    }
-}

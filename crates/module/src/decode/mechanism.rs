@@ -41,8 +41,7 @@ impl<'a> Caller<'a> {
     /// # Errors
     /// `CKR_ARGUMENTS_BAD`, `CKR_MECHANISM_INVALID`, `CKR_MECHANISM_PARAM_INVALID`
     #[inline(always)]
-    pub(crate) fn mechanism(self, at: impl Into<Given<'a, CK_MECHANISM>>) -> Result<Chosen> {
-        let at = at.into();
+    pub(crate) fn mechanism(self, at: Given<'a, CK_MECHANISM>) -> Result<Chosen> {
         let mechanism = at.read()?;
         let row = MechanismRow::find(mechanism.mechanism).ok_or(Error::MECHANISM_INVALID)?;
         let params = self.params(row.shape, &mechanism).map_err(|error| match error {
@@ -56,11 +55,7 @@ impl<'a> Caller<'a> {
     ///
     /// # Errors
     /// `CKR_MECHANISM_INVALID`, `CKR_MECHANISM_PARAM_INVALID`
-    pub(crate) fn mechanism_alone(
-        self,
-        at: impl Into<Given<'a, CK_MECHANISM>>,
-    ) -> Result<CK_MECHANISM_TYPE> {
-        let at = at.into();
+    pub(crate) fn mechanism_alone(self, at: Given<'a, CK_MECHANISM>) -> Result<CK_MECHANISM_TYPE> {
         let mechanism = at.read()?;
         let row = MechanismRow::find(mechanism.mechanism).ok_or(Error::MECHANISM_INVALID)?;
         if row.shape == Shape::None && mechanism.ulParameterLen != 0 {

@@ -46,8 +46,7 @@ impl<'a> Caller<'a> {
     /// # Errors
     /// `CKR_ARGUMENTS_BAD` for NULL.
     #[inline(always)]
-    pub(crate) fn read<T: Copy>(self, at: impl Into<Given<'a, T>>) -> Result<T> {
-        let at = at.into();
+    pub(crate) fn read<T: Copy>(self, at: Given<'a, T>) -> Result<T> {
         at.read()
     }
 
@@ -63,8 +62,7 @@ impl<'a> Caller<'a> {
     ///
     /// # Errors
     /// `CKR_ARGUMENTS_BAD` for NULL.
-    pub(crate) fn place<T: Copy>(self, at: impl Into<Given<'a, T>>) -> Result<OutPointer<'a, T>> {
-        let at = at.into();
+    pub(crate) fn place<T: Copy>(self, at: Given<'a, T>) -> Result<OutPointer<'a, T>> {
         if at.is_null() { Err(Error::ARGUMENTS_BAD) } else { Ok(OutPointer(at)) }
     }
 
@@ -72,8 +70,7 @@ impl<'a> Caller<'a> {
     ///
     /// # Errors
     /// `CKR_ARGUMENTS_BAD` for NULL with a length, and for a length that cannot be.
-    pub(crate) fn bytes(self, at: impl Into<Given<'a, u8>>, length: CK_ULONG) -> Result<&'a [u8]> {
-        let at = at.into();
+    pub(crate) fn bytes(self, at: Given<'a, u8>, length: CK_ULONG) -> Result<&'a [u8]> {
         let length = checked_length(at.pointer(), length)?;
         if length == 0 {
             return Ok(&[]);
@@ -86,12 +83,7 @@ impl<'a> Caller<'a> {
     ///
     /// # Errors
     /// As [`Self::bytes`].
-    pub(crate) fn bytes_mut(
-        self,
-        at: impl Into<Given<'a, u8>>,
-        length: CK_ULONG,
-    ) -> Result<&'a mut [u8]> {
-        let at = at.into();
+    pub(crate) fn bytes_mut(self, at: Given<'a, u8>, length: CK_ULONG) -> Result<&'a mut [u8]> {
         let length = checked_length(at.pointer(), length)?;
         if length == 0 {
             return Ok(&mut []);
@@ -104,8 +96,7 @@ impl<'a> Caller<'a> {
     ///
     /// # Errors
     /// As [`Self::bytes`], and `CKR_HOST_MEMORY`.
-    pub(crate) fn secret(self, at: impl Into<Given<'a, u8>>, length: CK_ULONG) -> Result<Secret> {
-        let at = at.into();
+    pub(crate) fn secret(self, at: Given<'a, u8>, length: CK_ULONG) -> Result<Secret> {
         copied(self.bytes(at, length)?)
     }
 
@@ -113,8 +104,7 @@ impl<'a> Caller<'a> {
     ///
     /// # Errors
     /// `CKR_ARGUMENTS_BAD` for NULL: there is no other way to enter a PIN. `CKR_PIN_LEN_RANGE`.
-    pub(crate) fn pin(self, at: impl Into<Given<'a, u8>>, length: CK_ULONG) -> Result<Secret> {
-        let at = at.into();
+    pub(crate) fn pin(self, at: Given<'a, u8>, length: CK_ULONG) -> Result<Secret> {
         if at.is_null() {
             return Err(Error::ARGUMENTS_BAD);
         }
@@ -130,11 +120,9 @@ impl<'a> Caller<'a> {
     /// `CKR_ARGUMENTS_BAD` when there is no place for the length.
     pub(crate) fn output(
         self,
-        buffer: impl Into<Given<'a, u8>>,
-        length: impl Into<Given<'a, CK_ULONG>>,
+        buffer: Given<'a, u8>,
+        length: Given<'a, CK_ULONG>,
     ) -> Result<Outcome<'a>> {
-        let buffer = buffer.into();
-        let length = length.into();
         let room = length.read()?;
         let length = self.place(length)?;
         if buffer.is_null() {
@@ -166,11 +154,10 @@ impl<'a> Caller<'a> {
     /// As [`Self::bytes`].
     pub(crate) fn input(
         self,
-        at: impl Into<Given<'a, u8>>,
+        at: Given<'a, u8>,
         length: CK_ULONG,
         output: &Outcome<'a>,
     ) -> Result<Input<'a>> {
-        let at = at.into();
         let bytes = self.bytes(at, length)?;
         Ok(match &output.buffer {
             Some((buffer, room)) if overlap(bytes, buffer.pointer(), *room) => {
@@ -197,11 +184,9 @@ impl<'a> Caller<'a> {
     pub(crate) fn list<T: Copy>(
         self,
         items: &[T],
-        list: impl Into<Given<'a, T>>,
-        count: impl Into<Given<'a, CK_ULONG>>,
+        list: Given<'a, T>,
+        count: Given<'a, CK_ULONG>,
     ) -> Result<()> {
-        let list = list.into();
-        let count = count.into();
         let room = count.read()?;
         self.place(count)?.set(items.len() as CK_ULONG);
         if list.is_null() {
@@ -213,10 +198,6 @@ impl<'a> Caller<'a> {
         self.items(items.iter().copied(), list)
     }
 
-    /// Fills an array that has room for all of them.
-    ///
-    /// # Errors
-    /// `CKR_ARGUMENTS_BAD` for NULL, where there is one.
     /// Fills an array that has room for all of them.
     ///
     /// # Errors

@@ -20,11 +20,6 @@ unsafe impl<T> Passed for Given<'_, T> {
 }
 
 // SAFETY: the same type.
-unsafe impl<T> Passed for *mut T {
-    type C = Self;
-}
-
-// SAFETY: the same type.
 unsafe impl Passed for CK_BYTE {
     type C = Self;
 }
@@ -46,12 +41,12 @@ macro_rules! listed {
     ($($name:ident($($argument:ident)*);)*) => {
         $(
             pub(crate) const fn $name<$($argument: Passed),*>(
-                function: unsafe extern "C" fn($($argument),*) -> CK_RV,
+                function: extern "C" fn($($argument),*) -> CK_RV,
             ) -> Option<unsafe extern "C" fn($($argument::C),*) -> CK_RV> {
                 // SAFETY: each argument is passed alike (`Passed`), so the two types have the same ABI.
                 Some(unsafe {
                     mem::transmute::<
-                        unsafe extern "C" fn($($argument),*) -> CK_RV,
+                        extern "C" fn($($argument),*) -> CK_RV,
                         unsafe extern "C" fn($($argument::C),*) -> CK_RV,
                     >(function)
                 })

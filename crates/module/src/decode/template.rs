@@ -15,12 +15,7 @@ impl<'a> Caller<'a> {
     ///
     /// # Errors
     /// `CKR_ARGUMENTS_BAD`, `CKR_ATTRIBUTE_VALUE_INVALID`
-    pub(crate) fn template(
-        self,
-        at: impl Into<Given<'a, CK_ATTRIBUTE>>,
-        count: CK_ULONG,
-    ) -> Result<Template> {
-        let at = at.into();
+    pub(crate) fn template(self, at: Given<'a, CK_ATTRIBUTE>, count: CK_ULONG) -> Result<Template> {
         self.nested(&at, count, 0)
     }
 

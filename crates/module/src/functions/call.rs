@@ -11,19 +11,18 @@ use metaslot_engine::{Engine, OperationKind, Output};
 use metaslot_spi::Params;
 
 /// Bytes of the caller: where, and how many.
-pub(super) type Bytes<P> = (P, CK_ULONG);
+pub(super) type Bytes<'a> = (Given<'a, CK_BYTE>, CK_ULONG);
 /// Where a result of variable length goes, and where its length stands.
-pub(super) type Room<P, Q> = (P, Q);
+pub(super) type Room<'a> = (Given<'a, CK_BYTE>, Given<'a, CK_ULONG>);
 
 /// `*Init`. Without a mechanism it cancels the operation that is active (PKCS#11 3.2 §5.8.1).
-pub(super) fn begin<'a>(
+pub(super) fn begin(
     function: Function,
     session: CK_SESSION_HANDLE,
-    mechanism: impl Into<Given<'a, CK_MECHANISM>>,
+    mechanism: Given<'_, CK_MECHANISM>,
     key: CK_OBJECT_HANDLE,
     work: impl FnOnce(&Engine, SessionHandle, CK_MECHANISM_TYPE, Params, ObjectHandle) -> Result<()>,
 ) -> CK_RV {
-    let mechanism = mechanism.into();
     let key = ObjectHandle(key);
     enter_session(function, session, |engine, caller, session| {
         if mechanism.is_null() {
@@ -35,14 +34,13 @@ pub(super) fn begin<'a>(
 }
 
 /// A call that reads bytes and writes others: `C_Encrypt`, `C_EncryptUpdate`, `C_Sign`, …
-pub(super) fn transform<'a>(
+pub(super) fn transform(
     function: Function,
     session: CK_SESSION_HANDLE,
-    data: Bytes<impl Into<Given<'a, CK_BYTE>>>,
-    out: Room<impl Into<Given<'a, CK_BYTE>>, impl Into<Given<'a, CK_ULONG>>>,
+    data: Bytes<'_>,
+    out: Room<'_>,
     work: impl FnOnce(&Engine, SessionHandle, &[u8], &mut Output<'_>) -> Result<()>,
 ) -> CK_RV {
-    let (data, out) = ((data.0.into(), data.1), (out.0.into(), out.1.into()));
     enter_session(function, session, |engine, caller, session| {
         let arguments = caller.output(out.0, out.1).and_then(|output| {
             let input = caller.input(data.0, data.1, &output)?;
@@ -54,13 +52,12 @@ pub(super) fn transform<'a>(
 }
 
 /// A call that takes more data: `C_DigestUpdate`, …
-pub(super) fn update<'a>(
+pub(super) fn update(
     function: Function,
     session: CK_SESSION_HANDLE,
-    data: Bytes<impl Into<Given<'a, CK_BYTE>>>,
+    data: Bytes<'_>,
     work: impl FnOnce(&Engine, SessionHandle, &[u8]) -> Result<()>,
 ) -> CK_RV {
-    let data = (data.0.into(), data.1);
     enter_session(function, session, |engine, caller, session| {
         let data = decoded(engine, session, function, caller.bytes(data.0, data.1))?;
         work(engine, session, data)
@@ -68,13 +65,12 @@ pub(super) fn update<'a>(
 }
 
 /// A call that only writes: `C_SignFinal`, …
-pub(super) fn finish<'a>(
+pub(super) fn finish(
     function: Function,
     session: CK_SESSION_HANDLE,
-    out: Room<impl Into<Given<'a, CK_BYTE>>, impl Into<Given<'a, CK_ULONG>>>,
+    out: Room<'_>,
     work: impl FnOnce(&Engine, SessionHandle, &mut Output<'_>) -> Result<()>,
 ) -> CK_RV {
-    let out = (out.0.into(), out.1.into());
     enter_session(function, session, |engine, caller, session| {
         let output = decoded(engine, session, function, caller.output(out.0, out.1))?;
         output.fill(|out| work(engine, session, out))
@@ -82,14 +78,13 @@ pub(super) fn finish<'a>(
 }
 
 /// `C_Verify`: data and a signature, and no result but the code.
-pub(super) fn check<'a>(
+pub(super) fn check(
     function: Function,
     session: CK_SESSION_HANDLE,
-    data: Bytes<impl Into<Given<'a, CK_BYTE>>>,
-    signature: Bytes<impl Into<Given<'a, CK_BYTE>>>,
+    data: Bytes<'_>,
+    signature: Bytes<'_>,
     work: impl FnOnce(&Engine, SessionHandle, &[u8], &[u8]) -> Result<()>,
 ) -> CK_RV {
-    let (data, signature) = ((data.0.into(), data.1), (signature.0.into(), signature.1));
     enter_session(function, session, |engine, caller, session| {
         let arguments = caller
             .bytes(data.0, data.1)
