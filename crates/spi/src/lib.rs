@@ -11,6 +11,7 @@ mod attributes;
 pub mod buffer;
 pub mod der;
 pub mod detail;
+mod direction;
 pub mod hashes;
 mod key;
 pub mod key_info;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mechanism parameters, decoded: owned values, because the caller may free its own after `*Init`.
 
-use crate::provider::Direction;
+use crate::direction::Direction;
 use metaslot_ck::{
     CK_MECHANISM_TYPE, CKH_DETERMINISTIC_REQUIRED, CKH_HEDGE_PREFERRED, CKH_HEDGE_REQUIRED, Error,
     ObjectHandle, Result,

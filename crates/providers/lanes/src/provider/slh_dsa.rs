@@ -167,8 +167,9 @@ pub(super) fn decode(der: &[u8]) -> Result<NewObject> {
     let place = (0..OIDS.len()).find(|place| info.algorithm == oid(*place)).ok_or(invalid)?;
     info.parameters.end().map_err(|_| invalid)?;
     let mut object = NewObject::default();
-    object.attributes = shown(place, &[]);
-    object.attributes.remove(CKA_PUBLIC_KEY_INFO);
+    object
+        .attributes
+        .set(CKA_PARAMETER_SET, Value::Ulong(CKP_SLH_DSA_SHA2_128S + place as CK_ULONG));
     object.attributes.set(CKA_CLASS, Value::Ulong(CKO_PRIVATE_KEY));
     object.attributes.set(CKA_KEY_TYPE, Value::Ulong(CKK_SLH_DSA));
     object.secrets.set(CKA_VALUE, Secret::copy_of(info.private.rest()));
