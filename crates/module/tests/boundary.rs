@@ -284,6 +284,11 @@ fn post_quantum_keys_sign_stay_and_travel() {
 }
 
 #[test]
+fn a_signature_may_come_before_its_data() {
+    Home::new("signature_first").run(&program("signature_first"), &[]);
+}
+
+#[test]
 fn what_one_side_encapsulates_the_other_opens() {
     Home::new("encapsulation").run(&program("encapsulation"), &[]);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Asynchronous function management functions.
 //!
-//! In a session that was opened with `CKF_ASYNC_SESSION`, `C_Sign`, `C_Verify`, `C_Encrypt`,
-//! `C_Decrypt` and `C_Digest` may answer `CKR_PENDING`. Anyone who then calls `C_AsyncComplete` helps to
+//! In a session that was opened with `CKF_ASYNC_SESSION`, `C_Sign`, `C_Verify`, `C_VerifySignature`,
+//! `C_Encrypt`, `C_Decrypt` and `C_Digest` may answer `CKR_PENDING`. Anyone who then calls `C_AsyncComplete` helps to
 //! compute what is pending in all sessions.
 
 use crate::decode::{Caller, Given};
@@ -11,9 +11,10 @@ use metaslot_ck::*;
 use std::ffi::CStr;
 
 /// The functions that may be pending, by the name that the caller gives.
-const NAMED: [(&CStr, Function); 5] = [
+const NAMED: [(&CStr, Function); 6] = [
     (c"C_Sign", Function::Sign),
     (c"C_Verify", Function::Verify),
+    (c"C_VerifySignature", Function::VerifySignature),
     (c"C_Encrypt", Function::Encrypt),
     (c"C_Decrypt", Function::Decrypt),
     (c"C_Digest", Function::Digest),

@@ -3,9 +3,9 @@
 
 use super::call::{begin, check, transform, update};
 use crate::decode::Given;
-use crate::enter::unserved;
+use crate::enter::enter_session;
 use metaslot_ck::*;
-use metaslot_engine::Engine;
+use metaslot_engine::{Engine, OperationKind};
 
 /// `C_VerifyInit` (PKCS#11 3.2 §5.15.1)
 #[unsafe(no_mangle)]
@@ -79,40 +79,51 @@ pub extern "C" fn C_VerifyRecover(
     )
 }
 
-/// `C_VerifySignatureInit` (PKCS#11 3.2 §5.15)
+/// `C_VerifySignatureInit` (PKCS#11 3.2 §5.15.7)
 #[unsafe(no_mangle)]
 pub extern "C" fn C_VerifySignatureInit(
-    _session: CK_SESSION_HANDLE,
-    _mechanism: Given<'_, CK_MECHANISM>,
-    _key: CK_OBJECT_HANDLE,
-    _signature: Given<'_, CK_BYTE>,
-    _signature_length: CK_ULONG,
+    session: CK_SESSION_HANDLE,
+    mechanism: Given<'_, CK_MECHANISM>,
+    key: CK_OBJECT_HANDLE,
+    signature: Given<'_, CK_BYTE>,
+    signature_length: CK_ULONG,
 ) -> CK_RV {
-    unserved(Function::VerifySignatureInit)
+    const FUNCTION: Function = Function::VerifySignatureInit;
+    enter_session(FUNCTION, session, |engine, caller, session| {
+        if mechanism.is_null() {
+            return engine.cancel_active(session, OperationKind::of(FUNCTION));
+        }
+        let (mechanism, params) = caller.mechanism(mechanism)?;
+        let signature = caller.bytes(signature, signature_length)?;
+        engine.verify_signature_init(session, mechanism, params, ObjectHandle(key), signature)
+    })
 }
 
-/// `C_VerifySignature` (PKCS#11 3.2 §5.15)
+/// `C_VerifySignature` (PKCS#11 3.2 §5.15.8)
 #[unsafe(no_mangle)]
 pub extern "C" fn C_VerifySignature(
-    _session: CK_SESSION_HANDLE,
-    _data: Given<'_, CK_BYTE>,
-    _length: CK_ULONG,
+    session: CK_SESSION_HANDLE,
+    data: Given<'_, CK_BYTE>,
+    length: CK_ULONG,
 ) -> CK_RV {
-    unserved(Function::VerifySignature)
+    update(Function::VerifySignature, session, (data, length), Engine::verify_signature)
 }
 
-/// `C_VerifySignatureUpdate` (PKCS#11 3.2 §5.15)
+/// `C_VerifySignatureUpdate` (PKCS#11 3.2 §5.15.9)
 #[unsafe(no_mangle)]
 pub extern "C" fn C_VerifySignatureUpdate(
-    _session: CK_SESSION_HANDLE,
-    _part: Given<'_, CK_BYTE>,
-    _length: CK_ULONG,
+    session: CK_SESSION_HANDLE,
+    part: Given<'_, CK_BYTE>,
+    length: CK_ULONG,
 ) -> CK_RV {
-    unserved(Function::VerifySignatureUpdate)
+    let part = (part, length);
+    update(Function::VerifySignatureUpdate, session, part, Engine::verify_signature_update)
 }
 
-/// `C_VerifySignatureFinal` (PKCS#11 3.2 §5.15)
+/// `C_VerifySignatureFinal` (PKCS#11 3.2 §5.15.10)
 #[unsafe(no_mangle)]
-pub extern "C" fn C_VerifySignatureFinal(_session: CK_SESSION_HANDLE) -> CK_RV {
-    unserved(Function::VerifySignatureFinal)
+pub extern "C" fn C_VerifySignatureFinal(session: CK_SESSION_HANDLE) -> CK_RV {
+    enter_session(Function::VerifySignatureFinal, session, |engine, _, session| {
+        engine.verify_signature_final(session)
+    })
 }
