@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot cert list`
 
-use super::found::{described, key_of, open};
+use super::found::{described, key_of, open_for};
 use crate::app::App;
 use crate::certificate::Stored;
-use crate::command::arguments::{TokenArg, key_uri};
+use crate::command::arguments::UserArg;
 use crate::failure::Result;
 use crate::find::Object;
 use crate::key;
@@ -19,15 +19,18 @@ pub(crate) struct Args {
     /// Which certificates: a PKCS#11 URI or a label [default: all]
     #[arg(value_name = "URI|LABEL")]
     certificates: Option<String>,
+    /// Those only that the security officer trusts: it takes the user PIN to see which
+    #[arg(long)]
+    trusted: bool,
     #[command(flatten)]
-    token: TokenArg,
+    user: UserArg,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.certificates.as_deref().map(key_uri).transpose()?.unwrap_or_default();
-    let uri = args.token.of(uri)?;
-    let (session, token) = open(app, &uri)?;
-    let found = Stored::search(&session, &uri)?;
+    let uri = args.user.keys(args.certificates.as_deref())?;
+    let (session, token, logged_in) = open_for(app, &uri, &args.user, args.trusted)?;
+    let mut found = Stored::search(&session, &uri)?;
+    found.retain(|stored| stored.is_trusted || !args.trusted);
     let keys = key::search(&session, &Uri::default())?;
     let mut table = Table::new(&["LABEL", "SUBJECT", "NOT AFTER", "KEY", "URI"], &[]);
     let (mut list, mut uris): (Vec<Value>, _) = (Vec::new(), Vec::new());
@@ -46,7 +49,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
             key.map_or_else(|| String::from("-"), |key| key.label.clone()),
             uri.clone(),
         ]);
-        list.push(described(stored, key, &token));
+        list.push(described(stored, key, &token, logged_in));
         uris.push(uri);
     }
     app.output.print(&Report { text: table.text(), json: json!({"certificates": list}), uris })?;
