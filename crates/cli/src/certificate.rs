@@ -16,6 +16,8 @@ pub(crate) struct Stored {
     pub(crate) der: Vec<u8>,
     pub(crate) label: String,
     pub(crate) id: Vec<u8>,
+    /// The security officer's word, or that of another module.
+    pub(crate) is_trusted: bool,
 }
 
 impl Stored {
@@ -46,6 +48,7 @@ pub(crate) fn labelled(session: &Session, label: Option<&str>) -> Result<Vec<Sto
             der: der.unwrap_or_default(),
             label: String::from_utf8_lossy(&label.unwrap_or_default()).into_owned(),
             id: id.unwrap_or_default(),
+            is_trusted: session.attribute_bool(handle, CKA_TRUSTED).unwrap_or_default(),
         });
     }
     Ok(found)

@@ -107,7 +107,10 @@ impl Configuration {
         let table = match DeTable::parse(text) {
             Ok(table) => table,
             Err(error) => {
-                return Self { problem: Some(error.message().to_owned()), ..Self::default() };
+                let line = error.span().map(|place| line_of(text, place.start));
+                let line = line.map_or_else(String::new, |line| format!("line {line}: "));
+                let problem = Some(format!("{line}{}", error.message()));
+                return Self { problem, ..Self::default() };
             }
         };
         for (key, value) in table.get_ref() {
@@ -179,6 +182,11 @@ impl TokenSection {
     }
 }
 
+/// As the module counts them.
+fn line_of(text: &str, place: usize) -> usize {
+    1 + text.bytes().take(place).filter(|byte| *byte == b'\n').count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,7 +204,9 @@ mod tests {
         assert_eq!(all.complaint("/b.toml: line 1: no").as_deref(), Some("/b.toml: line 1: no"));
         assert_eq!(all.complaint("/b: no"), None);
         all.add("/d.toml".into(), Configuration::parse("[[token]"));
-        assert!(all.problem.is_some_and(|problem| problem.starts_with("/d.toml: ")));
+        assert!(all.problem.is_some_and(|problem| problem.starts_with("/d.toml: line 1: ")));
+        let third = Configuration::parse("[[token]]\npath = \"/a\"\nbad\n[").problem;
+        assert!(third.is_some_and(|problem| problem.starts_with("line 3: ")));
     }
 
     #[test]

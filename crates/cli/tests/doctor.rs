@@ -55,3 +55,20 @@ fn p11_kit_is_told_of_the_module_by_its_plain_path() {
     let fix = told("setpriv --reuid 65534 --regid 65534 --clear-groups env").expect("the same");
     assert!(fix.ends_with(own), "{fix}");
 }
+
+/// A token that is not made yet is in nobody's way who can make it.
+#[test]
+fn a_directory_that_the_user_may_make_is_no_obstacle() {
+    let sandbox = Sandbox::make(&sandbox::module());
+    let conf = r#"printf '[[token]]\npath = "%s"\n' $PWD/new/store/token.db > own.toml"#;
+    let told = |user: &str| {
+        let line = format!("METASLOT_CONF=$PWD/own.toml metaslot doctor --user {user}");
+        let told = sandbox.run(&format!("{line} | grep ' use .*/new/store'"));
+        told.join("\n")
+    };
+    sandbox.run(&format!("{conf}; chmod 755 ."));
+    let own = told("$(id -un)");
+    assert!(own.contains("access         ok") && own.contains("once it is made"), "{own}");
+    let other = told("nobody");
+    assert!(other.contains("access         error"), "{other}");
+}

@@ -45,3 +45,18 @@ fn two_commands_make_no_two_tokens_of_one_label() {
         assert!(run("rm -f token.db* other.db*").is_empty());
     }
 }
+
+/// The PINs cost their usual time, so that all four have begun before the first is done.
+#[test]
+fn who_comes_second_is_told_so_and_not_that_it_may_not_write() {
+    let sandbox = Sandbox::make(&sandbox::module());
+    let run = |command: &str| sandbox.run(command);
+    assert!(run("printf '[[token]]\\npath = \"%s/token.db\"\\n' $PWD > metaslot.toml").is_empty());
+    let told = run("for label in a b c d; do \
+         metaslot token init --label $label --so-pin-source so.pin --pin-source user.pin & done; wait");
+    let told = told.join("\n");
+    assert_eq!(told.matches("initialised token").count(), 1, "{told}");
+    let others = told.matches("error: another process has just made a token in slot 0").count()
+        + told.matches("error: slot 0 already has token").count();
+    assert_eq!(others, 3, "{told}");
+}

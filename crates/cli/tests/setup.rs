@@ -91,6 +91,19 @@ fn a_verification_that_ends_leaves_no_server_and_no_file() {
     }
 }
 
+/// A `kill -9` in the moment when a run cleans up leaves its directory, and numbers of processes come again; or another user made it.
+#[test]
+fn a_directory_of_a_run_before_is_in_no_run_s_way() {
+    let sandbox = sandbox("exit 0");
+    let verify = "exec metaslot setup gnutls --verify --directory conf --pin-source user.pin";
+    let told = sandbox.run(&format!(
+        "PATH=$PWD/bin:$PATH TMPDIR=$PWD/tmp sh -c 'mkdir tmp/metaslot-verify-$$; {verify}'; ls tmp | wc -l"
+    ));
+    let told = told.join("\n");
+    assert!(told.contains("gnutls ran, and did not use the key"), "{told}");
+    assert!(told.ends_with("\n1"), "{told}");
+}
+
 #[test]
 fn a_pin_is_tried_at_no_token_but_the_one_that_it_was_made_for() {
     let sandbox = Sandbox::make(&sandbox::module());

@@ -182,6 +182,11 @@ impl UserArg {
         self.token.uri()
     }
 
+    /// Whether the command line says where the PIN is.
+    pub(crate) fn names_pin(&self) -> bool {
+        self.pin.pin_source.is_some()
+    }
+
     /// An object on it: a URI, or its label.
     pub(crate) fn key(&self, text: &str) -> Result<Uri> {
         self.token.key(text)

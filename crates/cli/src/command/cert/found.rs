@@ -3,6 +3,7 @@
 
 use crate::app::App;
 use crate::certificate::{Stored, labelled};
+use crate::command::arguments::UserArg;
 use crate::encoding::hex;
 use crate::failure::{Failure, Result};
 use crate::find::Object;
@@ -17,6 +18,23 @@ pub(super) fn open(app: &App, uri: &Uri) -> Result<(Session, Uri)> {
     let token = app.token_with(uri)?;
     let session = app.host(uri)?.module().open_session(token.slot, Access::ReadOnly)?;
     Ok((session, token.uri()))
+}
+
+/// As [`open`], logged in where a PIN's place was named, or where it is `needed`: what the security officer has said is sealed, and
+/// seen by none but the user.
+pub(super) fn open_for(
+    app: &App,
+    uri: &Uri,
+    user: &UserArg,
+    needed: bool,
+) -> Result<(Session, Uri, bool)> {
+    if !needed && !user.names_pin() {
+        let (session, token) = open(app, uri)?;
+        return Ok((session, token, false));
+    }
+    let login = user.login_with(app, uri)?;
+    let (session, _) = app.log_in(&login, Access::ReadOnly)?;
+    Ok((session, login.token.uri(), true))
 }
 
 impl Object for Stored {
@@ -48,13 +66,14 @@ pub(super) fn key_of<'a>(session: &Session, keys: &'a [Key], der: &[u8]) -> Opti
     })
 }
 
-/// Of a certificate and its key, for programs.
-pub(super) fn described(stored: &Stored, key: Option<&Key>, token: &Uri) -> Value {
+/// Of a certificate and its key, for programs. Without a login nobody knows who trusts it.
+pub(super) fn described(stored: &Stored, key: Option<&Key>, token: &Uri, logged_in: bool) -> Value {
     let mut json = json!({
         "uri": stored.uri(token).to_string(),
         "label": stored.label,
         "id": hex(&stored.id),
         "key": key.map(|key| key.uri(token).to_string()),
+        "trusted": logged_in.then_some(stored.is_trusted),
     });
     if let Some(certificate) = Certificate::read(&stored.der) {
         json["subject"] = x509::shown(certificate.subject).into();

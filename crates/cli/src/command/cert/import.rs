@@ -52,7 +52,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     }
     let handle = store(&session, &der, &label, &id)?;
     let token = login.token.uri();
-    let name = Stored { handle, der, label, id }.uri(&token).to_string();
+    let name = Stored { handle, der, label, id, is_trusted: false }.uri(&token).to_string();
     let key = key.map(|key| key.uri(&token).to_string());
     app.output.print(&Report {
         text: format!("imported {name}\n"),

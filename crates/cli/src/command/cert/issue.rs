@@ -160,7 +160,7 @@ impl Made {
         let stored = match self.store {
             true => {
                 let handle = store(session, &der, &label, &id)?;
-                Some(Stored { handle, der, label, id })
+                Some(Stored { handle, der, label, id, is_trusted: false })
             }
             false => None,
         };

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot cert list`
 
-use super::found::{described, key_of};
+use super::found::{described, key_of, open_for};
 use crate::app::App;
 use crate::certificate::Stored;
-use crate::command::arguments::{TokenArg, every_public, key_uri};
+use crate::command::arguments::{UserArg, every_public};
 use crate::failure::Result;
 use crate::find::Object;
 use crate::key;
 use crate::output::{Report, Table};
 use crate::uri::Uri;
 use crate::x509::{self, Certificate};
+use metaslot_client::Session;
 use serde_json::{Value, json};
 
 /// Arguments of `cert list`.
@@ -19,26 +20,30 @@ pub(crate) struct Args {
     /// Which certificates: a PKCS#11 URI or a label [default: all]
     #[arg(value_name = "URI|LABEL")]
     certificates: Option<String>,
+    /// Those only that the security officer trusts: it takes the user PIN to see which
+    #[arg(long)]
+    trusted: bool,
     #[command(flatten)]
-    token: TokenArg,
+    user: UserArg,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.certificates.as_deref().map(key_uri).transpose()?.unwrap_or_default();
-    let uri = args.token.of(uri)?;
+    let uri = args.user.keys(args.certificates.as_deref())?;
+    let (sessions, logged_in) = sessions(app, &uri, args)?;
     let mut table = Table::new(&["LABEL", "SUBJECT", "NOT AFTER", "KEY", "URI"], &[]);
     let (mut list, mut uris): (Vec<Value>, _) = (Vec::new(), Vec::new());
-    for (token, session) in &every_public(app, &uri)?.sessions {
-        let token = token.uri();
+    for (token, session) in &sessions {
         let keys = key::search(session, &Uri::default())?;
-        for stored in &Stored::search(session, &uri)? {
+        let mut found = Stored::search(session, &uri)?;
+        found.retain(|stored| stored.is_trusted || !args.trusted);
+        for stored in &found {
             let key = key_of(session, &keys, &stored.der);
             let (subject, until) = match Certificate::read(&stored.der) {
                 Some(read) => (x509::shown(read.subject), read.until.iso()),
                 None => (None, String::from("-")),
             };
             let unreadable = || String::from("it cannot be read");
-            let uri = stored.uri(&token).to_string();
+            let uri = stored.uri(token).to_string();
             table.push(vec![
                 stored.label.clone(),
                 subject.unwrap_or_else(unreadable),
@@ -46,7 +51,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
                 key.map_or_else(|| String::from("-"), |key| key.label.clone()),
                 uri.clone(),
             ]);
-            list.push(described(stored, key, &token));
+            list.push(described(stored, key, token, logged_in));
             uris.push(uri);
         }
     }
@@ -56,4 +61,14 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         app.output.note("no certificates");
     }
     Ok(())
+}
+
+/// Every token without a login; with one, the token whose PIN it is. The last says which.
+fn sessions(app: &App, uri: &Uri, args: &Args) -> Result<(Vec<(Uri, Session)>, bool)> {
+    if args.trusted || args.user.names_pin() {
+        let (session, token, logged_in) = open_for(app, uri, &args.user, args.trusted)?;
+        return Ok((vec![(token, session)], logged_in));
+    }
+    let every = every_public(app, uri)?.sessions;
+    Ok((every.into_iter().map(|(token, session)| (token.uri(), session)).collect(), false))
 }

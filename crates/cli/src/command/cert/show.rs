@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot cert show`
 
-use super::found::{described, key_of, open};
+use super::found::{described, key_of, open_for};
 use crate::app::App;
 use crate::certificate::{self, Stored};
-use crate::command::arguments::TokenArg;
+use crate::command::arguments::UserArg;
 use crate::encoding::hex;
 use crate::failure::Result;
 use crate::find;
@@ -22,19 +22,19 @@ pub(crate) struct Args {
     #[arg(value_name = "URI|LABEL")]
     certificate: String,
     #[command(flatten)]
-    token: TokenArg,
+    user: UserArg,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.token.key(&args.certificate)?;
-    let (session, token) = open(app, &uri)?;
+    let uri = args.user.key(&args.certificate)?;
+    let (session, token, logged_in) = open_for(app, &uri, &args.user, false)?;
     let stored = find::one::<Stored>(&session, &token, &uri)?;
     let read = certificate::read(&stored.der)?;
     let keys = key::search(&session, &Uri::default())?;
     let key = key_of(&session, &keys, &stored.der);
     let name = |der| x509::shown(der).unwrap_or_else(|| String::from("it cannot be read"));
     let fingerprint = fingerprint(&session, &stored.der)?;
-    let rows = [
+    let mut rows = vec![
         ("subject", name(read.subject)),
         ("issuer", name(read.issuer)),
         ("serial", hex(read.serial)),
@@ -42,10 +42,11 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         ("not after", read.until.iso()),
         ("SHA-256", fingerprint.clone()),
         ("key", key.map_or_else(|| String::from("-"), |key| key.uri(&token).to_string())),
-        ("URI", stored.uri(&token).to_string()),
     ];
+    rows.extend(stored.is_trusted.then(|| ("trusted", String::from("by the security officer"))));
+    rows.push(("URI", stored.uri(&token).to_string()));
     let text = rows.iter().map(|(what, value)| format!("{what:<11} {value}\n")).collect();
-    let mut json = described(&stored, key, &token);
+    let mut json = described(&stored, key, &token, logged_in);
     json["sha256"] = fingerprint.into();
     app.output.print(&Report { text, json, uris: vec![stored.uri(&token).to_string()] })
 }

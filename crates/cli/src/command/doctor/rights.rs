@@ -56,6 +56,10 @@ pub(super) fn usable(user: &User, token: &TokenSection) -> Finding {
         let (name, path) = (&user.name, path.display());
         return Finding::ok(format!("{name} may use {path} once it is made: it is the group's"));
     }
+    if obstacle.what == What::Missing && may_make(user, &obstacle.place) {
+        let (name, path) = (&user.name, path.display());
+        return Finding::ok(format!("{name} may use {path} once it is made"));
+    }
     if obstacle.what == What::Unseen {
         return unseen(user, path, &obstacle);
     }
@@ -63,6 +67,12 @@ pub(super) fn usable(user: &User, token: &TokenSection) -> Finding {
         format!("{} may not use {}: {obstacle}", user.name, path.display()),
         obstacle.fix(user).unwrap_or_else(|| share(user, token, parent)),
     )
+}
+
+/// Whether the user, who asks, can make a directory that is not there. Of another one it is not known who makes the token.
+fn may_make(user: &User, directory: &Path) -> bool {
+    let asks = User::asking().is_some_and(|asking| asking.name == user.name);
+    asks && directory.parent().is_some_and(|above| user.obstacle(above, 0o3).is_none())
 }
 
 /// Whether the module gives the directory to a group of the user's when it makes the token: one that it makes, or that is empty.

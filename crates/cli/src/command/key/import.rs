@@ -246,7 +246,7 @@ impl Stored<'_> {
         }
         let handle = certificate::store(self.session, der, &label, &id)?;
         self.handles.push(handle);
-        let stored = certificate::Stored { handle, der: Vec::new(), label, id };
+        let stored = certificate::Stored { handle, der: Vec::new(), label, id, is_trusted: false };
         Ok(Some(stored.uri(&Uri::default())))
     }
 }

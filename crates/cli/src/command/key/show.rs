@@ -56,6 +56,9 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         json[name] = value.into();
         sentences.extend(Some(sentence).filter(|sentence| !sentence.is_empty()));
     }
+    let trusted = is_trusted(&session, &key);
+    json["trusted"] = logged_in.then_some(trusted).into();
+    sentences.extend(trusted.then_some("trusted by the security officer"));
     json["certificates"] = certificates.clone().into();
     let dash = |text: String| if text.is_empty() { String::from("-") } else { text };
     let mut rows = vec![
@@ -82,6 +85,12 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// The officer trusts what wraps: a secret key or the public half of a pair.
+fn is_trusted(session: &Session, key: &Key) -> bool {
+    let part = [Class::Secret, Class::Public].into_iter().find_map(|it| key.part(it));
+    part.is_some_and(|handle| session.attribute_bool(handle, CKA_TRUSTED).unwrap_or_default())
 }
 
 /// What is known of the half that has secrets, or else of the public one.

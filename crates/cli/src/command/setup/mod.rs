@@ -17,6 +17,7 @@ use super::arguments::TokenArg;
 use crate::app::App;
 use crate::failure::{Failure, Result};
 use crate::output::{Output, Report};
+use crate::pin::Source;
 use credential::Credential;
 use files::{apply, before, kept, may_be_included};
 use fresh::{Chosen, Wanted};
@@ -57,7 +58,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     cert: Option<String>,
     /// A file with the user PIN, which the URI then names [default: the program asks, if it can]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = file_of_pin)]
     pin_source: Option<PathBuf>,
     /// The PIN's file is encrypted as a credential of the program's systemd unit, which the URI then names
     #[arg(long, conflicts_with = "verify")]
@@ -83,6 +84,15 @@ pub(crate) struct Args {
     directory: Option<PathBuf>,
     #[command(flatten)]
     token: TokenArg,
+}
+
+/// The file of a PIN's source, as the other commands take it.
+fn file_of_pin(text: &str) -> std::result::Result<PathBuf, String> {
+    match Source::parse(text) {
+        Ok(Source::File(path)) => Ok(path.into()),
+        Ok(_) => Err(String::from("programs read the PIN from a file, and not from a command")),
+        Err(failure) => Err(failure.message().to_owned()),
+    }
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {

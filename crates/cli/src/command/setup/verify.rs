@@ -26,6 +26,9 @@ use std::time::Duration;
 /// A program that takes longer does not end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Directories that stand in a run's way at most: of runs that were killed, or of other users.
+const MOST_OTHERS: u32 = 100;
+
 /// A private key is used by one of these. Searches, logins and lists are no proof, and no recipe can say that they are.
 const USES: [Function; 2] = [Function::Sign, Function::SignFinal];
 /// The key pairs that sign.
@@ -310,9 +313,19 @@ struct Room(PathBuf);
 
 impl Room {
     fn make() -> Result<Self> {
-        let place = env::temp_dir().join(format!("metaslot-verify-{}", process::id()));
-        let cannot = |error| Failure::io(format!("cannot make {}", place.display()), &error);
-        fs::create_dir(&place).map_err(cannot)?;
+        let number = process::id();
+        let named = |name: String| env::temp_dir().join(name);
+        let mut place = named(format!("metaslot-verify-{number}"));
+        let cannot = |place: &Path, error: &io::Error| {
+            Failure::io(format!("cannot make {}", place.display()), error)
+        };
+        let mut others = 0..MOST_OTHERS;
+        while let Err(error) = fs::create_dir(&place) {
+            let other = others.next().filter(|_| error.kind() == io::ErrorKind::AlreadyExists);
+            let other = other.ok_or_else(|| cannot(&place, &error))?;
+            place = named(format!("metaslot-verify-{number}-{other}"));
+        }
+        let cannot = |error: io::Error| cannot(&place, &error);
         let room = Self(place.clone());
         let pages = place.join("run/metaslot");
         fs::create_dir_all(&pages).map_err(cannot)?;

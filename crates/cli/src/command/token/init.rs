@@ -284,12 +284,22 @@ fn make(
     user_pin: &Secret,
 ) -> Result<Token> {
     let was_free = !token.has(ck::CKF_TOKEN_INITIALIZED);
-    if was_free && host.module().token_info(token.slot)?.has(ck::CKF_TOKEN_INITIALIZED) {
+    let is_overtaken = || {
+        let info = host.module().token_info(token.slot);
+        was_free && info.is_ok_and(|info| info.has(ck::CKF_TOKEN_INITIALIZED))
+    };
+    let overtaken = || {
         let what = format!("another process has just made a token in slot {}", token.slot);
-        return Err(Failure::failed(what).hint(format!("it was left as it is; {BESIDE}")));
+        Failure::failed(what).hint(format!("it was left as it is; {BESIDE}"))
+    };
+    if is_overtaken() {
+        return Err(overtaken());
     }
     let initialised = host.module().init_token(token.slot, so_pin.expose(), label);
-    initialised.map_err(|error| host.login_failure(token, Role::So, error))?;
+    initialised.map_err(|error| match is_overtaken() {
+        true => overtaken(),
+        false => host.login_failure(token, Role::So, error),
+    })?;
     set_user_pin(host, token, label, (so_pin, user_pin)).inspect_err(|_| {
         // It is half made, on a full disk for example. Nothing can be done about another failure.
         if was_free {
