@@ -284,6 +284,11 @@ fn post_quantum_keys_sign_stay_and_travel() {
 }
 
 #[test]
+fn keys_of_hashes_sign_stay_and_travel() {
+    Home::new("slh-dsa").run(&program("slh_dsa"), &[]);
+}
+
+#[test]
 fn what_one_side_encapsulates_the_other_opens() {
     Home::new("encapsulation").run(&program("encapsulation"), &[]);
 }

@@ -154,16 +154,17 @@ pub(super) fn decode(der: &[u8]) -> Result<NewObject> {
 }
 
 /// The context of the parameters, and whether the signature is to be hedged (FIPS 205 §9.2).
-fn context(params: &Params) -> Result<(&[u8], bool)> {
-    match params {
-        Params::None => Ok((&[], true)),
-        Params::SignContext { context, .. } if context.len() > MAX_CONTEXT => {
-            Err(Error::MECHANISM_PARAM_INVALID)
-        }
-        Params::SignContext { hedge: CKH_HEDGE_PREFERRED | CKH_HEDGE_REQUIRED, context } => {
-            Ok((context, true))
-        }
-        Params::SignContext { hedge: CKH_DETERMINISTIC_REQUIRED, context } => Ok((context, false)),
+fn context(direction: Direction, params: &Params) -> Result<(&[u8], bool)> {
+    let (hedge, context) = match params {
+        Params::None => return Ok((&[], true)),
+        Params::SignContext { hedge, context } if context.len() <= MAX_CONTEXT => (*hedge, context),
+        _ => return Err(Error::MECHANISM_PARAM_INVALID),
+    };
+    match hedge {
+        CKH_HEDGE_PREFERRED | CKH_HEDGE_REQUIRED => Ok((context, true)),
+        CKH_DETERMINISTIC_REQUIRED => Ok((context, false)),
+        // To verify, it is all the same how it was signed, as with ML-DSA.
+        _ if direction == Direction::Backward => Ok((context, true)),
         _ => Err(Error::MECHANISM_PARAM_INVALID),
     }
 }
@@ -206,7 +207,7 @@ struct SlhDsa;
 
 impl Signature for SlhDsa {
     fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
-        context(params)?;
+        context(direction, params)?;
         let (set, length) = (set(key)?, |bytes: &[u8]| bytes.len());
         let fits = match (direction, key.class()) {
             (Direction::Forward, CKO_PRIVATE_KEY) => {
@@ -225,20 +226,20 @@ impl Signature for SlhDsa {
     }
 
     fn sign(&self, key: &Key, params: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
-        sign(key, context(params)?, data, out)
+        sign(key, context(Direction::Forward, params)?, data, out)
     }
 
     fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
-        verify(key, context(params)?.0, data, signature)
+        verify(key, context(Direction::Backward, params)?.0, data, signature)
     }
 
     fn start(
         &self,
-        _: Direction,
+        direction: Direction,
         key: &Arc<Key>,
         params: &Params,
     ) -> Result<Box<dyn SignatureStream>> {
-        let (context, hedged) = context(params)?;
+        let (context, hedged) = context(direction, params)?;
         let (key, context) = (Arc::clone(key), context.to_vec());
         Ok(Box::new(Stream { key, context, hedged, message: Vec::new() }))
     }
