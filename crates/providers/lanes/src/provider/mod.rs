@@ -30,7 +30,7 @@ mod x25519;
 use self::parts::Plain;
 use crate::cpu::{self, Cpu};
 use metaslot_ck::{
-    CK_MECHANISM_TYPE, CKA_CLASS, CKA_KEY_TYPE, CKK_SLH_DSA, CKO_SECRET_KEY, Result,
+    CK_MECHANISM_TYPE, CKA_CLASS, CKA_KEY_TYPE, CKK_SLH_DSA, CKO_SECRET_KEY, Error, Result,
 };
 use metaslot_memory::Secret;
 use metaslot_spi::provider::{Algorithm, Provider};
@@ -130,6 +130,9 @@ impl Provider for Lanes {
     }
 
     fn decode_private_key(&self, der: &[u8]) -> Result<NewObject> {
-        slh_dsa::decode(der).or_else(|_| binary::decode(der))
+        match slh_dsa::decode(der) {
+            Err(Error::WRAPPED_KEY_INVALID) => binary::decode(der),
+            decoded => decoded,
+        }
     }
 }
