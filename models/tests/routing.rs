@@ -226,6 +226,8 @@ fn every_operation_on_data_is_measured() {
             let key_bits = match row.keys.first() {
                 Some(&CKK_RSA) => 2048,
                 Some(&(CKK_EC | CKK_EC_EDWARDS)) => 256,
+                // ML-DSA-65
+                Some(&CKK_ML_DSA) => 8 * 1952,
                 _ => 0,
             };
             let bytes = if key_bits == 0 { 64 } else { 32 };

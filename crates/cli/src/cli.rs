@@ -39,7 +39,7 @@ pub(crate) enum Command {
     /// Make, sign, list, show, import, export, change and delete certificates
     #[command(subcommand)]
     Cert(cert::Command),
-    /// Keep files in a token: import, list, export and delete them
+    /// Keep files in a token: import, list, show, export and delete them
     #[command(subcommand)]
     Data(data::Command),
     /// Sign a file with a key of the token

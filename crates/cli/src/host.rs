@@ -115,7 +115,13 @@ impl Host {
         self.only(self.candidates(uri)?, uri)
     }
 
-    /// The same; of several the one that shows what the URI names without a login.
+    /// Every initialised token that matches, one at least.
+    pub(crate) fn every(&self, uri: &Uri) -> Result<Vec<Token>> {
+        let found = self.candidates(uri)?;
+        if found.is_empty() { Err(self.no_token(uri)) } else { Ok(found) }
+    }
+
+    /// The one token that matches; of several the one that shows what the URI names without a login.
     pub(crate) fn token_with(&self, uri: &Uri) -> Result<Token> {
         let all = self.candidates(uri)?;
         if all.len() < 2 || (uri.object.is_none() && uri.id.is_none()) {
@@ -171,7 +177,7 @@ impl Host {
         Ok(tokens)
     }
 
-    fn only(&self, mut tokens: Vec<Token>, uri: &Uri) -> Result<Token> {
+    pub(crate) fn only(&self, mut tokens: Vec<Token>, uri: &Uri) -> Result<Token> {
         match tokens.len() {
             0 => Err(self.no_token(uri)),
             1 => Ok(tokens.remove(0)),

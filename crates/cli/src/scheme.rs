@@ -314,8 +314,8 @@ const SHORT: &[(&str, CK_MECHANISM_TYPE)] = &[
 ];
 
 /// Those names.
-pub(crate) fn short_mechanisms() -> impl Iterator<Item = &'static str> {
-    SHORT.iter().map(|row| row.0)
+pub(crate) fn short_mechanisms() -> impl Iterator<Item = (&'static str, CK_MECHANISM_TYPE)> {
+    SHORT.iter().copied()
 }
 
 /// A mechanism by its name, with or without `CKM_`, by a short word, or by its number.

@@ -10,6 +10,8 @@ mod terminal;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::termios::{LocalModes, tcgetattr};
 use sandbox::Sandbox;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use terminal::Terminal;
 
@@ -247,6 +249,27 @@ fn a_passphrase_is_typed_twice_to_encrypt_and_once_to_decrypt() {
     terminal.answer("open sesame\n");
     let (screen, ended) = terminal.end();
     assert_eq!((ended, screen.trim()), (Some(0), "23456789"), "{screen}");
+}
+
+#[test]
+fn a_long_file_says_how_far_it_is() {
+    let sandbox = sandbox();
+    let pipe = sandbox.directory().join("pipe");
+    sandbox.run("mkfifo pipe; head -c 32 /dev/zero > key; head -c 200000 /dev/zero > it");
+    sandbox.run("metaslot encrypt -a aes -k key -i it -o sealed");
+    for (verb, input) in [("encrypt", "it"), ("decrypt", "sealed")] {
+        let bytes = fs::read(sandbox.directory().join(input)).expect("it is there");
+        let line = [verb, "-a", "aes", "-k", "key", "-i", "pipe", "-o", "out"];
+        let mut terminal = start(&sandbox, &line);
+        let mut writer = OpenOptions::new().write(true).open(&pipe).expect("it is read");
+        writer.write_all(&bytes[..100]).expect("it is read");
+        terminal.expect("reading pipe, 1 s");
+        writer.write_all(&bytes[100..]).expect("it is read");
+        drop(writer);
+        let (screen, code) = terminal.end();
+        assert!(screen.ends_with("\r\x1b[K"), "{screen:?}");
+        assert_eq!(code, Some(0), "{screen:?}");
+    }
 }
 
 #[test]

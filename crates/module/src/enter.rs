@@ -18,40 +18,28 @@ use metaslot_engine::Engine;
 use metaslot_spi::detail;
 
 /// Runs `call` with the engine: initialised? not forked? then caught, counted, answered.
-///
-/// # Safety
-/// The pointers that `call` decodes with the [`Caller`] are as the standard says that the
-/// application passes them to this function: NULL, or valid for what they are said to hold, until
-/// the function returns.
 #[inline]
-pub(crate) unsafe fn enter(
+pub(crate) fn enter(
     function: Function,
     call: impl FnOnce(&Engine, Caller<'_>) -> Result<()>,
 ) -> CK_RV {
-    // SAFETY: our caller promises the same.
-    unsafe { enter_library(function, |library, caller| call(library.engine()?, caller)) }
+    enter_library(function, |library, caller| call(library.engine()?, caller))
 }
 
 /// As [`enter`], for functions of a session: that it is none comes before every other error
 /// (PKCS#11 3.2 §5.1.7).
-///
-/// # Safety
-/// As [`enter`].
 #[inline]
-pub(crate) unsafe fn enter_session(
+pub(crate) fn enter_session(
     function: Function,
     session: CK_SESSION_HANDLE,
     call: impl FnOnce(&Engine, Caller<'_>, SessionHandle) -> Result<()>,
 ) -> CK_RV {
     let session = SessionHandle(session);
-    // SAFETY: our caller promises the same.
-    unsafe {
-        enter_library(function, |library, caller| {
-            let engine = library.engine()?;
-            let result = call(engine, caller, session);
-            result.map_err(|error| failed(function, library, engine, session, error))
-        })
-    }
+    enter_library(function, |library, caller| {
+        let engine = library.engine()?;
+        let result = call(engine, caller, session);
+        result.map_err(|error| failed(function, library, engine, session, error))
+    })
 }
 
 /// What a call of a session answers that failed.
@@ -72,55 +60,40 @@ fn failed(
 }
 
 /// As [`enter_session`], for what the audit log has a line of; `call` notes what it is about.
-///
-/// # Safety
-/// As [`enter`].
-pub(crate) unsafe fn enter_audited(
+pub(crate) fn enter_audited(
     function: Function,
     session: CK_SESSION_HANDLE,
     call: impl FnOnce(&Engine, Caller<'_>, SessionHandle, &mut Note) -> Result<()>,
 ) -> CK_RV {
     let session = SessionHandle(session);
-    // SAFETY: our caller promises the same.
-    unsafe {
-        enter_library(function, |library, caller| {
-            let engine = library.engine()?;
-            let place = |log: &Log| log.place(engine, session);
-            audited(library.log(), Act::of(function), place, |note| {
-                call(engine, caller, session, note).map_err(|error| engine.foremost(session, error))
-            })
+    enter_library(function, |library, caller| {
+        let engine = library.engine()?;
+        let place = |log: &Log| log.place(engine, session);
+        audited(library.log(), Act::of(function), place, |note| {
+            call(engine, caller, session, note).map_err(|error| engine.foremost(session, error))
         })
-    }
+    })
 }
 
 /// As [`enter`], for functions that need no engine.
-///
-/// # Safety
-/// As [`enter`].
 #[inline]
-pub(crate) unsafe fn enter_library(
+pub(crate) fn enter_library(
     function: Function,
     call: impl FnOnce(&Library, Caller<'_>) -> Result<()>,
 ) -> CK_RV {
-    // SAFETY: our caller promises the same.
-    unsafe {
-        enter_counted(call, |library, rv| {
-            counters::call(function, rv);
-            if rv != CKR_OK
-                && let Some(errors) = library.errors()
-            {
-                errors.tell(function, rv);
-            }
-        })
-    }
+    enter_counted(call, |library, rv| {
+        counters::call(function, rv);
+        if rv != CKR_OK
+            && let Some(errors) = library.errors()
+        {
+            errors.tell(function, rv);
+        }
+    })
 }
 
 /// As [`enter_library`]; `count` is told what the call answers.
-///
-/// # Safety
-/// As [`enter`].
 #[inline]
-pub(crate) unsafe fn enter_counted(
+pub(crate) fn enter_counted(
     call: impl FnOnce(&Library, Caller<'_>) -> Result<()>,
     count: impl FnOnce(&Library, CK_RV),
 ) -> CK_RV {
@@ -135,12 +108,10 @@ pub(crate) unsafe fn enter_counted(
             State::Open(_) if presence.is_nested() && is_outside() => return CKR_FUNCTION_FAILED,
             State::Open(library) => {
                 let _outer = if presence.is_nested() { detail::aside() } else { None };
-                // SAFETY: our caller promises it, and `call` is over before we return.
-                let caller = unsafe { Caller::new() };
                 if presence.is_to_look() {
                     library.look_at_configuration();
                 }
-                let rv = caught(|| call(library, caller));
+                let rv = caught(|| call(library, Caller::new()));
                 count(library, rv);
                 drop(presence);
                 return rv;
@@ -157,6 +128,5 @@ pub(crate) unsafe fn enter_counted(
 
 /// A function that is not served (`docs/functions.md` says which, and why).
 pub(crate) fn unserved(function: Function) -> CK_RV {
-    // SAFETY: no pointer is decoded.
-    unsafe { enter_library(function, |_, _| Err(Error::FUNCTION_NOT_SUPPORTED)) }
+    enter_library(function, |_, _| Err(Error::FUNCTION_NOT_SUPPORTED))
 }

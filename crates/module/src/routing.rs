@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The functions of our own interface about who does the work: what each provider is expected to take, and takes.
 
+use crate::decode::Given;
 use crate::enter::enter;
 use crate::text::padded;
 use metaslot_ck::*;
@@ -53,22 +54,19 @@ const DIFFERS: CK_FLAGS = 4;
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// Who can do a job, what each is expected to take, and who would do it; or, where a time is given, what each takes.
-pub(crate) unsafe extern "C" fn estimates(
-    job: *const Job,
-    list: *mut Estimate,
-    count: *mut CK_ULONG,
+pub(crate) extern "C" fn estimates(
+    job: Given<'_, Job>,
+    list: Given<'_, Estimate>,
+    count: Given<'_, CK_ULONG>,
 ) -> CK_RV {
-    // SAFETY: the caller passes pointers as the header says: NULL, or valid.
-    unsafe {
-        enter(Function::GetMechanismInfo, |engine, caller| {
-            let job = caller.read(job)?;
-            let all = match job.microseconds {
-                0 => expected(engine.routes(), job.wanted()?),
-                _ => measured(engine.routes(), job)?,
-            };
-            caller.list(&all, list, count)
-        })
-    }
+    enter(Function::GetMechanismInfo, |engine, caller| {
+        let job = caller.read(job)?;
+        let all = match job.microseconds {
+            0 => expected(engine.routes(), job.wanted()?),
+            _ => measured(engine.routes(), job)?,
+        };
+        caller.list(&all, list, count)
+    })
 }
 
 fn expected(routes: &Routes, job: Wanted) -> Vec<Estimate> {

@@ -6,7 +6,7 @@ use crate::audit::{Act, audited};
 use crate::cancel::Uncancelled;
 use crate::caught::caught;
 use crate::config::source::Source;
-use crate::decode::Caller;
+use crate::decode::{Callback, Caller, Given};
 use crate::enter::{enter, enter_library};
 use crate::environment::volatile_directories;
 use crate::library::Library;
@@ -20,7 +20,6 @@ use metaslot_spi::store::{Examination, Examined as Seen, PinState, Remark as Tol
 use std::ffi::{CStr, OsStr, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::ptr;
 
 pub(crate) const NAME: &CStr = c"Vendor Metaslot";
 pub(crate) const VERSION: CK_VERSION = CK_VERSION { major: 1, minor: 7 };
@@ -125,10 +124,10 @@ pub(crate) struct Examined {
 }
 
 /// `METASLOT_NOTIFY`
-type Notify = Option<unsafe extern "C" fn(*mut c_void, *const Remark) -> CK_RV>;
+type Notify<'a> = Callback<'a, Remark>;
 
 /// A function that says a text: UTF-8 without an end mark.
-type Says = unsafe extern "C" fn(*mut CK_UTF8CHAR, *mut CK_ULONG) -> CK_RV;
+type Says = extern "C" fn(Given<'_, CK_UTF8CHAR>, Given<'_, CK_ULONG>) -> CK_RV;
 
 /// `METASLOT_FUNCTION_LIST`
 #[derive(Debug)]
@@ -136,51 +135,52 @@ type Says = unsafe extern "C" fn(*mut CK_UTF8CHAR, *mut CK_ULONG) -> CK_RV;
 pub(crate) struct List {
     version: CK_VERSION,
     last_error: Says,
-    token_status: unsafe extern "C" fn(CK_SLOT_ID, *mut TokenStatus) -> CK_RV,
+    token_status: extern "C" fn(CK_SLOT_ID, Given<'_, TokenStatus>) -> CK_RV,
     counters_path: Says,
-    candidates: unsafe extern "C" fn(CK_MECHANISM_TYPE, *mut Candidate, *mut CK_ULONG) -> CK_RV,
-    token_cost: unsafe extern "C" fn(CK_SLOT_ID, *mut TokenCost) -> CK_RV,
-    examine_token: unsafe extern "C" fn(
+    candidates:
+        extern "C" fn(CK_MECHANISM_TYPE, Given<'_, Candidate>, Given<'_, CK_ULONG>) -> CK_RV,
+    token_cost: extern "C" fn(CK_SLOT_ID, Given<'_, TokenCost>) -> CK_RV,
+    examine_token: extern "C" fn(
         CK_SLOT_ID,
         CK_USER_TYPE,
-        *const CK_UTF8CHAR,
+        Given<'_, CK_UTF8CHAR>,
         CK_ULONG,
         CK_BBOOL,
-        Notify,
-        *mut c_void,
-        *mut Examined,
+        Notify<'_>,
+        Given<'_, c_void>,
+        Given<'_, Examined>,
     ) -> CK_RV,
-    token_policy: unsafe extern "C" fn(CK_SLOT_ID, *mut Rule, *mut CK_ULONG) -> CK_RV,
-    estimates: unsafe extern "C" fn(*const Job, *mut Estimate, *mut CK_ULONG) -> CK_RV,
-    copy_token: unsafe extern "C" fn(
+    token_policy: extern "C" fn(CK_SLOT_ID, Given<'_, Rule>, Given<'_, CK_ULONG>) -> CK_RV,
+    estimates: extern "C" fn(Given<'_, Job>, Given<'_, Estimate>, Given<'_, CK_ULONG>) -> CK_RV,
+    copy_token: extern "C" fn(
         CK_SLOT_ID,
         CK_USER_TYPE,
-        *const CK_UTF8CHAR,
+        Given<'_, CK_UTF8CHAR>,
         CK_ULONG,
-        *const CK_UTF8CHAR,
+        Given<'_, CK_UTF8CHAR>,
         CK_ULONG,
         CK_BBOOL,
-        Notify,
-        *mut c_void,
-        *mut Examined,
+        Notify<'_>,
+        Given<'_, c_void>,
+        Given<'_, Examined>,
     ) -> CK_RV,
-    rename_token: unsafe extern "C" fn(
+    rename_token: extern "C" fn(
         CK_SLOT_ID,
         CK_USER_TYPE,
-        *const CK_UTF8CHAR,
+        Given<'_, CK_UTF8CHAR>,
         CK_ULONG,
-        *const CK_UTF8CHAR,
+        Given<'_, CK_UTF8CHAR>,
         CK_ULONG,
     ) -> CK_RV,
-    remove_token: unsafe extern "C" fn(
+    remove_token: extern "C" fn(
         CK_SLOT_ID,
         CK_USER_TYPE,
-        *const CK_UTF8CHAR,
+        Given<'_, CK_UTF8CHAR>,
         CK_ULONG,
-        *const CK_UTF8CHAR,
+        Given<'_, CK_UTF8CHAR>,
         CK_ULONG,
     ) -> CK_RV,
-    fast_login: unsafe extern "C" fn(CK_SLOT_ID, *mut FastLogin) -> CK_RV,
+    fast_login: extern "C" fn(CK_SLOT_ID, Given<'_, FastLogin>) -> CK_RV,
     configuration_problem: Says,
 }
 
@@ -207,9 +207,8 @@ trait Said {
 }
 
 /// Says it.
-unsafe extern "C" fn says<T: Said>(text: *mut CK_UTF8CHAR, length: *mut CK_ULONG) -> CK_RV {
-    // SAFETY: the caller passes pointers as the header says: NULL, or valid.
-    let caller = unsafe { Caller::new() };
+extern "C" fn says<T: Said>(text: Given<'_, CK_UTF8CHAR>, length: Given<'_, CK_ULONG>) -> CK_RV {
+    let caller = Caller::new();
     let _uncancelled = Uncancelled::begin();
     // What was said of the last call stays, also after a buffer that was too small.
     let _said = detail::aside();
@@ -250,15 +249,12 @@ trait OfToken: Copy {
 }
 
 /// Says it.
-unsafe extern "C" fn token_says<T: OfToken>(slot: CK_SLOT_ID, said: *mut T) -> CK_RV {
-    // SAFETY: the caller passes pointers as the header says: NULL, or valid.
-    unsafe {
-        enter_library(Function::GetTokenInfo, |library, caller| {
-            let place = caller.place(said)?;
-            place.set(T::of(library, SlotId(slot))?);
-            Ok(())
-        })
-    }
+extern "C" fn token_says<T: OfToken>(slot: CK_SLOT_ID, said: Given<'_, T>) -> CK_RV {
+    enter_library(Function::GetTokenInfo, |library, caller| {
+        let place = caller.place(said)?;
+        place.set(T::of(library, SlotId(slot))?);
+        Ok(())
+    })
 }
 
 impl OfToken for TokenStatus {
@@ -301,136 +297,120 @@ fn cost_of(pin: PinState) -> PinCost {
 }
 
 /// Who serves a mechanism, in the order in which they are asked.
-unsafe extern "C" fn candidates(
+extern "C" fn candidates(
     mechanism: CK_MECHANISM_TYPE,
-    list: *mut Candidate,
-    count: *mut CK_ULONG,
+    list: Given<'_, Candidate>,
+    count: Given<'_, CK_ULONG>,
 ) -> CK_RV {
-    // SAFETY: the caller passes pointers as the header says: NULL, or valid.
-    unsafe {
-        enter(Function::GetMechanismInfo, |engine, caller| {
-            let candidate = |row: metaslot_engine::Candidate| Candidate {
-                provider: padded(&row.provider),
-                flags: row.flags,
-                remark: padded(&row.remark),
-            };
-            let all: Vec<_> = engine.candidates(mechanism)?.into_iter().map(candidate).collect();
-            caller.list(&all, list, count)
-        })
-    }
+    enter(Function::GetMechanismInfo, |engine, caller| {
+        let candidate = |row: metaslot_engine::Candidate| Candidate {
+            provider: padded(&row.provider),
+            flags: row.flags,
+            remark: padded(&row.remark),
+        };
+        let all: Vec<_> = engine.candidates(mechanism)?.into_iter().map(candidate).collect();
+        caller.list(&all, list, count)
+    })
 }
 
 /// What the policy of a slot's token refuses.
-unsafe extern "C" fn token_policy(
+extern "C" fn token_policy(
     slot: CK_SLOT_ID,
-    list: *mut Rule,
-    count: *mut CK_ULONG,
+    list: Given<'_, Rule>,
+    count: Given<'_, CK_ULONG>,
 ) -> CK_RV {
-    // SAFETY: the caller passes pointers as the header says: NULL, or valid.
-    unsafe {
-        enter(Function::GetTokenInfo, |engine, caller| {
-            let rules = engine.token_policy(SlotId(slot))?.rules();
-            let rules = rules.map(|(name, sentence, refused)| Rule {
-                name: padded(name),
-                sentence: padded(sentence),
-                refused: CK_BBOOL::from(refused),
-            });
-            caller.list(&rules.collect::<Vec<_>>(), list, count)
-        })
-    }
+    enter(Function::GetTokenInfo, |engine, caller| {
+        let rules = engine.token_policy(SlotId(slot))?.rules();
+        let rules = rules.map(|(name, sentence, refused)| Rule {
+            name: padded(name),
+            sentence: padded(sentence),
+            refused: CK_BBOOL::from(refused),
+        });
+        caller.list(&rules.collect::<Vec<_>>(), list, count)
+    })
 }
 
 /// Looks at all of a token.
-unsafe extern "C" fn examine_token(
+extern "C" fn examine_token(
     slot: CK_SLOT_ID,
     user: CK_USER_TYPE,
-    pin: *const CK_UTF8CHAR,
+    pin: Given<'_, CK_UTF8CHAR>,
     pin_length: CK_ULONG,
     repair: CK_BBOOL,
-    notify: Notify,
-    application: *mut c_void,
-    examined: *mut Examined,
+    notify: Notify<'_>,
+    application: Given<'_, c_void>,
+    examined: Given<'_, Examined>,
 ) -> CK_RV {
     let what = if repair == CK_FALSE { Examination::Look } else { Examination::Repair };
-    // SAFETY: the caller passes pointers as the header says: NULL, or valid.
-    unsafe {
-        enter_library(Function::Login, |library, caller| {
-            let place = caller.place(examined)?;
-            let pin = caller.pin(pin, pin_length)?;
-            let asked = Asked { slot: SlotId(slot), user, notify, application };
-            place.set(asked.examine(library, pin.expose(), what)?);
-            Ok(())
-        })
-    }
+    enter_library(Function::Login, |library, caller| {
+        let place = caller.place(examined)?;
+        let pin = caller.pin(pin, pin_length)?;
+        let asked = Asked { slot: SlotId(slot), user, told: Some((notify, application)) };
+        place.set(asked.examine(library, pin.expose(), what)?);
+        Ok(())
+    })
 }
 
 /// Copies a token into a file, or makes a file the token.
-unsafe extern "C" fn copy_token(
+extern "C" fn copy_token(
     slot: CK_SLOT_ID,
     user: CK_USER_TYPE,
-    pin: *const CK_UTF8CHAR,
+    pin: Given<'_, CK_UTF8CHAR>,
     pin_length: CK_ULONG,
-    path: *const CK_UTF8CHAR,
+    path: Given<'_, CK_UTF8CHAR>,
     path_length: CK_ULONG,
     restore: CK_BBOOL,
-    notify: Notify,
-    application: *mut c_void,
-    examined: *mut Examined,
+    notify: Notify<'_>,
+    application: Given<'_, c_void>,
+    examined: Given<'_, Examined>,
 ) -> CK_RV {
-    // SAFETY: the caller passes pointers as the header says: NULL, or valid.
-    unsafe {
-        enter_library(Function::Login, |library, caller| {
-            let place = caller.place(examined)?;
-            let pin = caller.pin(pin, pin_length)?;
-            let path = Path::new(OsStr::from_bytes(caller.bytes(path, path_length)?));
-            let what = match restore {
-                CK_FALSE => Examination::Backup(path),
-                _ => Examination::Restore(path),
-            };
-            let asked = Asked { slot: SlotId(slot), user, notify, application };
-            place.set(asked.examine(library, pin.expose(), what)?);
-            Ok(())
-        })
-    }
+    enter_library(Function::Login, |library, caller| {
+        let place = caller.place(examined)?;
+        let pin = caller.pin(pin, pin_length)?;
+        let path = Path::new(OsStr::from_bytes(caller.bytes(path, path_length)?));
+        let what = match restore {
+            CK_FALSE => Examination::Backup(path),
+            _ => Examination::Restore(path),
+        };
+        let asked = Asked { slot: SlotId(slot), user, told: Some((notify, application)) };
+        place.set(asked.examine(library, pin.expose(), what)?);
+        Ok(())
+    })
 }
 
 /// Gives a token another label, or takes away the files of the token that has this one.
-unsafe extern "C" fn change_token<const REMOVE: bool>(
+extern "C" fn change_token<const REMOVE: bool>(
     slot: CK_SLOT_ID,
     user: CK_USER_TYPE,
-    pin: *const CK_UTF8CHAR,
+    pin: Given<'_, CK_UTF8CHAR>,
     pin_length: CK_ULONG,
-    label: *const CK_UTF8CHAR,
+    label: Given<'_, CK_UTF8CHAR>,
     label_length: CK_ULONG,
 ) -> CK_RV {
-    // SAFETY: the caller passes pointers as the header says: NULL, or valid.
-    unsafe {
-        enter_library(Function::Login, |library, caller| {
-            let pin = caller.pin(pin, pin_length)?;
-            let label = str::from_utf8(caller.bytes(label, label_length)?).ok();
-            // As long as the field of CK_TOKEN_INFO (PKCS#11 3.2 §3.2).
-            let label = label.filter(|label| (1..=32).contains(&label.len()));
-            let label = label.ok_or(Error::ARGUMENTS_BAD)?;
-            let what = match REMOVE {
-                true => Examination::Remove(label),
-                false => Examination::Rename(label),
-            };
-            let (notify, application) = (None, ptr::null_mut());
-            let asked = Asked { slot: SlotId(slot), user, notify, application };
-            asked.examine(library, pin.expose(), what).map(drop)
-        })
-    }
+    enter_library(Function::Login, |library, caller| {
+        let pin = caller.pin(pin, pin_length)?;
+        let label = str::from_utf8(caller.bytes(label, label_length)?).ok();
+        // As long as the field of CK_TOKEN_INFO (PKCS#11 3.2 §3.2).
+        let label = label.filter(|label| (1..=32).contains(&label.len()));
+        let label = label.ok_or(Error::ARGUMENTS_BAD)?;
+        let what = match REMOVE {
+            true => Examination::Remove(label),
+            false => Examination::Rename(label),
+        };
+        let asked = Asked { slot: SlotId(slot), user, told: None };
+        asked.examine(library, pin.expose(), what).map(drop)
+    })
 }
 
 /// An examination as the application asks for it.
-struct Asked {
+struct Asked<'a> {
     slot: SlotId,
     user: CK_USER_TYPE,
-    notify: Notify,
-    application: *mut c_void,
+    /// Who is told how far it is, with what the application has it know.
+    told: Option<(Notify<'a>, Given<'a, c_void>)>,
 }
 
-impl Asked {
+impl Asked<'_> {
     fn examine(&self, library: &Library, pin: &[u8], what: Examination<'_>) -> Result<Examined> {
         let engine = library.engine()?;
         let role = match self.user {
@@ -448,7 +428,7 @@ impl Asked {
                 Told::Finding { id, what } => (id.unwrap_or(UNAVAILABLE), what),
             };
             let remark = Remark { done, total, object, text: padded(what) };
-            tell(self.notify, self.application, &remark)
+            self.told.as_ref().is_none_or(|(notify, application)| notify.tell(application, &remark))
         };
         let mut seen = Seen::default();
         audited(
@@ -469,11 +449,4 @@ impl Asked {
             removed: seen.removed,
         })
     }
-}
-
-/// Whether the application lets it go on.
-fn tell(notify: Notify, application: *mut c_void, remark: &Remark) -> bool {
-    let Some(notify) = notify else { return true };
-    // SAFETY: the application's function, which takes this structure until it returns.
-    unsafe { notify(application, ptr::from_ref(remark)) == CKR_OK }
 }

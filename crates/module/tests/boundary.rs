@@ -289,6 +289,11 @@ fn keys_of_hashes_sign_stay_and_travel() {
 }
 
 #[test]
+fn a_signature_may_come_before_its_data() {
+    Home::new("signature_first").run(&program("signature_first"), &[]);
+}
+
+#[test]
 fn what_one_side_encapsulates_the_other_opens() {
     Home::new("encapsulation").run(&program("encapsulation"), &[]);
 }
@@ -346,7 +351,7 @@ fn a_wrong_configuration_is_explained_and_nothing_is_printed() {
     let file = home.path().join("metaslot.toml");
     let variables = [("METASLOT_CONF", file.as_os_str())];
     let name = file.display();
-    let missing = format!("{name}: cannot be read: No such file or directory (os error 2)");
+    let missing = format!("{name}: cannot be read: No such file or directory");
     home.run_with(&unconfigured, &[&missing], &variables);
     fs::write(&file, "[[token]]\npath = \"/t.db\"\n\ncolour = 1\n").unwrap();
     let unknown = format!("{name}: line 4: a token has no setting \"colour\"");

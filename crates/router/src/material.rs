@@ -129,6 +129,12 @@ pub(crate) fn params(row: &MechanismRow, job: Job) -> Option<Params> {
     let bytes = |length| Bytes::from_elem(9, length);
     Some(match row.shape {
         Shape::None | Shape::OptionalIv(_) | Shape::EdDsa | Shape::SignContext => Params::None,
+        // It takes digests of one length.
+        Shape::HashSignContext => Params::HashSignContext {
+            hash: CKM_SHA256,
+            hedge: CKH_HEDGE_PREFERRED,
+            context: bytes(0),
+        },
         Shape::Iv(length) => Params::Iv(bytes(length)),
         Shape::Nonce => Params::Iv(bytes(12)),
         Shape::Ulong => Params::Ulong(8),
@@ -148,8 +154,6 @@ pub(crate) fn params(row: &MechanismRow, job: Job) -> Option<Params> {
             Params::Pss { hash, mgf, salt_length }
         }
         Shape::Ecdh1
-        // It takes digests only, of one length each.
-        | Shape::HashSignContext
         | Shape::Hkdf
         | Shape::Pbkd2
         | Shape::Sp800108Counter

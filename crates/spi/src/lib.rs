@@ -11,6 +11,7 @@ mod attributes;
 pub mod buffer;
 pub mod der;
 pub mod detail;
+mod direction;
 pub mod hashes;
 mod key;
 pub mod key_info;
@@ -25,5 +26,5 @@ pub mod wrapping;
 
 pub use attributes::{Attributes, DEEPEST, NewObject, Secrets, Value};
 pub use key::{Key, Material};
-pub use params::{Bytes, KdfParam, Params};
+pub use params::{Bytes, KdfParam, Params, Signing};
 pub use template::{RawValue, Template};

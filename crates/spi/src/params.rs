@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mechanism parameters, decoded: owned values, because the caller may free its own after `*Init`.
 
-use metaslot_ck::{CK_MECHANISM_TYPE, ObjectHandle};
+use crate::direction::Direction;
+use metaslot_ck::{
+    CK_MECHANISM_TYPE, CKH_DETERMINISTIC_REQUIRED, CKH_HEDGE_PREFERRED, CKH_HEDGE_REQUIRED, Error,
+    ObjectHandle, Result,
+};
 use metaslot_memory::Secret;
 use smallvec::SmallVec;
 
@@ -154,8 +158,52 @@ impl Params {
         match self {
             Self::Pss { hash, .. } | Self::Oaep { hash, .. } => Some(*hash),
             Self::Hkdf { prf, .. } | Self::Sp800108 { prf, .. } => Some(*prf),
+            Self::HashSignContext { hash, .. } => Some(*hash),
             _ => None,
         }
+    }
+
+    /// What ML-DSA and SLH-DSA are asked for by their parameters, or by none.
+    ///
+    /// # Errors
+    /// `CKR_MECHANISM_PARAM_INVALID` for a context of more than 255 bytes, and a hedge that is none.
+    pub fn signing(&self, direction: Direction) -> Result<Signing<'_>> {
+        let (hedge, context) = match self {
+            Self::None => (CKH_HEDGE_PREFERRED, &[][..]),
+            Self::SignContext { hedge, context } | Self::HashSignContext { hedge, context, .. } => {
+                (*hedge, &**context)
+            }
+            _ => return Err(Error::MECHANISM_PARAM_INVALID),
+        };
+        let deterministic = match hedge {
+            CKH_HEDGE_PREFERRED | CKH_HEDGE_REQUIRED => false,
+            CKH_DETERMINISTIC_REQUIRED => true,
+            // To verify, it is all the same how it was signed (§6.67.5).
+            _ if direction == Direction::Backward => false,
+            _ => return Err(Error::MECHANISM_PARAM_INVALID),
+        };
+        match u8::try_from(context.len()) {
+            Ok(length) => Ok(Signing { context, length, deterministic }),
+            Err(_) => Err(Error::MECHANISM_PARAM_INVALID),
+        }
+    }
+}
+
+/// How ML-DSA or SLH-DSA sign, or have signed.
+#[derive(Clone, Copy, Debug)]
+pub struct Signing<'a> {
+    /// What a signature is bound to beside its message.
+    pub context: &'a [u8],
+    length: u8,
+    /// Two signatures of one message are equal.
+    pub deterministic: bool,
+}
+
+impl Signing<'_> {
+    /// What stands before the context (FIPS 204, algorithms 2 and 4; FIPS 205, algorithms 22 and 23).
+    #[must_use]
+    pub fn prefix(&self, prehashed: bool) -> [u8; 2] {
+        [u8::from(prehashed), self.length]
     }
 }
 

@@ -4,6 +4,7 @@
 //! A provider never sees a session, a handle (but through [`Keys`]) or another provider. Everything
 //! that it could refuse it refuses in `check`, which the engine calls at `*Init`.
 
+pub use crate::direction::Direction;
 use crate::{Attributes, Key, NewObject, Params};
 use metaslot_ck::{CK_MECHANISM_TYPE, Error, ObjectHandle, Result};
 use metaslot_memory::Secret;
@@ -166,15 +167,6 @@ pub const fn checked<const N: usize>(rows: [Algorithm; N]) -> [Algorithm; N] {
         at += 1;
     }
     rows
-}
-
-/// What a call's data is for, where one type serves both directions.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Direction {
-    /// Encrypt, sign, wrap or encapsulate.
-    Forward,
-    /// Decrypt, verify, unwrap or decapsulate.
-    Backward,
 }
 
 /// An operation that was begun and is completed later, together with others of its kind.

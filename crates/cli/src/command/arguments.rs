@@ -101,6 +101,52 @@ impl PinArg {
     pub(crate) fn login<'a>(&'a self, app: &App, uri: &'a Uri) -> Result<Login<'a>> {
         Ok(Login { token: app.token(uri)?, uri, option: self.pin_source.as_deref() })
     }
+
+    /// Every token that `uri` names. A PIN is one token's, and a wrong one is counted: of several none is logged in to.
+    pub(crate) fn every(&self, app: &App, uri: &Uri) -> Result<Listed> {
+        let host = app.host(uri)?;
+        let tokens = host.every(uri)?;
+        let is_given = self.pin_source.is_some() || uri.pin_source.is_some();
+        if tokens.len() == 1 || is_given || uri.pin_value.is_some() {
+            let token = host.only(tokens, uri)?;
+            let login = Login { token, uri, option: self.pin_source.as_deref() };
+            let (session, is_logged_in) = app.log_in_if_possible(&login, Access::ReadOnly)?;
+            return Ok(Listed { sessions: vec![(login.token, session)], is_logged_in });
+        }
+        every_public(app, uri)
+    }
+}
+
+/// The same without a login.
+pub(crate) fn every_public(app: &App, uri: &Uri) -> Result<Listed> {
+    let host = app.host(uri)?;
+    let open = |token: Token| {
+        let session = host.module().open_session(token.slot, Access::ReadOnly)?;
+        Ok((token, session))
+    };
+    let sessions = host.every(uri)?.into_iter().map(open).collect::<Result<_>>()?;
+    Ok(Listed { sessions, is_logged_in: false })
+}
+
+/// Tokens that something is listed of, each with a session.
+#[derive(Debug)]
+pub(crate) struct Listed {
+    pub(crate) sessions: Vec<(Token, Session)>,
+    /// Whether what is private is seen.
+    is_logged_in: bool,
+}
+
+impl Listed {
+    /// Says what is not shown, and why.
+    pub(crate) fn note(&self, app: &App, what: &str) {
+        let advice = match self.sessions.len() {
+            1 => "give --pin-source",
+            _ => "--token says with which of the tokens",
+        };
+        if !self.is_logged_in {
+            app.output.note(&format!("hint: not logged in, so {what} not shown: {advice}"));
+        }
+    }
 }
 
 /// A token, and its user's PIN.
@@ -144,6 +190,11 @@ impl UserArg {
     /// The objects on it that a URI or a label describes; all without one.
     pub(crate) fn keys(&self, text: Option<&str>) -> Result<Uri> {
         self.token.of(text.map(key_uri).transpose()?.unwrap_or_default())
+    }
+
+    /// As [`PinArg::every`].
+    pub(crate) fn every(&self, app: &App, uri: &Uri) -> Result<Listed> {
+        self.pin.every(app, uri)
     }
 
     /// As [`PinArg::login`].

@@ -78,6 +78,11 @@ const ROWS: &[Row] = &[
     Row(CKM_DES3_ECB, Shape::Nothing, 0),
 ];
 
+/// Whether a mechanism encrypts here.
+pub(super) fn serves(number: CK_MECHANISM_TYPE) -> bool {
+    ROWS.iter().any(|row| row.0 == number)
+}
+
 impl CipherArg {
     /// Whether a key is named here; then where it is.
     pub(crate) fn key(&self) -> Result<Option<Uri>> {

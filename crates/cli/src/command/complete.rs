@@ -3,19 +3,24 @@
 //! mechanisms. Nothing is asked for, and a module that does not answer completes nothing.
 
 use super::arguments::token_uri;
-use super::setup;
+use super::{cipher, derive, lab, setup, wrap};
 use crate::certificate;
 use crate::encoding::printable;
 use crate::failure::Result;
 use crate::host::Host;
 use crate::key::{self, types, usage_names};
+use crate::personality::algorithm::{self, Algorithm};
 use crate::scheme::{hash_names, short_mechanisms};
 use crate::uri::Uri;
 use clap::{Command, ValueHint};
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, EnvCompleter};
-use metaslot_ck::mechanism_name;
-use metaslot_client::{Access, Session};
+use metaslot_ck::mechanism::MechanismRow;
+use metaslot_ck::{
+    CK_FLAGS, CK_MECHANISM_TYPE, CKF_DECRYPT, CKF_ENCRYPT, CKF_SIGN, CKF_VERIFY, SlotId,
+    mechanism_name,
+};
+use metaslot_client::{Access, Module, Session};
 use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsStr;
@@ -32,7 +37,7 @@ const BASH: &str = include_str!("complete.bash");
 pub(crate) fn answer(command: impl Fn() -> Command) {
     if let Some(shell) = env::var_os(VARIABLE) {
         let is_bash = shell == "bash";
-        CompleteEnv::with_factory(|| with_values(command(), is_bash)).var(VARIABLE).complete();
+        CompleteEnv::with_factory(|| with_values(command(), "", is_bash)).var(VARIABLE).complete();
     }
 }
 
@@ -54,37 +59,59 @@ pub(crate) fn function(shell: &dyn EnvCompleter) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Candidates for values, by the name of the argument in the code.
+/// Candidates for values.
 type Values = fn() -> Vec<String>;
 
-const VALUES: &[(&[&str], Values)] = &[
-    (&["key", "keys", "by", "key_label"], labels_of_keys),
-    (&["certificate", "certificates", "issuer"], labels_of_certificates),
-    (&["token", "key_token"], labels_of_tokens),
-    (&["kind"], || types().collect()),
-    (&["usage"], || usage_names().map(str::to_owned).collect()),
-    (&["hash"], || hash_names().map(str::to_owned).collect()),
-    (&["mechanism", "only"], mechanisms),
-    (&["program"], || setup::programs().map(str::to_owned).collect()),
+/// By the name of the argument in the code, and of the commands that it means this of: none are all.
+type Row = (&'static [&'static str], &'static [&'static str], Values);
+
+/// What is said of single commands comes first.
+const VALUES: &[Row] = &[
+    (&["provider show", "provider enable", "provider disable"], &["name"], names_of_providers),
+    (&["provider enable", "provider disable"], &["mechanisms"], mechanisms),
+    (&["digest"], &["algorithm"], || names(algorithm::DIGESTS)),
+    (&["mac"], &["algorithm"], || names(algorithm::MACS)),
+    (&["encrypt"], &["algorithm"], || names(algorithm::SEALS)),
+    (&["decrypt"], &["algorithm"], || names(algorithm::CIPHERS)),
+    (&["lab"], &["arguments"], lab_commands),
+    (&["sign"], &["mechanism"], || mechanisms_with(CKF_SIGN, |_| true)),
+    (&["verify"], &["mechanism"], || mechanisms_with(CKF_VERIFY, |_| true)),
+    (&["encrypt"], &["mechanism"], || mechanisms_with(CKF_ENCRYPT, cipher::serves)),
+    (&["decrypt"], &["mechanism"], || mechanisms_with(CKF_DECRYPT, cipher::serves)),
+    (&["wrap", "unwrap"], &["mechanism"], || wrap::ways().map(str::to_owned).collect()),
+    (&["derive"], &["mechanism"], || derive::names().map(str::to_owned).collect()),
+    (&[], &["key", "keys", "by", "key_label"], labels_of_keys),
+    (&[], &["certificate", "certificates", "issuer"], labels_of_certificates),
+    (&[], &["token", "key_token"], labels_of_tokens),
+    (&[], &["kind"], || types().collect()),
+    (&[], &["usage"], || usage_names().map(str::to_owned).collect()),
+    (&[], &["hash"], || hash_names().map(str::to_owned).collect()),
+    (&[], &["mechanism", "only"], mechanisms),
+    (&[], &["program"], || setup::programs().map(str::to_owned).collect()),
 ];
 
-fn with_values(command: Command, is_bash: bool) -> Command {
+/// `path` is what the command is called, behind `metaslot`.
+fn with_values(command: Command, path: &str, is_bash: bool) -> Command {
     let command = command.mut_args(|argument| {
         let id = argument.get_id().as_str();
         let is_asked = argument.get_action().takes_values();
-        let row = VALUES.iter().find(|row| is_asked && row.0.contains(&id));
+        let is_meant = |row: &&Row| row.0.is_empty() || row.0.contains(&path);
+        let row = VALUES.iter().filter(is_meant).find(|row| is_asked && row.1.contains(&id));
         // A PIN's place is a file, mostly.
         let is_place = argument.get_value_names().is_some_and(|names| names == ["SOURCE"]);
         let is_file = is_place || argument.get_value_hint() != ValueHint::Unknown;
         match row {
-            Some((_, values)) => argument.add(ArgValueCandidates::new(|| candidates(values()))),
+            Some((_, _, values)) => argument.add(ArgValueCandidates::new(|| candidates(values()))),
             // Bash would run what other people's files have in their names: it is told only that a file is wanted.
             None if is_bash && is_file => argument.add(ArgValueCompleter::new(a_file)),
             None if is_place => argument.value_hint(ValueHint::AnyPath),
             None => argument,
         }
     });
-    command.mut_subcommands(|command| with_values(command, is_bash))
+    command.mut_subcommands(|command| {
+        let path = format!("{path} {}", command.get_name());
+        with_values(command, path.trim_start(), is_bash)
+    })
 }
 
 /// The empty word, by which the function of bash knows that a file is wanted.
@@ -160,17 +187,65 @@ fn labels_of_tokens() -> Vec<String> {
 
 /// As they are usually written, and as the module names them.
 fn mechanisms() -> Vec<String> {
-    let offered = || -> Result<Vec<u64>> {
+    let slot = |host: &Host, slot| Ok(host.module().mechanisms(slot)?);
+    let names = offered(slot).into_iter().filter_map(written);
+    names.chain(short_mechanisms().map(|(name, _)| name.to_owned())).collect()
+}
+
+/// Those that the module has for this, and that the command serves.
+fn mechanisms_with(flag: CK_FLAGS, serves: fn(CK_MECHANISM_TYPE) -> bool) -> Vec<String> {
+    let having = offered(|host, slot| {
+        let mut all = host.module().mechanisms(slot)?;
+        all.retain(|number| {
+            let info = host.module().mechanism_info(slot, *number);
+            serves(*number) && info.is_ok_and(|info| info.flags & flag != 0)
+        });
+        Ok(all)
+    });
+    let short = short_mechanisms().filter(|(_, number)| having.contains(number));
+    let names = having.iter().copied().filter_map(written);
+    names.chain(short.map(|(name, _)| name.to_owned())).collect()
+}
+
+/// What there is in the first slot.
+fn offered(
+    mechanisms: impl Fn(&Host, SlotId) -> Result<Vec<CK_MECHANISM_TYPE>>,
+) -> Vec<CK_MECHANISM_TYPE> {
+    let all = || {
         let host = host()?;
-        let slots = host.module().slots(true)?;
-        Ok(slots
-            .first()
-            .map(|slot| host.module().mechanisms(*slot))
-            .transpose()?
-            .unwrap_or_default())
+        let slot = host.module().slots(true)?.into_iter().next();
+        slot.map_or_else(|| Ok(Vec::new()), |slot| mechanisms(&host, slot))
     };
-    let short = |name: &str| name.trim_start_matches("CKM_").to_ascii_lowercase().replace('_', "-");
-    let offered = offered().unwrap_or_default();
-    let names = offered.into_iter().filter_map(mechanism_name).map(short);
-    names.chain(short_mechanisms().map(str::to_owned)).collect()
+    all().unwrap_or_default()
+}
+
+fn written(number: CK_MECHANISM_TYPE) -> Option<String> {
+    let name = mechanism_name(number)?;
+    Some(name.trim_start_matches("CKM_").to_ascii_lowercase().replace('_', "-"))
+}
+
+fn names(algorithms: &[Algorithm]) -> Vec<String> {
+    algorithms.iter().map(|algorithm| algorithm.name.to_owned()).collect()
+}
+
+fn names_of_providers() -> Vec<String> {
+    let named = || {
+        let candidates = |module: &Module| {
+            let rows = MechanismRow::all().iter();
+            let all = rows.filter_map(|row| module.candidates(row.number));
+            all.flatten().map(|candidate| candidate.provider).collect()
+        };
+        Ok(candidates(host()?.module()))
+    };
+    let named: Result<Vec<String>> = named();
+    named.unwrap_or_default()
+}
+
+/// The word at the cursor is the lab's command where the one before it is the lab.
+fn lab_commands() -> Vec<String> {
+    let words: Vec<String> = env::args().skip_while(|word| word != "--").skip(1).collect();
+    let at = env::var("_CLAP_COMPLETE_INDEX").ok().and_then(|at| at.parse().ok());
+    let at: usize = at.unwrap_or_else(|| words.len().saturating_sub(1));
+    let before = at.checked_sub(1).and_then(|at| words.get(at));
+    if before.is_some_and(|word| word == "lab") { lab::commands() } else { Vec::new() }
 }

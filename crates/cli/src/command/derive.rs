@@ -87,6 +87,11 @@ const NAMES: &[(&str, CK_MECHANISM_TYPE)] = &[
     ("hkdf", CKM_HKDF_DERIVE),
 ];
 
+/// Those names.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    NAMES.iter().map(|row| row.0)
+}
+
 /// What makes a key of the agreed value (X9.63), by the hash.
 const KDFS: &[(CK_MECHANISM_TYPE, CK_ULONG)] = &[
     (CKM_SHA_1, CKD_SHA1_KDF),

@@ -6,7 +6,7 @@ use crate::failure::{Failure, Result};
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 const PROGRAM: &str = "metaslot-lab";
 
@@ -32,6 +32,19 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let error = lab.exec();
     Err(Failure::io("cannot start metaslot-lab", &error)
         .hint("install the lab's package, or put metaslot-lab beside metaslot or on the PATH"))
+}
+
+/// Its commands, as its help lists them.
+pub(super) fn commands() -> Vec<String> {
+    let said = Command::new(program()).arg("--help").stderr(Stdio::null()).output();
+    let text = said.map(|said| String::from_utf8_lossy(&said.stdout).into_owned());
+    let text = text.unwrap_or_default();
+    let list = text.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let rows = list.take_while(|line| !line.is_empty());
+    rows.filter_map(|row| row.strip_prefix("  ")?.split(' ').next())
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Beside this command, or wherever the shell would find it.

@@ -8,7 +8,7 @@ use crate::output::{Output, Report};
 use crate::waiting::Waiting;
 use metaslot_memory::Secret;
 use std::fs::{File, Metadata};
-use std::io::{self, Read};
+use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 
 /// Data up to this size goes to the token in one call, longer data in pieces of this size.
@@ -51,9 +51,17 @@ impl Payload {
     /// Shows on a terminal how far it is.
     #[must_use]
     pub(crate) fn shown(mut self, output: Output) -> Self {
+        self.show(output);
+        self
+    }
+
+    /// The same, from now on. What is typed is on the terminal itself.
+    pub(crate) fn show(&mut self, output: Output) {
+        if self.file.is_terminal() {
+            return;
+        }
         let length = self.file.metadata().ok().filter(Metadata::is_file).map(|file| file.len());
         self.waiting = Some(Waiting::new(output, format!("reading {}", self.name), length));
-        self
     }
 
     /// All of it.
@@ -233,7 +241,7 @@ fn written(
 }
 
 /// What is no secret may replace a file, but for one with a private key, which may be nowhere else.
-fn refuse_to_lose_a_key(path: &Path) -> Result<()> {
+pub(crate) fn refuse_to_lose_a_key(path: &Path) -> Result<()> {
     const END: &[u8] = b"PRIVATE KEY-----";
     let mut beginning = Vec::new();
     if path.is_file() {

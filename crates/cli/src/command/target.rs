@@ -6,7 +6,7 @@ use crate::inputs;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -138,6 +138,11 @@ impl Target {
         let mut place = Place::new(path, is_new);
         let file = place.open(mode).map_err(|error| cannot(&name, &error))?;
         Ok(Self { name, file, place: Some(place) })
+    }
+
+    /// Whether what is written is seen at once.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.file.is_terminal()
     }
 
     /// The next bytes.

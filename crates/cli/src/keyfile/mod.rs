@@ -73,15 +73,19 @@ pub(crate) fn public_key(file: &[u8]) -> Result<Pair> {
     private::public(&bytes).map_err(|_| no())
 }
 
+const DAMAGED: &str =
+    "the file was damaged or copied in part: take it again from where it was made";
+
 fn pem(opener: &Opener<'_>, text: &str) -> Result<Contents> {
     let (blocks, cut) = blocks(text);
     if let Some(label) = cut {
-        return Err(Failure::failed(format!("it is cut: {label} has no END line")));
+        return Err(Failure::failed(format!("it is cut: {label} has no END line")).hint(DAMAGED));
     }
     let mut contents = Contents::default();
     for block in &blocks {
-        let bytes = secret_from_base64(block.content.as_bytes())
-            .ok_or_else(|| Failure::failed(format!("what is in {} is no base64", block.label)))?;
+        let bytes = secret_from_base64(block.content.as_bytes()).ok_or_else(|| {
+            Failure::failed(format!("what is in {} is no base64", block.label)).hint(DAMAGED)
+        })?;
         of_block(opener, block, bytes, &mut contents)?;
     }
     contents.join_halves();

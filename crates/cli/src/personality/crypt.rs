@@ -7,11 +7,11 @@ use super::progress::Progress;
 use super::{version1, version2};
 use crate::app::App;
 use crate::command::cipher::{CipherArg, Direction, Opened};
-use crate::command::payload::Payload;
+use crate::command::payload::{Payload, refuse_to_lose_a_key};
 use crate::command::target::Target;
 use crate::failure::{Failure, Result};
 use crate::inputs;
-use crate::output::Report;
+use crate::output::{Output, Report};
 use crate::uri::Uri;
 use metaslot_ck::{self as ck, ObjectHandle};
 use metaslot_client::Session;
@@ -78,6 +78,17 @@ struct Files {
     payload: Payload,
     target: Target,
     progress: Progress,
+    /// Where a line may say after a second how far it is: the bar of `-v` does, and no line goes into the result.
+    line: Option<Output>,
+}
+
+impl Files {
+    /// Nothing more is asked for: from now on it is shown how far it is.
+    fn show(&mut self) {
+        if let Some(output) = self.line {
+            self.payload.show(output);
+        }
+    }
 }
 
 /// Where the key comes from.
@@ -134,10 +145,11 @@ fn encrypted(app: &App, args: &EncryptArgs) -> Result<()> {
     }
 }
 
-fn seal(app: &App, key: Source<'_>, mut header: version2::Header, files: Files) -> Result<()> {
-    let Files { mut payload, mut target, mut progress } = files;
+fn seal(app: &App, key: Source<'_>, mut header: version2::Header, mut files: Files) -> Result<()> {
     let purpose = version2::purpose(ck::CKA_ENCRYPT);
     let (session, key) = key.open(app, purpose, &header.stretch(), true)?;
+    files.show();
+    let Files { mut payload, mut target, mut progress, .. } = files;
     let mut chunks = header.seal(&session, key)?;
     target.write(header.bytes())?;
     payload.pieces(version2::CHUNK, |data, last| {
@@ -186,17 +198,19 @@ fn decrypt_version1(
     app: &App,
     key: Source<'_>,
     algorithm: &Algorithm,
-    Files { payload, target, progress }: &mut Files,
+    files: &mut Files,
 ) -> Result<()> {
-    let header = version1::Header::read(payload, algorithm)?;
+    let header = version1::Header::read(&mut files.payload, algorithm)?;
     let (session, key) = match key {
         Source::Arguments(key) => header.key(app, key, algorithm)?,
         Source::Token(opened) => opened.usable(header.purpose())?,
     };
     app.output.note(&format!(
         "warning: {} has format version 1: whether it was changed cannot be seen",
-        payload.name()
+        files.payload.name()
     ));
+    files.show();
+    let Files { payload, target, progress, .. } = files;
     header.decrypt(algorithm, (&session, key), payload, |data, read| {
         target.write(data)?;
         progress.advance(read);
@@ -208,19 +222,21 @@ fn decrypt_version2(
     app: &App,
     key: Source<'_>,
     algorithm: &Algorithm,
-    Files { payload, target, progress }: &mut Files,
+    files: &mut Files,
 ) -> Result<()> {
     if algorithm.name != CIPHERS[0].name {
         return Err(Failure::failed("the file was encrypted with AES").hint("give '-a aes'"));
     }
     let mut bytes = [0; version2::LENGTH];
     bytes[..4].copy_from_slice(&version2::VERSION.to_be_bytes());
-    if payload.fill(&mut bytes[4..])? < version2::LENGTH - 4 {
+    if files.payload.fill(&mut bytes[4..])? < version2::LENGTH - 4 {
         return Err(Failure::failed("the file was cut within its header"));
     }
     let header = version2::Header::read(bytes, key.is_passphrase())?;
     let purpose = version2::purpose(ck::CKA_DECRYPT);
     let (session, key) = key.open(app, purpose, &header.stretch(), false)?;
+    files.show();
+    let Files { payload, target, progress, .. } = files;
     let mut chunks = header.open(&session, key)?;
     payload.pieces(version2::SEALED, |sealed, last| {
         target.write(chunks.open(sealed, last)?)?;
@@ -279,8 +295,11 @@ impl What {
             }
         }
         let length = (self.input.is_some() && read.is_file()).then_some(read.len());
+        self.output.as_deref().map_or(Ok(()), refuse_to_lose_a_key)?;
+        let target = Target::open(self.output.as_deref(), MODE)?;
         Ok(Files {
-            target: Target::open(self.output.as_deref(), MODE)?,
+            line: (!self.verbose && !target.is_terminal()).then_some(app.output),
+            target,
             progress: Progress::new(self.verbose.then_some(app.output), length),
             payload,
         })

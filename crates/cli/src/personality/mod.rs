@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Commands that people know from Solaris, with the syntax that they know.
 
-mod algorithm;
+pub(crate) mod algorithm;
 pub(crate) mod crypt;
 pub(crate) mod cryptoadm;
 pub(crate) mod hash;

@@ -335,6 +335,9 @@ pub(crate) struct Operations {
     pub(crate) sign_recover: Active<dyn Signature>,
     pub(crate) verify: Active<dyn Signature>,
     pub(crate) verify_recover: Active<dyn Recover>,
+    pub(crate) verify_signature: Active<dyn Signature>,
+    /// What is verified by that, until it is.
+    pub(crate) signature: Vec<u8>,
 }
 
 impl Operations {
@@ -347,6 +350,7 @@ impl Operations {
             OperationKind::SignRecover => &mut self.sign_recover,
             OperationKind::Verify => &mut self.verify,
             OperationKind::VerifyRecover => &mut self.verify_recover,
+            OperationKind::VerifySignature => &mut self.verify_signature,
         }
     }
 

@@ -65,7 +65,7 @@ impl Served for dyn Cipher {
 impl Served for dyn Signature {
     fn of(row: &'static Algorithm, kind: OperationKind) -> Option<&'static Self> {
         match kind {
-            OperationKind::Verify => row.verify,
+            OperationKind::Verify | OperationKind::VerifySignature => row.verify,
             OperationKind::SignRecover => row.sign_recover,
             _ => row.sign,
         }

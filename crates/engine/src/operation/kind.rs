@@ -22,11 +22,13 @@ pub enum OperationKind {
     Verify,
     /// `C_VerifyRecover…`
     VerifyRecover,
+    /// `C_VerifySignature…`: the signature comes first.
+    VerifySignature,
 }
 
 impl OperationKind {
     /// Each of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Digest,
         Self::Encrypt,
         Self::Decrypt,
@@ -34,6 +36,7 @@ impl OperationKind {
         Self::SignRecover,
         Self::Verify,
         Self::VerifyRecover,
+        Self::VerifySignature,
     ];
 
     /// The flag that names it in `C_SessionCancel` and `CK_MECHANISM_INFO`.
@@ -44,7 +47,7 @@ impl OperationKind {
             Self::Decrypt => CKF_DECRYPT,
             Self::Sign => CKF_SIGN,
             Self::SignRecover => CKF_SIGN_RECOVER,
-            Self::Verify => CKF_VERIFY,
+            Self::Verify | Self::VerifySignature => CKF_VERIFY,
             Self::VerifyRecover => CKF_VERIFY_RECOVER,
         }
     }
@@ -58,7 +61,7 @@ impl OperationKind {
             Self::Decrypt => CKA_DECRYPT,
             Self::Sign => CKA_SIGN,
             Self::SignRecover => CKA_SIGN_RECOVER,
-            Self::Verify => CKA_VERIFY,
+            Self::Verify | Self::VerifySignature => CKA_VERIFY,
             Self::VerifyRecover => CKA_VERIFY_RECOVER,
         }
     }
@@ -71,7 +74,7 @@ impl OperationKind {
             Self::Decrypt => KeyUse::Decrypt,
             Self::Sign => KeyUse::Sign,
             Self::SignRecover => KeyUse::SignRecover,
-            Self::Verify => KeyUse::Verify,
+            Self::Verify | Self::VerifySignature => KeyUse::Verify,
             Self::VerifyRecover => KeyUse::VerifyRecover,
         }
     }
@@ -80,7 +83,9 @@ impl OperationKind {
     pub(crate) const fn direction(self) -> Direction {
         match self {
             Self::Digest | Self::Encrypt | Self::Sign | Self::SignRecover => Direction::Forward,
-            Self::Decrypt | Self::Verify | Self::VerifyRecover => Direction::Backward,
+            Self::Decrypt | Self::Verify | Self::VerifyRecover | Self::VerifySignature => {
+                Direction::Backward
+            }
         }
     }
 
@@ -110,6 +115,10 @@ impl OperationKind {
             | Function::VerifyUpdate
             | Function::VerifyFinal => &[Self::Verify],
             Function::VerifyRecoverInit | Function::VerifyRecover => &[Self::VerifyRecover],
+            Function::VerifySignatureInit
+            | Function::VerifySignature
+            | Function::VerifySignatureUpdate
+            | Function::VerifySignatureFinal => &[Self::VerifySignature],
             Function::DigestEncryptUpdate => &[Self::Digest, Self::Encrypt],
             Function::DecryptDigestUpdate => &[Self::Decrypt, Self::Digest],
             Function::SignEncryptUpdate => &[Self::Sign, Self::Encrypt],

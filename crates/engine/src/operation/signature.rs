@@ -5,7 +5,7 @@ use super::{Active, Chosen, OperationKind, Streams};
 use crate::engine::Engine;
 use crate::object::recent::Recent;
 use crate::output::{Output, Written};
-use crate::session::Session;
+use crate::session::{Session, SessionGuard};
 use metaslot_ck::*;
 use metaslot_counters::Watch;
 use metaslot_spi::Params;
@@ -144,12 +144,65 @@ impl Engine {
     /// As PKCS#11 3.2 §5.15.4 names them.
     pub fn verify_final(&self, session: SessionHandle, signature: &[u8]) -> Result<()> {
         let mut session = self.session(session)?;
-        let (active, recent) = split(OperationKind::Verify, &mut session);
-        let result = active
-            .stream(start(OperationKind::Verify))
-            .and_then(|(_, stream)| stream.verify(signature))
-            .map(|()| Written::Done);
-        active.conclude(recent, 0, Watch::OFF, result)
+        finish_verifying(OperationKind::Verify, &mut session, signature)
+    }
+
+    /// `C_VerifySignatureInit`
+    ///
+    /// # Errors
+    /// As PKCS#11 3.2 §5.15.7 names them.
+    pub fn verify_signature_init(
+        &self,
+        session: SessionHandle,
+        mechanism: CK_MECHANISM_TYPE,
+        params: Params,
+        key: ObjectHandle,
+        signature: &[u8],
+    ) -> Result<()> {
+        let mut session = self.session(session)?;
+        self.begin_signature(
+            OperationKind::VerifySignature,
+            &mut session,
+            (mechanism, params),
+            key,
+        )?;
+        session.operations.signature = signature.to_vec();
+        Ok(())
+    }
+
+    /// `C_VerifySignature`
+    ///
+    /// # Errors
+    /// As PKCS#11 3.2 §5.15.8 names them.
+    pub fn verify_signature(&self, session: SessionHandle, data: &[u8]) -> Result<()> {
+        const KIND: OperationKind = OperationKind::VerifySignature;
+        let mut session = self.session(session)?;
+        let watch = metaslot_counters::begin();
+        let later = session.asynchronous;
+        let signature = std::mem::take(&mut session.operations.signature);
+        let (active, recent) = split(KIND, &mut session);
+        let result = self.serve(KIND, active, data.len(), |active| {
+            verify_once(active, later.then_some(watch), data, &signature)
+        });
+        active.conclude(recent, data.len(), watch, result)
+    }
+
+    /// `C_VerifySignatureUpdate`
+    ///
+    /// # Errors
+    /// As PKCS#11 3.2 §5.15.9 names them.
+    pub fn verify_signature_update(&self, session: SessionHandle, data: &[u8]) -> Result<()> {
+        self.signature_update(OperationKind::VerifySignature, session, data)
+    }
+
+    /// `C_VerifySignatureFinal`
+    ///
+    /// # Errors
+    /// As PKCS#11 3.2 §5.15.10 names them.
+    pub fn verify_signature_final(&self, session: SessionHandle) -> Result<()> {
+        let mut session = self.session(session)?;
+        let signature = std::mem::take(&mut session.operations.signature);
+        finish_verifying(OperationKind::VerifySignature, &mut session, &signature)
     }
 
     fn signature_update(
@@ -171,21 +224,38 @@ impl Engine {
         (mechanism, params): (CK_MECHANISM_TYPE, Params),
         key: ObjectHandle,
     ) -> Result<()> {
-        let mut session = self.session(session)?;
-        split(kind, &mut session).0.free()?;
-        let choice = self.choose(&mut session, kind, (mechanism, &params), key)?;
-        *split(kind, &mut session).0 = Active::Initialized(choice.with(mechanism, params));
+        self.begin_signature(kind, &mut self.session(session)?, (mechanism, params), key)
+    }
+
+    fn begin_signature(
+        &self,
+        kind: OperationKind,
+        session: &mut SessionGuard<'_>,
+        (mechanism, params): (CK_MECHANISM_TYPE, Params),
+        key: ObjectHandle,
+    ) -> Result<()> {
+        split(kind, session).0.free()?;
+        let choice = self.choose(session, kind, (mechanism, &params), key)?;
+        *split(kind, session).0 = Active::Initialized(choice.with(mechanism, params));
         Ok(())
     }
 }
 
-/// The operation of one of the three kinds that sign and verify.
+/// Ends a verification of what came in parts.
+fn finish_verifying(kind: OperationKind, session: &mut Session, signature: &[u8]) -> Result<()> {
+    let (active, recent) = split(kind, session);
+    let verified = active.stream(start(kind)).and_then(|(_, stream)| stream.verify(signature));
+    active.conclude(recent, 0, Watch::OFF, verified.map(|()| Written::Done))
+}
+
+/// The operation of one of the four kinds that sign and verify.
 #[inline(always)]
 fn split(kind: OperationKind, session: &mut Session) -> (&mut Active<dyn Signature>, &mut Recent) {
     let Session { operations, recent, .. } = session;
     match kind {
         OperationKind::Verify => (&mut operations.verify, recent),
         OperationKind::SignRecover => (&mut operations.sign_recover, recent),
+        OperationKind::VerifySignature => (&mut operations.verify_signature, recent),
         _ => (&mut operations.sign, recent),
     }
 }

@@ -19,6 +19,13 @@ impl Problem {
     pub(crate) fn new(file: Option<PathBuf>, reason: String) -> Self {
         Self { file: file.unwrap_or_else(|| PathBuf::from("configuration")), line: None, reason }
     }
+
+    /// The system refused to read it; its words without the number that [`io::Error`] adds.
+    pub(super) fn unread(file: &Path, error: &io::Error) -> Self {
+        let text = error.to_string();
+        let words = text.split_once(" (os error").map_or(&*text, |(words, _)| words);
+        Self::new(Some(file.to_owned()), format!("cannot be read: {words}"))
+    }
 }
 
 impl fmt::Display for Problem {
@@ -40,10 +47,9 @@ pub(super) struct Text {
 
 impl Text {
     pub(super) fn new(file: &Path, text: io::Result<String>) -> Result<Self, Problem> {
-        let file = file.to_owned();
         match text {
-            Ok(text) => Ok(Self { file, text }),
-            Err(error) => Err(Problem::new(Some(file), format!("cannot be read: {error}"))),
+            Ok(text) => Ok(Self { file: file.to_owned(), text }),
+            Err(error) => Err(Problem::unread(file, &error)),
         }
     }
 

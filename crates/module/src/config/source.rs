@@ -209,9 +209,7 @@ fn drop_in_texts(
     let mut left = LISTINGS;
     'list: loop {
         left -= 1;
-        let files = list().map_err(|error| {
-            Problem::new(Some(directory.to_owned()), format!("cannot be read: {error}"))
-        })?;
+        let files = list().map_err(|error| Problem::unread(directory, &error))?;
         let mut texts = Vec::new();
         for file in files {
             let text = text_of(&file);

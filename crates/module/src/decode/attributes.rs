@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Answers of `C_GetAttributeValue` (PKCS#11 3.2 §5.7.5), into the caller's template.
 
-use super::template::nth;
-use super::{Caller, MAX_ATTRIBUTES};
+use super::{Caller, Given, MAX_ATTRIBUTES};
 use metaslot_ck::*;
 use metaslot_engine::{Answer, Object};
 use metaslot_spi::{Attributes, Value};
 
-impl Caller<'_> {
+impl<'a> Caller<'a> {
     /// Fills what exists and fits, marks the rest as unavailable, and answers with one of the
     /// reasons.
     ///
@@ -17,7 +16,7 @@ impl Caller<'_> {
     pub(crate) fn answer(
         self,
         object: &Object,
-        template: *mut CK_ATTRIBUTE,
+        template: Given<'a, CK_ATTRIBUTE>,
         count: CK_ULONG,
     ) -> Result<()> {
         if count > MAX_ATTRIBUTES || (template.is_null() && count > 0) {
@@ -25,8 +24,8 @@ impl Caller<'_> {
         }
         let mut result = Ok(());
         for index in 0..usize::try_from(count).unwrap_or(0) {
-            let at = nth(template, index)?.cast_mut();
-            let mut row = self.read(at)?;
+            let at = template.nth(index)?;
+            let mut row = at.read()?;
             let filled = object.answer(row.type_).and_then(|answer| self.fill(&mut row, answer));
             if let Err(error) = filled {
                 row.ulValueLen = UNAVAILABLE;
@@ -57,7 +56,7 @@ impl Caller<'_> {
             if row.ulValueLen == UNAVAILABLE || row.ulValueLen < length {
                 return Err(Error::BUFFER_TOO_SMALL);
             }
-            self.bytes_mut(row.pValue.cast(), length)?.copy_from_slice(bytes);
+            self.bytes_mut(Given::inside(row.pValue.cast()), length)?.copy_from_slice(bytes);
         }
         row.ulValueLen = length;
         Ok(())
@@ -74,10 +73,11 @@ impl Caller<'_> {
         if row.ulValueLen == UNAVAILABLE || row.ulValueLen < length {
             return Err(Error::BUFFER_TOO_SMALL);
         }
+        let array = Given::<CK_ATTRIBUTE>::inside(row.pValue.cast());
         let mut result = Ok(());
         for (index, (attribute, value)) in template.iter().enumerate() {
-            let at = nth(row.pValue.cast::<CK_ATTRIBUTE>(), index)?.cast_mut();
-            let mut inner = self.read(at)?;
+            let at = array.nth(index)?;
+            let mut inner = at.read()?;
             inner.type_ = attribute;
             if let Err(error) = self.fill(&mut inner, Answer::Value(value)) {
                 inner.ulValueLen = UNAVAILABLE;

@@ -2,8 +2,7 @@
 //! Mechanisms and their parameters, by the shape that the vocabulary names. Everything is copied:
 //! the caller may free its own after `*Init`.
 
-use super::template::nth;
-use super::{Caller, Fields, OutPointer, check_room, mapped};
+use super::{Caller, Fields, Given, OutPointer, check_room, mapped};
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::mechanism::Shape;
 use metaslot_ck::*;
@@ -42,8 +41,8 @@ impl<'a> Caller<'a> {
     /// # Errors
     /// `CKR_ARGUMENTS_BAD`, `CKR_MECHANISM_INVALID`, `CKR_MECHANISM_PARAM_INVALID`
     #[inline(always)]
-    pub(crate) fn mechanism(self, at: *const CK_MECHANISM) -> Result<Chosen> {
-        let mechanism = self.read(at)?;
+    pub(crate) fn mechanism(self, at: Given<'a, CK_MECHANISM>) -> Result<Chosen> {
+        let mechanism = at.read()?;
         let row = MechanismRow::find(mechanism.mechanism).ok_or(Error::MECHANISM_INVALID)?;
         let params = self.params(row.shape, &mechanism).map_err(|error| match error {
             Error::ARGUMENTS_BAD => Error::MECHANISM_PARAM_INVALID,
@@ -56,8 +55,8 @@ impl<'a> Caller<'a> {
     ///
     /// # Errors
     /// `CKR_MECHANISM_INVALID`, `CKR_MECHANISM_PARAM_INVALID`
-    pub(crate) fn mechanism_alone(self, at: *const CK_MECHANISM) -> Result<CK_MECHANISM_TYPE> {
-        let mechanism = self.read(at)?;
+    pub(crate) fn mechanism_alone(self, at: Given<'a, CK_MECHANISM>) -> Result<CK_MECHANISM_TYPE> {
+        let mechanism = at.read()?;
         let row = MechanismRow::find(mechanism.mechanism).ok_or(Error::MECHANISM_INVALID)?;
         if row.shape == Shape::None && mechanism.ulParameterLen != 0 {
             return Err(Error::MECHANISM_PARAM_INVALID);
@@ -145,19 +144,20 @@ impl<'a> Caller<'a> {
         if raw.ulParameterLen != size_of::<T>() as CK_ULONG {
             return Err(Error::MECHANISM_PARAM_INVALID);
         }
-        self.read(raw.pParameter.cast_const().cast())
+        Given::inside(raw.pParameter.cast()).read()
     }
 
     fn parameter_bytes(self, raw: &CK_MECHANISM) -> Result<Bytes> {
-        self.owned(raw.pParameter.cast_const().cast(), raw.ulParameterLen)
+        self.owned(raw.pParameter.cast(), raw.ulParameterLen)
     }
 
+    /// What a pointer in a parameter points to.
     #[inline(always)]
     fn owned(self, at: *const u8, length: CK_ULONG) -> Result<Bytes> {
         if length > LONGEST {
             return Err(Error::MECHANISM_PARAM_INVALID);
         }
-        let bytes = self.bytes(at, length)?;
+        let bytes = self.bytes(Given::inside(at), length)?;
         check_room(bytes.len())?;
         Ok(Bytes::from_slice(bytes))
     }
@@ -181,7 +181,7 @@ impl<'a> Caller<'a> {
             return Err(Error::MECHANISM_PARAM_INVALID);
         }
         // Word by word, as the caller has written it just now: a wider load would wait until its stores are in the cache.
-        let p: Fields<'_, CK_GCM_PARAMS> = self.fields(raw.pParameter.cast_const().cast())?;
+        let p = Fields::<CK_GCM_PARAMS>::new(Given::inside(raw.pParameter.cast()))?;
         // Some callers give the length of the IV in bits only.
         let iv_length = match p.get(offset_of!(CK_GCM_PARAMS, ulIvLen))? {
             0 => p.get::<CK_ULONG>(offset_of!(CK_GCM_PARAMS, ulIvBits))? / 8,
@@ -242,14 +242,14 @@ impl<'a> Caller<'a> {
             if !mapped(pointer.cast(), size_of::<CK_ULONG>()) {
                 return Err(Error::MECHANISM_PARAM_INVALID);
             }
-            self.read(pointer)?
+            Given::inside(pointer).read()?
         } else {
             p.ulPasswordLen
         };
         if length > NO_POINTER as CK_ULONG {
             return Err(Error::MECHANISM_PARAM_INVALID);
         }
-        let password = self.secret(p.pPassword, length)?;
+        let password = self.secret(Given::inside(p.pPassword), length)?;
         Ok(Params::Pbkd2 { prf: p.prf, salt, iterations: p.iterations, password })
     }
 
@@ -262,8 +262,9 @@ impl<'a> Caller<'a> {
         if count > MAX_KDF_ENTRIES {
             return Err(Error::MECHANISM_PARAM_INVALID);
         }
+        let at = Given::inside(at);
         (0..usize::try_from(count).unwrap_or(0))
-            .map(|index| self.kdf_datum(self.read(nth(at, index)?)?, counter))
+            .map(|index| self.kdf_datum(at.nth(index)?.read()?, counter))
             .collect()
     }
 
@@ -280,7 +281,7 @@ impl<'a> Caller<'a> {
             }
             CK_SP800_108_ITERATION_VARIABLE | CK_SP800_108_COUNTER => {
                 sized(size_of::<CK_SP800_108_COUNTER_FORMAT>())?;
-                let format = self.read(at.cast::<CK_SP800_108_COUNTER_FORMAT>())?;
+                let format = Given::<CK_SP800_108_COUNTER_FORMAT>::inside(at.cast()).read()?;
                 let little_endian = format.bLittleEndian != CK_FALSE;
                 let bits = format.ulWidthInBits;
                 Ok(if datum.type_ == CK_SP800_108_COUNTER {
@@ -291,7 +292,7 @@ impl<'a> Caller<'a> {
             }
             CK_SP800_108_DKM_LENGTH => {
                 sized(size_of::<CK_SP800_108_DKM_LENGTH_FORMAT>())?;
-                let format = self.read(at.cast::<CK_SP800_108_DKM_LENGTH_FORMAT>())?;
+                let format = Given::<CK_SP800_108_DKM_LENGTH_FORMAT>::inside(at.cast()).read()?;
                 let sum_of_segments = match format.dkmLengthMethod {
                     CK_SP800_108_DKM_LENGTH_SUM_OF_KEYS => false,
                     CK_SP800_108_DKM_LENGTH_SUM_OF_SEGMENTS => true,
@@ -310,7 +311,9 @@ impl<'a> Caller<'a> {
 
     fn derived_keys(self, at: *const CK_DERIVED_KEY, count: CK_ULONG) -> Result<Vec<Template>> {
         let keys = self.derived_key_rows(at, count)?;
-        keys.into_iter().map(|key| self.template(key.pTemplate, key.ulAttributeCount)).collect()
+        keys.into_iter()
+            .map(|key| self.template(Given::inside(key.pTemplate), key.ulAttributeCount))
+            .collect()
     }
 
     fn derived_key_rows(
@@ -321,8 +324,9 @@ impl<'a> Caller<'a> {
         if count > MAX_KDF_ENTRIES {
             return Err(Error::MECHANISM_PARAM_INVALID);
         }
+        let at = Given::inside(at);
         let rows = (0..usize::try_from(count).unwrap_or(0)).map(|index| {
-            let row = self.read(nth(at, index)?)?;
+            let row = at.nth(index)?.read()?;
             if row.phKey.is_null() { Err(Error::ARGUMENTS_BAD) } else { Ok(row) }
         });
         rows.collect()
@@ -334,9 +338,9 @@ impl<'a> Caller<'a> {
     /// As [`Self::mechanism`].
     pub(crate) fn additional_keys(
         self,
-        at: *const CK_MECHANISM,
+        at: &Given<'a, CK_MECHANISM>,
     ) -> Result<Vec<OutPointer<'a, CK_OBJECT_HANDLE>>> {
-        let raw = self.read(at)?;
+        let raw = at.read()?;
         let (keys, count) = match MechanismRow::find(raw.mechanism).map(|row| row.shape) {
             Some(Shape::Sp800108Counter | Shape::Sp800108DoublePipeline) => {
                 let p = self.parameter::<CK_SP800_108_KDF_PARAMS>(&raw)?;
@@ -349,7 +353,7 @@ impl<'a> Caller<'a> {
             _ => return Ok(Vec::new()),
         };
         let rows = self.derived_key_rows(keys, count)?;
-        rows.into_iter().map(|row| self.place(row.phKey)).collect()
+        rows.into_iter().map(|row| self.place(Given::inside(row.phKey))).collect()
     }
 }
 

@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From the caller's pointers to typed values. After this there is no raw pointer anywhere.
 //!
-//! Nothing is assumed of a pointer's alignment: what is not bytes is read and written unaligned.
+//! What a function of the interface is given is [`Given`]; the pointers in what it points to become so in the files of
+//! this folder and nowhere else. Nothing is assumed of a pointer's alignment: what is not bytes is read and written unaligned.
 
 pub(crate) mod attributes;
+mod given;
 mod mechanism;
+pub(crate) mod passed;
 mod template;
 
-use metaslot_ck::{CK_ULONG, Error, ObjectHandle, Result};
+pub(crate) use given::{Callback, Given};
+
+use metaslot_ck::{CK_C_INITIALIZE_ARGS, CK_ULONG, Error, ObjectHandle, Result};
 use metaslot_engine::{Output, Room};
 use metaslot_memory::Secret;
-use std::ffi::CStr;
+use std::ffi::{CStr, c_void};
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::ptr;
 use std::slice;
 
-/// The caller's promise, as a value: with it pointers can be read that are as the standard says.
-///
-/// It exists only while a function of the interface runs (see [`crate::enter`]), and what it gives
-/// lives no longer.
+/// Who calls a function of the interface, after it was seen that one may (see [`crate::enter`]): with it the arguments
+/// are decoded, and what it gives lives no longer.
 #[derive(Clone, Copy)]
 pub(crate) struct Caller<'a>(PhantomData<&'a ()>);
 
@@ -33,10 +36,8 @@ const MAX_ATTRIBUTES: CK_ULONG = 512;
 const LONGEST_PIN: CK_ULONG = 4096;
 
 impl<'a> Caller<'a> {
-    /// # Safety
-    /// While `'a` lasts, each pointer that is decoded must be NULL or valid for what the standard
-    /// says that it holds, and no other thread may write what is read or touch what is written.
-    pub(crate) const unsafe fn new() -> Self {
+    /// Only where a function of the interface begins.
+    pub(crate) const fn new() -> Self {
         Self(PhantomData)
     }
 
@@ -45,62 +46,57 @@ impl<'a> Caller<'a> {
     /// # Errors
     /// `CKR_ARGUMENTS_BAD` for NULL.
     #[inline(always)]
-    pub(crate) fn read<T: Copy>(self, at: *const T) -> Result<T> {
-        if at.is_null() {
-            return Err(Error::ARGUMENTS_BAD);
-        }
-        // SAFETY: not NULL, so valid for a `T` by the caller's promise; every `T` that is read is a
-        // C structure of integers and pointers, for which all bytes are valid.
-        Ok(unsafe { at.read_unaligned() })
+    pub(crate) fn read<T: Copy>(self, at: Given<'a, T>) -> Result<T> {
+        at.read()
     }
 
-    /// The structure at `at`, to be read field by field.
+    /// What `C_Initialize` is given, whose argument the standard declares without its type (PKCS#11 3.2 §5.4).
     ///
     /// # Errors
     /// `CKR_ARGUMENTS_BAD` for NULL.
-    pub(crate) const fn fields<T: Copy>(self, at: *const T) -> Result<Fields<'a, T>> {
-        if at.is_null() { Err(Error::ARGUMENTS_BAD) } else { Ok(Fields { at, caller: self }) }
+    pub(crate) fn arguments(self, at: Given<'a, c_void>) -> Result<CK_C_INITIALIZE_ARGS> {
+        Given::<CK_C_INITIALIZE_ARGS>::inside(at.pointer().cast()).read()
     }
 
     /// Where one value goes. Checked before the work, so that no result is made and then lost.
     ///
     /// # Errors
     /// `CKR_ARGUMENTS_BAD` for NULL.
-    pub(crate) const fn place<T: Copy>(self, at: *mut T) -> Result<OutPointer<'a, T>> {
-        if at.is_null() { Err(Error::ARGUMENTS_BAD) } else { Ok(OutPointer { at, caller: self }) }
+    pub(crate) fn place<T: Copy>(self, at: Given<'a, T>) -> Result<OutPointer<'a, T>> {
+        if at.is_null() { Err(Error::ARGUMENTS_BAD) } else { Ok(OutPointer(at)) }
     }
 
     /// Bytes that the function reads.
     ///
     /// # Errors
     /// `CKR_ARGUMENTS_BAD` for NULL with a length, and for a length that cannot be.
-    pub(crate) fn bytes(self, at: *const u8, length: CK_ULONG) -> Result<&'a [u8]> {
-        let length = checked_length(at, length)?;
+    pub(crate) fn bytes(self, at: Given<'a, u8>, length: CK_ULONG) -> Result<&'a [u8]> {
+        let length = checked_length(at.pointer(), length)?;
         if length == 0 {
             return Ok(&[]);
         }
-        // SAFETY: not NULL, at most `isize::MAX`, and valid by the caller's promise.
-        Ok(unsafe { slice::from_raw_parts(at, length) })
+        // SAFETY: not NULL, at most `isize::MAX`, and valid by the promise.
+        Ok(unsafe { slice::from_raw_parts(at.pointer(), length) })
     }
 
     /// Bytes that the function fills, all of them.
     ///
     /// # Errors
     /// As [`Self::bytes`].
-    pub(crate) fn bytes_mut(self, at: *mut u8, length: CK_ULONG) -> Result<&'a mut [u8]> {
-        let length = checked_length(at, length)?;
+    pub(crate) fn bytes_mut(self, at: Given<'a, u8>, length: CK_ULONG) -> Result<&'a mut [u8]> {
+        let length = checked_length(at.pointer(), length)?;
         if length == 0 {
             return Ok(&mut []);
         }
-        // SAFETY: not NULL, at most `isize::MAX`, and valid for writing by the caller's promise.
-        Ok(unsafe { slice::from_raw_parts_mut(at, length) })
+        // SAFETY: not NULL, at most `isize::MAX`, and valid for writing by the promise, which `at` is used up for.
+        Ok(unsafe { slice::from_raw_parts_mut(at.pointer(), length) })
     }
 
     /// A copy of bytes that may be secret.
     ///
     /// # Errors
     /// As [`Self::bytes`], and `CKR_HOST_MEMORY`.
-    pub(crate) fn secret(self, at: *const u8, length: CK_ULONG) -> Result<Secret> {
+    pub(crate) fn secret(self, at: Given<'a, u8>, length: CK_ULONG) -> Result<Secret> {
         copied(self.bytes(at, length)?)
     }
 
@@ -108,7 +104,7 @@ impl<'a> Caller<'a> {
     ///
     /// # Errors
     /// `CKR_ARGUMENTS_BAD` for NULL: there is no other way to enter a PIN. `CKR_PIN_LEN_RANGE`.
-    pub(crate) fn pin(self, at: *const u8, length: CK_ULONG) -> Result<Secret> {
+    pub(crate) fn pin(self, at: Given<'a, u8>, length: CK_ULONG) -> Result<Secret> {
         if at.is_null() {
             return Err(Error::ARGUMENTS_BAD);
         }
@@ -122,8 +118,12 @@ impl<'a> Caller<'a> {
     ///
     /// # Errors
     /// `CKR_ARGUMENTS_BAD` when there is no place for the length.
-    pub(crate) fn output(self, buffer: *mut u8, length: *mut CK_ULONG) -> Result<Outcome<'a>> {
-        let room = self.read(length)?;
+    pub(crate) fn output(
+        self,
+        buffer: Given<'a, u8>,
+        length: Given<'a, CK_ULONG>,
+    ) -> Result<Outcome<'a>> {
+        let room = length.read()?;
         let length = self.place(length)?;
         if buffer.is_null() {
             return Ok(Outcome { buffer: None, length });
@@ -134,7 +134,10 @@ impl<'a> Caller<'a> {
     }
 
     /// The room that an earlier call named for a result that comes later.
-    pub(crate) fn room(self, room: Room) -> &'a mut [u8] {
+    ///
+    /// # Safety
+    /// The engine has kept it of the [`Outcome`] of an earlier call, whose operation is complete now, and opens it once.
+    pub(crate) unsafe fn room(self, room: Room) -> &'a mut [u8] {
         if room.length == 0 {
             return &mut [];
         }
@@ -151,23 +154,25 @@ impl<'a> Caller<'a> {
     /// As [`Self::bytes`].
     pub(crate) fn input(
         self,
-        at: *const u8,
+        at: Given<'a, u8>,
         length: CK_ULONG,
         output: &Outcome<'a>,
     ) -> Result<Input<'a>> {
         let bytes = self.bytes(at, length)?;
-        Ok(match output.buffer {
-            Some((buffer, room)) if overlap(bytes, buffer, room) => Input::Copied(copied(bytes)?),
+        Ok(match &output.buffer {
+            Some((buffer, room)) if overlap(bytes, buffer.pointer(), *room) => {
+                Input::Copied(copied(bytes)?)
+            }
             _ => Input::Borrowed(bytes),
         })
     }
 
     /// Whether the text at `at`, which ends with a zero, is `expected`. No more of it is read than
     /// it takes to tell.
-    pub(crate) fn is_text(self, at: *const u8, expected: &CStr) -> bool {
+    pub(crate) fn is_text(self, at: &Given<'a, u8>, expected: &CStr) -> bool {
         let mut expected = expected.to_bytes_with_nul().iter().enumerate();
         expected.all(|(index, byte)| {
-            self.read(at.wrapping_add(index)).is_ok_and(|there| there == *byte)
+            at.nth(index).and_then(|at| at.read()).is_ok_and(|there| there == *byte)
         })
     }
 
@@ -179,10 +184,10 @@ impl<'a> Caller<'a> {
     pub(crate) fn list<T: Copy>(
         self,
         items: &[T],
-        list: *mut T,
-        count: *mut CK_ULONG,
+        list: Given<'a, T>,
+        count: Given<'a, CK_ULONG>,
     ) -> Result<()> {
-        let room = self.read(count)?;
+        let room = count.read()?;
         self.place(count)?.set(items.len() as CK_ULONG);
         if list.is_null() {
             return Ok(());
@@ -190,61 +195,70 @@ impl<'a> Caller<'a> {
         if room < items.len() as CK_ULONG {
             return Err(Error::BUFFER_TOO_SMALL);
         }
-        for (at, item) in items.iter().enumerate() {
-            self.place(list.wrapping_add(at))?.set(*item);
+        self.items(items.iter().copied(), list)
+    }
+
+    /// Fills an array that has room for all of them.
+    ///
+    /// # Errors
+    /// `CKR_ARGUMENTS_BAD` for NULL, where there is one.
+    pub(crate) fn items<T: Copy>(
+        self,
+        items: impl IntoIterator<Item = T>,
+        array: Given<'a, T>,
+    ) -> Result<()> {
+        for (index, item) in items.into_iter().enumerate() {
+            self.place(array.nth(index)?)?.set(item);
         }
         Ok(())
     }
 }
 
-/// A structure that is not NULL.
-#[derive(Clone, Copy)]
-pub(crate) struct Fields<'a, T> {
-    at: *const T,
-    caller: Caller<'a>,
-}
+/// A structure that is not NULL, to be read field by field.
+struct Fields<'a, T>(Given<'a, T>);
 
-impl<T: Copy> Fields<'_, T> {
+impl<'a, T: Copy> Fields<'a, T> {
+    /// # Errors
+    /// `CKR_ARGUMENTS_BAD` for NULL.
+    fn new(at: Given<'a, T>) -> Result<Self> {
+        if at.is_null() { Err(Error::ARGUMENTS_BAD) } else { Ok(Self(at)) }
+    }
+
     /// The field at `offset`, in bytes.
     ///
     /// # Errors
     /// None: that the structure is there was seen before.
     #[inline(always)]
-    pub(crate) fn get<F: Copy>(self, offset: usize) -> Result<F> {
+    fn get<F: Copy>(&self, offset: usize) -> Result<F> {
         debug_assert!(
             offset + size_of::<F>() <= size_of::<T>(),
             "a field lies within its structure"
         );
-        self.caller.read(self.at.wrapping_byte_add(offset).cast())
+        Given::<F>::inside(self.0.pointer().wrapping_byte_add(offset).cast()).read()
     }
 }
 
 /// The caller's pointer to where one value goes.
-#[derive(Clone, Copy)]
-pub(crate) struct OutPointer<'a, T> {
-    at: *mut T,
-    #[expect(dead_code, reason = "holds the promise by which the pointer is valid")]
-    caller: Caller<'a>,
-}
+pub(crate) struct OutPointer<'a, T>(Given<'a, T>);
 
 impl<T: Copy> OutPointer<'_, T> {
     /// Writes the value.
-    pub(crate) const fn set(self, value: T) {
-        // SAFETY: not NULL, so valid for writing by the promise of `caller`.
-        unsafe { self.at.write_unaligned(value) };
+    pub(crate) fn set(self, value: T) {
+        // SAFETY: not NULL, so valid for writing by the promise.
+        unsafe { self.0.pointer().write_unaligned(value) };
     }
 }
 
 impl OutPointer<'_, CK_ULONG> {
     /// Writes a handle.
-    pub(crate) const fn set_object(self, handle: ObjectHandle) {
+    pub(crate) fn set_object(self, handle: ObjectHandle) {
         self.set(handle.0);
     }
 }
 
 /// Where a result of variable length goes.
 pub(crate) struct Outcome<'a> {
-    buffer: Option<(*mut u8, usize)>,
+    buffer: Option<(Given<'a, u8>, usize)>,
     length: OutPointer<'a, CK_ULONG>,
 }
 
@@ -262,9 +276,9 @@ impl Outcome<'_> {
             Some((buffer, room)) => {
                 // No more than the caller says is there, and the engine touches no more than it
                 // writes.
-                // SAFETY: valid for writing by the promise of `caller`, at most `isize::MAX`, and
-                // no input that is borrowed meanwhile overlaps it (`Caller::input`).
-                let buffer = unsafe { slice::from_raw_parts_mut(buffer, room) };
+                // SAFETY: valid for writing by the promise, at most `isize::MAX`, and no input that
+                // is borrowed meanwhile overlaps it (`Caller::input`).
+                let buffer = unsafe { slice::from_raw_parts_mut(buffer.pointer(), room) };
                 let mut output = Output::buffer(buffer);
                 (work(&mut output), output.length())
             }

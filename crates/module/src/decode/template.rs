@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Templates: arrays of `CK_ATTRIBUTE`.
 
-use super::{Caller, MAX_ATTRIBUTES, check_room};
+use super::{Caller, Given, MAX_ATTRIBUTES, check_room};
 use metaslot_ck::attribute::{AttributeRow, Kind};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
@@ -10,16 +10,21 @@ use metaslot_spi::{DEEPEST, RawValue, Template};
 /// No single attribute is longer, in bytes.
 const LONGEST: CK_ULONG = 1 << 28;
 
-impl Caller<'_> {
+impl<'a> Caller<'a> {
     /// An array of attributes, copied.
     ///
     /// # Errors
     /// `CKR_ARGUMENTS_BAD`, `CKR_ATTRIBUTE_VALUE_INVALID`
-    pub(crate) fn template(self, at: *const CK_ATTRIBUTE, count: CK_ULONG) -> Result<Template> {
-        self.nested(at, count, 0)
+    pub(crate) fn template(self, at: Given<'a, CK_ATTRIBUTE>, count: CK_ULONG) -> Result<Template> {
+        self.nested(&at, count, 0)
     }
 
-    fn nested(self, at: *const CK_ATTRIBUTE, count: CK_ULONG, depth: usize) -> Result<Template> {
+    fn nested(
+        self,
+        at: &Given<'a, CK_ATTRIBUTE>,
+        count: CK_ULONG,
+        depth: usize,
+    ) -> Result<Template> {
         if count > MAX_ATTRIBUTES || depth > DEEPEST {
             return Err(Error::ARGUMENTS_BAD);
         }
@@ -27,7 +32,7 @@ impl Caller<'_> {
         let count = usize::try_from(count).unwrap_or(0);
         let mut template = Template::with_capacity(count);
         for index in 0..count {
-            let attribute = self.read(nth(at, index)?)?;
+            let attribute = at.nth(index)?.read()?;
             template.push((attribute.type_, self.value(attribute, depth)?));
         }
         Ok(template)
@@ -43,9 +48,11 @@ impl Caller<'_> {
             if length % size != 0 {
                 return Err(Error::ATTRIBUTE_VALUE_INVALID);
             }
-            return self.nested(at.cast(), length / size, depth + 1).map(RawValue::Template);
+            let array = Given::inside(at.cast());
+            return self.nested(&array, length / size, depth + 1).map(RawValue::Template);
         }
-        let bytes = self.bytes(at.cast(), length).map_err(|_| Error::ATTRIBUTE_VALUE_INVALID)?;
+        let bytes = self.bytes(Given::inside(at.cast()), length);
+        let bytes = bytes.map_err(|_| Error::ATTRIBUTE_VALUE_INVALID)?;
         check_room(bytes.len())?;
         Ok(if AttributeRow::can_be_secret(attribute.type_) {
             RawValue::Secret(Secret::try_copy_of(bytes).ok_or(Error::HOST_MEMORY)?)
@@ -53,12 +60,4 @@ impl Caller<'_> {
             RawValue::Bytes(bytes.to_vec())
         })
     }
-}
-
-/// The place of one element of the caller's array.
-///
-/// # Errors
-/// `CKR_ARGUMENTS_BAD` for NULL.
-pub(super) fn nth<T>(at: *const T, index: usize) -> Result<*const T> {
-    if at.is_null() { Err(Error::ARGUMENTS_BAD) } else { Ok(at.wrapping_add(index)) }
 }

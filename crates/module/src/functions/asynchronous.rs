@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Asynchronous function management functions.
 //!
-//! In a session that was opened with `CKF_ASYNC_SESSION`, `C_Sign`, `C_Verify`, `C_Encrypt`,
-//! `C_Decrypt` and `C_Digest` may answer `CKR_PENDING`. Anyone who then calls `C_AsyncComplete` helps to
+//! In a session that was opened with `CKF_ASYNC_SESSION`, `C_Sign`, `C_Verify`, `C_VerifySignature`,
+//! `C_Encrypt`, `C_Decrypt` and `C_Digest` may answer `CKR_PENDING`. Anyone who then calls `C_AsyncComplete` helps to
 //! compute what is pending in all sessions.
 
-use crate::decode::Caller;
+use crate::decode::{Caller, Given};
 use crate::enter::enter_session;
 use metaslot_ck::*;
 use std::ffi::CStr;
 
 /// The functions that may be pending, by the name that the caller gives.
-const NAMED: [(&CStr, Function); 5] = [
+const NAMED: [(&CStr, Function); 6] = [
     (c"C_Sign", Function::Sign),
     (c"C_Verify", Function::Verify),
+    (c"C_VerifySignature", Function::VerifySignature),
     (c"C_Encrypt", Function::Encrypt),
     (c"C_Decrypt", Function::Decrypt),
     (c"C_Digest", Function::Digest),
 ];
 
 /// Which function is meant. Others are never pending.
-fn named(caller: Caller<'_>, name: *const CK_UTF8CHAR) -> Result<Function> {
+fn named<'a>(caller: Caller<'a>, name: &Given<'a, CK_UTF8CHAR>) -> Result<Function> {
     if name.is_null() || caller.is_text(name, c"") {
         return Err(Error::ARGUMENTS_BAD);
     }
@@ -30,67 +31,59 @@ fn named(caller: Caller<'_>, name: *const CK_UTF8CHAR) -> Result<Function> {
 
 /// `C_AsyncComplete` (PKCS#11 3.2)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_AsyncComplete(
+pub extern "C" fn C_AsyncComplete(
     session: CK_SESSION_HANDLE,
-    function: *mut CK_UTF8CHAR,
-    result: *mut CK_ASYNC_DATA,
+    function: Given<'_, CK_UTF8CHAR>,
+    result: Given<'_, CK_ASYNC_DATA>,
 ) -> CK_RV {
-    // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    unsafe {
-        enter_session(Function::AsyncComplete, session, |engine, caller, session| {
-            let function = named(caller, function)?;
-            // Where there is nothing to say but the code, the caller may pass NULL.
-            let place = if result.is_null() { None } else { Some(caller.place(result)?) };
-            let mut given = None;
-            let complete = engine.async_complete(session, function, |room| {
-                given = Some(room);
-                caller.room(room)
+    enter_session(Function::AsyncComplete, session, |engine, caller, session| {
+        let function = named(caller, &function)?;
+        // Where there is nothing to say but the code, the caller may pass NULL.
+        let place = if result.is_null() { None } else { Some(caller.place(result)?) };
+        let mut given = None;
+        let complete = engine.async_complete(session, function, |room| {
+            given = Some(room);
+            // SAFETY: the engine kept it when the operation began to be pending, forgets it now, and opens it once.
+            unsafe { caller.room(room) }
+        });
+        if let (Some(place), Some(room)) = (place, complete.ok().or(given)) {
+            place.set(CK_ASYNC_DATA {
+                ulVersion: 0,
+                pValue: std::ptr::with_exposed_provenance_mut(room.address),
+                ulValue: if complete.is_ok() { room.length as CK_ULONG } else { 0 },
+                hObject: CK_INVALID_HANDLE,
+                hAdditionalObject: CK_INVALID_HANDLE,
             });
-            if let (Some(place), Some(room)) = (place, complete.ok().or(given)) {
-                place.set(CK_ASYNC_DATA {
-                    ulVersion: 0,
-                    pValue: std::ptr::with_exposed_provenance_mut(room.address),
-                    ulValue: if complete.is_ok() { room.length as CK_ULONG } else { 0 },
-                    hObject: CK_INVALID_HANDLE,
-                    hAdditionalObject: CK_INVALID_HANDLE,
-                });
-            }
-            complete.map(drop)
-        })
-    }
+        }
+        complete.map(drop)
+    })
 }
 
 /// `C_AsyncGetID` (PKCS#11 3.2): nothing outlives its session here.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_AsyncGetID(
+pub extern "C" fn C_AsyncGetID(
     session: CK_SESSION_HANDLE,
-    function: *mut CK_UTF8CHAR,
-    id: *mut CK_ULONG,
+    function: Given<'_, CK_UTF8CHAR>,
+    id: Given<'_, CK_ULONG>,
 ) -> CK_RV {
-    // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    unsafe {
-        enter_session(Function::AsyncGetID, session, |engine, caller, session| {
-            caller.place(id)?;
-            let pending = engine.is_pending(session, named(caller, function)?)?;
-            Err(if pending { Error::STATE_UNSAVEABLE } else { Error::OPERATION_NOT_INITIALIZED })
-        })
-    }
+    enter_session(Function::AsyncGetID, session, |engine, caller, session| {
+        caller.place(id)?;
+        let pending = engine.is_pending(session, named(caller, &function)?)?;
+        Err(if pending { Error::STATE_UNSAVEABLE } else { Error::OPERATION_NOT_INITIALIZED })
+    })
 }
 
 /// `C_AsyncJoin` (PKCS#11 3.2): no identifier was ever given, so none is valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_AsyncJoin(
+pub extern "C" fn C_AsyncJoin(
     session: CK_SESSION_HANDLE,
-    function: *mut CK_UTF8CHAR,
+    function: Given<'_, CK_UTF8CHAR>,
     _id: CK_ULONG,
-    _data: *mut CK_BYTE,
+    _data: Given<'_, CK_BYTE>,
     _length: CK_ULONG,
 ) -> CK_RV {
-    // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    unsafe {
-        enter_session(Function::AsyncJoin, session, |engine, caller, session| {
-            engine.is_pending(session, named(caller, function)?)?;
-            Err(Error::SAVED_STATE_INVALID)
-        })
-    }
+    enter_session(Function::AsyncJoin, session, |engine, caller, session| {
+        engine.is_pending(session, named(caller, &function)?)?;
+        Err(Error::SAVED_STATE_INVALID)
+    })
 }

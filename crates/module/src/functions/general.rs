@@ -2,7 +2,7 @@
 //! General-purpose functions.
 
 use crate::caught::caught;
-use crate::decode::Caller;
+use crate::decode::{Caller, Given};
 use crate::enter::enter_library;
 use crate::text::padded;
 use crate::{interface, process, version};
@@ -11,12 +11,11 @@ use std::ffi::{CStr, c_void};
 
 /// `C_Initialize` (PKCS#11 3.2 §5.4)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_Initialize(arguments: *mut c_void) -> CK_RV {
-    // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    let caller = unsafe { Caller::new() };
+pub extern "C" fn C_Initialize(arguments: Given<'_, c_void>) -> CK_RV {
+    let caller = Caller::new();
     caught(|| {
         if !arguments.is_null() {
-            accept(&caller.read(arguments.cast::<CK_C_INITIALIZE_ARGS>())?)?;
+            accept(&caller.arguments(arguments)?)?;
         }
         process::initialize()
     })
@@ -45,34 +44,30 @@ fn accept(arguments: &CK_C_INITIALIZE_ARGS) -> Result<()> {
 
 /// `C_Finalize` (PKCS#11 3.2 §5.4)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_Finalize(reserved: *mut c_void) -> CK_RV {
+pub extern "C" fn C_Finalize(reserved: Given<'_, c_void>) -> CK_RV {
     caught(|| if reserved.is_null() { process::finalize() } else { Err(Error::ARGUMENTS_BAD) })
 }
 
 /// `C_GetInfo` (PKCS#11 3.2 §5.4)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_GetInfo(info: *mut CK_INFO) -> CK_RV {
-    // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    unsafe {
-        enter_library(Function::GetInfo, |_, caller| {
-            let place = caller.place(info)?;
-            place.set(CK_INFO {
-                cryptokiVersion: version::V3_2,
-                manufacturerID: padded(version::MANUFACTURER),
-                flags: 0,
-                libraryDescription: padded("Metaslot"),
-                libraryVersion: version::LIBRARY,
-            });
-            Ok(())
-        })
-    }
+pub extern "C" fn C_GetInfo(info: Given<'_, CK_INFO>) -> CK_RV {
+    enter_library(Function::GetInfo, |_, caller| {
+        let place = caller.place(info)?;
+        place.set(CK_INFO {
+            cryptokiVersion: version::V3_2,
+            manufacturerID: padded(version::MANUFACTURER),
+            flags: 0,
+            libraryDescription: padded("Metaslot"),
+            libraryVersion: version::LIBRARY,
+        });
+        Ok(())
+    })
 }
 
 /// `C_GetFunctionList` (PKCS#11 3.2 §5.4)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_GetFunctionList(list: *mut *mut CK_FUNCTION_LIST) -> CK_RV {
-    // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    let caller = unsafe { Caller::new() };
+pub extern "C" fn C_GetFunctionList(list: Given<'_, *mut CK_FUNCTION_LIST>) -> CK_RV {
+    let caller = Caller::new();
     caught(|| {
         caller.place(list)?.set((&raw const interface::LIST_2_40).cast_mut());
         Ok(())
@@ -81,12 +76,11 @@ pub unsafe extern "C" fn C_GetFunctionList(list: *mut *mut CK_FUNCTION_LIST) -> 
 
 /// `C_GetInterfaceList` (PKCS#11 3.2 §5.4)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_GetInterfaceList(
-    interfaces: *mut CK_INTERFACE,
-    count: *mut CK_ULONG,
+pub extern "C" fn C_GetInterfaceList(
+    interfaces: Given<'_, CK_INTERFACE>,
+    count: Given<'_, CK_ULONG>,
 ) -> CK_RV {
-    // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    let caller = unsafe { Caller::new() };
+    let caller = Caller::new();
     caught(|| {
         let all: Vec<_> = interface::all().copied().collect();
         caller.list(&all, interfaces, count)
@@ -95,17 +89,16 @@ pub unsafe extern "C" fn C_GetInterfaceList(
 
 /// `C_GetInterface` (PKCS#11 3.2 §5.4)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_GetInterface(
-    name: *mut CK_UTF8CHAR,
-    version: *mut CK_VERSION,
-    interface: *mut *mut CK_INTERFACE,
+pub extern "C" fn C_GetInterface(
+    name: Given<'_, CK_UTF8CHAR>,
+    version: Given<'_, CK_VERSION>,
+    interface: Given<'_, *mut CK_INTERFACE>,
     flags: CK_FLAGS,
 ) -> CK_RV {
-    // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    let caller = unsafe { Caller::new() };
+    let caller = Caller::new();
     caught(|| {
         let place = caller.place(interface)?;
-        let wanted = |known: &CStr| name.is_null() || caller.is_text(name, known);
+        let wanted = |known: &CStr| name.is_null() || caller.is_text(&name, known);
         let version = if version.is_null() { None } else { Some(caller.read(version)?) };
         let found = interface::find(wanted, version, flags).ok_or(Error::ARGUMENTS_BAD)?;
         place.set(std::ptr::from_ref(found).cast_mut());

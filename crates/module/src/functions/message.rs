@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Message-based functions (chapters 5.9, 5.11, 5.14 and 5.16). None is served yet.
 
+use crate::decode::Given;
 use crate::enter::unserved;
 use metaslot_ck::*;
 use std::ffi::c_void;
 
 /// `C_MessageEncryptInit` (PKCS#11 3.2 §5.9)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_MessageEncryptInit(
+pub extern "C" fn C_MessageEncryptInit(
     _session: CK_SESSION_HANDLE,
-    _mechanism: *mut CK_MECHANISM,
+    _mechanism: Given<'_, CK_MECHANISM>,
     _key: CK_OBJECT_HANDLE,
 ) -> CK_RV {
     unserved(Function::MessageEncryptInit)
@@ -17,27 +18,27 @@ pub unsafe extern "C" fn C_MessageEncryptInit(
 
 /// `C_EncryptMessage` (PKCS#11 3.2 §5.9)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_EncryptMessage(
+pub extern "C" fn C_EncryptMessage(
     _session: CK_SESSION_HANDLE,
-    _parameter: *mut c_void,
+    _parameter: Given<'_, c_void>,
     _parameter_length: CK_ULONG,
-    _aad: *mut CK_BYTE,
+    _aad: Given<'_, CK_BYTE>,
     _aad_length: CK_ULONG,
-    _data: *mut CK_BYTE,
+    _data: Given<'_, CK_BYTE>,
     _length: CK_ULONG,
-    _out: *mut CK_BYTE,
-    _out_length: *mut CK_ULONG,
+    _out: Given<'_, CK_BYTE>,
+    _out_length: Given<'_, CK_ULONG>,
 ) -> CK_RV {
     unserved(Function::EncryptMessage)
 }
 
 /// `C_EncryptMessageBegin` (PKCS#11 3.2 §5.9)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_EncryptMessageBegin(
+pub extern "C" fn C_EncryptMessageBegin(
     _session: CK_SESSION_HANDLE,
-    _parameter: *mut c_void,
+    _parameter: Given<'_, c_void>,
     _parameter_length: CK_ULONG,
-    _aad: *mut CK_BYTE,
+    _aad: Given<'_, CK_BYTE>,
     _aad_length: CK_ULONG,
 ) -> CK_RV {
     unserved(Function::EncryptMessageBegin)
@@ -45,14 +46,14 @@ pub unsafe extern "C" fn C_EncryptMessageBegin(
 
 /// `C_EncryptMessageNext` (PKCS#11 3.2 §5.9)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_EncryptMessageNext(
+pub extern "C" fn C_EncryptMessageNext(
     _session: CK_SESSION_HANDLE,
-    _parameter: *mut c_void,
+    _parameter: Given<'_, c_void>,
     _parameter_length: CK_ULONG,
-    _part: *mut CK_BYTE,
+    _part: Given<'_, CK_BYTE>,
     _length: CK_ULONG,
-    _out: *mut CK_BYTE,
-    _out_length: *mut CK_ULONG,
+    _out: Given<'_, CK_BYTE>,
+    _out_length: Given<'_, CK_ULONG>,
     _flags: CK_FLAGS,
 ) -> CK_RV {
     unserved(Function::EncryptMessageNext)
@@ -60,15 +61,15 @@ pub unsafe extern "C" fn C_EncryptMessageNext(
 
 /// `C_MessageEncryptFinal` (PKCS#11 3.2 §5.9)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_MessageEncryptFinal(_session: CK_SESSION_HANDLE) -> CK_RV {
+pub extern "C" fn C_MessageEncryptFinal(_session: CK_SESSION_HANDLE) -> CK_RV {
     unserved(Function::MessageEncryptFinal)
 }
 
 /// `C_MessageDecryptInit` (PKCS#11 3.2 §5.11)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_MessageDecryptInit(
+pub extern "C" fn C_MessageDecryptInit(
     _session: CK_SESSION_HANDLE,
-    _mechanism: *mut CK_MECHANISM,
+    _mechanism: Given<'_, CK_MECHANISM>,
     _key: CK_OBJECT_HANDLE,
 ) -> CK_RV {
     unserved(Function::MessageDecryptInit)
@@ -76,27 +77,27 @@ pub unsafe extern "C" fn C_MessageDecryptInit(
 
 /// `C_DecryptMessage` (PKCS#11 3.2 §5.11)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_DecryptMessage(
+pub extern "C" fn C_DecryptMessage(
     _session: CK_SESSION_HANDLE,
-    _parameter: *mut c_void,
+    _parameter: Given<'_, c_void>,
     _parameter_length: CK_ULONG,
-    _aad: *mut CK_BYTE,
+    _aad: Given<'_, CK_BYTE>,
     _aad_length: CK_ULONG,
-    _data: *mut CK_BYTE,
+    _data: Given<'_, CK_BYTE>,
     _length: CK_ULONG,
-    _out: *mut CK_BYTE,
-    _out_length: *mut CK_ULONG,
+    _out: Given<'_, CK_BYTE>,
+    _out_length: Given<'_, CK_ULONG>,
 ) -> CK_RV {
     unserved(Function::DecryptMessage)
 }
 
 /// `C_DecryptMessageBegin` (PKCS#11 3.2 §5.11)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_DecryptMessageBegin(
+pub extern "C" fn C_DecryptMessageBegin(
     _session: CK_SESSION_HANDLE,
-    _parameter: *mut c_void,
+    _parameter: Given<'_, c_void>,
     _parameter_length: CK_ULONG,
-    _aad: *mut CK_BYTE,
+    _aad: Given<'_, CK_BYTE>,
     _aad_length: CK_ULONG,
 ) -> CK_RV {
     unserved(Function::DecryptMessageBegin)
@@ -104,14 +105,14 @@ pub unsafe extern "C" fn C_DecryptMessageBegin(
 
 /// `C_DecryptMessageNext` (PKCS#11 3.2 §5.11)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_DecryptMessageNext(
+pub extern "C" fn C_DecryptMessageNext(
     _session: CK_SESSION_HANDLE,
-    _parameter: *mut c_void,
+    _parameter: Given<'_, c_void>,
     _parameter_length: CK_ULONG,
-    _part: *mut CK_BYTE,
+    _part: Given<'_, CK_BYTE>,
     _length: CK_ULONG,
-    _out: *mut CK_BYTE,
-    _out_length: *mut CK_ULONG,
+    _out: Given<'_, CK_BYTE>,
+    _out_length: Given<'_, CK_ULONG>,
     _flags: CK_FLAGS,
 ) -> CK_RV {
     unserved(Function::DecryptMessageNext)
@@ -119,15 +120,15 @@ pub unsafe extern "C" fn C_DecryptMessageNext(
 
 /// `C_MessageDecryptFinal` (PKCS#11 3.2 §5.11)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_MessageDecryptFinal(_session: CK_SESSION_HANDLE) -> CK_RV {
+pub extern "C" fn C_MessageDecryptFinal(_session: CK_SESSION_HANDLE) -> CK_RV {
     unserved(Function::MessageDecryptFinal)
 }
 
 /// `C_MessageSignInit` (PKCS#11 3.2 §5.14)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_MessageSignInit(
+pub extern "C" fn C_MessageSignInit(
     _session: CK_SESSION_HANDLE,
-    _mechanism: *mut CK_MECHANISM,
+    _mechanism: Given<'_, CK_MECHANISM>,
     _key: CK_OBJECT_HANDLE,
 ) -> CK_RV {
     unserved(Function::MessageSignInit)
@@ -135,23 +136,23 @@ pub unsafe extern "C" fn C_MessageSignInit(
 
 /// `C_SignMessage` (PKCS#11 3.2 §5.14)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_SignMessage(
+pub extern "C" fn C_SignMessage(
     _session: CK_SESSION_HANDLE,
-    _parameter: *mut c_void,
+    _parameter: Given<'_, c_void>,
     _parameter_length: CK_ULONG,
-    _data: *mut CK_BYTE,
+    _data: Given<'_, CK_BYTE>,
     _length: CK_ULONG,
-    _out: *mut CK_BYTE,
-    _out_length: *mut CK_ULONG,
+    _out: Given<'_, CK_BYTE>,
+    _out_length: Given<'_, CK_ULONG>,
 ) -> CK_RV {
     unserved(Function::SignMessage)
 }
 
 /// `C_SignMessageBegin` (PKCS#11 3.2 §5.14)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_SignMessageBegin(
+pub extern "C" fn C_SignMessageBegin(
     _session: CK_SESSION_HANDLE,
-    _parameter: *mut c_void,
+    _parameter: Given<'_, c_void>,
     _parameter_length: CK_ULONG,
 ) -> CK_RV {
     unserved(Function::SignMessageBegin)
@@ -159,29 +160,29 @@ pub unsafe extern "C" fn C_SignMessageBegin(
 
 /// `C_SignMessageNext` (PKCS#11 3.2 §5.14)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_SignMessageNext(
+pub extern "C" fn C_SignMessageNext(
     _session: CK_SESSION_HANDLE,
-    _parameter: *mut c_void,
+    _parameter: Given<'_, c_void>,
     _parameter_length: CK_ULONG,
-    _data: *mut CK_BYTE,
+    _data: Given<'_, CK_BYTE>,
     _length: CK_ULONG,
-    _out: *mut CK_BYTE,
-    _out_length: *mut CK_ULONG,
+    _out: Given<'_, CK_BYTE>,
+    _out_length: Given<'_, CK_ULONG>,
 ) -> CK_RV {
     unserved(Function::SignMessageNext)
 }
 
 /// `C_MessageSignFinal` (PKCS#11 3.2 §5.14)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_MessageSignFinal(_session: CK_SESSION_HANDLE) -> CK_RV {
+pub extern "C" fn C_MessageSignFinal(_session: CK_SESSION_HANDLE) -> CK_RV {
     unserved(Function::MessageSignFinal)
 }
 
 /// `C_MessageVerifyInit` (PKCS#11 3.2 §5.16)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_MessageVerifyInit(
+pub extern "C" fn C_MessageVerifyInit(
     _session: CK_SESSION_HANDLE,
-    _mechanism: *mut CK_MECHANISM,
+    _mechanism: Given<'_, CK_MECHANISM>,
     _key: CK_OBJECT_HANDLE,
 ) -> CK_RV {
     unserved(Function::MessageVerifyInit)
@@ -189,13 +190,13 @@ pub unsafe extern "C" fn C_MessageVerifyInit(
 
 /// `C_VerifyMessage` (PKCS#11 3.2 §5.16)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_VerifyMessage(
+pub extern "C" fn C_VerifyMessage(
     _session: CK_SESSION_HANDLE,
-    _parameter: *mut c_void,
+    _parameter: Given<'_, c_void>,
     _parameter_length: CK_ULONG,
-    _data: *mut CK_BYTE,
+    _data: Given<'_, CK_BYTE>,
     _length: CK_ULONG,
-    _signature: *mut CK_BYTE,
+    _signature: Given<'_, CK_BYTE>,
     _signature_length: CK_ULONG,
 ) -> CK_RV {
     unserved(Function::VerifyMessage)
@@ -203,9 +204,9 @@ pub unsafe extern "C" fn C_VerifyMessage(
 
 /// `C_VerifyMessageBegin` (PKCS#11 3.2 §5.16)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_VerifyMessageBegin(
+pub extern "C" fn C_VerifyMessageBegin(
     _session: CK_SESSION_HANDLE,
-    _parameter: *mut c_void,
+    _parameter: Given<'_, c_void>,
     _parameter_length: CK_ULONG,
 ) -> CK_RV {
     unserved(Function::VerifyMessageBegin)
@@ -213,13 +214,13 @@ pub unsafe extern "C" fn C_VerifyMessageBegin(
 
 /// `C_VerifyMessageNext` (PKCS#11 3.2 §5.16)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_VerifyMessageNext(
+pub extern "C" fn C_VerifyMessageNext(
     _session: CK_SESSION_HANDLE,
-    _parameter: *mut c_void,
+    _parameter: Given<'_, c_void>,
     _parameter_length: CK_ULONG,
-    _data: *mut CK_BYTE,
+    _data: Given<'_, CK_BYTE>,
     _length: CK_ULONG,
-    _signature: *mut CK_BYTE,
+    _signature: Given<'_, CK_BYTE>,
     _signature_length: CK_ULONG,
 ) -> CK_RV {
     unserved(Function::VerifyMessageNext)
@@ -227,6 +228,6 @@ pub unsafe extern "C" fn C_VerifyMessageNext(
 
 /// `C_MessageVerifyFinal` (PKCS#11 3.2 §5.16)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_MessageVerifyFinal(_session: CK_SESSION_HANDLE) -> CK_RV {
+pub extern "C" fn C_MessageVerifyFinal(_session: CK_SESSION_HANDLE) -> CK_RV {
     unserved(Function::MessageVerifyFinal)
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Every `C_…` of the standard, in files named by its chapters.
 //!
-//! Their safety contract is the standard's, once for all: each pointer is NULL or valid for what
-//! the function's description says that it holds, until the function returns.
-#![expect(clippy::missing_safety_doc, reason = "the contract is the standard, stated above")]
+//! What they ask of their callers is the standard's, and stands in the type of their arguments:
+//! [`Given`](crate::decode::Given).
 
 mod asynchronous;
 mod call;

@@ -6,14 +6,12 @@ use metaslot_ck::*;
 
 /// `C_GetFunctionStatus` (PKCS#11 3.2 §5.20)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_GetFunctionStatus(_session: CK_SESSION_HANDLE) -> CK_RV {
-    // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    unsafe { enter_library(Function::GetFunctionStatus, |_, _| Err(Error::FUNCTION_NOT_PARALLEL)) }
+pub extern "C" fn C_GetFunctionStatus(_session: CK_SESSION_HANDLE) -> CK_RV {
+    enter_library(Function::GetFunctionStatus, |_, _| Err(Error::FUNCTION_NOT_PARALLEL))
 }
 
 /// `C_CancelFunction` (PKCS#11 3.2 §5.20)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_CancelFunction(_session: CK_SESSION_HANDLE) -> CK_RV {
-    // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    unsafe { enter_library(Function::CancelFunction, |_, _| Err(Error::FUNCTION_NOT_PARALLEL)) }
+pub extern "C" fn C_CancelFunction(_session: CK_SESSION_HANDLE) -> CK_RV {
+    enter_library(Function::CancelFunction, |_, _| Err(Error::FUNCTION_NOT_PARALLEL))
 }

@@ -1,156 +1,135 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Session management functions.
 
+use crate::decode::Given;
 use crate::enter::{enter, enter_audited, enter_session, unserved};
 use metaslot_ck::*;
 use std::ffi::c_void;
 
 /// `C_OpenSession` (PKCS#11 3.2 §5.6)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_OpenSession(
+pub extern "C" fn C_OpenSession(
     slot: CK_SLOT_ID,
     flags: CK_FLAGS,
-    application: *mut c_void,
+    application: Given<'_, c_void>,
     notify: CK_NOTIFY,
-    session: *mut CK_SESSION_HANDLE,
+    session: Given<'_, CK_SESSION_HANDLE>,
 ) -> CK_RV {
-    // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    unsafe {
-        enter(Function::OpenSession, |engine, caller| {
-            // No function here ever calls back, so these are not kept.
-            let _ = (application, notify);
-            let place = caller.place(session)?;
-            place.set(engine.open_session(SlotId(slot), flags)?.0);
-            Ok(())
-        })
-    }
+    enter(Function::OpenSession, |engine, caller| {
+        // No function here ever calls back, so these are not kept.
+        let _ = (application, notify);
+        let place = caller.place(session)?;
+        place.set(engine.open_session(SlotId(slot), flags)?.0);
+        Ok(())
+    })
 }
 
 /// `C_CloseSession` (PKCS#11 3.2 §5.6)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_CloseSession(session: CK_SESSION_HANDLE) -> CK_RV {
-    // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    unsafe {
-        enter_session(Function::CloseSession, session, |engine, _, session| {
-            engine.close_session(session)
-        })
-    }
+pub extern "C" fn C_CloseSession(session: CK_SESSION_HANDLE) -> CK_RV {
+    enter_session(Function::CloseSession, session, |engine, _, session| {
+        engine.close_session(session)
+    })
 }
 
 /// `C_CloseAllSessions` (PKCS#11 3.2 §5.6)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_CloseAllSessions(slot: CK_SLOT_ID) -> CK_RV {
-    // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    unsafe {
-        enter(Function::CloseAllSessions, |engine, _| engine.close_all_sessions(SlotId(slot)))
-    }
+pub extern "C" fn C_CloseAllSessions(slot: CK_SLOT_ID) -> CK_RV {
+    enter(Function::CloseAllSessions, |engine, _| engine.close_all_sessions(SlotId(slot)))
 }
 
 /// `C_GetSessionInfo` (PKCS#11 3.2 §5.6)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_GetSessionInfo(
+pub extern "C" fn C_GetSessionInfo(
     session: CK_SESSION_HANDLE,
-    info: *mut CK_SESSION_INFO,
+    info: Given<'_, CK_SESSION_INFO>,
 ) -> CK_RV {
-    // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    unsafe {
-        enter_session(Function::GetSessionInfo, session, |engine, caller, session| {
-            let place = caller.place(info)?;
-            let session = engine.session_info(session)?;
-            place.set(CK_SESSION_INFO {
-                slotID: session.slot.0,
-                state: session.state,
-                flags: session.flags,
-                ulDeviceError: 0,
-            });
-            Ok(())
-        })
-    }
+    enter_session(Function::GetSessionInfo, session, |engine, caller, session| {
+        let place = caller.place(info)?;
+        let session = engine.session_info(session)?;
+        place.set(CK_SESSION_INFO {
+            slotID: session.slot.0,
+            state: session.state,
+            flags: session.flags,
+            ulDeviceError: 0,
+        });
+        Ok(())
+    })
 }
 
 /// `C_SessionCancel` (PKCS#11 3.2 §5.6)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_SessionCancel(session: CK_SESSION_HANDLE, flags: CK_FLAGS) -> CK_RV {
-    // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    unsafe {
-        enter_session(Function::SessionCancel, session, |engine, _, session| {
-            engine.session_cancel(session, flags)
-        })
-    }
+pub extern "C" fn C_SessionCancel(session: CK_SESSION_HANDLE, flags: CK_FLAGS) -> CK_RV {
+    enter_session(Function::SessionCancel, session, |engine, _, session| {
+        engine.session_cancel(session, flags)
+    })
 }
 
 /// `C_GetOperationState` (PKCS#11 3.2 §5.6)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_GetOperationState(
+pub extern "C" fn C_GetOperationState(
     session: CK_SESSION_HANDLE,
-    state: *mut CK_BYTE,
-    length: *mut CK_ULONG,
+    state: Given<'_, CK_BYTE>,
+    length: Given<'_, CK_ULONG>,
 ) -> CK_RV {
-    // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    unsafe {
-        enter_session(Function::GetOperationState, session, |engine, caller, session| {
-            caller.place(length)?;
-            let saved = engine.operation_state(session)?;
-            caller.list(&saved, state, length)
-        })
-    }
+    enter_session(Function::GetOperationState, session, |engine, caller, session| {
+        if length.is_null() {
+            return Err(Error::ARGUMENTS_BAD);
+        }
+        let saved = engine.operation_state(session)?;
+        caller.list(&saved, state, length)
+    })
 }
 
 /// `C_SetOperationState` (PKCS#11 3.2 §5.6)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_SetOperationState(
+pub extern "C" fn C_SetOperationState(
     session: CK_SESSION_HANDLE,
-    state: *mut CK_BYTE,
+    state: Given<'_, CK_BYTE>,
     length: CK_ULONG,
     encryption_key: CK_OBJECT_HANDLE,
     authentication_key: CK_OBJECT_HANDLE,
 ) -> CK_RV {
-    // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    unsafe {
-        enter_session(Function::SetOperationState, session, |engine, caller, session| {
-            if state.is_null() {
-                return Err(Error::ARGUMENTS_BAD);
-            }
-            let state = caller.bytes(state, length)?;
-            engine.set_operation_state(
-                session,
-                state,
-                ObjectHandle(encryption_key),
-                ObjectHandle(authentication_key),
-            )
-        })
-    }
+    enter_session(Function::SetOperationState, session, |engine, caller, session| {
+        if state.is_null() {
+            return Err(Error::ARGUMENTS_BAD);
+        }
+        let state = caller.bytes(state, length)?;
+        engine.set_operation_state(
+            session,
+            state,
+            ObjectHandle(encryption_key),
+            ObjectHandle(authentication_key),
+        )
+    })
 }
 
 /// `C_Login` (PKCS#11 3.2 §5.6)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_Login(
+pub extern "C" fn C_Login(
     session: CK_SESSION_HANDLE,
     user: CK_USER_TYPE,
-    pin: *mut CK_UTF8CHAR,
+    pin: Given<'_, CK_UTF8CHAR>,
     pin_length: CK_ULONG,
 ) -> CK_RV {
-    // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    unsafe {
-        enter_audited(Function::Login, session, |engine, caller, session, note| {
-            note.user(user);
-            if pin.is_null() {
-                return engine.login_without_pin(session, user);
-            }
-            let pin = caller.pin(pin, pin_length)?;
-            engine.login(session, user, pin.expose())
-        })
-    }
+    enter_audited(Function::Login, session, |engine, caller, session, note| {
+        note.user(user);
+        if pin.is_null() {
+            return engine.login_without_pin(session, user);
+        }
+        let pin = caller.pin(pin, pin_length)?;
+        engine.login(session, user, pin.expose())
+    })
 }
 
 /// `C_LoginUser` (PKCS#11 3.2 §5.6)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_LoginUser(
+pub extern "C" fn C_LoginUser(
     _session: CK_SESSION_HANDLE,
     _user: CK_USER_TYPE,
-    _pin: *mut CK_UTF8CHAR,
+    _pin: Given<'_, CK_UTF8CHAR>,
     _pin_length: CK_ULONG,
-    _name: *mut CK_UTF8CHAR,
+    _name: Given<'_, CK_UTF8CHAR>,
     _name_length: CK_ULONG,
 ) -> CK_RV {
     unserved(Function::LoginUser)
@@ -158,29 +137,23 @@ pub unsafe extern "C" fn C_LoginUser(
 
 /// `C_Logout` (PKCS#11 3.2 §5.6)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_Logout(session: CK_SESSION_HANDLE) -> CK_RV {
-    // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    unsafe {
-        enter_audited(Function::Logout, session, |engine, _, session, _| engine.logout(session))
-    }
+pub extern "C" fn C_Logout(session: CK_SESSION_HANDLE) -> CK_RV {
+    enter_audited(Function::Logout, session, |engine, _, session, _| engine.logout(session))
 }
 
 /// `C_GetSessionValidationFlags` (PKCS#11 3.2 §5.6)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn C_GetSessionValidationFlags(
+pub extern "C" fn C_GetSessionValidationFlags(
     session: CK_SESSION_HANDLE,
     kind: CK_SESSION_VALIDATION_FLAGS_TYPE,
-    flags: *mut CK_FLAGS,
+    flags: Given<'_, CK_FLAGS>,
 ) -> CK_RV {
-    // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    unsafe {
-        enter_session(Function::GetSessionValidationFlags, session, |engine, caller, session| {
-            let place = caller.place(flags)?;
-            engine.session_info(session)?;
-            // Nothing here has been validated by anybody, whatever kind is asked for.
-            let _ = kind;
-            place.set(0);
-            Ok(())
-        })
-    }
+    enter_session(Function::GetSessionValidationFlags, session, |engine, caller, session| {
+        let place = caller.place(flags)?;
+        engine.session_info(session)?;
+        // Nothing here has been validated by anybody, whatever kind is asked for.
+        let _ = kind;
+        place.set(0);
+        Ok(())
+    })
 }

@@ -25,6 +25,7 @@ pub mod ml_dsa;
 pub mod ml_kem;
 pub mod pbkdf2;
 mod pkey;
+pub mod prehash;
 pub mod random;
 mod raw;
 pub mod rc4;

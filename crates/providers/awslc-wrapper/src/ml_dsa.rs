@@ -145,7 +145,7 @@ impl MlDsaKey {
     /// # Errors
     /// For another length, and for an expanded form whose parts do not belong together.
     pub fn private(set: Set, bytes: &[u8]) -> Result<Self> {
-        Ok(Self { key: Pkey::new(Bytes::MlDsaPrivate, set.nid(), bytes)?, set })
+        Ok(Self { key: Pkey::new(Bytes::PrivateMlDsa, set.nid(), bytes)?, set })
     }
 
     /// A public key.
@@ -156,7 +156,7 @@ impl MlDsaKey {
         if bytes.len() != set.public_length() {
             return Err(Failed);
         }
-        Ok(Self { key: Pkey::new(Bytes::MlDsaPublic, set.nid(), bytes)?, set })
+        Ok(Self { key: Pkey::new(Bytes::PublicMlDsa, set.nid(), bytes)?, set })
     }
 
     /// Its parameter set.

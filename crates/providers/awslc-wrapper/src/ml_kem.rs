@@ -130,7 +130,7 @@ impl MlKemKey {
     /// # Errors
     /// For another length than [`Set::public_length`].
     pub fn public(set: Set, bytes: &[u8]) -> Result<Self> {
-        Ok(Self { key: Pkey::new(Bytes::MlKemPublic, set.nid(), bytes)?, set })
+        Ok(Self { key: Pkey::new(Bytes::PublicMlKem, set.nid(), bytes)?, set })
     }
 
     /// Checks a key from outside (FIPS 203 §7.2, §7.3): its coefficients are reduced, the hash in a decapsulation key is that of

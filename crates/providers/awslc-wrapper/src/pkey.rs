@@ -26,18 +26,18 @@ impl Drop for Pkey {
 /// A kind of keys that the library makes of bytes.
 #[derive(Clone, Copy)]
 pub(crate) enum Bytes {
-    MlDsaPrivate,
-    MlDsaPublic,
-    MlKemPublic,
+    PrivateMlDsa,
+    PublicMlDsa,
+    PublicMlKem,
 }
 
 impl Pkey {
     /// A key of a parameter set (`NID_…`), of bytes, which the library copies.
     pub(crate) fn new(kind: Bytes, set: i32, bytes: &[u8]) -> Result<Self> {
         let make: unsafe extern "C" fn(i32, *const u8, usize) -> *mut sys::EVP_PKEY = match kind {
-            Bytes::MlDsaPrivate => sys::EVP_PKEY_pqdsa_new_raw_private_key,
-            Bytes::MlDsaPublic => sys::EVP_PKEY_pqdsa_new_raw_public_key,
-            Bytes::MlKemPublic => sys::EVP_PKEY_kem_new_raw_public_key,
+            Bytes::PrivateMlDsa => sys::EVP_PKEY_pqdsa_new_raw_private_key,
+            Bytes::PublicMlDsa => sys::EVP_PKEY_pqdsa_new_raw_public_key,
+            Bytes::PublicMlKem => sys::EVP_PKEY_kem_new_raw_public_key,
         };
         // SAFETY: the range is a slice's; each of these refuses what is no such key, and gives us the only reference.
         not_null(unsafe { make(set, bytes.as_ptr(), bytes.len()) }).map(Self)

@@ -3,9 +3,12 @@
 //!
 //! Functions weaker than a parameter set are taken with it: that is policy.
 
-use crate::ml_dsa::{self, Begun, SIZES, length, terms};
-use metaslot_awslc_wrapper::digest::{self, Hash, MAX_LENGTH};
-use metaslot_awslc_wrapper::shake::{self, Shake};
+use crate::failure::device_error;
+use crate::ml_dsa::{self, Begun, SIZES, length};
+use metaslot_awslc_wrapper::Failed;
+use metaslot_awslc_wrapper::digest::Hash;
+use metaslot_awslc_wrapper::prehash::{Function, Hashing, LONGEST};
+use metaslot_awslc_wrapper::shake;
 use metaslot_ck::*;
 use metaslot_spi::provider::{Algorithm, Direction, Signature, SignatureStream, checked};
 use metaslot_spi::{Key, Params};
@@ -35,48 +38,10 @@ pub(crate) const ROWS: [Algorithm; 11] = checked([
     row(CKM_HASH_ML_DSA_SHAKE256, &Hashed(Function::Shake(shake::Function::Shake256))),
 ]);
 
-/// A hash function.
-#[derive(Clone, Copy, Debug)]
-enum Function {
-    Hash(Hash),
-    Shake(shake::Function),
-}
-
-impl Function {
-    /// Of the digest, in bytes (FIPS 204, algorithm 4).
-    const fn length(self) -> usize {
-        match self {
-            Self::Hash(hash) => hash.length(),
-            Self::Shake(shake::Function::Shake128) => 32,
-            Self::Shake(shake::Function::Shake256) => 64,
-        }
-    }
-
-    /// Its object identifier, below 2.16.840.1.101.3.4.2, as DER; none of a function that NIST does not have there.
-    fn identifier(self) -> Option<[u8; 11]> {
-        let last = match self {
-            Self::Hash(Hash::Sha256) => 1,
-            Self::Hash(Hash::Sha384) => 2,
-            Self::Hash(Hash::Sha512) => 3,
-            Self::Hash(Hash::Sha224) => 4,
-            Self::Hash(Hash::Sha512_224) => 5,
-            Self::Hash(Hash::Sha512_256) => 6,
-            Self::Hash(Hash::Sha3_224) => 7,
-            Self::Hash(Hash::Sha3_256) => 8,
-            Self::Hash(Hash::Sha3_384) => 9,
-            Self::Hash(Hash::Sha3_512) => 10,
-            Self::Shake(shake::Function::Shake128) => 11,
-            Self::Shake(shake::Function::Shake256) => 12,
-            Self::Hash(Hash::Md5 | Hash::Sha1) => return None,
-        };
-        Some([0x06, 0x09, 0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, last])
-    }
-
-    /// Adds a digest to µ.
-    fn add(self, mu: &mut Begun, digest: &[u8]) -> Result<()> {
-        mu.update(&self.identifier().ok_or(Error::MECHANISM_PARAM_INVALID)?)?;
-        mu.update(digest)
-    }
+/// Adds a digest and its function's name to µ.
+fn add(function: Function, mu: &mut Begun, digest: &[u8]) -> Result<()> {
+    mu.update(&function.identifier().ok_or(Error::MECHANISM_PARAM_INVALID)?)?;
+    mu.update(digest)
 }
 
 /// `CKM_HASH_ML_DSA`: the data is a digest, and the parameter says of which function.
@@ -97,8 +62,8 @@ impl Digested {
         if digest.len() != function.length() {
             return Err(Error::DATA_LEN_RANGE);
         }
-        let mut mu = Begun::new(key, terms(direction, params)?, true)?;
-        function.add(&mut mu, digest)?;
+        let mut mu = Begun::new(key, params.signing(direction)?, true)?;
+        add(function, &mut mu, digest)?;
         Ok(mu)
     }
 }
@@ -133,7 +98,7 @@ struct Hashed(Function);
 impl Hashed {
     fn mu(&self, direction: Direction, key: &Key, params: &Params, data: &[u8]) -> Result<Begun> {
         let mut message = Message::new(self.0, direction, key, params)?;
-        message.hashing.update(data)?;
+        message.hashing.update(data).map_err(device_error)?;
         message.finish()
     }
 }
@@ -166,39 +131,6 @@ impl Signature for Hashed {
     }
 }
 
-/// A digest in the middle.
-#[derive(Debug)]
-enum Hashing {
-    Hash(digest::Stream),
-    Shake(Shake),
-}
-
-impl Hashing {
-    fn new(function: Function) -> Result<Self> {
-        let made = match function {
-            Function::Hash(hash) => digest::Stream::new(hash).map(Self::Hash),
-            Function::Shake(function) => Shake::new(function).map(Self::Shake),
-        };
-        made.map_err(|_| Error::DEVICE_MEMORY)
-    }
-
-    fn update(&mut self, data: &[u8]) -> Result<()> {
-        let updated = match self {
-            Self::Hash(stream) => stream.update(data),
-            Self::Shake(stream) => stream.update(data),
-        };
-        updated.map_err(|_| Error::DEVICE_ERROR)
-    }
-
-    fn finish(self, digest: &mut [u8]) -> Result<()> {
-        let finished = match self {
-            Self::Hash(mut stream) => stream.finish(digest),
-            Self::Shake(stream) => stream.finish(digest),
-        };
-        finished.map_err(|_| Error::DEVICE_ERROR)
-    }
-}
-
 /// µ and the digest that it ends with, in the middle.
 #[derive(Debug)]
 struct Message {
@@ -209,16 +141,17 @@ struct Message {
 
 impl Message {
     fn new(function: Function, direction: Direction, key: &Key, params: &Params) -> Result<Self> {
-        let mu = Begun::new(key, terms(direction, params)?, true)?;
-        Ok(Self { function, hashing: Hashing::new(function)?, mu })
+        let mu = Begun::new(key, params.signing(direction)?, true)?;
+        let hashing = Hashing::new(function).map_err(|Failed| Error::DEVICE_MEMORY)?;
+        Ok(Self { function, hashing, mu })
     }
 
     fn finish(self) -> Result<Begun> {
         let Self { function, hashing, mut mu } = self;
-        let mut digest = [0; MAX_LENGTH];
+        let mut digest = [0; LONGEST];
         let digest = &mut digest[..function.length()];
-        hashing.finish(digest)?;
-        function.add(&mut mu, digest)?;
+        hashing.finish(digest).map_err(device_error)?;
+        add(function, &mut mu, digest)?;
         Ok(mu)
     }
 }
@@ -239,7 +172,8 @@ impl Stream {
 
 impl SignatureStream for Stream {
     fn update(&mut self, data: &[u8]) -> Result<()> {
-        self.message.as_mut().ok_or(Error::OPERATION_NOT_INITIALIZED)?.hashing.update(data)
+        let message = self.message.as_mut().ok_or(Error::OPERATION_NOT_INITIALIZED)?;
+        message.hashing.update(data).map_err(device_error)
     }
 
     fn sign(&mut self, out: &mut [u8]) -> Result<usize> {

@@ -7,13 +7,13 @@
 use crate::hashes;
 use crate::seeded::{self, Row, Seeded};
 use metaslot_awslc_wrapper::Failed;
-use metaslot_awslc_wrapper::ml_dsa::{MAX_CONTEXT, MU_LENGTH, MlDsaKey, Mu, SEED_LENGTH, Set};
+use metaslot_awslc_wrapper::ml_dsa::{MU_LENGTH, MlDsaKey, Mu, SEED_LENGTH, Set};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::provider::{
     Algorithm, Direction, GeneratePair, Signature, SignatureStream, checked,
 };
-use metaslot_spi::{Attributes, Key, NewObject, Params};
+use metaslot_spi::{Attributes, Key, NewObject, Params, Signing};
 use std::sync::Arc;
 
 /// Of public keys, in bytes.
@@ -101,39 +101,10 @@ fn prepared(key: &Key) -> Result<&Prepared> {
     })
 }
 
-/// What the parameters ask for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Terms<'a> {
-    context: &'a [u8],
-    deterministic: bool,
-}
-
-/// Checks the parameters.
-pub(crate) fn terms(direction: Direction, params: &Params) -> Result<Terms<'_>> {
-    let (hedge, context) = match params {
-        Params::None => (CKH_HEDGE_PREFERRED, &[][..]),
-        Params::SignContext { hedge, context } | Params::HashSignContext { hedge, context, .. } => {
-            (*hedge, &**context)
-        }
-        _ => return Err(Error::MECHANISM_PARAM_INVALID),
-    };
-    let deterministic = match hedge {
-        CKH_HEDGE_PREFERRED | CKH_HEDGE_REQUIRED => false,
-        CKH_DETERMINISTIC_REQUIRED => true,
-        // To verify, it is all the same how it was signed (§6.67.5).
-        _ if direction == Direction::Backward => false,
-        _ => return Err(Error::MECHANISM_PARAM_INVALID),
-    };
-    if context.len() > MAX_CONTEXT {
-        return Err(Error::MECHANISM_PARAM_INVALID);
-    }
-    Ok(Terms { context, deterministic })
-}
-
 /// What all mechanisms check.
 pub(crate) fn check(direction: Direction, key: &Key, params: &Params) -> Result<()> {
     hashes::class_fits(direction, key)?;
-    terms(direction, params)?;
+    params.signing(direction)?;
     prepared(key).map(|_| ())
 }
 
@@ -150,7 +121,7 @@ pub(crate) struct Begun {
 }
 
 impl Begun {
-    pub(crate) fn new(key: &Key, terms: Terms<'_>, prehashed: bool) -> Result<Self> {
+    pub(crate) fn new(key: &Key, terms: Signing<'_>, prehashed: bool) -> Result<Self> {
         let mu = Mu::new(&prepared(key)?.public, prehashed, terms.context);
         let mu = mu.map_err(|_| Error::DEVICE_ERROR)?;
         Ok(Self { mu, deterministic: terms.deterministic })
@@ -195,7 +166,7 @@ struct MlDsa;
 
 impl MlDsa {
     fn begin(direction: Direction, key: &Key, params: &Params) -> Result<Begun> {
-        Begun::new(key, terms(direction, params)?, false)
+        Begun::new(key, params.signing(direction)?, false)
     }
 }
 

@@ -6,10 +6,8 @@ use crate::app::App;
 use crate::command::arguments::UserArg;
 use crate::command::payload;
 use crate::failure::Result;
-use crate::find;
 use crate::output::Report;
 use metaslot_ck::CKA_VALUE;
-use metaslot_client::Access;
 use metaslot_memory::Secret;
 use serde_json::json;
 use std::path::PathBuf;
@@ -32,16 +30,8 @@ pub(crate) struct Args {
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let uri = args.user.key(&args.data)?;
     let login = args.user.login_with(app, &uri)?;
+    let (session, stored) = args.application.one(app, &login)?;
     let token = login.token.uri();
-    let module = app.host(&uri)?.module();
-    let mut session = module.open_session(login.token.slot, Access::ReadOnly)?;
-    // What is public needs no PIN.
-    let mut found = args.application.search(&session, &uri)?;
-    if found.is_empty() {
-        session = app.log_in(&login, Access::ReadOnly)?.0;
-        found = args.application.search(&session, &uri)?;
-    }
-    let stored = find::only(found, &uri, &token)?;
     let value = Secret::taken(session.attribute(stored.handle, CKA_VALUE)?);
     let report = Report { json: json!({"exported": stored.json(&token)}), ..Report::default() };
     payload::write_secret(&app.output, args.output.as_deref(), &value, &report)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Which data a URI means, and what is told of it.
 
+use crate::app::{App, Login};
 use crate::failure::{Failure, Result};
-use crate::find::Object;
+use crate::find::{self, Object};
 use crate::uri::{Class, Uri};
 use metaslot_ck::*;
-use metaslot_client::{Session, Template};
+use metaslot_client::{Access, Session, Template};
 use metaslot_memory::Secret;
 use serde_json::{Value, json};
 
@@ -46,6 +47,19 @@ impl ApplicationArg {
         let said = self.application.as_ref();
         found.retain(|stored| said.is_none_or(|said| *said == stored.application));
         Ok(found)
+    }
+
+    /// The one that a URI describes, and the session that shows it: what is public needs no PIN.
+    pub(super) fn one(&self, app: &App, login: &Login<'_>) -> Result<(Session, Stored)> {
+        let (uri, slot) = (login.uri, login.token.slot);
+        let mut session = app.host(uri)?.module().open_session(slot, Access::ReadOnly)?;
+        let mut found = self.search(&session, uri)?;
+        if found.is_empty() {
+            session = app.log_in(login, Access::ReadOnly)?.0;
+            found = self.search(&session, uri)?;
+        }
+        let stored = find::only(found, uri, &login.token.uri())?;
+        Ok((session, stored))
     }
 }
 

@@ -7,7 +7,6 @@ use crate::command::arguments::UserArg;
 use crate::failure::Result;
 use crate::find::Object;
 use crate::output::{Report, Table};
-use metaslot_client::Access;
 use serde_json::{Value, json};
 
 /// Arguments of `data list`.
@@ -24,30 +23,31 @@ pub(crate) struct Args {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let uri = args.user.keys(args.data.as_deref())?;
-    let login = args.user.login(app, &uri)?;
-    let (session, logged_in) = app.log_in_if_possible(&login, Access::ReadOnly)?;
-    let token = login.token.uri();
-    let found = args.application.search(&session, &uri)?;
+    let listed = args.user.every(app, &uri)?;
+    let mut found = Vec::new();
+    for (token, session) in &listed.sessions {
+        let data = args.application.search(session, &uri)?;
+        found.extend(data.into_iter().map(|stored| (token.uri(), stored)));
+    }
     let mut table = Table::new(&["LABEL", "APPLICATION", "BYTES", "PRIVATE", "URI"], &[2]);
-    for stored in &found {
+    for (token, stored) in &found {
         table.push(vec![
             stored.label.clone(),
             stored.application.clone(),
             stored.bytes.to_string(),
             String::from(if stored.is_private { "yes" } else { "no" }),
-            stored.uri(&token).to_string(),
+            stored.uri(token).to_string(),
         ]);
     }
+    let json: Vec<Value> = found.iter().map(|(token, stored)| stored.json(token)).collect();
     app.output.print(&Report {
         text: table.text(),
-        json: json!({"data": found.iter().map(|it| it.json(&token)).collect::<Vec<Value>>()}),
-        uris: found.iter().map(|it| it.uri(&token).to_string()).collect(),
+        json: json!({"data": json}),
+        uris: found.iter().map(|(token, stored)| stored.uri(token).to_string()).collect(),
     })?;
     if found.is_empty() {
         app.output.note("no data");
     }
-    if !logged_in {
-        app.output.note("hint: not logged in, so private data is not shown: give --pin-source");
-    }
+    listed.note(app, "private data is");
     Ok(())
 }

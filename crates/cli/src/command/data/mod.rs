@@ -6,6 +6,7 @@ mod export;
 mod found;
 mod import;
 mod list;
+mod show;
 
 use crate::app::App;
 use crate::failure::Result;
@@ -18,6 +19,10 @@ pub(crate) enum Command {
     ///
     /// What is private is seen only after a login.
     List(list::Args),
+    /// Show what is known of data
+    ///
+    /// Not what is in it: 'metaslot data export' writes that.
+    Show(show::Args),
     /// Put a file into the token
     ///
     /// It is private, unless --public is given: nobody sees it without the user's PIN, and in the store it is sealed.
@@ -31,6 +36,7 @@ pub(crate) enum Command {
 pub(crate) fn run(app: &App, command: Command) -> Result<()> {
     match command {
         Command::List(args) => list::run(app, &args),
+        Command::Show(args) => show::run(app, &args),
         Command::Import(args) => import::run(app, &args),
         Command::Export(args) => export::run(app, &args),
         Command::Delete(args) => delete::run(app, &args),

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot key list`
 
-use super::report::report;
+use super::report::of_tokens;
 use crate::app::App;
-use crate::command::arguments::{PinArg, TokenArg, key_uri};
+use crate::command::arguments::{self, PinArg, TokenArg, key_uri};
 use crate::failure::{Failure, Result};
-use crate::key;
+use crate::key::{self, Key};
 use crate::output::Report;
-use crate::uri::Class;
-use metaslot_client::Access;
+use crate::uri::{Class, Uri};
 use serde_json::{Value, json};
 
 const EXAMPLES: &str = "\
@@ -36,25 +35,25 @@ pub(crate) struct Args {
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let uri = args.keys.as_deref().map(key_uri).transpose()?.unwrap_or_default();
     let uri = args.token.of(uri)?;
-    let login = args.pin.login(app, &uri)?;
-    let (session, logged_in) = if args.public {
-        let module = app.host(&uri)?.module();
-        (module.open_session(login.token.slot, Access::ReadOnly)?, false)
-    } else {
-        app.log_in_if_possible(&login, Access::ReadOnly)?
+    let listed = match args.public {
+        true => arguments::every_public(app, &uri)?,
+        false => args.pin.every(app, &uri)?,
     };
-    let found = key::search_all(&session, &uri)?;
-    let report = report(&login.token, &found.keys);
-    app.output.print(&with_unreadable(report, &found.unreadable))?;
-    if found.keys.is_empty() && found.unreadable.is_empty() {
+    let (mut keys, mut unreadable) = (Vec::new(), Vec::new());
+    for (token, session) in &listed.sessions {
+        let found = key::search_all(session, &uri)?;
+        keys.extend(found.keys.into_iter().map(|key| (token.uri(), key)));
+        unreadable.extend(found.unreadable);
+    }
+    let all: Vec<(Uri, &Key)> = keys.iter().map(|(token, key)| (token.clone(), key)).collect();
+    app.output.print(&with_unreadable(of_tokens(&all), &unreadable))?;
+    if keys.is_empty() && unreadable.is_empty() {
         app.output.note("no keys");
     }
-    if !logged_in && !args.public {
-        app.output.note(
-            "hint: not logged in, so private and secret keys are not shown: give --pin-source",
-        );
+    if !args.public {
+        listed.note(app, "private and secret keys are");
     }
-    match found.unreadable.len() {
+    match unreadable.len() {
         0 => Ok(()),
         number => Err(Failure::failed(format!("objects that cannot be read: {number}"))
             .hint("'metaslot token verify' says what is wrong with each")),

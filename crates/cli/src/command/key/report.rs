@@ -4,19 +4,25 @@
 use crate::host::Token;
 use crate::key::Key;
 use crate::output::{Report, Table};
+use crate::uri::Uri;
 use serde_json::{Value, json};
 
 /// Keys of one token in the three forms.
 pub(in crate::command) fn report(token: &Token, keys: &[Key]) -> Report {
-    let uri = token.uri();
+    let keys: Vec<(Uri, &Key)> = keys.iter().map(|key| (token.uri(), key)).collect();
+    of_tokens(&keys)
+}
+
+/// The same, each key with its token.
+pub(super) fn of_tokens(keys: &[(Uri, &Key)]) -> Report {
     // A column for homes where there are any.
-    let homes = keys.iter().any(|key| key.home.is_some());
+    let homes = keys.iter().any(|(_, key)| key.home.is_some());
     let mut columns = vec!["LABEL", "TYPE", "PARTS", "USAGE", "VALUE", "URI"];
     if homes {
         columns.insert(columns.len() - 1, "HOME");
     }
     let mut table = Table::new(&columns, &[]);
-    for key in keys {
+    for (token, key) in keys {
         let mut row = vec![
             key.label.clone(),
             key.kind.to_string(),
@@ -25,12 +31,12 @@ pub(in crate::command) fn report(token: &Token, keys: &[Key]) -> Report {
             key.protection().to_owned(),
         ];
         row.extend(homes.then(|| key.home.clone().unwrap_or_else(|| String::from("-"))));
-        row.push(key.uri(&uri).to_string());
+        row.push(key.uri(token).to_string());
         table.push(row);
     }
     Report {
         text: table.text(),
-        json: json!({"keys": keys.iter().map(|key| key.json(&uri)).collect::<Vec<Value>>()}),
-        uris: keys.iter().map(|key| key.uri(&uri).to_string()).collect(),
+        json: json!({"keys": keys.iter().map(|(token, key)| key.json(token)).collect::<Vec<Value>>()}),
+        uris: keys.iter().map(|(token, key)| key.uri(token).to_string()).collect(),
     }
 }

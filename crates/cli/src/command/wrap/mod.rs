@@ -19,6 +19,7 @@ use serde_json::json;
 use std::io::{IsTerminal, stdout};
 use std::path::PathBuf;
 use way::Way;
+pub(super) use way::ways;
 
 const EXAMPLES: &str = "\
 Examples:

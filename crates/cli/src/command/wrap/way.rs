@@ -60,7 +60,8 @@ impl Way {
         };
         let row = ROWS.iter().find(|row| row.1 == number);
         let Row(name, _, family) = row.ok_or_else(|| {
-            Failure::usage("that mechanism does not wrap here").hint(format!("one of {}", names()))
+            Failure::usage("that mechanism does not wrap here")
+                .hint(format!("one of {}", ways().collect::<Vec<_>>().join(", ")))
         })?;
         if *family != by.family {
             return Err(Failure::usage(format!("{name} does not go with {by} keys")));
@@ -98,6 +99,7 @@ impl Way {
     }
 }
 
-fn names() -> String {
-    ROWS.iter().map(|row| row.0).collect::<Vec<_>>().join(", ")
+/// The short names.
+pub(in crate::command) fn ways() -> impl Iterator<Item = &'static str> {
+    ROWS.iter().map(|row| row.0)
 }

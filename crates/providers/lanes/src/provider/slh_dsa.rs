@@ -5,42 +5,65 @@
 //! A message is hashed twice, so one that comes in parts is kept until its end.
 
 use crate::slh_dsa::{self, Set};
-use metaslot_awslc_wrapper::{Failed, constant_time, random};
+use metaslot_awslc_wrapper::digest::Hash;
+use metaslot_awslc_wrapper::prehash::{Function, Hashing};
+use metaslot_awslc_wrapper::shake::Function::{Shake128, Shake256};
+use metaslot_awslc_wrapper::{Failed, constant_time, random, shake};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::key_info::{self, PrivateKeyInfo};
 use metaslot_spi::provider::{
     Algorithm, Direction, GeneratePair, Signature, SignatureStream, checked,
 };
-use metaslot_spi::{Attributes, Key, NewObject, Params, Secrets, Value};
+use metaslot_spi::{Attributes, Key, NewObject, Params, Secrets, Signing, Value};
 use std::sync::Arc;
 
 /// Of public keys, in bytes.
 const SIZES: (u64, u64) = (32, 64);
 
-pub(super) const ROWS: [Algorithm; 2] = checked([
+const fn row(mechanism: CK_MECHANISM_TYPE, signature: &'static dyn Signature) -> Algorithm {
+    Algorithm {
+        mechanism,
+        key_sizes: SIZES,
+        sign: Some(signature),
+        verify: Some(signature),
+        ..Algorithm::NONE
+    }
+}
+
+pub(super) const ROWS: [Algorithm; 13] = checked([
     Algorithm {
         mechanism: CKM_SLH_DSA_KEY_PAIR_GEN,
         key_sizes: SIZES,
         generate_pair: Some(&KeyPair),
         ..Algorithm::NONE
     },
-    Algorithm {
-        mechanism: CKM_SLH_DSA,
-        key_sizes: SIZES,
-        sign: Some(&SlhDsa),
-        verify: Some(&SlhDsa),
-        ..Algorithm::NONE
-    },
+    row(CKM_SLH_DSA, &SlhDsa(Form::Pure)),
+    row(CKM_HASH_SLH_DSA, &SlhDsa(Form::Digested)),
+    row(CKM_HASH_SLH_DSA_SHA224, &hashed(Hash::Sha224)),
+    row(CKM_HASH_SLH_DSA_SHA256, &hashed(Hash::Sha256)),
+    row(CKM_HASH_SLH_DSA_SHA384, &hashed(Hash::Sha384)),
+    row(CKM_HASH_SLH_DSA_SHA512, &hashed(Hash::Sha512)),
+    row(CKM_HASH_SLH_DSA_SHA3_224, &hashed(Hash::Sha3_224)),
+    row(CKM_HASH_SLH_DSA_SHA3_256, &hashed(Hash::Sha3_256)),
+    row(CKM_HASH_SLH_DSA_SHA3_384, &hashed(Hash::Sha3_384)),
+    row(CKM_HASH_SLH_DSA_SHA3_512, &hashed(Hash::Sha3_512)),
+    row(CKM_HASH_SLH_DSA_SHAKE128, &squeezed(Shake128)),
+    row(CKM_HASH_SLH_DSA_SHAKE256, &squeezed(Shake256)),
 ]);
+
+const fn hashed(hash: Hash) -> SlhDsa {
+    SlhDsa(Form::Hashed(Function::Hash(hash)))
+}
+
+const fn squeezed(shake: shake::Function) -> SlhDsa {
+    SlhDsa(Form::Hashed(Function::Shake(shake)))
+}
 
 /// The last bytes of the object identifiers (RFC 9909 §3), in the order of [`Set::all`].
 const OIDS: [u8; 12] = [20, 26, 21, 27, 22, 28, 23, 29, 24, 30, 25, 31];
 /// And the first.
 const NIST_SIGNATURES: [u8; 8] = [0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x03];
-
-/// The longest context, in bytes.
-const MAX_CONTEXT: usize = 255;
 
 /// The number of a set in [`Set::all`], from its `CKP_…`.
 fn place(attributes: &Attributes) -> Result<usize> {
@@ -149,8 +172,9 @@ pub(super) fn decode(der: &[u8]) -> Result<NewObject> {
     let place = (0..OIDS.len()).find(|place| info.algorithm == oid(*place)).ok_or(invalid)?;
     info.parameters.end().map_err(|_| invalid)?;
     let mut object = NewObject::default();
-    object.attributes = shown(place, &[]);
-    object.attributes.remove(CKA_PUBLIC_KEY_INFO);
+    object
+        .attributes
+        .set(CKA_PARAMETER_SET, Value::Ulong(CKP_SLH_DSA_SHA2_128S + place as CK_ULONG));
     object.attributes.set(CKA_CLASS, Value::Ulong(CKO_PRIVATE_KEY));
     object.attributes.set(CKA_KEY_TYPE, Value::Ulong(CKK_SLH_DSA));
     object.secrets.set(CKA_VALUE, Secret::copy_of(info.private.rest()));
@@ -161,74 +185,168 @@ pub(super) fn decode(der: &[u8]) -> Result<NewObject> {
     Ok(object)
 }
 
-/// The context of the parameters, and whether the signature is to be hedged (FIPS 205 §9.2).
-fn context(direction: Direction, params: &Params) -> Result<(&[u8], bool)> {
-    let (hedge, context) = match params {
-        Params::None => return Ok((&[], true)),
-        Params::SignContext { hedge, context } if context.len() <= MAX_CONTEXT => (*hedge, context),
-        _ => return Err(Error::MECHANISM_PARAM_INVALID),
-    };
-    match hedge {
-        CKH_HEDGE_PREFERRED | CKH_HEDGE_REQUIRED => Ok((context, true)),
-        CKH_DETERMINISTIC_REQUIRED => Ok((context, false)),
-        // To verify, it is all the same how it was signed, as with ML-DSA.
-        _ if direction == Direction::Backward => Ok((context, true)),
-        _ => Err(Error::MECHANISM_PARAM_INVALID),
+/// What a mechanism makes of its data before it is signed.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    /// Nothing: the data is the message.
+    Pure,
+    /// The data is a digest, and the parameter says of which function.
+    Digested,
+    /// A digest.
+    Hashed(Function),
+}
+
+/// `CKM_SLH_DSA` and `CKM_HASH_SLH_DSA…`
+#[derive(Debug)]
+struct SlhDsa(Form);
+
+impl SlhDsa {
+    /// The function whose digest is signed.
+    fn function(&self, params: &Params) -> Result<Option<Function>> {
+        let function = match (self.0, params) {
+            (Form::Pure, _) => return Ok(None),
+            (Form::Hashed(function), _) => Some(function),
+            (Form::Digested, Params::HashSignContext { hash, .. }) => {
+                DIGESTS.iter().find(|row| row.0 == *hash).map(|row| Function::Hash(row.1))
+            }
+            (Form::Digested, _) => None,
+        };
+        function.map(Some).ok_or(Error::MECHANISM_PARAM_INVALID)
+    }
+
+    fn begin(&self, direction: Direction, key: &Key, params: &Params) -> Result<Begun> {
+        check(direction, key)?;
+        let Signing { context, deterministic, .. } = params.signing(direction)?;
+        let function = self.function(params)?;
+        let prefix = params.signing(direction)?.prefix(function.is_some());
+        let mut before = [&prefix[..], context].concat();
+        if let Some(function) = function {
+            before.extend(function.identifier().ok_or(Error::MECHANISM_PARAM_INVALID)?);
+        }
+        let data = match (self.0, function) {
+            (Form::Hashed(function), _) => {
+                let hashing = Hashing::new(function).map_err(|Failed| Error::DEVICE_MEMORY)?;
+                Data::Hashing(function, hashing)
+            }
+            (_, function) => Data::Whole(Vec::new(), function.map(Function::length)),
+        };
+        Ok(Begun { before, deterministic, data })
     }
 }
 
-/// What stands before a message (§10.2.1, algorithm 22).
-fn prefix(context: &[u8]) -> [u8; 2] {
-    [0, context.len() as u8]
-}
+/// The digests that `CKM_HASH_SLH_DSA` takes.
+const DIGESTS: [(CK_MECHANISM_TYPE, Hash); 10] = [
+    (CKM_SHA224, Hash::Sha224),
+    (CKM_SHA256, Hash::Sha256),
+    (CKM_SHA384, Hash::Sha384),
+    (CKM_SHA512, Hash::Sha512),
+    (CKM_SHA512_224, Hash::Sha512_224),
+    (CKM_SHA512_256, Hash::Sha512_256),
+    (CKM_SHA3_224, Hash::Sha3_224),
+    (CKM_SHA3_256, Hash::Sha3_256),
+    (CKM_SHA3_384, Hash::Sha3_384),
+    (CKM_SHA3_512, Hash::Sha3_512),
+];
 
-fn sign(key: &Key, (context, hedged): (&[u8], bool), data: &[u8], out: &mut [u8]) -> Result<usize> {
-    let set = set(key)?;
-    room(set)?;
-    let mut fresh = [0; 32];
-    let fresh = &mut fresh[..set.public_length() / 2];
-    if hedged {
-        random::fill(fresh).map_err(|Failed| Error::DEVICE_ERROR)?;
-    }
-    let fresh = hedged.then_some(&*fresh);
-    let out = out.get_mut(..set.signature_length()).ok_or(Error::BUFFER_TOO_SMALL)?;
-    let message = [&prefix(context)[..], context, data];
-    slh_dsa::sign(set, key.secret(CKA_VALUE)?, fresh, &message, out)
-        .map_err(|Failed| Error::DEVICE_ERROR)?;
-    Ok(out.len())
-}
-
-fn verify(key: &Key, context: &[u8], data: &[u8], signature: &[u8]) -> Result<()> {
-    let set = set(key)?;
-    if signature.len() != set.signature_length() {
-        return Err(Error::SIGNATURE_LEN_RANGE);
-    }
-    room(set)?;
-    let message = [&prefix(context)[..], context, data];
-    match slh_dsa::verify(set, key.bytes(CKA_VALUE)?, &message, signature) {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(Error::SIGNATURE_INVALID),
-        Err(Failed) => Err(Error::DEVICE_ERROR),
-    }
+/// What is signed, as far as it is known.
+#[derive(Debug)]
+struct Begun {
+    /// The form, the context, the name of a hash function (§10.2).
+    before: Vec<u8>,
+    deterministic: bool,
+    data: Data,
 }
 
 #[derive(Debug)]
-struct SlhDsa;
+enum Data {
+    /// A message, or a digest of so many bytes.
+    Whole(Vec<u8>, Option<usize>),
+    Hashing(Function, Hashing),
+}
+
+impl Begun {
+    fn update(&mut self, data: &[u8]) -> Result<()> {
+        match &mut self.data {
+            Data::Whole(all, _) => {
+                all.try_reserve(data.len()).map_err(|_| Error::HOST_MEMORY)?;
+                all.extend_from_slice(data);
+                Ok(())
+            }
+            Data::Hashing(_, hashing) => hashing.update(data).map_err(|Failed| Error::DEVICE_ERROR),
+        }
+    }
+
+    /// The end of what is signed; `rest` is what was not kept here.
+    fn end<'a>(data: Data, rest: &'a [u8], room: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+        match data {
+            Data::Whole(all, length) => {
+                *room = all;
+                let all = if room.is_empty() { rest } else { room };
+                let fits = length.is_none_or(|length| length == all.len());
+                if fits { Ok(all) } else { Err(Error::DATA_LEN_RANGE) }
+            }
+            Data::Hashing(function, mut hashing) => {
+                hashing.update(rest).map_err(|Failed| Error::DEVICE_ERROR)?;
+                room.resize(function.length(), 0);
+                hashing.finish(room).map_err(|Failed| Error::DEVICE_ERROR)?;
+                Ok(room)
+            }
+        }
+    }
+
+    fn sign(self, key: &Key, rest: &[u8], out: &mut [u8]) -> Result<usize> {
+        let set = set(key)?;
+        room(set)?;
+        let mut fresh = [0; 32];
+        let fresh = &mut fresh[..set.public_length() / 2];
+        if !self.deterministic {
+            random::fill(fresh).map_err(|Failed| Error::DEVICE_ERROR)?;
+        }
+        let fresh = (!self.deterministic).then_some(&*fresh);
+        let out = out.get_mut(..set.signature_length()).ok_or(Error::BUFFER_TOO_SMALL)?;
+        let mut room = Vec::new();
+        let message = [&*self.before, Self::end(self.data, rest, &mut room)?];
+        slh_dsa::sign(set, key.secret(CKA_VALUE)?, fresh, &message, out)
+            .map_err(|Failed| Error::DEVICE_ERROR)?;
+        Ok(out.len())
+    }
+
+    fn verify(self, key: &Key, rest: &[u8], signature: &[u8]) -> Result<()> {
+        let set = set(key)?;
+        if signature.len() != set.signature_length() {
+            return Err(Error::SIGNATURE_LEN_RANGE);
+        }
+        room(set)?;
+        let mut room = Vec::new();
+        let message = [&*self.before, Self::end(self.data, rest, &mut room)?];
+        match slh_dsa::verify(set, key.bytes(CKA_VALUE)?, &message, signature) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Error::SIGNATURE_INVALID),
+            Err(Failed) => Err(Error::DEVICE_ERROR),
+        }
+    }
+}
+
+/// Whether a key signs, or verifies.
+fn check(direction: Direction, key: &Key) -> Result<()> {
+    let (set, length) = (set(key)?, |bytes: &[u8]| bytes.len());
+    let fits = match (direction, key.class()) {
+        (Direction::Forward, CKO_PRIVATE_KEY) => {
+            key.secret(CKA_VALUE).map(length)? == set.private_length()
+        }
+        (Direction::Backward, CKO_PUBLIC_KEY) => {
+            key.bytes(CKA_VALUE).map(length)? == set.public_length()
+        }
+        _ => false,
+    };
+    if fits { Ok(()) } else { Err(Error::KEY_TYPE_INCONSISTENT) }
+}
 
 impl Signature for SlhDsa {
     fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
-        context(direction, params)?;
-        let (set, length) = (set(key)?, |bytes: &[u8]| bytes.len());
-        let fits = match (direction, key.class()) {
-            (Direction::Forward, CKO_PRIVATE_KEY) => {
-                key.secret(CKA_VALUE).map(length)? == set.private_length()
-            }
-            (Direction::Backward, CKO_PUBLIC_KEY) => {
-                key.bytes(CKA_VALUE).map(length)? == set.public_length()
-            }
-            _ => false,
-        };
-        if fits { Ok(()) } else { Err(Error::KEY_TYPE_INCONSISTENT) }
+        self.function(params)?;
+        params.signing(direction)?;
+        check(direction, key)
     }
 
     fn length(&self, key: &Key, _: &Params) -> usize {
@@ -236,11 +354,11 @@ impl Signature for SlhDsa {
     }
 
     fn sign(&self, key: &Key, params: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
-        sign(key, context(Direction::Forward, params)?, data, out)
+        self.begin(Direction::Forward, key, params)?.sign(key, data, out)
     }
 
     fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
-        verify(key, context(Direction::Backward, params)?.0, data, signature)
+        self.begin(Direction::Backward, key, params)?.verify(key, data, signature)
     }
 
     fn start(
@@ -249,9 +367,11 @@ impl Signature for SlhDsa {
         key: &Arc<Key>,
         params: &Params,
     ) -> Result<Box<dyn SignatureStream>> {
-        let (context, hedged) = context(direction, params)?;
-        let (key, context) = (Arc::clone(key), context.to_vec());
-        Ok(Box::new(Stream { key, context, hedged, message: Vec::new() }))
+        if matches!(self.0, Form::Digested) {
+            return Err(Error::FUNCTION_NOT_SUPPORTED);
+        }
+        let begun = Some(self.begin(direction, key, params)?);
+        Ok(Box::new(Stream { key: Arc::clone(key), begun }))
     }
 }
 
@@ -259,23 +379,26 @@ impl Signature for SlhDsa {
 #[derive(Debug)]
 struct Stream {
     key: Arc<Key>,
-    context: Vec<u8>,
-    hedged: bool,
-    message: Vec<u8>,
+    /// Until it is used up.
+    begun: Option<Begun>,
+}
+
+impl Stream {
+    fn take(&mut self) -> Result<Begun> {
+        self.begun.take().ok_or(Error::OPERATION_NOT_INITIALIZED)
+    }
 }
 
 impl SignatureStream for Stream {
     fn update(&mut self, data: &[u8]) -> Result<()> {
-        self.message.try_reserve(data.len()).map_err(|_| Error::HOST_MEMORY)?;
-        self.message.extend_from_slice(data);
-        Ok(())
+        self.begun.as_mut().ok_or(Error::OPERATION_NOT_INITIALIZED)?.update(data)
     }
 
     fn sign(&mut self, out: &mut [u8]) -> Result<usize> {
-        sign(&self.key, (&self.context, self.hedged), &self.message, out)
+        self.take()?.sign(&self.key, &[], out)
     }
 
     fn verify(&mut self, signature: &[u8]) -> Result<()> {
-        verify(&self.key, &self.context, &self.message, signature)
+        self.take()?.verify(&self.key, &[], signature)
     }
 }

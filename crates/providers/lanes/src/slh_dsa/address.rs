@@ -17,10 +17,10 @@ pub(super) enum Kind {
 /// An address, in words as the standard draws it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Address {
-    layer: u32,
+    layer: usize,
     tree: u64,
     kind: Kind,
-    words: [u32; 3],
+    words: [usize; 3],
 }
 
 /// Bytes of an address as SHA-2 hashes it (§11.2), and as SHAKE does.
@@ -29,17 +29,17 @@ pub(super) const LONG: usize = 32;
 
 impl Address {
     /// In a tree of the hypertree.
-    pub(super) const fn new(layer: u32, tree: u64) -> Self {
+    pub(super) const fn new(layer: usize, tree: u64) -> Self {
         Self { layer, tree, kind: Kind::Tree, words: [0; 3] }
     }
 
     /// Of a one-time key, or of a FORS key, and what belongs to it: the chain and the step, or the height and the index.
-    pub(super) const fn of_leaf(self, kind: Kind, leaf: u32, place: [u32; 2]) -> Self {
+    pub(super) const fn of_leaf(self, kind: Kind, leaf: usize, place: [usize; 2]) -> Self {
         Self { kind, words: [leaf, place[0], place[1]], ..self }
     }
 
     /// Of a node of the tree itself.
-    pub(super) const fn of_node(self, height: u32, index: u32) -> Self {
+    pub(super) const fn of_node(self, height: usize, index: usize) -> Self {
         Self { kind: Kind::Tree, words: [0, height, index], ..self }
     }
 
@@ -47,19 +47,25 @@ impl Address {
     pub(super) fn write(&self, out: &mut [u8]) {
         let (tree, kind) = (self.tree.to_be_bytes(), self.kind as u8);
         let words = if out.len() == SHORT {
-            out[0] = self.layer.to_be_bytes()[3];
+            out[0] = word(self.layer)[3];
             out[1..9].copy_from_slice(&tree);
             out[9] = kind;
             &mut out[10..]
         } else {
-            out[..4].copy_from_slice(&self.layer.to_be_bytes());
+            out[..4].copy_from_slice(&word(self.layer));
             out[4..8].fill(0);
             out[8..16].copy_from_slice(&tree);
-            out[16..20].copy_from_slice(&u32::from(kind).to_be_bytes());
+            out[16..20].copy_from_slice(&word(kind.into()));
             &mut out[20..]
         };
-        for (out, word) in words.as_chunks_mut().0.iter_mut().zip(self.words) {
-            *out = word.to_be_bytes();
+        for (out, number) in words.as_chunks_mut().0.iter_mut().zip(self.words) {
+            *out = word(number);
         }
     }
+}
+
+/// A number as the standard has it, in four bytes; all of them are below 2³², as the parameter sets have it.
+const fn word(number: usize) -> [u8; 4] {
+    let [_, _, _, _, a, b, c, d] = (number as u64).to_be_bytes();
+    [a, b, c, d]
 }

@@ -9,7 +9,7 @@ use super::set::{DIGIT, Set};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Leaf {
     pub(super) tree: Address,
-    pub(super) index: u32,
+    pub(super) index: usize,
 }
 
 /// Which part of each chain is computed.
@@ -42,7 +42,7 @@ pub(super) fn chains(hashes: Hashes<'_>, keys: &[Leaf], part: Part<'_>, out: &mu
     for (group, out) in out.chunks_mut(width * node).enumerate() {
         let first = group * width;
         let used = out.len() / node;
-        let at = |lane: usize| (keys[(first + lane) / count], ((first + lane) % count) as u32);
+        let at = |lane: usize| (keys[(first + lane) / count], (first + lane) % count);
         begin(&mut lanes, used, first, part, at);
         walk(
             &mut lanes,
@@ -51,7 +51,7 @@ pub(super) fn chains(hashes: Hashes<'_>, keys: &[Leaf], part: Part<'_>, out: &mu
             |lane| part.steps(first + lane),
             |lane, step| {
                 let (key, chain) = at(lane);
-                key.tree.of_leaf(Kind::Chain, key.index, [chain, u32::from(step)])
+                key.tree.of_leaf(Kind::Chain, key.index, [chain, usize::from(step)])
             },
         );
     }
@@ -63,7 +63,7 @@ fn begin(
     used: usize,
     first: usize,
     part: Part<'_>,
-    at: impl Fn(usize) -> (Leaf, u32),
+    at: impl Fn(usize) -> (Leaf, usize),
 ) {
     let node = lanes.content(0).len();
     let (Part::Whole(secret) | Part::ToDigit(secret, _)) = part else {

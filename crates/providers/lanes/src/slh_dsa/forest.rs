@@ -17,7 +17,7 @@ pub(super) fn reduce(
     hashes: Hashes<'_>,
     mut leaves: Vec<u8>,
     targets: &[usize],
-    address: impl Fn(usize, u32, usize) -> Address,
+    address: impl Fn(usize, usize, usize) -> Address,
 ) -> Reduced {
     let (node, trees) = (hashes.set.node, targets.len());
     let height = (leaves.len() / node / trees).ilog2() as usize;
@@ -34,7 +34,7 @@ pub(super) fn reduce(
         let half = width / 2;
         lanes.all(&mut parents, |at, content| {
             content.copy_from_slice(&leaves[2 * at * node..][..2 * node]);
-            address(at / half, level as u32 + 1, at % half)
+            address(at / half, level + 1, at % half)
         });
         leaves = parents;
     }
@@ -47,7 +47,7 @@ pub(super) fn climb(
     mut nodes: Vec<u8>,
     leaves: &[usize],
     paths: &[&[u8]],
-    address: impl Fn(usize, u32, usize) -> Address,
+    address: impl Fn(usize, usize, usize) -> Address,
 ) -> Vec<u8> {
     let node = hashes.set.node;
     let height = paths.first().map_or(0, |path| path.len() / node);
@@ -61,7 +61,7 @@ pub(super) fn climb(
             let (left, right) = if index & 1 == 0 { (own, other) } else { (other, own) };
             content[..node].copy_from_slice(left);
             content[node..].copy_from_slice(right);
-            address(tree, level as u32 + 1, index >> 1)
+            address(tree, level + 1, index >> 1)
         });
     }
     nodes

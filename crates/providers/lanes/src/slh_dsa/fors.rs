@@ -46,12 +46,12 @@ pub(super) fn sign(
             .collect();
         hashes.lanes(1).all(&mut secrets, |at, content| {
             content.copy_from_slice(secret);
-            key.tree.of_leaf(Kind::ForsSecret, key.index, [0, shown[at] as u32])
+            key.tree.of_leaf(Kind::ForsSecret, key.index, [0, shown[at]])
         });
         let leaves = leaves(hashes, secret, key, first, targets.len() << height);
         let reduced = reduce(hashes, leaves, targets, |tree, level, index| {
-            let index = (first >> level) + (tree << (height - level as usize)) + index;
-            key.tree.of_leaf(Kind::ForsTree, key.index, [level, index as u32])
+            let index = (first >> level) + (tree << (height - level)) + index;
+            key.tree.of_leaf(Kind::ForsTree, key.index, [level, index])
         });
         let paths = reduced.paths.chunks_exact(height * node);
         let each = signature.chunks_exact_mut((1 + height) * node);
@@ -71,7 +71,7 @@ fn leaves(hashes: Hashes<'_>, secret: &[u8], key: Leaf, first: usize, count: usi
     let mut out = vec![0; count * node];
     let width = lanes.count();
     for (group, out) in out.chunks_mut(width * node).enumerate() {
-        let index = |lane: usize| (first + group * width + lane) as u32;
+        let index = |lane: usize| first + group * width + lane;
         let used = out.len() / node;
         for lane in 0..used {
             let address = key.tree.of_leaf(Kind::ForsSecret, key.index, [0, index(lane)]);
@@ -105,12 +105,12 @@ pub(super) fn recovered(
     hashes.lanes(1).all(&mut leaves, |tree, content| {
         content.copy_from_slice(&each[tree][..node]);
         let index = (tree << height) + indices[tree];
-        key.tree.of_leaf(Kind::ForsTree, key.index, [0, index as u32])
+        key.tree.of_leaf(Kind::ForsTree, key.index, [0, index])
     });
     let paths: Vec<_> = each.iter().map(|signature| &signature[node..]).collect();
     let roots = climb(hashes, leaves, indices, &paths, |tree, level, index| {
-        let index = (tree << (height - level as usize)) + index;
-        key.tree.of_leaf(Kind::ForsTree, key.index, [level, index as u32])
+        let index = (tree << (height - level)) + index;
+        key.tree.of_leaf(Kind::ForsTree, key.index, [level, index])
     });
     public(hashes, key, &roots)
 }

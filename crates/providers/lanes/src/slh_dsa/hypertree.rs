@@ -21,17 +21,22 @@ pub(super) const fn room(set: &Set) -> usize {
 pub(super) fn way(hashes: Hashes<'_>, mut tree: u64, mut leaf: u64) -> Vec<Leaf> {
     let height = hashes.set.tree_height();
     let mut all = Vec::with_capacity(hashes.set.layers);
-    for layer in 0..hashes.set.layers as u32 {
-        all.push(Leaf { tree: Address::new(layer, tree), index: leaf as u32 });
-        leaf = tree & ((1 << height) - 1);
+    for layer in 0..hashes.set.layers {
+        all.push(Leaf { tree: Address::new(layer, tree), index: low(leaf, height) });
+        leaf = tree;
         tree >>= height;
     }
     all
 }
 
+/// The lowest bits of a number.
+fn low(number: u64, bits: usize) -> usize {
+    (0..bits).fold(0, |all, bit| all | usize::from(number >> bit & 1 == 1) << bit)
+}
+
 /// All leaves of these trees.
 fn leaves(hashes: Hashes<'_>, secret: &[u8], trees: &[Address]) -> Vec<u8> {
-    let (node, width) = (hashes.set.node, 1_u32 << hashes.set.tree_height());
+    let (node, width) = (hashes.set.node, 1_usize << hashes.set.tree_height());
     let keys: Vec<_> =
         trees.iter().flat_map(|tree| (0..width).map(|index| Leaf { tree: *tree, index })).collect();
     let mut out = vec![0; keys.len() * node];
@@ -46,9 +51,9 @@ fn leaves(hashes: Hashes<'_>, secret: &[u8], trees: &[Address]) -> Vec<u8> {
 
 /// The root of the uppermost tree.
 pub(super) fn root(hashes: Hashes<'_>, secret: &[u8]) -> Vec<u8> {
-    let tree = Address::new(hashes.set.layers as u32 - 1, 0);
+    let tree = Address::new(hashes.set.layers - 1, 0);
     let leaves = leaves(hashes, secret, &[tree]);
-    reduce(hashes, leaves, &[0], |_, level, index| tree.of_node(level, index as u32)).roots
+    reduce(hashes, leaves, &[0], |_, level, index| tree.of_node(level, index)).roots
 }
 
 /// Writes the signature of a node (algorithm 12).
@@ -61,9 +66,9 @@ pub(super) fn sign(
 ) {
     let (length, count) = (hashes.set.node, hashes.set.chains());
     let trees: Vec<_> = way.iter().map(|key| key.tree).collect();
-    let targets: Vec<_> = way.iter().map(|key| key.index as usize).collect();
+    let targets: Vec<_> = way.iter().map(|key| key.index).collect();
     let reduced = reduce(hashes, leaves(hashes, secret, &trees), &targets, |tree, level, index| {
-        trees[tree].of_node(level, index as u32)
+        trees[tree].of_node(level, index)
     });
     // Each layer signs the root of the one below.
     let roots = reduced.roots.chunks_exact(length);
@@ -94,8 +99,8 @@ pub(super) fn recovered(
         let digits = digits(hashes.set, &node);
         chains(hashes, &[*key], Part::FromDigit(shown, &digits), &mut ends);
         compress(hashes, &[*key], &ends, &mut node);
-        node = climb(hashes, node, &[key.index as usize], &[path], |_, level, index| {
-            key.tree.of_node(level, index as u32)
+        node = climb(hashes, node, &[key.index], &[path], |_, level, index| {
+            key.tree.of_node(level, index)
         });
     }
     node

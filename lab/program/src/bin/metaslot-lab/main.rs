@@ -7,6 +7,7 @@ mod pages;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use metaslot_lab::Failure;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -66,18 +67,45 @@ fn main() -> ExitCode {
 
 /// Help that was asked for, or a command line that makes no sense.
 fn misread(error: &clap::Error) -> ExitCode {
-    // Without a reader nothing can be said.
-    error.print().ok();
-    if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
+    let complained = error.use_stderr();
+    if complained && wants_json() {
+        let text = error.render().to_string();
+        let text = text.strip_prefix("error: ").unwrap_or(&text);
+        let (message, rest) = text.split_once("\n\n").unwrap_or((text, ""));
+        let words: Vec<&str> = message.split_whitespace().collect();
+        let usage = rest.lines().find_map(|line| line.strip_prefix("Usage: "));
+        eprintln!(
+            "{:#}",
+            document(&words.join(" "), usage.map(|usage| format!("usage: {usage}")), 2)
+        );
+    } else {
+        // Without a reader nothing can be said.
+        error.print().ok();
+    }
+    if complained { ExitCode::from(2) } else { ExitCode::SUCCESS }
 }
 
 /// An error, as JSON when the results are.
 fn report(failure: &Failure) -> ExitCode {
-    if std::env::args_os().any(|argument| argument == "--json") {
-        let error = serde_json::json!({ "error": failure.message, "hint": failure.hint });
-        eprintln!("{error:#}");
-    } else {
-        eprintln!("error: {failure}");
+    match wants_json() {
+        true => eprintln!("{:#}", document(&failure.message, failure.hint.clone(), 1)),
+        false => eprintln!("error: {failure}"),
     }
     ExitCode::FAILURE
+}
+
+fn wants_json() -> bool {
+    std::env::args_os().any(|argument| argument == "--json")
+}
+
+/// As every command of `metaslot` has it.
+fn document(message: &str, hint: Option<String>, exit: u8) -> Value {
+    json!({"error": {
+        "message": message,
+        "detail": null,
+        "hint": hint,
+        "function": null,
+        "code": null,
+        "exit": exit,
+    }})
 }
