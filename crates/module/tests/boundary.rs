@@ -284,6 +284,11 @@ fn post_quantum_keys_sign_stay_and_travel() {
 }
 
 #[test]
+fn keys_of_hashes_sign_stay_and_travel() {
+    Home::new("slh-dsa").run(&program("slh_dsa"), &[]);
+}
+
+#[test]
 fn a_signature_may_come_before_its_data() {
     Home::new("signature_first").run(&program("signature_first"), &[]);
 }

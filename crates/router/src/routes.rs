@@ -293,6 +293,7 @@ impl Routes {
             let anothers = matches!(
                 answer,
                 Err(Error::CURVE_NOT_SUPPORTED
+                    | Error::PARAMETER_SET_NOT_SUPPORTED
                     | Error::KEY_NOT_WRAPPABLE
                     | Error::WRAPPED_KEY_INVALID
                     | Error::RANDOM_NO_RNG)

@@ -42,8 +42,8 @@ pub trait Provider: Sync + Debug {
     /// follows from what is there (`CKA_EC_POINT` and `CKA_MODULUS_BITS`, missing CRT values).
     ///
     /// # Errors
-    /// `CKR_ATTRIBUTE_VALUE_INVALID`, `CKR_TEMPLATE_INCOMPLETE`; `CKR_CURVE_NOT_SUPPORTED` for keys
-    /// that are another provider's.
+    /// `CKR_ATTRIBUTE_VALUE_INVALID`, `CKR_TEMPLATE_INCOMPLETE`; `CKR_CURVE_NOT_SUPPORTED` and
+    /// `CKR_PARAMETER_SET_NOT_SUPPORTED` for keys that are another provider's.
     fn complete(&self, _key: &mut NewObject) -> Result<()> {
         Err(Error::CURVE_NOT_SUPPORTED)
     }

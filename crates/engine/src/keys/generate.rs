@@ -42,6 +42,11 @@ impl Engine {
             if let Some(value) = made.secrets.get_mut(CKA_VALUE) {
                 set_parity(template.ulong(CKA_KEY_TYPE), value);
             }
+            if mechanism == CKM_PKCS5_PBKD2 {
+                // Alone it makes keys of a type that the caller chooses.
+                made.attributes.set(CKA_CLASS, Value::Ulong(CKO_SECRET_KEY));
+                self.complete(&mut made)?;
+            }
             let made = rules::complete(birth, CKO_SECRET_KEY, template, made)?;
             let length = made.secrets.get(CKA_VALUE).map_or(0, <[u8]>::len);
             token.policy().generated(&made.attributes, length).map(|()| made)

@@ -223,6 +223,43 @@ static void hkdf_gives_a_hash_where_no_length_is_said(void)
 	CHECK(said == 48);
 }
 
+/* However it is made, a secret key is of a type that secret keys have. */
+static void no_secret_key_is_of_a_type_of_pairs(void)
+{
+	CK_KEY_TYPE types[] = {CKK_RSA, CKK_EC, CKK_EC_EDWARDS, CKK_EC_MONTGOMERY, CKK_ML_KEM, CKK_ML_DSA, CKK_SLH_DSA},
+		    type;
+	CK_BYTE value[32] = {1}, form[40], ciphertext[768];
+	CK_ULONG bytes = 32, form_length = sizeof form, set = CKP_ML_KEM_512;
+	CK_PKCS5_PBKD2_PARAMS2 stretch = {CKZ_SALT_SPECIFIED, value, 16, 1000, CKP_PKCS5_PBKD2_HMAC_SHA256, NULL, 0,
+					  (CK_UTF8CHAR *)"password", 8};
+	CK_MECHANISM pbkdf2 = {CKM_PKCS5_PBKD2, &stretch, sizeof stretch}, kem = {CKM_ML_KEM, NULL, 0},
+		     kem_gen = {CKM_ML_KEM_KEY_PAIR_GEN, NULL, 0};
+	CK_ATTRIBUTE sized = {CKA_PARAMETER_SET, &set, sizeof set};
+	CK_ATTRIBUTE template[] = {{CKA_CLASS, &secret_class, sizeof secret_class}, {CKA_KEY_TYPE, &type, sizeof type},
+				   {CKA_VALUE, value, sizeof value}};
+	CK_ATTRIBUTE long_as[] = {template[0], template[1], {CKA_VALUE_LEN, &bytes, sizeof bytes}};
+	CK_OBJECT_HANDLE by = plain(&aes_gen, 32), public, private, made;
+	OK(p11->C_WrapKey(session, &wrap_pad, by, plain(&aes_gen, 32), form, &form_length));
+	OK(p11->C_GenerateKeyPair(session, &kem_gen, &sized, 1, NULL, 0, &public, &private));
+	for (unsigned at = 0; at < COUNT(types); at++) {
+		type = types[at];
+		length = sizeof ciphertext;
+		EXPECT(p11->C_CreateObject(session, template, 3, &made), CKR_TEMPLATE_INCONSISTENT);
+		EXPECT(p11->C_GenerateKey(session, &generic_gen, long_as, 3, &made), CKR_TEMPLATE_INCONSISTENT);
+		EXPECT(p11->C_GenerateKey(session, &pbkdf2, long_as, 3, &made), CKR_TEMPLATE_INCONSISTENT);
+		EXPECT(p11->C_UnwrapKey(session, &wrap_pad, by, form, form_length, template, 2, &made),
+		       CKR_TEMPLATE_INCONSISTENT);
+		EXPECT(p11->C_EncapsulateKey(session, &kem, public, template, 2, ciphertext, &length, &made),
+		       CKR_TEMPLATE_INCONSISTENT);
+		EXPECT(p11->C_DecapsulateKey(session, &kem, private, template, 2, ciphertext, sizeof ciphertext, &made),
+		       CKR_TEMPLATE_INCONSISTENT);
+	}
+	/* Nor is one of a password of a length that its type does not have. */
+	type = CKK_AES;
+	bytes = 20;
+	EXPECT(p11->C_GenerateKey(session, &pbkdf2, long_as, 3, &made), CKR_ATTRIBUTE_VALUE_INVALID);
+}
+
 int main(void)
 {
 	load();
@@ -239,6 +276,7 @@ int main(void)
 	a_copy_may_say_what_a_change_may();
 	a_certificate_says_whose_it_is();
 	hkdf_gives_a_hash_where_no_length_is_said();
+	no_secret_key_is_of_a_type_of_pairs();
 	OK(p11->C_Finalize(NULL));
 	return 0;
 }

@@ -161,6 +161,33 @@ static void limit(CK_ULONG bytes)
 	CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
 }
 
+/* What no caller's length decides: with all that the heap has taken away, a signature of some megabyte of hashes. */
+static void signatures(void)
+{
+	static CK_BYTE signature[29792];
+	static void *taken[20000];
+	CK_SLH_DSA_PARAMETER_SET_TYPE set = CKP_SLH_DSA_SHA2_256S;
+	CK_MECHANISM generate = {CKM_SLH_DSA_KEY_PAIR_GEN, NULL, 0}, sign = {CKM_SLH_DSA, NULL, 0};
+	CK_ATTRIBUTE template = {CKA_PARAMETER_SET, &set, sizeof set};
+	CK_OBJECT_HANDLE public, private;
+	int before = refused, count = 0;
+	OK(p11->C_GenerateKeyPair(session, &generate, &template, 1, NULL, 0, &public, &private));
+	for (CK_ULONG room = 128 << 10; room < 2 << 20; room += 256 << 10) {
+		CK_ULONG length = sizeof signature;
+		OK(p11->C_SignInit(session, &sign, private));
+		limit(in_use());
+		for (size_t bytes = 1 << 20; bytes >= 4096; bytes /= 2)
+			while (count < 20000 && (taken[count] = malloc(bytes)) != NULL) count++;
+		limit(in_use() + room);
+		OK_OR_MEMORY(p11->C_Sign(session, (CK_BYTE *)"message", 7, signature, &length));
+		limit(RLIM_INFINITY);
+		while (count > 0) free(taken[--count]);
+	}
+	CHECK(refused > before);
+	OK(p11->C_DestroyObject(session, private));
+	OK(p11->C_DestroyObject(session, public));
+}
+
 /* Protected memory ends without any limit. */
 static void protected_memory_ends(void)
 {
@@ -205,6 +232,7 @@ int main(void)
 		check_works(session);
 	}
 	CHECK(refused > 0);
+	signatures();
 	printf("memory was out %d times\n", refused);
 	objects(0);
 	OK(p11->C_Finalize(NULL));

@@ -64,7 +64,7 @@ static void sign(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE key, CK_ULONG expec
 	OK(p11->C_VerifyInit(session, &bound, public_key));
 	EXPECT(p11->C_Verify(session, (CK_BYTE *)"message", 7, signature, length - 1),
 	       CKR_SIGNATURE_LEN_RANGE);
-	context.hedgeVariant = CKH_DETERMINISTIC_REQUIRED;
+	context.hedgeVariant = 99;
 	EXPECT(p11->C_SignInit(session, &bound, key), CKR_MECHANISM_PARAM_INVALID);
 }
 

@@ -234,10 +234,49 @@ static CK_OBJECT_HANDLE __attribute__((noinline)) generate_ec(CK_BBOOL token, CK
 	return private;
 }
 
+/* A private key of SLH-DSA, of which two nodes are secret, or of ML-KEM, which is its seed. */
+static CK_OBJECT_HANDLE __attribute__((noinline)) generate_of_set(CK_BBOOL token, CK_MECHANISM_TYPE type, CK_ULONG set,
+								  CK_OBJECT_HANDLE *public)
+{
+	CK_MECHANISM generate = {type, NULL, 0};
+	static unsigned char bytes[128];
+	int hashes = type == CKM_SLH_DSA_KEY_PAIR_GEN;
+	CK_OBJECT_HANDLE private;
+	CK_ATTRIBUTE publics[] = {{CKA_PARAMETER_SET, &set, sizeof set}};
+	CK_ATTRIBUTE privates[] = {{CKA_TOKEN, &token, 1}, {CKA_PRIVATE, &token, 1},
+				   {CKA_SENSITIVE, &no, 1}, {CKA_EXTRACTABLE, &yes, 1}};
+	CK_ATTRIBUTE value = {hashes ? CKA_VALUE : CKA_SEED, bytes, sizeof bytes};
+	OK(p11->C_GenerateKeyPair(session, &generate, publics, 1, privates, 4, public, &private));
+	OK(p11->C_GetAttributeValue(session, private, &value, 1));
+	CHECK(value.ulValueLen == (hashes ? 128 : 64));
+	look_for(hashes ? "SLH-DSA seed" : "ML-KEM d", bytes, 32);
+	look_for(hashes ? "SLH-DSA prf" : "ML-KEM z", bytes + 32, 32);
+	explicit_bzero(bytes, sizeof bytes);
+	return private;
+}
+
+/* Both sides of an agreement, destroyed at once. */
+static void __attribute__((noinline)) agree(CK_OBJECT_HANDLE public, CK_OBJECT_HANDLE private)
+{
+	CK_MECHANISM kem = {CKM_ML_KEM, NULL, 0};
+	static CK_BYTE ciphertext[1568];
+	unsigned char bytes[32];
+	CK_ULONG length = sizeof ciphertext;
+	CK_ATTRIBUTE open[] = {{CKA_SENSITIVE, &no, 1}, {CKA_EXTRACTABLE, &yes, 1}}, value = {CKA_VALUE, bytes, sizeof bytes};
+	CK_OBJECT_HANDLE sealed, opened;
+	OK(p11->C_EncapsulateKey(session, &kem, public, open, 2, ciphertext, &length, &sealed));
+	OK(p11->C_DecapsulateKey(session, &kem, private, open, 2, ciphertext, length, &opened));
+	OK(p11->C_GetAttributeValue(session, opened, &value, 1));
+	look_for("agreed secret", bytes, sizeof bytes);
+	explicit_bzero(bytes, sizeof bytes);
+	OK(p11->C_DestroyObject(session, sealed));
+	OK(p11->C_DestroyObject(session, opened));
+}
+
 static void sign(CK_MECHANISM_TYPE type, CK_OBJECT_HANDLE key)
 {
 	CK_MECHANISM mechanism = {type, NULL, 0};
-	CK_BYTE signature[256];
+	static CK_BYTE signature[49856];
 	CK_ULONG length = sizeof signature;
 	OK(p11->C_SignInit(session, &mechanism, key));
 	OK(p11->C_Sign(session, (CK_BYTE *)"message", 7, signature, &length));
@@ -248,7 +287,7 @@ static void sign(CK_MECHANISM_TYPE type, CK_OBJECT_HANDLE key)
 }
 
 struct keys {
-	CK_OBJECT_HANDLE aes, rsa, rsa_public, ec, ec_public;
+	CK_OBJECT_HANDLE aes, rsa, rsa_public, ec, ec_public, slh[2], kem, public;
 };
 
 static struct keys make(CK_BBOOL token)
@@ -260,13 +299,21 @@ static struct keys make(CK_BBOOL token)
 	use_aes(keys.aes);
 	sign(CKM_SHA256_RSA_PKCS, keys.rsa);
 	sign(CKM_ECDSA_SHA256, keys.ec);
+	for (int shake = 0; shake < 2; shake++) {
+		CK_ULONG set = shake ? CKP_SLH_DSA_SHAKE_256F : CKP_SLH_DSA_SHA2_256F;
+		keys.slh[shake] = generate_of_set(token, CKM_SLH_DSA_KEY_PAIR_GEN, set, &keys.public);
+		sign(CKM_SLH_DSA, keys.slh[shake]);
+	}
+	keys.kem = generate_of_set(token, CKM_ML_KEM_KEY_PAIR_GEN, CKP_ML_KEM_1024, &keys.public);
+	agree(keys.public, keys.kem);
 	return keys;
 }
 
 /* The scanner works: it finds a key of each kind while the keys are there. */
 static void all_kinds_are_found(void)
 {
-	static const char *const kinds[] = {"AES key", "AES key schedule", "RSA p", "RSA q", "EC d"};
+	static const char *const kinds[] = {"AES key", "AES key schedule", "RSA p", "RSA q", "EC d",
+					   "SLH-DSA seed", "SLH-DSA prf", "ML-KEM d"};
 	scan(0);
 	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
 		int found = 0;
@@ -281,6 +328,8 @@ static void destroy(struct keys keys)
 	OK(p11->C_DestroyObject(session, keys.aes));
 	OK(p11->C_DestroyObject(session, keys.rsa));
 	OK(p11->C_DestroyObject(session, keys.ec));
+	for (int shake = 0; shake < 2; shake++) OK(p11->C_DestroyObject(session, keys.slh[shake]));
+	OK(p11->C_DestroyObject(session, keys.kem));
 }
 
 static int gone(const char *when)

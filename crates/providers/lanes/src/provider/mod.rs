@@ -29,7 +29,9 @@ mod x25519;
 
 use self::parts::Plain;
 use crate::cpu::{self, Cpu};
-use metaslot_ck::{CK_MECHANISM_TYPE, CKA_KEY_TYPE, CKK_SLH_DSA, Result};
+use metaslot_ck::{
+    CK_MECHANISM_TYPE, CKA_CLASS, CKA_KEY_TYPE, CKK_SLH_DSA, CKO_SECRET_KEY, Error, Result,
+};
 use metaslot_memory::Secret;
 use metaslot_spi::provider::{Algorithm, Provider};
 use metaslot_spi::{Key, NewObject};
@@ -115,8 +117,10 @@ impl Provider for Lanes {
     }
 
     fn complete(&self, key: &mut NewObject) -> Result<()> {
+        // A secret key of this type is none, and not ours to judge.
+        let is_pair = key.attributes.ulong(CKA_CLASS) != Some(CKO_SECRET_KEY);
         match key.attributes.ulong(CKA_KEY_TYPE) {
-            Some(CKK_SLH_DSA) => slh_dsa::complete(key),
+            Some(CKK_SLH_DSA) if is_pair => slh_dsa::complete(key),
             _ => binary::complete(key),
         }
     }
@@ -126,6 +130,9 @@ impl Provider for Lanes {
     }
 
     fn decode_private_key(&self, der: &[u8]) -> Result<NewObject> {
-        slh_dsa::decode(der).or_else(|_| binary::decode(der))
+        match slh_dsa::decode(der) {
+            Err(Error::WRAPPED_KEY_INVALID) => binary::decode(der),
+            decoded => decoded,
+        }
     }
 }

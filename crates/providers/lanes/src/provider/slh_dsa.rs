@@ -104,7 +104,7 @@ impl GeneratePair for KeyPair {
         let mut private = Secret::try_zeroed(set.private_length()).ok_or(Error::DEVICE_MEMORY)?;
         let (seeds, root) = private.expose_mut().split_at_mut(set.private_length() / 4 * 3);
         random::fill(seeds).map_err(|Failed| Error::DEVICE_ERROR)?;
-        root.copy_from_slice(&root_of(set, seeds));
+        root.copy_from_slice(&root_of(set, seeds)?);
         let public = private.expose()[set.private_length() / 2..].to_vec();
         let attributes = shown(place, &public);
         let mut first = attributes.clone();
@@ -119,9 +119,14 @@ impl GeneratePair for KeyPair {
 }
 
 /// Of SK.seed, SK.prf and PK.seed.
-fn root_of(set: &'static Set, seeds: &[u8]) -> Vec<u8> {
+fn root_of(set: &'static Set, seeds: &[u8]) -> Result<Vec<u8>> {
     let node = seeds.len() / 3;
-    slh_dsa::root(set, &seeds[..node], &seeds[2 * node..])
+    room(set)?;
+    Ok(slh_dsa::root(set, &seeds[..node], &seeds[2 * node..]))
+}
+
+fn room(set: &'static Set) -> Result<()> {
+    if slh_dsa::has_room(set) { Ok(()) } else { Err(Error::HOST_MEMORY) }
 }
 
 /// As `Provider::complete`.
@@ -135,7 +140,7 @@ pub(super) fn complete(object: &mut NewObject) -> Result<()> {
         }
         Some(CKO_PRIVATE_KEY) => {
             let private = object.secrets.get(CKA_VALUE).ok_or(Error::TEMPLATE_INCOMPLETE)?;
-            public_of(set, private)
+            public_of(set, private)?
         }
         _ => return Err(Error::TEMPLATE_INCONSISTENT),
     };
@@ -144,13 +149,13 @@ pub(super) fn complete(object: &mut NewObject) -> Result<()> {
 }
 
 /// The public half of a private key, if that has it as its seeds make it.
-fn public_of(set: &'static Set, private: &[u8]) -> Option<Vec<u8>> {
+fn public_of(set: &'static Set, private: &[u8]) -> Result<Option<Vec<u8>>> {
     if private.len() != set.private_length() {
-        return None;
+        return Ok(None);
     }
     let (seeds, root) = private.split_at(private.len() / 4 * 3);
-    let same = constant_time::equal(&root_of(set, seeds), root);
-    same.then(|| private[private.len() / 2..].to_vec())
+    let same = constant_time::equal(&root_of(set, seeds)?, root);
+    Ok(same.then(|| private[private.len() / 2..].to_vec()))
 }
 
 /// The `PrivateKeyInfo` (RFC 9909 §6).
@@ -173,7 +178,10 @@ pub(super) fn decode(der: &[u8]) -> Result<NewObject> {
     object.attributes.set(CKA_CLASS, Value::Ulong(CKO_PRIVATE_KEY));
     object.attributes.set(CKA_KEY_TYPE, Value::Ulong(CKK_SLH_DSA));
     object.secrets.set(CKA_VALUE, Secret::copy_of(info.private.rest()));
-    complete(&mut object).map_err(|_| invalid)?;
+    complete(&mut object).map_err(|error| match error {
+        Error::HOST_MEMORY => error,
+        _ => invalid,
+    })?;
     Ok(object)
 }
 
@@ -288,6 +296,7 @@ impl Begun {
 
     fn sign(self, key: &Key, rest: &[u8], out: &mut [u8]) -> Result<usize> {
         let set = set(key)?;
+        room(set)?;
         let mut fresh = [0; 32];
         let fresh = &mut fresh[..set.public_length() / 2];
         if !self.deterministic {
@@ -307,6 +316,7 @@ impl Begun {
         if signature.len() != set.signature_length() {
             return Err(Error::SIGNATURE_LEN_RANGE);
         }
+        room(set)?;
         let mut room = Vec::new();
         let message = [&*self.before, Self::end(self.data, rest, &mut room)?];
         match slh_dsa::verify(set, key.bytes(CKA_VALUE)?, &message, signature) {

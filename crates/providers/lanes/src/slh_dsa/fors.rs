@@ -5,9 +5,17 @@ use super::address::Kind;
 use super::chains::Leaf;
 use super::forest::{climb, reduce};
 use super::hashes::Hashes;
+use super::set::Set;
 
 /// As many leaves are computed at once, where one tree has not more.
 const LEAVES: usize = 4096;
+
+/// Bytes of nodes that [`sign`] has at a time: leaves, and their parents.
+pub(super) const fn room(set: &Set) -> usize {
+    let leaves =
+        if set.fors_height > LEAVES.ilog2() as usize { 1 << set.fors_height } else { LEAVES };
+    leaves * set.node * 3 / 2 + set.fors_length()
+}
 
 /// The leaf of each tree that a message's digest names: numbers of `bits` bits, the highest first (§4.4, algorithm 4).
 pub(super) fn indices(digest: &[u8], bits: usize, count: usize) -> Vec<usize> {

@@ -6,9 +6,16 @@ use super::address::Address;
 use super::chains::{Leaf, Part, chains, compress, digits};
 use super::forest::{climb, reduce};
 use super::hashes::Hashes;
+use super::set::Set;
 
 /// The ends of the chains of so many one-time keys are kept at once.
 const KEYS: usize = 64;
+
+/// Bytes that [`sign`] has at a time: the leaves of all layers with their keys, the ends of some keys' chains.
+pub(super) const fn room(set: &Set) -> usize {
+    let leaves = set.layers << set.tree_height();
+    leaves * (size_of::<Leaf>() + set.node * 3 / 2) + (KEYS + set.layers) * set.chains() * set.node
+}
 
 /// The one-time key of each layer on the way of a leaf at the bottom to the root.
 pub(super) fn way(hashes: Hashes<'_>, mut tree: u64, mut leaf: u64) -> Vec<Leaf> {

@@ -43,8 +43,13 @@ const OTHERS: &[(CK_OBJECT_CLASS, &str)] =
     &[(0xce53_4351, "NSS CRL"), (0xce53_4352, "NSS S/MIME"), (0xce53_4353, "NSS trust")];
 
 /// Restrictions that cannot be read through every module.
-const TEMPLATES: [CK_ATTRIBUTE_TYPE; 3] =
-    [CKA_WRAP_TEMPLATE, CKA_UNWRAP_TEMPLATE, CKA_DERIVE_TEMPLATE];
+const TEMPLATES: [CK_ATTRIBUTE_TYPE; 5] = [
+    CKA_WRAP_TEMPLATE,
+    CKA_UNWRAP_TEMPLATE,
+    CKA_DERIVE_TEMPLATE,
+    CKA_ENCAPSULATE_TEMPLATE,
+    CKA_DECAPSULATE_TEMPLATE,
+];
 
 /// What the new object gets otherwise: of us, or by what else it has.
 const OURS: [CK_ATTRIBUTE_TYPE; 5] =
