@@ -5,6 +5,7 @@
 use metaslot_awslc_wrapper::digest::Hash;
 use metaslot_ck::*;
 use metaslot_lanes::provider::Lanes;
+use metaslot_spi::buffer::MOST_HELD;
 use metaslot_spi::provider::{Algorithm, Direction, Provider};
 use metaslot_spi::{Attributes, Bytes, Key, Material, NewObject, Params, Value};
 use std::sync::Arc;
@@ -177,4 +178,13 @@ fn halves_and_lengths_are_checked() {
         let made = pair.generate_pair(&Params::None, &template).map(drop);
         assert_eq!(made, Err(Error::PARAMETER_SET_NOT_SUPPORTED));
     }
+}
+
+#[test]
+fn a_message_that_is_kept_is_no_longer_than_others_may_be() {
+    let [_, private] = generated(CKP_SLH_DSA_SHA2_128F);
+    let sign = row(CKM_SLH_DSA).sign.unwrap();
+    let mut stream = sign.start(Direction::Forward, &private, &Params::None).unwrap();
+    assert_eq!(stream.update(b"begun"), Ok(()));
+    assert_eq!(stream.update(&vec![0; MOST_HELD]), Err(Error::DATA_LEN_RANGE));
 }

@@ -145,6 +145,9 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     if let Some(token) = found.token.as_ref().filter(|_| args.apply || args.verify) {
         service::may_use(program, app, token)?;
     }
+    // What fails between the files and the run would leave them enabled.
+    let run_with = chosen.pin.as_deref().filter(|_| args.verify);
+    let pin = run_with.map(|path| pin_file(path, program)).transpose()?;
     let enabled = args.enable.then(|| kept(&directory, &plan)).transpose()?;
     let written = match &test {
         Some(test) => test.apply(&directory, &plan)?,
@@ -152,7 +155,6 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         None => Vec::new(),
     };
     let proved = args.verify.then(|| {
-        let pin = chosen.pin.as_deref().map(|path| pin_file(path, program)).transpose()?;
         let (directory, values, public) = (&*directory, &*found.values, &*found.public);
         let run = Run { directory, plan: &plan, values, pin: pin.as_deref(), public };
         verify(program, &run).or_else(|failed| failed.after(enabled))

@@ -174,6 +174,10 @@ impl Pins {
         {
             // Another command has given it to another token meanwhile: the later of two sees that, or both.
             return Err(match self.taken_back(host, token, made.slot, order.label) {
+                true if token.has(ck::CKF_TOKEN_INITIALIZED) => refused.context(format!(
+                    "{} is emptied, and keeps its label and has the new PINs",
+                    token.name()
+                )),
                 true => refused,
                 false => refused
                     .hint("there are two now: 'metaslot token rename' gives one another label"),

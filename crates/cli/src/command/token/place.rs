@@ -134,9 +134,15 @@ impl Usual {
         if is_free(usual) || naming_tokens().next().is_none() {
             return Ok(());
         }
-        let (directory, _) = directories(usual)?;
-        let _lock = lock(&directory)?;
-        name_usual(&directory, usual)
+        let name = || {
+            let (directory, _) = directories(usual)?;
+            let _lock = lock(&directory)?;
+            name_usual(&directory, usual)
+        };
+        name().map_err(|failure: Failure| {
+            let made = format!("the token is made, and {} has no slot yet", usual.display());
+            failure.context(made)
+        })
     }
 }
 

@@ -2,15 +2,15 @@
 //! Many short messages of one length, which all begin alike: the hash functions of signatures that are made of hashes.
 //!
 //! Messages and digests stay in the lanes' own memory from one run to the next, so that a chain of hashes copies its digest
-//! alone. All of it is wiped when it is dropped, and what the kernels leave of it in the stack.
+//! alone. A seed is in each message while a signature is made, which takes long: that memory is protected. What the kernels leave
+//! of it in the stack is wiped when it is dropped.
 
 use super::kernel::Kernel;
 use super::rows::Rows;
 use super::shape::{Core, Shape};
 use crate::cpu::cpu;
-use metaslot_awslc_wrapper::cleanse;
 use metaslot_awslc_wrapper::digest::Hash;
-use metaslot_memory::wipe_shallow_stack;
+use metaslot_memory::{Secret, wipe_shallow_stack};
 
 /// What hashes them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -27,9 +27,9 @@ pub(crate) struct Many {
     sponge: bool,
     /// The state of all lanes after the block that all messages begin with.
     start: Vec<u8>,
-    state: Vec<u8>,
+    state: Secret,
     /// The padded messages, one after the other.
-    rows: Vec<u8>,
+    rows: Secret,
     /// Bytes of a padded message, and of a message.
     stride: usize,
     length: usize,
@@ -37,8 +37,6 @@ pub(crate) struct Many {
 
 impl Drop for Many {
     fn drop(&mut self) {
-        cleanse(&mut self.state);
-        cleanse(&mut self.rows);
         wipe_shallow_stack();
     }
 }
@@ -76,8 +74,12 @@ impl Many {
             // FIPS 202 §6.2: the four bits that follow a message to SHAKE, in the place of SHA-3's two.
             padded[length] ^= 0x06 ^ 0x1f;
         }
-        let rows = padded[..stride].repeat(kernel.lanes);
-        Self { shape, kernel, sponge, state: start.clone(), start, rows, stride, length }
+        let mut rows = Secret::zeroed(stride * kernel.lanes);
+        rows.expose_mut()
+            .chunks_exact_mut(stride)
+            .for_each(|row| row.copy_from_slice(&padded[..stride]));
+        let state = Secret::zeroed(start.len());
+        Self { shape, kernel, sponge, state, start, rows, stride, length }
     }
 
     /// How many messages are hashed at once.
@@ -87,28 +89,29 @@ impl Many {
 
     /// The message of a lane.
     pub(crate) fn message(&mut self, lane: usize) -> &mut [u8] {
-        &mut self.rows[lane * self.stride..][..self.length]
+        &mut self.rows.expose_mut()[lane * self.stride..][..self.length]
     }
 
     /// Hashes what the lanes have.
     pub(crate) fn run(&mut self) {
-        self.state.copy_from_slice(&self.start);
-        let mut rows = Rows::all(&self.rows, self.stride);
+        let (state, messages) = (self.state.expose_mut(), self.rows.expose());
+        state.copy_from_slice(&self.start);
+        let mut rows = Rows::all(messages, self.stride);
         for lane in 1..self.kernel.lanes {
-            rows.set(lane, &self.rows[lane * self.stride..]);
+            rows.set(lane, &messages[lane * self.stride..]);
         }
-        self.kernel.run(&mut self.state, &rows, self.shape.block);
+        self.kernel.run(state, &rows, self.shape.block);
     }
 
     /// The beginning of a lane's digest, a multiple of eight bytes.
     pub(crate) fn digest(&self, lane: usize, out: &mut [u8]) {
-        read(&self.state, self.kernel.lanes, self.shape.word, self.sponge, lane, out);
+        read(self.state.expose(), self.kernel.lanes, self.shape.word, self.sponge, lane, out);
     }
 
     /// Puts a lane's digest at the byte `at` of its message, where it is hashed again.
     pub(crate) fn feed(&mut self, lane: usize, at: usize, length: usize) {
-        let out = &mut self.rows[lane * self.stride + at..][..length];
-        read(&self.state, self.kernel.lanes, self.shape.word, self.sponge, lane, out);
+        let out = &mut self.rows.expose_mut()[lane * self.stride + at..][..length];
+        read(self.state.expose(), self.kernel.lanes, self.shape.word, self.sponge, lane, out);
     }
 }
 
@@ -123,5 +126,21 @@ fn read(state: &[u8], lanes: usize, word: usize, little: bool, lane: usize, out:
     for (to, row) in out.as_chunks_mut::<8>().0.iter_mut().zip(state.chunks_exact(8 * lanes)) {
         let word: &[u8; 8] = row[8 * lane..].first_chunk().expect("a whole word");
         *to = if little { *word } else { u64::from_le_bytes(*word).to_be_bytes() };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use metaslot_memory::size_of_allocation;
+    use std::ptr::NonNull;
+
+    #[test]
+    fn what_is_hashed_lies_in_protected_memory() {
+        for function in [Function::Sha256, Function::Sha512, Function::Shake256] {
+            let mut many = Many::new(function, &[], 32);
+            let place = NonNull::from(&mut many.message(0)[0]);
+            assert!(size_of_allocation(place) >= 32, "{function:?}");
+        }
     }
 }

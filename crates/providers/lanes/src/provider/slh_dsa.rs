@@ -11,6 +11,7 @@ use metaslot_awslc_wrapper::shake::Function::{Shake128, Shake256};
 use metaslot_awslc_wrapper::{Failed, constant_time, random, shake};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
+use metaslot_spi::buffer::hold;
 use metaslot_spi::key_info::{self, PrivateKeyInfo};
 use metaslot_spi::provider::{
     Algorithm, Direction, GeneratePair, Signature, SignatureStream, checked,
@@ -267,11 +268,7 @@ enum Data {
 impl Begun {
     fn update(&mut self, data: &[u8]) -> Result<()> {
         match &mut self.data {
-            Data::Whole(all, _) => {
-                all.try_reserve(data.len()).map_err(|_| Error::HOST_MEMORY)?;
-                all.extend_from_slice(data);
-                Ok(())
-            }
+            Data::Whole(all, _) => hold(all, data, Error::DATA_LEN_RANGE),
             Data::Hashing(_, hashing) => hashing.update(data).map_err(|Failed| Error::DEVICE_ERROR),
         }
     }
