@@ -21,7 +21,7 @@ pub(crate) use kind::{ED25519_OID, Family, Generation, Kind, X25519_OID, types};
 pub(crate) use make::{Order, made, make, random_id, refuse_same_label};
 pub(crate) use public::{public_key, ssh_line};
 pub(crate) use read::{limited, only_mechanisms, search, search_all, value};
-pub(crate) use set::Set;
+pub(crate) use set::{Form, Set};
 pub(crate) use usage::{Usage, Usages, usage_names};
 
 use crate::encoding::hex;
