@@ -206,7 +206,9 @@ impl Scheme {
             Family::Ed25519 | Family::Aes => {
                 Err(Failure::usage(format!("signatures with {kind} keys have no --hash")))
             }
-            Family::X25519 => Err(Failure::usage(format!("{kind} keys do not sign"))),
+            Family::MlKem | Family::X25519 => {
+                Err(Failure::usage(format!("{kind} keys do not sign")))
+            }
             Family::ChaCha20 | Family::Des2 | Family::Des3 | Family::Rc4 | Family::Other => {
                 Err(Failure::usage(format!("{kind} keys have no usual signature"))
                     .hint("name one with --mechanism"))
@@ -381,6 +383,7 @@ mod tests {
             assert_eq!(choose(kind, None, None).unwrap(), name);
         }
         assert!(choose("x25519", None, None).is_err());
+        assert!(choose("ml-kem:768", None, None).is_err());
         assert!(choose("ed25519", None, Some("sha256")).is_err());
         assert_eq!(choose("ml-dsa:87", None, Some("sha512")).unwrap(), "HASH_ML_DSA_SHA512");
         assert!(choose("ml-dsa:87", None, Some("sha1")).is_err());

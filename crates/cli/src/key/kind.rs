@@ -20,6 +20,7 @@ pub(crate) enum Family {
     Ed25519,
     Generic,
     MlDsa,
+    MlKem,
     Rc4,
     Rsa,
     SlhDsa,
@@ -72,7 +73,7 @@ const EXPONENT: [u8; 3] = [1, 0, 1];
 
 /// The types that `--type` takes, for help and errors.
 pub(crate) const TYPES: &str = "rsa:BITS, ec:p224, ec:p256, ec:p384, ec:p521, ec:secp256k1, \
-    ec:sect163k1 to ec:sect571r1, ed25519, x25519, ml-dsa:44, ml-dsa:65, ml-dsa:87, \
+    ec:sect163k1 to ec:sect571r1, ed25519, x25519, ml-dsa:44, ml-dsa:65, ml-dsa:87, ml-kem:512, ml-kem:768, ml-kem:1024, \
     slh-dsa:sha2-128s to slh-dsa:shake-256f, aes:128, aes:192, aes:256, chacha20, generic:BYTES, \
     des2, des3, rc4:BITS";
 
@@ -133,6 +134,7 @@ fn takes(family: &str, number: Option<usize>) -> String {
         ("rc4", Some(_)) => String::from("an RC4 key has 8 to 2048 bits, a multiple of 8"),
         ("aes", Some(_)) => String::from("an AES key has 128, 192 or 256 bits"),
         ("ml-dsa", Some(_)) => String::from("ML-DSA has the sets 44, 65 and 87"),
+        ("ml-kem", Some(_)) => String::from("ML-KEM has the sets 512, 768 and 1024"),
         ("slh-dsa", _) => String::from(
             "SLH-DSA has the sets sha2-128s, sha2-128f, sha2-192s, sha2-192f, sha2-256s, sha2-256f, and those of shake",
         ),
@@ -201,6 +203,7 @@ impl Kind {
             CKK_EC_EDWARDS => plain(Family::Ed25519, 32, "ed25519"),
             CKK_EC_MONTGOMERY => plain(Family::X25519, 32, "x25519"),
             CKK_ML_DSA => plain(Family::MlDsa, 0, "ml-dsa"),
+            CKK_ML_KEM => plain(Family::MlKem, 0, "ml-kem"),
             CKK_SLH_DSA => plain(Family::SlhDsa, 0, "slh-dsa"),
             other => {
                 let name = key_type_name(other).and_then(|name| name.strip_prefix("CKK_"));
@@ -243,6 +246,7 @@ impl Kind {
             Family::Ec => CKK_EC,
             Family::Ed25519 => CKK_EC_EDWARDS,
             Family::MlDsa => CKK_ML_DSA,
+            Family::MlKem => CKK_ML_KEM,
             Family::Rc4 => CKK_RC4,
             Family::Rsa => CKK_RSA,
             Family::SlhDsa => CKK_SLH_DSA,
@@ -259,6 +263,7 @@ impl Kind {
             Family::Ec
             | Family::Ed25519
             | Family::MlDsa
+            | Family::MlKem
             | Family::Other
             | Family::Rsa
             | Family::SlhDsa
@@ -271,6 +276,7 @@ impl Kind {
             Family::Rsa => &[Usage::Sign, Usage::Decrypt, Usage::Unwrap],
             Family::Ec => &[Usage::Sign, Usage::Derive],
             Family::Ed25519 | Family::MlDsa | Family::SlhDsa => &[Usage::Sign],
+            Family::MlKem => &[Usage::Decapsulate],
             Family::X25519 => &[Usage::Derive],
             Family::Generic => &[Usage::Sign, Usage::Derive],
             Family::ChaCha20 => &[Usage::Decrypt, Usage::Derive],
@@ -326,6 +332,7 @@ impl Kind {
                 pair(CKM_EC_MONTGOMERY_KEY_PAIR_GEN, params(X25519_OID), &[Usage::Derive])
             }
             Family::MlDsa => pair(CKM_ML_DSA_KEY_PAIR_GEN, of_set(), &[Usage::Sign]),
+            Family::MlKem => pair(CKM_ML_KEM_KEY_PAIR_GEN, of_set(), &[Usage::Decapsulate]),
             Family::SlhDsa => pair(CKM_SLH_DSA_KEY_PAIR_GEN, of_set(), &[Usage::Sign]),
             Family::Aes => secret(CKM_AES_KEY_GEN, length(self.size / 8), &[Usage::Decrypt]),
             Family::Rc4 => secret(CKM_RC4_KEY_GEN, length(self.size / 8), &[Usage::Decrypt]),
@@ -368,6 +375,7 @@ mod tests {
             "ml-dsa",
             "ml-dsa:+44",
             "ml-dsa:45",
+            "ml-kem:44",
             "slh-dsa",
             "slh-dsa:128s",
         ] {

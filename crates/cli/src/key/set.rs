@@ -46,6 +46,18 @@ const fn ml_dsa(
     Set { family, name, size, key_type, number, arcs, signature, public, private: Form::Seed(32) }
 }
 
+/// RFC 9935 §3, FIPS 203 table 3.
+const fn ml_kem(
+    name: &'static str,
+    size: usize,
+    number: CK_ULONG,
+    arcs: &'static [u32],
+    public: usize,
+) -> Set {
+    let (family, key_type, signature) = (Family::MlKem, CKK_ML_KEM, None);
+    Set { family, name, size, key_type, number, arcs, signature, public, private: Form::Seed(64) }
+}
+
 /// RFC 9909 §3, FIPS 205 table 2.
 const fn slh_dsa(name: &'static str, size: usize, number: CK_ULONG, arcs: &'static [u32]) -> Set {
     let (family, key_type, signature) = (Family::SlhDsa, CKK_SLH_DSA, Some(CKM_SLH_DSA));
@@ -57,6 +69,9 @@ const SETS: &[Set] = &[
     ml_dsa("ml-dsa:44", 44, CKP_ML_DSA_44, &[2, 16, 840, 1, 101, 3, 4, 3, 17], 1312),
     ml_dsa("ml-dsa:65", 65, CKP_ML_DSA_65, &[2, 16, 840, 1, 101, 3, 4, 3, 18], 1952),
     ml_dsa("ml-dsa:87", 87, CKP_ML_DSA_87, &[2, 16, 840, 1, 101, 3, 4, 3, 19], 2592),
+    ml_kem("ml-kem:512", 512, CKP_ML_KEM_512, &[2, 16, 840, 1, 101, 3, 4, 4, 1], 800),
+    ml_kem("ml-kem:768", 768, CKP_ML_KEM_768, &[2, 16, 840, 1, 101, 3, 4, 4, 2], 1184),
+    ml_kem("ml-kem:1024", 1024, CKP_ML_KEM_1024, &[2, 16, 840, 1, 101, 3, 4, 4, 3], 1568),
     slh_dsa("slh-dsa:sha2-128s", 128, CKP_SLH_DSA_SHA2_128S, &[2, 16, 840, 1, 101, 3, 4, 3, 20]),
     slh_dsa("slh-dsa:sha2-128f", 128, CKP_SLH_DSA_SHA2_128F, &[2, 16, 840, 1, 101, 3, 4, 3, 21]),
     slh_dsa("slh-dsa:sha2-192s", 192, CKP_SLH_DSA_SHA2_192S, &[2, 16, 840, 1, 101, 3, 4, 3, 22]),
