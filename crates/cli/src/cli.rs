@@ -45,7 +45,7 @@ pub(crate) enum Command {
     /// Sign a file with a key of the token
     ///
     /// Without --mechanism, RSA keys sign with PKCS#1 v1.5 and SHA-256, EC keys with ECDSA and a
-    /// hash as strong as the curve, Ed25519 keys with EdDSA, ML-DSA keys with ML-DSA; AES keys make a CMAC, and generic
+    /// hash as strong as the curve, Ed25519 keys with EdDSA, ML-DSA and SLH-DSA keys with these; AES keys make a CMAC, and generic
     /// secrets an HMAC with SHA-256. Data of any length is read in pieces, except for EdDSA, which
     /// needs it whole.
     Sign(sign::Args),

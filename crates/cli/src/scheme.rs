@@ -30,6 +30,8 @@ struct Hash {
     ecdsa: CK_MECHANISM_TYPE,
     /// HashML-DSA (FIPS 204 §5.4), which has no SHA-1.
     ml_dsa: Option<CK_MECHANISM_TYPE>,
+    /// HashSLH-DSA (FIPS 205 §10.2), which has none either.
+    slh_dsa: Option<CK_MECHANISM_TYPE>,
     hmac: CK_MECHANISM_TYPE,
 }
 
@@ -43,6 +45,7 @@ const HASHES: &[Hash] = &[
         mgf: CKG_MGF1_SHA1,
         ecdsa: CKM_ECDSA_SHA1,
         ml_dsa: None,
+        slh_dsa: None,
         hmac: CKM_SHA_1_HMAC,
     },
     Hash {
@@ -54,6 +57,7 @@ const HASHES: &[Hash] = &[
         mgf: CKG_MGF1_SHA224,
         ecdsa: CKM_ECDSA_SHA224,
         ml_dsa: Some(CKM_HASH_ML_DSA_SHA224),
+        slh_dsa: Some(CKM_HASH_SLH_DSA_SHA224),
         hmac: CKM_SHA224_HMAC,
     },
     Hash {
@@ -65,6 +69,7 @@ const HASHES: &[Hash] = &[
         mgf: CKG_MGF1_SHA256,
         ecdsa: CKM_ECDSA_SHA256,
         ml_dsa: Some(CKM_HASH_ML_DSA_SHA256),
+        slh_dsa: Some(CKM_HASH_SLH_DSA_SHA256),
         hmac: CKM_SHA256_HMAC,
     },
     Hash {
@@ -76,6 +81,7 @@ const HASHES: &[Hash] = &[
         mgf: CKG_MGF1_SHA384,
         ecdsa: CKM_ECDSA_SHA384,
         ml_dsa: Some(CKM_HASH_ML_DSA_SHA384),
+        slh_dsa: Some(CKM_HASH_SLH_DSA_SHA384),
         hmac: CKM_SHA384_HMAC,
     },
     Hash {
@@ -87,6 +93,7 @@ const HASHES: &[Hash] = &[
         mgf: CKG_MGF1_SHA512,
         ecdsa: CKM_ECDSA_SHA512,
         ml_dsa: Some(CKM_HASH_ML_DSA_SHA512),
+        slh_dsa: Some(CKM_HASH_SLH_DSA_SHA512),
         hmac: CKM_SHA512_HMAC,
     },
     Hash {
@@ -98,6 +105,7 @@ const HASHES: &[Hash] = &[
         mgf: CKG_MGF1_SHA3_224,
         ecdsa: CKM_ECDSA_SHA3_224,
         ml_dsa: Some(CKM_HASH_ML_DSA_SHA3_224),
+        slh_dsa: Some(CKM_HASH_SLH_DSA_SHA3_224),
         hmac: CKM_SHA3_224_HMAC,
     },
     Hash {
@@ -109,6 +117,7 @@ const HASHES: &[Hash] = &[
         mgf: CKG_MGF1_SHA3_256,
         ecdsa: CKM_ECDSA_SHA3_256,
         ml_dsa: Some(CKM_HASH_ML_DSA_SHA3_256),
+        slh_dsa: Some(CKM_HASH_SLH_DSA_SHA3_256),
         hmac: CKM_SHA3_256_HMAC,
     },
     Hash {
@@ -120,6 +129,7 @@ const HASHES: &[Hash] = &[
         mgf: CKG_MGF1_SHA3_384,
         ecdsa: CKM_ECDSA_SHA3_384,
         ml_dsa: Some(CKM_HASH_ML_DSA_SHA3_384),
+        slh_dsa: Some(CKM_HASH_SLH_DSA_SHA3_384),
         hmac: CKM_SHA3_384_HMAC,
     },
     Hash {
@@ -131,6 +141,7 @@ const HASHES: &[Hash] = &[
         mgf: CKG_MGF1_SHA3_512,
         ecdsa: CKM_ECDSA_SHA3_512,
         ml_dsa: Some(CKM_HASH_ML_DSA_SHA3_512),
+        slh_dsa: Some(CKM_HASH_SLH_DSA_SHA3_512),
         hmac: CKM_SHA3_512_HMAC,
     },
 ];
@@ -190,11 +201,14 @@ impl Scheme {
             Family::Generic => Ok(Self::streaming(or_default("sha256")?.hmac)),
             Family::Ed25519 if hash.is_none() => Ok(Self::one_shot(CKM_EDDSA)),
             Family::MlDsa => Self::ml_dsa(hash),
+            Family::SlhDsa => Self::slh_dsa(hash),
             Family::Aes if hash.is_none() => Ok(Self::streaming(CKM_AES_CMAC)),
             Family::Ed25519 | Family::Aes => {
                 Err(Failure::usage(format!("signatures with {kind} keys have no --hash")))
             }
-            Family::X25519 => Err(Failure::usage(format!("{kind} keys do not sign"))),
+            Family::MlKem | Family::X25519 => {
+                Err(Failure::usage(format!("{kind} keys do not sign")))
+            }
             Family::ChaCha20 | Family::Des2 | Family::Des3 | Family::Rc4 | Family::Other => {
                 Err(Failure::usage(format!("{kind} keys have no usual signature"))
                     .hint("name one with --mechanism"))
@@ -218,7 +232,9 @@ impl Scheme {
             (CKM_RSA_PKCS_PSS, Some(hash)) => Ok(Self::pss(hash)),
             (CKM_RSA_PKCS_PSS, None) => Err(Failure::usage("CKM_RSA_PKCS_PSS needs --hash")),
             (CKM_HASH_ML_DSA, None) => Err(Failure::usage("CKM_HASH_ML_DSA needs --hash")),
+            (CKM_HASH_SLH_DSA, None) => Err(Failure::usage("CKM_HASH_SLH_DSA needs --hash")),
             (CKM_ML_DSA | CKM_HASH_ML_DSA, hash) => Self::ml_dsa(hash),
+            (CKM_SLH_DSA | CKM_HASH_SLH_DSA, hash) => Self::slh_dsa(hash),
             (_, Some(hash)) if number == hash.ecdsa => Ok(Self::ecdsa(hash, kind)),
             (_, Some(hash)) if number == hash.pss => Ok(Self::pss(hash)),
             (CKM_RSA_PKCS | CKM_RSA_X_509 | CKM_EDDSA, None) => Ok(Self::one_shot(number)),
@@ -255,10 +271,12 @@ impl Scheme {
 
     fn ml_dsa(hash: Option<&Hash>) -> Result<Self> {
         let number = hash.map_or(Some(CKM_ML_DSA), |hash| hash.ml_dsa);
-        number.map(Self::streaming).ok_or_else(|| {
-            let name = hash.map_or("it", |hash| hash.name);
-            Failure::usage(format!("HashML-DSA does not have {name}"))
-        })
+        number.map(Self::streaming).ok_or_else(|| lacks("HashML-DSA", hash))
+    }
+
+    fn slh_dsa(hash: Option<&Hash>) -> Result<Self> {
+        let number = hash.map_or(Some(CKM_SLH_DSA), |hash| hash.slh_dsa);
+        number.map(Self::streaming).ok_or_else(|| lacks("HashSLH-DSA", hash))
     }
 
     const fn pss(hash: &Hash) -> Self {
@@ -286,10 +304,15 @@ impl Scheme {
     }
 }
 
+/// What is to be said where a form of signature does not have a hash.
+fn lacks(form: &str, hash: Option<&Hash>) -> Failure {
+    Failure::usage(format!("{form} does not have {}", hash.map_or("it", |hash| hash.name)))
+}
+
 impl Hash {
     fn has(&self, number: CK_MECHANISM_TYPE) -> bool {
         let one = [self.rsa, self.pss, self.ecdsa, self.hmac].contains(&number);
-        one || self.ml_dsa == Some(number)
+        one || [self.ml_dsa, self.slh_dsa].contains(&Some(number))
     }
 }
 
@@ -352,6 +375,7 @@ mod tests {
             ("ec:sect571r1", "ECDSA_SHA512"),
             ("ed25519", "EDDSA"),
             ("ml-dsa:65", "ML_DSA"),
+            ("slh-dsa:sha2-128f", "SLH_DSA"),
             ("aes:256", "AES_CMAC"),
             ("generic:32", "SHA256_HMAC"),
         ];
@@ -359,6 +383,7 @@ mod tests {
             assert_eq!(choose(kind, None, None).unwrap(), name);
         }
         assert!(choose("x25519", None, None).is_err());
+        assert!(choose("ml-kem:768", None, None).is_err());
         assert!(choose("ed25519", None, Some("sha256")).is_err());
         assert_eq!(choose("ml-dsa:87", None, Some("sha512")).unwrap(), "HASH_ML_DSA_SHA512");
         assert!(choose("ml-dsa:87", None, Some("sha1")).is_err());
@@ -378,6 +403,9 @@ mod tests {
             ("ml-dsa:44", "ml-dsa", Some("sha3-256"), "HASH_ML_DSA_SHA3_256"),
             ("ml-dsa:44", "hash-ml-dsa", Some("sha224"), "HASH_ML_DSA_SHA224"),
             ("ml-dsa:44", "hash-ml-dsa-shake256", None, "HASH_ML_DSA_SHAKE256"),
+            ("slh-dsa:sha2-128s", "slh-dsa", None, "SLH_DSA"),
+            ("slh-dsa:sha2-128s", "hash-slh-dsa", Some("sha512"), "HASH_SLH_DSA_SHA512"),
+            ("slh-dsa:sha2-128s", "hash-slh-dsa-sha3-256", None, "HASH_SLH_DSA_SHA3_256"),
         ];
         for (kind, mechanism, hash, name) in rows {
             assert_eq!(choose(kind, Some(mechanism), hash).unwrap(), name, "{mechanism}");

@@ -21,7 +21,7 @@ fn a_key_that_hides_the_others_from_the_engine_is_named() {
         return println!("not run: OpenSSL's engine for PKCS#11 is not installed");
     }
     sandbox.run("metaslot key generate --label site --id 02 --pin-source user.pin --quiet");
-    for kind in ["ed25519", "ml-dsa:65"] {
+    for kind in ["ed25519", "ml-dsa:65", "slh-dsa:sha2-128f", "ml-kem:768"] {
         let line = format!("metaslot key generate --label login --type {kind} --id 01");
         sandbox.run(&format!("{line} --pin-source user.pin --quiet"));
         assert!(doctor("/bin/true").contains("programs of OpenSSL's can use keys"));

@@ -16,9 +16,9 @@ pub(crate) fn is_edwards(key: &Key) -> bool {
     matches!(key.kind.family, Family::Ed25519 | Family::X25519)
 }
 
-/// Whether an older engine finds no key beside this one: on such a curve, or of lattices.
+/// Whether an older engine finds no key beside this one: on such a curve, or of a parameter set.
 fn hides_others(key: &Key) -> bool {
-    is_edwards(key) || key.kind.family == Family::MlDsa
+    is_edwards(key) || key.kind.set().is_some()
 }
 
 /// Refuses a token in which an older engine finds no key, beside one that hides them. Newer ones leave such keys alone or take them: it is tried, with the key or another one. No PIN is needed for the public half, and

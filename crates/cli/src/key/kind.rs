@@ -20,15 +20,17 @@ pub(crate) enum Family {
     Ed25519,
     Generic,
     MlDsa,
+    MlKem,
     Rc4,
     Rsa,
+    SlhDsa,
     X25519,
     Other,
 }
 
 /// A type of key: family and size. The size of an RSA, AES or RC4 key is in bits, that of a generic
-/// secret in bytes, that of a curve in bytes of its numbers; that of an ML-DSA key is the number in
-/// its parameter set's name.
+/// secret in bytes, that of a curve in bytes of its numbers; that of a key of a parameter set is the
+/// number in the set's name.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Kind {
     pub(crate) family: Family,
@@ -71,7 +73,8 @@ const EXPONENT: [u8; 3] = [1, 0, 1];
 
 /// The types that `--type` takes, for help and errors.
 pub(crate) const TYPES: &str = "rsa:BITS, ec:p224, ec:p256, ec:p384, ec:p521, ec:secp256k1, \
-    ec:sect163k1 to ec:sect571r1, ed25519, x25519, ml-dsa:44, ml-dsa:65, ml-dsa:87, aes:128, aes:192, aes:256, chacha20, generic:BYTES, \
+    ec:sect163k1 to ec:sect571r1, ed25519, x25519, ml-dsa:44, ml-dsa:65, ml-dsa:87, ml-kem:512, ml-kem:768, ml-kem:1024, \
+    slh-dsa:sha2-128s to slh-dsa:shake-256f, aes:128, aes:192, aes:256, chacha20, generic:BYTES, \
     des2, des3, rc4:BITS";
 
 /// Types that are written as they are, or often of one of these sizes.
@@ -81,9 +84,6 @@ const USUAL: &[&str] = &[
     "rsa:4096",
     "ed25519",
     "x25519",
-    "ml-dsa:44",
-    "ml-dsa:65",
-    "ml-dsa:87",
     "aes:128",
     "aes:192",
     "aes:256",
@@ -97,7 +97,8 @@ const USUAL: &[&str] = &[
 /// Types that a shell offers.
 pub(crate) fn types() -> impl Iterator<Item = String> {
     let curves = CURVES.iter().map(|curve| format!("ec:{}", curve.0));
-    USUAL.iter().map(ToString::to_string).chain(curves)
+    let sets = Set::all().map(|set| set.name.to_owned());
+    USUAL.iter().map(ToString::to_string).chain(curves).chain(sets)
 }
 
 impl FromStr for Kind {
@@ -118,8 +119,7 @@ impl FromStr for Kind {
             ("ed25519", None) if size.is_empty() => Some((Family::Ed25519, 32)),
             ("x25519", None) if size.is_empty() => Some((Family::X25519, 32)),
             ("chacha20", None) if size.is_empty() => Some((Family::ChaCha20, 32)),
-            ("ml-dsa", Some(size)) => Set::sized(CKK_ML_DSA, size).map(|_| (Family::MlDsa, size)),
-            _ => None,
+            _ => Set::named(&lower).map(|set| (set.family, set.size)),
         };
         let (family, size) = found.ok_or_else(|| takes(family, number))?;
         Ok(Self { family, size, name: lower })
@@ -134,6 +134,10 @@ fn takes(family: &str, number: Option<usize>) -> String {
         ("rc4", Some(_)) => String::from("an RC4 key has 8 to 2048 bits, a multiple of 8"),
         ("aes", Some(_)) => String::from("an AES key has 128, 192 or 256 bits"),
         ("ml-dsa", Some(_)) => String::from("ML-DSA has the sets 44, 65 and 87"),
+        ("ml-kem", Some(_)) => String::from("ML-KEM has the sets 512, 768 and 1024"),
+        ("slh-dsa", _) => String::from(
+            "SLH-DSA has the sets sha2-128s, sha2-128f, sha2-192s, sha2-192f, sha2-256s, sha2-256f, and those of shake",
+        ),
         _ => format!("one of {TYPES}"),
     }
 }
@@ -151,8 +155,7 @@ impl fmt::Display for Kind {
 impl Set {
     /// The type of its keys.
     pub(crate) fn kind(&self) -> Kind {
-        let family = if self.key_type == CKK_ML_DSA { Family::MlDsa } else { Family::Other };
-        Kind { family, size: self.size, name: format!("{}:{}", self.name, self.size) }
+        Kind { family: self.family, size: self.size, name: self.name.to_owned() }
     }
 }
 
@@ -200,6 +203,8 @@ impl Kind {
             CKK_EC_EDWARDS => plain(Family::Ed25519, 32, "ed25519"),
             CKK_EC_MONTGOMERY => plain(Family::X25519, 32, "x25519"),
             CKK_ML_DSA => plain(Family::MlDsa, 0, "ml-dsa"),
+            CKK_ML_KEM => plain(Family::MlKem, 0, "ml-kem"),
+            CKK_SLH_DSA => plain(Family::SlhDsa, 0, "slh-dsa"),
             other => {
                 let name = key_type_name(other).and_then(|name| name.strip_prefix("CKK_"));
                 let name = name.map(|name| name.to_ascii_lowercase().replace('_', "-"));
@@ -219,7 +224,7 @@ impl Kind {
 
     /// Its parameter set, where it is one's.
     pub(crate) fn set(&self) -> Option<&'static Set> {
-        Set::sized(self.key_type(), self.size)
+        Set::named(&self.name)
     }
 
     /// `CKA_EC_PARAMS` of a key on a curve that has a name here.
@@ -241,8 +246,10 @@ impl Kind {
             Family::Ec => CKK_EC,
             Family::Ed25519 => CKK_EC_EDWARDS,
             Family::MlDsa => CKK_ML_DSA,
+            Family::MlKem => CKK_ML_KEM,
             Family::Rc4 => CKK_RC4,
             Family::Rsa => CKK_RSA,
+            Family::SlhDsa => CKK_SLH_DSA,
             Family::X25519 => CKK_EC_MONTGOMERY,
             Family::Generic | Family::Other => CKK_GENERIC_SECRET,
         }
@@ -256,8 +263,10 @@ impl Kind {
             Family::Ec
             | Family::Ed25519
             | Family::MlDsa
+            | Family::MlKem
             | Family::Other
             | Family::Rsa
+            | Family::SlhDsa
             | Family::X25519 => None,
         }
     }
@@ -266,7 +275,8 @@ impl Kind {
         match self.family {
             Family::Rsa => &[Usage::Sign, Usage::Decrypt, Usage::Unwrap],
             Family::Ec => &[Usage::Sign, Usage::Derive],
-            Family::Ed25519 | Family::MlDsa => &[Usage::Sign],
+            Family::Ed25519 | Family::MlDsa | Family::SlhDsa => &[Usage::Sign],
+            Family::MlKem => &[Usage::Decapsulate],
             Family::X25519 => &[Usage::Derive],
             Family::Generic => &[Usage::Sign, Usage::Derive],
             Family::ChaCha20 => &[Usage::Decrypt, Usage::Derive],
@@ -302,6 +312,7 @@ impl Kind {
             ..secret(mechanism, template, usages)
         };
         let params = |oid: &[u8]| Template::new().bytes(CKA_EC_PARAMS, oid);
+        let of_set = || self.set().map_or_else(Template::new, Set::parameter);
         match self.family {
             Family::Rsa => pair(
                 CKM_RSA_PKCS_KEY_PAIR_GEN,
@@ -320,11 +331,9 @@ impl Kind {
             Family::X25519 => {
                 pair(CKM_EC_MONTGOMERY_KEY_PAIR_GEN, params(X25519_OID), &[Usage::Derive])
             }
-            Family::MlDsa => {
-                let set = self.set().map_or(CK_UNAVAILABLE_INFORMATION, |set| set.number);
-                let template = Template::new().ulong(CKA_PARAMETER_SET, set);
-                pair(CKM_ML_DSA_KEY_PAIR_GEN, template, &[Usage::Sign])
-            }
+            Family::MlDsa => pair(CKM_ML_DSA_KEY_PAIR_GEN, of_set(), &[Usage::Sign]),
+            Family::MlKem => pair(CKM_ML_KEM_KEY_PAIR_GEN, of_set(), &[Usage::Decapsulate]),
+            Family::SlhDsa => pair(CKM_SLH_DSA_KEY_PAIR_GEN, of_set(), &[Usage::Sign]),
             Family::Aes => secret(CKM_AES_KEY_GEN, length(self.size / 8), &[Usage::Decrypt]),
             Family::Rc4 => secret(CKM_RC4_KEY_GEN, length(self.size / 8), &[Usage::Decrypt]),
             Family::Des2 => secret(CKM_DES2_KEY_GEN, Template::new(), &[Usage::Decrypt]),
@@ -366,6 +375,9 @@ mod tests {
             "ml-dsa",
             "ml-dsa:+44",
             "ml-dsa:45",
+            "ml-kem:44",
+            "slh-dsa",
+            "slh-dsa:128s",
         ] {
             assert!(name.parse::<Kind>().is_err(), "{name}");
         }
@@ -385,6 +397,11 @@ mod tests {
         assert_eq!(Kind::of(CKK_EC, Some(&[5, 0]), None, None).to_string(), "ec");
         assert_eq!(Kind::of_set(CKK_ML_DSA, CKP_ML_DSA_87), "ml-dsa:87".parse().unwrap());
         assert_eq!(Kind::of_set(CKK_ML_DSA, 9).to_string(), "ml-dsa");
+        assert_eq!(
+            Kind::of_set(CKK_SLH_DSA, CKP_SLH_DSA_SHAKE_256F).to_string(),
+            "slh-dsa:shake-256f"
+        );
+        assert_eq!(Kind::of_set(CKK_SLH_DSA, 13).to_string(), "slh-dsa");
         assert_eq!(Kind::of_set(CKK_AES, CKP_ML_DSA_87).to_string(), "aes");
         for (key_type, oid, name) in [
             (CKK_EC_EDWARDS, ED25519_OID, "ed25519"),

@@ -4,11 +4,11 @@
 mod alike;
 mod bring;
 mod kind;
-mod lattice;
 mod make;
 mod pairs;
 mod public;
 mod read;
+mod set;
 pub(crate) mod usage;
 
 pub(crate) use crate::find::only;
@@ -18,10 +18,10 @@ pub(crate) use bring::{
     secret as bring_secret, with,
 };
 pub(crate) use kind::{ED25519_OID, Family, Generation, Kind, X25519_OID, types};
-pub(crate) use lattice::Set;
 pub(crate) use make::{Order, made, make, random_id, refuse_same_label};
 pub(crate) use public::{public_key, ssh_line};
 pub(crate) use read::{limited, only_mechanisms, search, search_all, value};
+pub(crate) use set::{Form, Set};
 pub(crate) use usage::{Usage, Usages, usage_names};
 
 use crate::encoding::hex;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a key may be used for, in four words: each covers what the two halves of a pair do.
+//! What a key may be used for, in five words: each covers what the two halves of a pair do.
 
 use crate::uri::Class;
 use metaslot_ck::*;
@@ -17,7 +17,12 @@ pub(crate) enum Usage {
     Unwrap,
     /// `CKA_DERIVE`
     Derive,
+    /// `CKA_DECAPSULATE` and `CKA_ENCAPSULATE`
+    Decapsulate,
 }
+
+/// Uses that older modules do not know: only templates of keys that have one name it.
+const RECENT: [Usage; 1] = [Usage::Decapsulate];
 
 /// A use: its attribute on the private half and on the public one, and its names, the second an alias.
 struct UsageRow {
@@ -27,7 +32,7 @@ struct UsageRow {
     names: [&'static str; 2],
 }
 
-const USAGES: [UsageRow; 4] = [
+const USAGES: [UsageRow; 5] = [
     UsageRow {
         usage: Usage::Sign,
         private: CKA_SIGN,
@@ -52,6 +57,12 @@ const USAGES: [UsageRow; 4] = [
         public: None,
         names: ["derive", "derive"],
     },
+    UsageRow {
+        usage: Usage::Decapsulate,
+        private: CKA_DECAPSULATE,
+        public: Some(CKA_ENCAPSULATE),
+        names: ["decapsulate", "encapsulate"],
+    },
 ];
 
 impl FromStr for Usage {
@@ -59,7 +70,8 @@ impl FromStr for Usage {
 
     fn from_str(text: &str) -> std::result::Result<Self, String> {
         let row = USAGES.iter().find(|row| row.names.contains(&text));
-        row.map(|row| row.usage).ok_or_else(|| "one of sign, decrypt, unwrap, derive".to_owned())
+        row.map(|row| row.usage)
+            .ok_or_else(|| "one of sign, decrypt, unwrap, derive, decapsulate".to_owned())
     }
 }
 
@@ -97,7 +109,7 @@ pub(crate) fn warning(asked: Option<&[Usage]>, pair: bool) -> Option<String> {
 /// use before transport before derivation. Agreement, what the derive of a pair is, is a use.
 fn beyond_purpose(asked: &[Usage], pair: bool) -> Vec<Usage> {
     let purpose = |usage: &Usage| match usage {
-        Usage::Sign | Usage::Decrypt => 0,
+        Usage::Sign | Usage::Decrypt | Usage::Decapsulate => 0,
         Usage::Derive if pair => 0,
         Usage::Unwrap => 1,
         Usage::Derive => 2,
@@ -107,8 +119,17 @@ fn beyond_purpose(asked: &[Usage], pair: bool) -> Vec<Usage> {
 }
 
 /// The attributes that are read, in the order of [`Usages::from_flags`].
-pub(crate) const ATTRIBUTES: [CK_ATTRIBUTE_TYPE; 7] =
-    [CKA_SIGN, CKA_VERIFY, CKA_DECRYPT, CKA_ENCRYPT, CKA_UNWRAP, CKA_WRAP, CKA_DERIVE];
+pub(crate) const ATTRIBUTES: [CK_ATTRIBUTE_TYPE; 9] = [
+    CKA_SIGN,
+    CKA_VERIFY,
+    CKA_DECRYPT,
+    CKA_ENCRYPT,
+    CKA_UNWRAP,
+    CKA_WRAP,
+    CKA_DERIVE,
+    CKA_DECAPSULATE,
+    CKA_ENCAPSULATE,
+];
 
 /// A set of uses, as attributes that are true.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -155,24 +176,28 @@ pub(crate) fn of_class(
 ) -> impl Iterator<Item = (CK_ATTRIBUTE_TYPE, bool)> {
     let private = matches!(class, Class::Private | Class::Secret);
     let public = matches!(class, Class::Public | Class::Secret);
-    USAGES.iter().flat_map(move |row| {
+    stated(usages).flat_map(move |row| {
         let is_on = usages.contains(&row.usage);
         let attributes = [Some(row.private).filter(|_| private), row.public.filter(|_| public)];
         attributes.into_iter().flatten().map(move |attribute| (attribute, is_on))
     })
 }
 
+/// The rows that a template states, on or off.
+fn stated(usages: &[Usage]) -> impl Iterator<Item = &'static UsageRow> {
+    USAGES.iter().filter(|row| !RECENT.contains(&row.usage) || usages.contains(&row.usage))
+}
+
 /// Sets every use of the private half, or of a secret key, explicitly: modules differ in what they
 /// take a silent template to mean.
 pub(crate) fn private(template: Template, usages: &[Usage]) -> Template {
-    USAGES
-        .iter()
+    stated(usages)
         .fold(template, |template, row| template.bool(row.private, usages.contains(&row.usage)))
 }
 
 /// The same for the public half.
 pub(crate) fn public(template: Template, usages: &[Usage]) -> Template {
-    let rows = USAGES.iter().filter_map(|row| row.public.map(|attribute| (row, attribute)));
+    let rows = stated(usages).filter_map(|row| row.public.map(|attribute| (row, attribute)));
     rows.fold(template, |template, (row, attribute)| {
         template.bool(attribute, usages.contains(&row.usage))
     })
@@ -200,17 +225,26 @@ mod tests {
     #[test]
     fn a_key_is_for_the_first_purpose_that_is_asked_for() {
         use Usage::*;
-        let rows: [(&[Usage], bool, &[Usage]); 6] = [
+        let rows: [(&[Usage], bool, &[Usage]); 7] = [
             (&[Sign, Decrypt], true, &[]),
             (&[Sign, Derive], true, &[]),
             (&[Sign, Derive], false, &[Derive]),
             (&[Unwrap, Sign], false, &[Unwrap]),
             (&[Derive, Unwrap], false, &[Derive]),
             (&[Derive], false, &[]),
+            (&[Decapsulate], true, &[]),
         ];
         for (asked, pair, beyond) in rows {
             assert_eq!(beyond_purpose(asked, pair), beyond, "{asked:?}");
         }
+    }
+
+    #[test]
+    fn older_modules_are_told_of_no_use_that_they_do_not_know() {
+        let of = |usages: &[Usage]| of_class(Class::Private, usages).map(|row| row.0).collect();
+        let (signs, opens): (Vec<_>, Vec<_>) = (of(&[Usage::Sign]), of(&[Usage::Decapsulate]));
+        assert!(!signs.contains(&CKA_DECAPSULATE));
+        assert!(opens.contains(&CKA_DECAPSULATE));
     }
 
     #[test]

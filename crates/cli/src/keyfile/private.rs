@@ -5,7 +5,7 @@ use crate::encoding::der::{
     self, BIT_STRING, CONSTRUCTED, CONTEXT, INTEGER, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE,
 };
 use crate::encoding::significant;
-use crate::key::{ED25519_OID, Family, Kind, Set, X25519_OID};
+use crate::key::{ED25519_OID, Family, Form, Kind, Set, X25519_OID};
 use metaslot_ck::*;
 use metaslot_client::{Template, Value};
 
@@ -37,9 +37,6 @@ const OTHERS: &[(&[u32], &str)] = &[
     (&[1, 2, 840, 10046, 2, 1], "Diffie-Hellman"),
     (&[1, 3, 101, 111], "X448"),
     (&[1, 3, 101, 113], "Ed448"),
-    (&[2, 16, 840, 1, 101, 3, 4, 4, 1], "ML-KEM-512"),
-    (&[2, 16, 840, 1, 101, 3, 4, 4, 2], "ML-KEM-768"),
-    (&[2, 16, 840, 1, 101, 3, 4, 4, 3], "ML-KEM-1024"),
 ];
 
 /// What is to be said of bytes that end too early or are no DER.
@@ -132,8 +129,23 @@ pub(super) fn modern(
     Pair { kind, private: Some(private.bytes(CKA_VALUE, seed)), public, name: None }
 }
 
-/// A key of a parameter set, whose private half is a seed, the expanded key, or both (RFC 9881 §6).
+/// A key of a parameter set.
 fn of_set(set: &Set, key: &[u8], public: Option<&[u8]>) -> Option<Pair> {
+    let (seed, expanded) = match set.private {
+        Form::Seed(length) => seeded(key, length)?,
+        Form::Bytes(length) if key.len() == length => (None, Some(key)),
+        Form::Bytes(_) => return None,
+    };
+    let mut private = set.template();
+    let values = [(CKA_SEED, seed), (CKA_VALUE, expanded)];
+    let there = values.into_iter().filter_map(|(attribute, value)| Some((attribute, value?)));
+    private.extend(there.map(|(attribute, value)| (attribute, Value::Bytes(value.to_vec()))));
+    let public = public.map(|public| set.public_key(public));
+    Some(Pair { kind: set.kind(), private: Some(private), public, name: None })
+}
+
+/// A seed, what is made of it, or both (RFC 9881 §6).
+fn seeded(key: &[u8], length: usize) -> Option<(Option<&[u8]>, Option<&[u8]>)> {
     let mut rest = key;
     let (seed, expanded) = if let Some(seed) = der::take(&mut rest, CONTEXT) {
         (Some(seed), None)
@@ -144,13 +156,8 @@ fn of_set(set: &Set, key: &[u8], public: Option<&[u8]>) -> Option<Pair> {
         let halves = [der::take(&mut both, OCTET_STRING)?, der::take(&mut both, OCTET_STRING)?];
         both.is_empty().then_some((Some(halves[0]), Some(halves[1])))?
     };
-    let is_whole = rest.is_empty() && seed.is_none_or(|seed| seed.len() == set.seed);
-    let mut private = is_whole.then(|| set.template())?;
-    let values = [(CKA_SEED, seed), (CKA_VALUE, expanded)];
-    let there = values.into_iter().filter_map(|(attribute, value)| Some((attribute, value?)));
-    private.extend(there.map(|(attribute, value)| (attribute, Value::Bytes(value.to_vec()))));
-    let public = public.map(|public| set.public_key(public));
-    Some(Pair { kind: set.kind(), private: Some(private), public, name: None })
+    let is_whole = rest.is_empty() && seed.is_none_or(|seed| seed.len() == length);
+    is_whole.then_some((seed, expanded))
 }
 
 /// The content of a sequence behind which there is nothing.

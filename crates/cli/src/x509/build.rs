@@ -4,17 +4,18 @@
 use super::Time;
 use crate::encoding::der::{self, CONSTRUCTED, INTEGER, SEQUENCE, SET};
 use crate::failure::{Failure, Result};
-use crate::key::{Family, Kind};
+use crate::key::{Family, Kind, Set};
 use metaslot_ck::*;
 use metaslot_client::{self as client, Session, User};
 use metaslot_memory::Secret;
+use std::sync::LazyLock;
 
 /// How a type of key signs with a hash.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Algorithm {
     family: Family,
-    /// Of the keys, where the algorithm is their parameter set; else 0.
-    size: usize,
+    /// Whose keys these are, where the algorithm is a parameter set.
+    set: Option<&'static Set>,
     hash: &'static str,
     mechanism: CK_MECHANISM_TYPE,
     /// What digests the data before; every module has bare ECDSA, and not all have it with a hash.
@@ -30,7 +31,7 @@ const fn rsa(
     mechanism: CK_MECHANISM_TYPE,
     identifier: &'static [u32],
 ) -> Algorithm {
-    Algorithm { family: Family::Rsa, size: 0, hash, mechanism, digest: None, identifier }
+    Algorithm { family: Family::Rsa, set: None, hash, mechanism, digest: None, identifier }
 }
 
 const fn ec(
@@ -38,20 +39,20 @@ const fn ec(
     digest: CK_MECHANISM_TYPE,
     identifier: &'static [u32],
 ) -> Algorithm {
-    let digest = Some(digest);
-    Algorithm { family: Family::Ec, size: 0, hash, mechanism: CKM_ECDSA, digest, identifier }
+    let (family, digest) = (Family::Ec, Some(digest));
+    Algorithm { family, set: None, hash, mechanism: CKM_ECDSA, digest, identifier }
 }
 
-/// RFC 9881 §3, and RFC 8410: they hash within.
+/// RFC 9881 §3, RFC 9909 §3, and RFC 8410: they hash within.
 const fn whole(
-    (family, size): (Family, usize),
+    (family, set): (Family, Option<&'static Set>),
     mechanism: CK_MECHANISM_TYPE,
     identifier: &'static [u32],
 ) -> Algorithm {
-    Algorithm { family, size, hash: "none", mechanism, digest: None, identifier }
+    Algorithm { family, set, hash: "none", mechanism, digest: None, identifier }
 }
 
-const ALGORITHMS: &[Algorithm] = &[
+const FIXED: &[Algorithm] = &[
     rsa("sha1", CKM_SHA1_RSA_PKCS, &[1, 2, 840, 113_549, 1, 1, 5]),
     rsa("sha256", CKM_SHA256_RSA_PKCS, &[1, 2, 840, 113_549, 1, 1, 11]),
     rsa("sha384", CKM_SHA384_RSA_PKCS, &[1, 2, 840, 113_549, 1, 1, 12]),
@@ -60,11 +61,14 @@ const ALGORITHMS: &[Algorithm] = &[
     ec("sha256", CKM_SHA256, &[1, 2, 840, 10045, 4, 3, 2]),
     ec("sha384", CKM_SHA384, &[1, 2, 840, 10045, 4, 3, 3]),
     ec("sha512", CKM_SHA512, &[1, 2, 840, 10045, 4, 3, 4]),
-    whole((Family::Ed25519, 0), CKM_EDDSA, &[1, 3, 101, 112]),
-    whole((Family::MlDsa, 44), CKM_ML_DSA, &[2, 16, 840, 1, 101, 3, 4, 3, 17]),
-    whole((Family::MlDsa, 65), CKM_ML_DSA, &[2, 16, 840, 1, 101, 3, 4, 3, 18]),
-    whole((Family::MlDsa, 87), CKM_ML_DSA, &[2, 16, 840, 1, 101, 3, 4, 3, 19]),
+    whole((Family::Ed25519, None), CKM_EDDSA, &[1, 3, 101, 112]),
 ];
+
+/// Those, and one for each parameter set that signs.
+static ALGORITHMS: LazyLock<Vec<Algorithm>> = LazyLock::new(|| {
+    let of = |set: &'static Set| Some(whole((set.family, Some(set)), set.signature?, set.arcs));
+    FIXED.iter().copied().chain(Set::all().filter_map(of)).collect()
+});
 
 impl Algorithm {
     pub(crate) fn find(kind: &Kind, hash: &str) -> Result<&'static Self> {
@@ -73,13 +77,14 @@ impl Algorithm {
     }
 
     fn is_for(&self, kind: &Kind) -> bool {
-        self.family == kind.family && [0, kind.size].contains(&self.size)
+        self.family == kind.family && self.set.is_none_or(|set| kind.set() == Some(set))
     }
 
     /// With this hash, or with one as strong as the key.
     pub(crate) fn of(kind: &Kind, hash: Option<&str>) -> Result<&'static Self> {
         let usual = match (kind.family, kind.size) {
-            (Family::Ed25519 | Family::MlDsa, _) => "none",
+            _ if kind.set().is_some() => "none",
+            (Family::Ed25519, _) => "none",
             (Family::Ec, 49..) => "sha512",
             (Family::Ec, 33..) => "sha384",
             _ => "sha256",
@@ -88,7 +93,7 @@ impl Algorithm {
         match known {
             true => Self::find(kind, hash.unwrap_or(usual)),
             false => Err(Failure::usage(format!("a key of type {kind} signs no certificates"))
-                .hint("RSA, EC, Ed25519 and ML-DSA keys do")),
+                .hint("RSA, EC, Ed25519, ML-DSA and SLH-DSA keys do")),
         }
     }
 

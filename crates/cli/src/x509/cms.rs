@@ -13,7 +13,7 @@ const CONTENT_TYPE: &[u32] = &[1, 2, 840, 113_549, 1, 9, 3];
 const MESSAGE_DIGEST: &[u32] = &[1, 2, 840, 113_549, 1, 9, 4];
 const SIGNING_TIME: &[u32] = &[1, 2, 840, 113_549, 1, 9, 5];
 
-/// What digests the file, by the hash of the signature; Ed25519 and ML-DSA have none, and SHA-512 then (RFC 8419, RFC 9882).
+/// What digests the file, by the hash of the signature; Ed25519, ML-DSA and SLH-DSA have none, and SHA-512 then (RFC 8419, RFC 9882).
 const DIGESTS: &[(&str, CK_MECHANISM_TYPE, &[u32])] = &[
     ("sha256", CKM_SHA256, &[2, 16, 840, 1, 101, 3, 4, 2, 1]),
     ("sha384", CKM_SHA384, &[2, 16, 840, 1, 101, 3, 4, 2, 2]),

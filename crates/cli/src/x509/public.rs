@@ -41,7 +41,7 @@ impl PublicKey {
             let kind = Kind::of(CKK_EC_EDWARDS, Some(kind), None, None);
             return is_exact.then_some(Self { template, kind });
         }
-        if let Some(set) = Set::identified(kind) {
+        if let Some(set) = Set::identified(kind).filter(|set| set.signature.is_some()) {
             let template = set.template().class(CKO_PUBLIC_KEY).bytes(CKA_VALUE, key);
             let is_exact = key.len() == set.public && set.public_key(key) == der;
             return is_exact.then_some(Self { template, kind: set.kind() });
@@ -58,7 +58,8 @@ impl PublicKey {
     pub(crate) fn is_weak(&self) -> bool {
         let least = match self.kind.family {
             Family::Rsa => 2048,
-            Family::MlDsa => 44,
+            // No set of theirs is.
+            Family::MlDsa | Family::SlhDsa => 0,
             _ => 28,
         };
         self.kind.size < least

@@ -48,8 +48,8 @@ pub(crate) struct Args {
     /// The secret key is written in hexadecimal
     #[arg(long, requires = "kind")]
     hex: bool,
-    /// What it is for: sign, decrypt, unwrap, derive, with their counterparts [default: what the
-    /// type is for; never unwrap]
+    /// What it is for: sign, decrypt, unwrap, derive, decapsulate, with their counterparts
+    /// [default: what the type is for; never unwrap]
     #[arg(long, value_name = "USE", value_delimiter = ',')]
     usage: Option<Vec<Usage>>,
     /// Let the key leave the token, encrypted by a wrapping key

@@ -9,7 +9,7 @@ use crate::output::Report;
 use crate::scheme::Scheme;
 use crate::uri::Class;
 use metaslot_ck::*;
-use metaslot_client::{Access, Mechanism, Params, Session, User};
+use metaslot_client::{Access, Mechanism, Params, Session, Template, User};
 use metaslot_memory::Secret;
 use serde_json::json;
 
@@ -36,9 +36,12 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         signs(session, key, &scheme, pin)?
     } else if usages.contains(&"encrypt") && key.kind.family == Family::Aes {
         encrypts(session, key)?
+    } else if key.kind.family == Family::MlKem {
+        encapsulates(session, key)?
     } else {
         let message = format!("{} keys for {} cannot be tested", key.kind, usages.join(", "));
-        return Err(Failure::failed(message).hint("keys that sign and AES keys that encrypt can"));
+        return Err(Failure::failed(message)
+            .hint("keys that sign, pairs of ML-KEM, and AES keys that encrypt can"));
     };
     let name = opened.uri();
     app.output.print(&Report {
@@ -70,6 +73,26 @@ fn signs(session: &Session, key: &Key, scheme: &Scheme, pin: &Secret) -> Result<
     };
     session.verify(&scheme.mechanism, verifier, &data, &signature)?;
     Ok(("signed and verified", scheme.name()))
+}
+
+/// Both sides' secrets are the same if their MACs are: no value has to be readable for that.
+fn encapsulates(session: &Session, key: &Key) -> Result<Done> {
+    let half = |class| {
+        let missing =
+            || Failure::not_found(format!("the token has one half of '{}' only", key.label));
+        key.part(class).ok_or_else(missing)
+    };
+    let (public, private) = (half(Class::Public)?, half(Class::Private)?);
+    let template = Template::new().class(CKO_SECRET_KEY).key_type(CKK_GENERIC_SECRET);
+    let template = template.token(false).ulong(CKA_VALUE_LEN, 32).bool(CKA_SIGN, true);
+    let mechanism = CKM_ML_KEM.into();
+    let (ciphertext, ours) = session.encapsulate(&mechanism, public, &template)?;
+    let theirs = session.decapsulate(&mechanism, private, &ciphertext, &template)?;
+    let mac = |secret| session.sign(&CKM_SHA256_HMAC.into(), secret, MESSAGE);
+    match mac(ours)? == mac(theirs)? {
+        true => Ok(("encapsulated and decapsulated", String::from("CKM_ML_KEM"))),
+        false => Err(Failure::failed("what was decapsulated is not what was encapsulated")),
+    }
 }
 
 fn encrypts(session: &Session, key: &Key) -> Result<Done> {

@@ -9,7 +9,7 @@ use crate::command::key::report;
 use crate::command::payload::Payload;
 use crate::encoding::{from_base64, printable};
 use crate::failure::{Failure, Result};
-use crate::key::{self, Brought, Family, Key, Kind, Usage, usage};
+use crate::key::{self, Brought, Key, Kind, Usage, usage};
 use crate::output::Report;
 use crate::uri::Class;
 use clap::builder::NonEmptyStringValueParser;
@@ -32,7 +32,7 @@ pub(crate) struct Args {
     /// The wrapped key, as 'metaslot wrap' writes it [default: standard input]
     #[arg(long = "in", short, value_name = "FILE")]
     input: Option<PathBuf>,
-    /// What it is: aes:256 and other secret keys, or rsa, ec, ed25519, x25519, ml-dsa
+    /// What it is: aes:256 and other secret keys, or rsa, ec, ed25519, x25519, ml-dsa, ml-kem, slh-dsa
     #[arg(long = "type", short = 't', value_name = "TYPE", value_parser = kind)]
     kind: Kind,
     /// The key's name
@@ -41,7 +41,7 @@ pub(crate) struct Args {
     /// The key's id in hexadecimal [default: the SHA-1 of its public half; of a secret key random]
     #[arg(long, value_name = "HEX")]
     id: Option<String>,
-    /// What it is for: sign, decrypt, unwrap, derive [default: what a bound form says, or the type is for]
+    /// What it is for: sign, decrypt, unwrap, derive, decapsulate [default: what a bound form says, or the type is for]
     #[arg(long, value_name = "USE", value_delimiter = ',')]
     usage: Option<Vec<Usage>>,
     /// Let the key leave the token again, encrypted by a wrapping key
@@ -62,6 +62,8 @@ fn kind(text: &str) -> std::result::Result<Kind, String> {
         "rsa" => "rsa:2048".parse(),
         "ec" => "ec:p256".parse(),
         "ml-dsa" => "ml-dsa:65".parse(),
+        "ml-kem" => "ml-kem:768".parse(),
+        "slh-dsa" => "slh-dsa:sha2-128s".parse(),
         other => other.parse(),
     }
 }
@@ -161,11 +163,9 @@ impl Args {
             return template;
         }
         let usages = self.kind.usages(self.usage.as_deref());
-        match self.kind.family {
-            Family::Rsa | Family::Ec | Family::Ed25519 | Family::MlDsa | Family::X25519 => {
-                usage::private(template, usages)
-            }
-            _ => usage::secret(template, usages),
+        match is_secret {
+            true => usage::secret(template, usages),
+            false => usage::private(template, usages),
         }
     }
 }

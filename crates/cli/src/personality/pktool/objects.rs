@@ -140,6 +140,8 @@ fn described(key: &Key, class: Class) -> String {
         Family::Ec => "EC",
         Family::Ed25519 => "Ed25519",
         Family::MlDsa => "ML-DSA",
+        Family::MlKem => "ML-KEM",
+        Family::SlhDsa => "SLH-DSA",
         Family::X25519 => "X25519",
         Family::ChaCha20 => "ChaCha20",
         Family::Generic | Family::Other => "GENERIC",

@@ -193,6 +193,7 @@ impl Object {
             (CKA_DECRYPT, Usage::Decrypt),
             (CKA_UNWRAP, Usage::Unwrap),
             (CKA_DERIVE, Usage::Derive),
+            (CKA_DECAPSULATE, Usage::Decapsulate),
         ];
         usages.into_iter().filter(|row| is_set(row.0)).map(|row| row.1).collect()
     }
