@@ -16,7 +16,7 @@ use metaslot_spi::key_info::{self, PrivateKeyInfo};
 use metaslot_spi::provider::{
     Algorithm, Direction, GeneratePair, Signature, SignatureStream, checked,
 };
-use metaslot_spi::{Attributes, Key, NewObject, Params, Secrets, Signing, Value};
+use metaslot_spi::{Attributes, Key, NewObject, Params, Secrets, Value};
 use std::sync::Arc;
 
 /// Of public keys, in bytes.
@@ -217,10 +217,9 @@ impl SlhDsa {
 
     fn begin(&self, direction: Direction, key: &Key, params: &Params) -> Result<Begun> {
         check(direction, key)?;
-        let Signing { context, deterministic, .. } = params.signing(direction)?;
+        let terms = params.signing(direction)?;
         let function = self.function(params)?;
-        let prefix = params.signing(direction)?.prefix(function.is_some());
-        let mut before = [&prefix[..], context].concat();
+        let mut before = [&terms.prefix(function.is_some())[..], terms.context].concat();
         if let Some(function) = function {
             before.extend(function.identifier().ok_or(Error::MECHANISM_PARAM_INVALID)?);
         }
@@ -231,7 +230,7 @@ impl SlhDsa {
             }
             (_, function) => Data::Whole(Vec::new(), function.map(Function::length)),
         };
-        Ok(Begun { before, deterministic, data })
+        Ok(Begun { before, deterministic: terms.deterministic, data })
     }
 }
 
