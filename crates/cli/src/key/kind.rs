@@ -1,32 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Types of keys: how they are written (`ec:p256`), generated and recognised. One row per type.
 
+use super::family::Family;
+use super::set::Set;
 use crate::encoding::significant;
 use crate::failure::Failure;
-use crate::key::{Set, Usage};
+use crate::key::Usage;
 use metaslot_ck::*;
 use metaslot_client::Template;
 use std::fmt;
 use std::str::FromStr;
-
-/// What can be done with a key, and how its type is written.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Family {
-    Aes,
-    ChaCha20,
-    Des2,
-    Des3,
-    Ec,
-    Ed25519,
-    Generic,
-    MlDsa,
-    MlKem,
-    Rc4,
-    Rsa,
-    SlhDsa,
-    X25519,
-    Other,
-}
 
 /// A type of key: family and size. The size of an RSA, AES or RC4 key is in bits, that of a generic
 /// secret in bytes, that of a curve in bytes of its numbers; that of a key of a parameter set is the

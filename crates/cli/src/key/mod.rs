@@ -3,6 +3,7 @@
 
 mod alike;
 mod bring;
+mod family;
 mod kind;
 mod make;
 mod pairs;
@@ -17,7 +18,8 @@ pub(crate) use bring::{
     Brought, Trial, all_or_none, create, identifier, protected, public_half as bring_public,
     secret as bring_secret, with,
 };
-pub(crate) use kind::{ED25519_OID, Family, Generation, Kind, X25519_OID, types};
+pub(crate) use family::Family;
+pub(crate) use kind::{ED25519_OID, Generation, Kind, X25519_OID, types};
 pub(crate) use make::{Order, made, make, random_id, refuse_same_label};
 pub(crate) use public::{public_key, ssh_line};
 pub(crate) use read::{limited, only_mechanisms, search, search_all, value};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Keys whose type is a parameter set: what that is called, in PKCS#11, in DER and here. One row per set.
 
-use super::Family;
+use super::family::Family;
 use metaslot_ck::*;
 use metaslot_client::Template;
 

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Families of keys.
+
+/// What can be done with a key, and how its type is written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Family {
+    Aes,
+    ChaCha20,
+    Des2,
+    Des3,
+    Ec,
+    Ed25519,
+    Generic,
+    MlDsa,
+    MlKem,
+    Rc4,
+    Rsa,
+    SlhDsa,
+    X25519,
+    Other,
+}
