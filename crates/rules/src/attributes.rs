@@ -120,7 +120,7 @@ pub fn complete(
     if secret {
         key_defaults(&mut all, class, birth.origin);
     }
-    encapsulates(&mut all, class);
+    encapsulates(&mut all, class, birth.purposes);
     defaults(&mut all, class, birth.purposes)?;
     if all.get(CKA_PRIVATE).is_none() {
         // Session keys made without a login are public: plain acceleration works.
@@ -180,14 +180,15 @@ fn key_defaults(all: &mut Attributes, class: u64, origin: Origin) {
     default(CKA_EXTRACTABLE, open && !sensitive);
 }
 
-/// A key of ML-KEM has one use; a template that does not name it would make a key that is good for nothing.
-fn encapsulates(all: &mut Attributes, class: u64) {
+/// A key of ML-KEM has one use; a template that names none would make a key that is good for nothing.
+fn encapsulates(all: &mut Attributes, class: u64, purposes: Purposes) {
     let usage = match class {
         CKO_PUBLIC_KEY => CKA_ENCAPSULATE,
         CKO_PRIVATE_KEY => CKA_DECAPSULATE,
         _ => return,
     };
-    if all.ulong(CKA_KEY_TYPE) == Some(CKK_ML_KEM) && all.get(usage).is_none() {
+    let silent = all.get(usage).is_none() && purposes.has(Purposes::of(usage, class));
+    if all.ulong(CKA_KEY_TYPE) == Some(CKK_ML_KEM) && silent {
         all.set(usage, Value::Bool(true));
     }
 }
@@ -210,7 +211,7 @@ pub(crate) fn usual_usages(class: u64, key_type: CK_KEY_TYPE) -> Vec<CK_ATTRIBUT
     let mut all = Attributes::default();
     all.set(CKA_KEY_TYPE, Value::Ulong(key_type));
     key_defaults(&mut all, class, Origin::Unwrapped);
-    encapsulates(&mut all, class);
+    encapsulates(&mut all, class, Purposes::USE);
     let Ok(()) = defaults(&mut all, class, Purposes::USE) else { return Vec::new() };
     let usual = |(attribute, value): (CK_ATTRIBUTE_TYPE, &Value)| {
         let row = AttributeRow::of(attribute, class)?;

@@ -162,6 +162,16 @@ static void keys(void)
 	       CKR_MECHANISM_INVALID);
 }
 
+/* A template that names another use makes a key for that alone. */
+static void another_use(void)
+{
+	CK_ATTRIBUTE unwraps[] = {{CKA_UNWRAP, &yes, 1}};
+	make(CKP_ML_KEM_512, unwraps, 1);
+	CHECK(!flag(private_key, CKA_DECAPSULATE) && !flag(public_key, CKA_ENCAPSULATE));
+	make(CKP_ML_KEM_512, NULL, 0);
+	CHECK(flag(private_key, CKA_DECAPSULATE) && flag(public_key, CKA_ENCAPSULATE));
+}
+
 /* A key's own template is what all secrets are that it opens. */
 static void imposed(void)
 {
@@ -195,6 +205,7 @@ int main(void)
 		templates();
 	}
 	keys();
+	another_use();
 	imposed();
 	OK(p11->C_Finalize(NULL));
 	return 0;
