@@ -144,8 +144,11 @@ fn of_set(set: &Set, key: &[u8], public: Option<&[u8]>) -> Option<Pair> {
     Some(Pair { kind: set.kind(), private: Some(private), public, name: None })
 }
 
-/// A seed, what is made of it, or both (RFC 9881 §6).
-fn seeded(key: &[u8], length: usize) -> Option<(Option<&[u8]>, Option<&[u8]>)> {
+/// A seed, and what is made of it.
+type Seeded<'a> = (Option<&'a [u8]>, Option<&'a [u8]>);
+
+/// Either of the two, or both (RFC 9881 §6, RFC 9935 §6).
+fn seeded(key: &[u8], length: usize) -> Option<Seeded<'_>> {
     let mut rest = key;
     let (seed, expanded) = if let Some(seed) = der::take(&mut rest, CONTEXT) {
         (Some(seed), None)
