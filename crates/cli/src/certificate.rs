@@ -59,8 +59,13 @@ pub(crate) fn read(der: &[u8]) -> Result<Certificate<'_>> {
     Certificate::read(der).ok_or_else(|| Failure::failed("that is no certificate"))
 }
 
-/// Puts a certificate into the session's token.
+/// Puts a certificate into the session's token, for everybody to see.
 pub(crate) fn store(session: &Session, der: &[u8], label: &str, id: &[u8]) -> Result<ObjectHandle> {
+    Ok(session.create(&object(der, label, id)?.bool(CKA_PRIVATE, false))?)
+}
+
+/// The object of a certificate, but for who sees it.
+pub(crate) fn object(der: &[u8], label: &str, id: &[u8]) -> Result<Template> {
     let certificate = read(der)?;
     // PKCS#11 3.2 §4.6.3: an authority, or what is not said.
     let category = if x509::certifies(certificate.extensions) {
@@ -68,19 +73,17 @@ pub(crate) fn store(session: &Session, der: &[u8], label: &str, id: &[u8]) -> Re
     } else {
         CK_CERTIFICATE_CATEGORY_UNSPECIFIED
     };
-    let template = Template::new()
+    Ok(Template::new()
         .class(CKO_CERTIFICATE)
         .ulong(CKA_CERTIFICATE_TYPE, CKC_X_509)
         .ulong(CKA_CERTIFICATE_CATEGORY, category)
         .token(true)
-        .bool(CKA_PRIVATE, false)
         .label(label)
         .bytes(CKA_ID, id)
         .bytes(CKA_SUBJECT, certificate.subject)
         .bytes(CKA_ISSUER, certificate.issuer)
         .bytes(CKA_SERIAL_NUMBER, certificate.serial_number)
-        .bytes(CKA_VALUE, der);
-    Ok(session.create(&template)?)
+        .bytes(CKA_VALUE, der))
 }
 
 /// The token's key of a certificate.

@@ -134,6 +134,15 @@ impl Failure {
         self.hint(hint)
     }
 
+    /// The same where one of the choices is named by an option.
+    #[must_use]
+    pub(crate) fn chosen_by(self, option: &str) -> Self {
+        if self.choices.is_empty() {
+            return self;
+        }
+        self.hint(format!("name one with {option}"))
+    }
+
     /// What happened, without a hint.
     pub(crate) fn message(&self) -> &str {
         &self.message

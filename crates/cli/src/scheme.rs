@@ -168,6 +168,11 @@ pub(crate) fn digest(name: &str) -> Result<CK_MECHANISM_TYPE> {
     Ok(hash(name)?.digest)
 }
 
+/// MGF1 with a hash.
+pub(crate) fn mgf(name: &str) -> Result<CK_ULONG> {
+    Ok(hash(name)?.mgf)
+}
+
 /// The parameter of OAEP with a hash.
 pub(crate) fn oaep(name: &str) -> Result<Params<'static>> {
     let Hash { digest, mgf, .. } = hash(name)?;

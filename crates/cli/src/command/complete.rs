@@ -85,7 +85,7 @@ const VALUES: &[Row] = &[
     (&[], &["token", "key_token"], labels_of_tokens),
     (&[], &["kind"], || types().collect()),
     (&[], &["usage"], || usage_names().map(str::to_owned).collect()),
-    (&[], &["hash"], || hash_names().map(str::to_owned).collect()),
+    (&[], &["hash", "mgf"], || hash_names().map(str::to_owned).collect()),
     (&[], &["mechanism", "only"], mechanisms),
     (&[], &["program"], || setup::programs().map(str::to_owned).collect()),
 ];

@@ -175,7 +175,14 @@ fn store(
     let id = id.map_or_else(|| key::random_id(session), Ok)?;
     let usages = args.kind.usages(args.usage.as_deref());
     let extractable = args.extractable;
-    let how = Brought { label, id: &id, usages: Some(usages), sensitive: true, extractable };
+    let how = Brought {
+        label,
+        id: &id,
+        subject: None,
+        usages: Some(usages),
+        sensitive: true,
+        extractable,
+    };
     let handle = derive(usage::secret(key::protected(&how, true), usages))?;
     key::made(session, (label, &id), &[handle])
 }

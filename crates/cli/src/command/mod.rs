@@ -21,6 +21,7 @@ pub(crate) mod pages;
 pub(crate) mod payload;
 pub(crate) mod policy;
 pub(crate) mod provider;
+mod pss;
 pub(crate) mod random;
 pub(crate) mod setup;
 pub(crate) mod sign;

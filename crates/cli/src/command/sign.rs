@@ -3,6 +3,7 @@
 
 use super::arguments::{Opened, UserArg};
 use super::payload::{self, Payload};
+use super::pss::PssArg;
 use crate::app::App;
 use crate::certificate;
 use crate::encoding::{base64, der, pem};
@@ -38,6 +39,8 @@ pub(crate) struct Args {
     /// The hash: sha1, sha224, sha256, sha384, sha512, sha3-224 ... sha3-512
     #[arg(long, value_name = "NAME")]
     hash: Option<String>,
+    #[command(flatten)]
+    pss: PssArg,
     /// The data to sign [default: standard input]
     #[arg(long = "in", short, value_name = "FILE")]
     input: Option<PathBuf>,
@@ -75,6 +78,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let offered = session.module().mechanisms(token.slot)?;
     let (mechanism, hash) = (args.mechanism.as_deref(), args.hash.as_deref());
     let scheme = Scheme::choose(&key.kind, mechanism, hash, &offered)?;
+    let scheme = args.pss.applied(scheme, &key.kind)?;
     let again = key.always_authenticate.then_some(pin);
     let raw = sign(session, &scheme, handle, again, &mut payload)
         .map_err(|failure| key::limited(session, key, handle, failure))?;
@@ -100,7 +104,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
 /// A signature that says who made it, and when.
 fn cms(app: &App, args: &Args, opened: &Opened<Key>, payload: &mut Payload) -> Result<()> {
     let Opened { session, pin, token, it: key, .. } = opened;
-    if args.mechanism.is_some() {
+    if args.mechanism.is_some() || args.pss.is_said() {
         return Err(Failure::usage("--format cms goes with --hash, and with no --mechanism"));
     }
     let own = certificate::of_key(session, key)?.into_iter().next().ok_or_else(|| {

@@ -3,6 +3,7 @@
 
 use super::arguments::UserArg;
 use super::payload::Payload;
+use super::pss::PssArg;
 use super::sign::digest_of;
 use crate::app::App;
 use crate::encoding::{der, from_base64};
@@ -36,6 +37,8 @@ pub(crate) struct Args {
     /// The hash, as for 'metaslot sign'
     #[arg(long, value_name = "NAME")]
     hash: Option<String>,
+    #[command(flatten)]
+    pss: PssArg,
     /// The data that was signed [default: standard input]
     #[arg(long = "in", short, value_name = "FILE")]
     input: Option<PathBuf>,
@@ -60,6 +63,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let offered = session.module().mechanisms(login.token.slot)?;
     let (mechanism, hash) = (args.mechanism.as_deref(), args.hash.as_deref());
     let scheme = Scheme::choose(&key.kind, mechanism, hash, &offered)?;
+    let scheme = args.pss.applied(scheme, &key.kind)?;
     let signature = raw(signature, &scheme);
     let name = key.uri(&token).to_string();
     match verify(&session, &scheme, handle, &signature, &mut payload) {

@@ -14,10 +14,19 @@ use metaslot_memory::Secret;
 pub(crate) struct Brought<'a> {
     pub(crate) label: &'a str,
     pub(crate) id: &'a [u8],
+    /// Whose pair it is: the DER of a name.
+    pub(crate) subject: Option<&'a [u8]>,
     /// What it is for; none for what its type is for.
     pub(crate) usages: Option<&'a [Usage]>,
     pub(crate) sensitive: bool,
     pub(crate) extractable: bool,
+}
+
+impl Brought<'_> {
+    /// A half of a pair with its subject.
+    fn of_subject(&self, half: Template) -> Template {
+        self.subject.iter().fold(half, |half, subject| half.bytes(CKA_SUBJECT, subject))
+    }
 }
 
 /// `CKA_ID` of a key: the SHA-1 of its public half, as certificates have it (RFC 5280, 4.2.1.2, method 1).
@@ -38,7 +47,14 @@ impl<'a> Trial<'a> {
     /// What the token refuses, and halves that are not of one key, are seen before anything is stored.
     pub(crate) fn of(session: &Session, pair: &'a Pair, usages: Option<&[Usage]>) -> Result<Self> {
         pair.kind.check_usages(usages)?;
-        let how = Brought { label: "", id: &[], usages, sensitive: true, extractable: false };
+        let how = Brought {
+            label: "",
+            id: &[],
+            subject: None,
+            usages,
+            sensitive: true,
+            extractable: false,
+        };
         let made = match &pair.private {
             Some(values) => {
                 public_of(session, &pair.kind, &private(values, &pair.kind, &how, false))?
@@ -135,7 +151,7 @@ pub(crate) fn protected(how: &Brought<'_>, token: bool) -> Template {
 
 fn private(values: &Template, kind: &Kind, how: &Brought<'_>, token: bool) -> Template {
     let usages = kind.usages(how.usages);
-    let template = protected(how, token).class(CKO_PRIVATE_KEY);
+    let template = how.of_subject(protected(how, token).class(CKO_PRIVATE_KEY));
     with(usage::private(template, usages), values)
 }
 
@@ -143,6 +159,7 @@ fn public(public_key: &[u8], kind: &Kind, how: &Brought<'_>, token: bool) -> Res
     let usages = kind.usages(how.usages);
     let values = public_values(public_key).map_err(Failure::failed)?;
     let template = named(how, token).class(CKO_PUBLIC_KEY).bool(CKA_PRIVATE, false);
+    let template = how.of_subject(template);
     Ok(with(usage::public(template, usages), &values))
 }
 

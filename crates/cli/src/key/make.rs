@@ -101,7 +101,8 @@ fn generate(
 ) -> Result<Vec<ObjectHandle>> {
     let usages = order.kind.usages(order.usages);
     let Order { label, sensitive, extractable, .. } = *order;
-    let brought = Brought { label, id, usages: Some(usages), sensitive, extractable };
+    let brought =
+        Brought { label, id, subject: None, usages: Some(usages), sensitive, extractable };
     let limited = || with(protected(&brought, true), &order.limits);
     let mechanism = how.mechanism.into();
     if !how.pair {

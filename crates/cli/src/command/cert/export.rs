@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot cert export`
 
-use super::found::open;
+use super::found::open_for;
 use crate::app::App;
 use crate::certificate::{self, Stored};
-use crate::command::arguments::TokenArg;
+use crate::command::arguments::UserArg;
 use crate::command::payload::write_beside;
 use crate::encoding::pem;
 use crate::failure::{Failure, Result};
@@ -30,7 +30,7 @@ pub(crate) struct Args {
     #[arg(long = "out", short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    token: TokenArg,
+    user: UserArg,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -42,8 +42,8 @@ enum Format {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.token.key(&args.certificate)?;
-    let (session, token) = open(app, &uri)?;
+    let uri = args.user.key(&args.certificate)?;
+    let (session, token, _) = open_for(app, &uri, &args.user, false)?;
     let stored = find::one::<Stored>(&session, &token, &uri)?;
     certificate::read(&stored.der)?;
     if args.chain && args.format == Format::Der {

@@ -39,7 +39,7 @@ pub(super) fn open_for(
 
 impl Object for Stored {
     const NAMES: [&'static str; 2] = ["certificate", "certificates"];
-    const HINT: &'static str = "'metaslot cert list' shows the certificates of a token";
+    const HINT: &'static str = "'metaslot cert list' shows the certificates of a token, with --pin-source the private ones, too";
 
     fn search(session: &Session, uri: &Uri) -> Result<Vec<Self>> {
         if let Some(other) = uri.class.filter(|class| *class != Class::Certificate) {

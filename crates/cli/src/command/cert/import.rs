@@ -2,13 +2,14 @@
 //! `metaslot cert import`
 
 use crate::app::App;
-use crate::certificate::{Stored, key_of, labelled, read, store};
+use crate::certificate::{Stored, key_of, labelled, object, read};
 use crate::command::arguments::{self, UserArg};
 use crate::command::payload::Payload;
 use crate::encoding::der_of;
 use crate::failure::{Failure, Result};
 use crate::output::Report;
 use crate::uri::Uri;
+use metaslot_ck::CKA_PRIVATE;
 use metaslot_client::{Access, Session};
 use serde_json::json;
 use std::path::PathBuf;
@@ -25,6 +26,9 @@ pub(crate) struct Args {
     /// `CKA_ID` in hexadecimal [default: that of its key]
     #[arg(long, value_name = "HEX")]
     id: Option<String>,
+    /// Let it be seen after a login only; many programs look for certificates without one
+    #[arg(long)]
+    private: bool,
     #[command(flatten)]
     user: UserArg,
 }
@@ -50,7 +54,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     if label.is_empty() && id.is_empty() {
         return Err(Failure::usage("a certificate without a key in the token needs a --label"));
     }
-    let handle = store(&session, &der, &label, &id)?;
+    let template = object(&der, &label, &id)?.bool(CKA_PRIVATE, args.private);
+    let handle = session.create(&template)?;
     let token = login.token.uri();
     let name = Stored { handle, der, label, id, is_trusted: false }.uri(&token).to_string();
     let key = key.map(|key| key.uri(&token).to_string());

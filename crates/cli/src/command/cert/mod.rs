@@ -24,11 +24,11 @@ use clap::Subcommand;
 pub(crate) enum Command {
     /// List certificates
     ///
-    /// KEY says whether the token has the certificate's key: its public half is looked for. Needs no PIN.
+    /// KEY says whether the token has the certificate's key: its public half is looked for. Private ones alone need a PIN: --pin-source.
     List(list::Args),
     /// Show what stands in a certificate
     ///
-    /// Nothing is said of whether it is to be trusted: its signature is not checked. Needs no PIN.
+    /// Nothing is said of whether it is to be trusted: its signature is not checked. A private one alone needs a PIN: --pin-source.
     Show(show::Args),
     /// Put a certificate into the token
     ///
@@ -36,7 +36,7 @@ pub(crate) enum Command {
     Import(import::Args),
     /// Write a certificate
     ///
-    /// Needs no PIN.
+    /// A private one alone needs a PIN: --pin-source.
     Export(export::Args),
     /// Make a certificate that a key gives to itself
     ///

@@ -12,7 +12,7 @@ use crate::key;
 use crate::output::Report;
 use crate::uri::Uri;
 use crate::x509;
-use metaslot_ck::CKM_SHA256;
+use metaslot_ck::{CKA_PRIVATE, CKM_SHA256};
 use metaslot_client::Session;
 
 /// Arguments of `cert show`.
@@ -44,10 +44,13 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         ("key", key.map_or_else(|| String::from("-"), |key| key.uri(&token).to_string())),
     ];
     rows.extend(stored.is_trusted.then(|| ("trusted", String::from("by the security officer"))));
+    let is_private = session.attribute_bool(stored.handle, CKA_PRIVATE).unwrap_or_default();
+    rows.extend(is_private.then(|| ("seen", String::from("after a login only"))));
     rows.push(("URI", stored.uri(&token).to_string()));
     let text = rows.iter().map(|(what, value)| format!("{what:<11} {value}\n")).collect();
     let mut json = described(&stored, key, &token, logged_in);
     json["sha256"] = fingerprint.into();
+    json["private"] = is_private.into();
     app.output.print(&Report { text, json, uris: vec![stored.uri(&token).to_string()] })
 }
 

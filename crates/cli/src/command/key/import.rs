@@ -41,6 +41,9 @@ pub(crate) struct Args {
     /// The key's id in hexadecimal [default: the SHA-1 of its public half; of a secret key random]
     #[arg(long, value_name = "HEX")]
     id: Option<String>,
+    /// Whose pair it is, such as 'CN=site, O=Acme': the subject of its certificate
+    #[arg(long, value_name = "NAME", conflicts_with = "kind")]
+    subject: Option<String>,
     /// The file is a secret key of this type: aes:128, aes:192, aes:256, chacha20, generic:32 (bytes), or
     /// for old data des3, des2, rc4:128 (bits)
     #[arg(long = "type", short = 't', value_name = "TYPE")]
@@ -70,6 +73,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let id = args.id.as_deref().map(arguments::id).transpose()?;
+    let subject = args.subject.as_deref().map(x509::name).transpose()?;
     let uri = args.user.uri()?;
     let login = args.user.login(app, &uri)?;
     let file = Payload::short_secret(&args.file)?;
@@ -89,7 +93,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let contents = keyfile::read(&opener, file.expose()).map_err(named)?;
     let labels = labels(args, &contents, id.is_some()).map_err(named)?;
     let (session, _) = app.log_in(&login, Access::ReadWrite)?;
-    let (keys, certificates) = bring(&session, args, &contents, (&labels, id)).map_err(named)?;
+    let (keys, certificates) =
+        bring(&session, args, &contents, (&labels, id, subject)).map_err(named)?;
     finish(app, args, &login.token, &keys, &certificates)
 }
 
@@ -127,9 +132,9 @@ fn labels(args: &Args, contents: &Contents, has_id: bool) -> Result<Vec<String>>
             false => failure.hint("'metaslot cert import' takes a certificate alone"),
         });
     }
-    if contents.keys.len() > 1 && (args.label.is_some() || has_id) {
+    if contents.keys.len() > 1 && (args.label.is_some() || args.subject.is_some() || has_id) {
         let failure = Failure::usage(format!("there are {} keys in it", contents.keys.len()));
-        return Err(failure.hint("--label and --id are for a file of one key"));
+        return Err(failure.hint("--label, --id and --subject are for a file of one key"));
     }
     let named = |pair: &keyfile::Pair| args.label.clone().or_else(|| pair.name.clone());
     let labels: Option<Vec<String>> = contents.keys.iter().map(named).collect();
@@ -167,7 +172,7 @@ fn bring(
     session: &Session,
     args: &Args,
     contents: &Contents,
-    (labels, id): (&[String], Option<Vec<u8>>),
+    (labels, id, subject): (&[String], Option<Vec<u8>>, Option<Vec<u8>>),
 ) -> Result<Made> {
     labels.iter().try_for_each(|label| args.refuse_same(session, label))?;
     let usages = args.usage.as_deref();
@@ -185,7 +190,8 @@ fn bring(
     }
     let mut stored = Stored { session, handles: Vec::new(), is_kept: false };
     for (trial, (label, id)) in trials.iter().zip(&names) {
-        stored.handles.extend(trial.store(session, &args.brought(label, id))?);
+        let how = Brought { subject: subject.as_deref(), ..args.brought(label, id) };
+        stored.handles.extend(trial.store(session, &how)?);
     }
     let keys = stored.handles.clone();
     let mut certificates = Vec::new();
@@ -288,6 +294,7 @@ impl Args {
         Brought {
             label,
             id,
+            subject: None,
             usages: self.usage.as_deref(),
             sensitive: !self.readable,
             extractable: self.extractable || self.readable,

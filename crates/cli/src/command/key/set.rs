@@ -11,6 +11,7 @@ use crate::host::Token;
 use crate::key::{self, Key, Part, Usage};
 use crate::output::Report;
 use crate::uri::{Class, Uri};
+use crate::x509;
 use clap::ArgGroup;
 use clap::builder::NonEmptyStringValueParser;
 use metaslot_ck::*;
@@ -36,6 +37,9 @@ pub(crate) struct Args {
     /// Its id in hexadecimal from now on, and that of its certificates
     #[arg(long, group = "change", value_name = "HEX")]
     id: Option<String>,
+    /// Whose key it is, such as 'CN=site, O=Acme': the subject of its certificate
+    #[arg(long, group = "change", value_name = "NAME")]
+    subject: Option<String>,
     /// What it states that it is for: sign, decrypt, unwrap, derive, with their counterparts
     #[arg(long, group = "change", value_name = "USE", value_delimiter = ',')]
     usage: Option<Vec<Usage>>,
@@ -46,10 +50,10 @@ pub(crate) struct Args {
     #[arg(long, group = "change")]
     unextractable: bool,
     /// As security officer, trust it to wrap others
-    #[arg(long, group = "change", conflicts_with_all = ["label", "id", "usage", "sensitive", "unextractable"])]
+    #[arg(long, group = "change", conflicts_with_all = ["label", "id", "subject", "usage", "sensitive", "unextractable"])]
     trusted: bool,
     /// As security officer, trust it no more
-    #[arg(long, group = "change", conflicts_with_all = ["label", "id", "usage", "sensitive", "unextractable", "trusted"])]
+    #[arg(long, group = "change", conflicts_with_all = ["label", "id", "subject", "usage", "sensitive", "unextractable", "trusted"])]
     untrusted: bool,
     /// Allow a second key with the same label
     #[arg(long)]
@@ -66,6 +70,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         return trust(app, args);
     }
     let id = args.id.as_deref().map(arguments::id).transpose()?;
+    let subject = args.subject.as_deref().map(x509::name).transpose()?;
     let opened = args.user.open(app, &args.key, Access::ReadWrite)?;
     let Opened { session, token, it: key, .. } = opened;
     check(&session, &key, args)?;
@@ -78,7 +83,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         None => Vec::new(),
     };
     for part in &key.parts {
-        let changes = args.changes(&key, *part, id.as_deref());
+        let changes = args.changes(&key, *part, (id.as_deref(), subject.as_deref()));
         if changes.iter().next().is_some() {
             let set = session.set_attributes(part.handle, &changes);
             set.map_err(|error| {
@@ -98,6 +103,9 @@ fn check(session: &Session, key: &Key, args: &Args) -> Result<()> {
     let refused = |why: &str| Err(Failure::failed(format!("'{}' {why}", key.label)));
     if let Some(usages) = &args.usage {
         key.kind.check_usages(Some(usages))?;
+    }
+    if args.subject.is_some() && key.parts.iter().all(|part| part.class == Class::Secret) {
+        return refused("is a secret key, which has no subject");
     }
     let hides = args.sensitive || args.unextractable;
     if hides && key.parts.iter().all(|part| part.class == Class::Public) {
@@ -141,11 +149,19 @@ fn finish(app: &App, session: &Session, token: &Token, key: &Key) -> Result<()> 
 
 impl Args {
     /// What is to be changed in one object.
-    fn changes(&self, key: &Key, part: Part, id: Option<&[u8]>) -> Template {
+    fn changes(
+        &self,
+        key: &Key,
+        part: Part,
+        (id, subject): (Option<&[u8]>, Option<&[u8]>),
+    ) -> Template {
         let mut changes = Template::new();
         changes
             .extend(self.label.iter().map(|label| (CKA_LABEL, Value::Bytes(label.clone().into()))));
         changes.extend(id.map(|id| (CKA_ID, Value::Bytes(id.to_vec()))));
+        if part.class != Class::Secret {
+            changes.extend(subject.map(|subject| (CKA_SUBJECT, Value::Bytes(subject.to_vec()))));
+        }
         if part.class != Class::Public {
             let hidden = [
                 (self.sensitive, CKA_SENSITIVE, true),

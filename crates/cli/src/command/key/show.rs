@@ -10,6 +10,7 @@ use crate::find;
 use crate::key::{self, Key};
 use crate::output::Report;
 use crate::uri::Class;
+use crate::x509;
 use metaslot_ck::*;
 use metaslot_client::{Access, Session};
 
@@ -74,6 +75,10 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     json["only"] = only.clone().into();
     rows.extend((!only.is_empty()).then(|| ("only", only.join(", "))));
     rows.extend(key.home.clone().map(|home| ("home", home)));
+    if let Some(subject) = subject(&session, &key) {
+        json["subject"] = subject.clone().into();
+        rows.push(("subject", subject));
+    }
     rows.extend(certificates.into_iter().map(|uri| ("certificate", uri)));
     rows.push(("URI", key.uri(&token).to_string()));
     let row = |(what, value): &(&str, String)| format!("{what:<11} {}\n", printable(value));
@@ -91,6 +96,13 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
 fn is_trusted(session: &Session, key: &Key) -> bool {
     let part = [Class::Secret, Class::Public].into_iter().find_map(|it| key.part(it));
     part.is_some_and(|handle| session.attribute_bool(handle, CKA_TRUSTED).unwrap_or_default())
+}
+
+/// Whose key it is, where that is said of a half: `CKA_SUBJECT`.
+fn subject(session: &Session, key: &Key) -> Option<String> {
+    let halves = [Class::Private, Class::Public].into_iter().filter_map(|it| key.part(it));
+    let mut said = halves.filter_map(|half| session.attribute(half, CKA_SUBJECT).ok());
+    x509::shown(&said.find(|subject| !subject.is_empty())?)
 }
 
 /// What is known of the half that has secrets, or else of the public one.

@@ -244,7 +244,15 @@ fn directory(said: Option<&Path>) -> Result<PathBuf> {
         None if rustix::process::geteuid().is_root() => PathBuf::from("/etc/metaslot"),
         None => user(),
     };
-    std::path::absolute(directory).map_err(|error| Failure::io("cannot find a directory", &error))
+    let directory = std::path::absolute(directory)
+        .map_err(|error| Failure::io("cannot find a directory", &error))?;
+    match directory.ancestors().find(|part| part.exists()) {
+        Some(part) if !part.is_dir() => {
+            Err(Failure::failed(format!("{} is no directory", part.display()))
+                .hint("the files are written into one: say another --directory"))
+        }
+        _ => Ok(directory),
+    }
 }
 
 fn in_path(command: &str) -> bool {

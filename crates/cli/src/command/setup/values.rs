@@ -183,7 +183,7 @@ fn one(mut keys: Vec<Key>, uri: &Uri, token: &Uri) -> Result<Key> {
         return Err(Failure::not_found("the token has no key pair yet")
             .hint("metaslot key generate --label site"));
     }
-    key::only(keys, uri, token)
+    key::only(keys, uri, token).map_err(|failure| failure.chosen_by("--key"))
 }
 
 /// The whole name of the PIN's file, if the program takes what is in it for the PIN.

@@ -130,7 +130,14 @@ fn complete(
     // A bound form says itself what the key is for.
     let uses = made.usages.of_private();
     let usages = Some(&*uses);
-    let how = Brought { label: &args.label, id: &id, usages, sensitive: true, extractable: false };
+    let how = Brought {
+        label: &args.label,
+        id: &id,
+        subject: None,
+        usages,
+        sensitive: true,
+        extractable: false,
+    };
     key::bring_public(session, &info, &made.kind, &how)?;
     found(session, args, &id, handle)
 }
@@ -156,7 +163,7 @@ impl Args {
         let is_secret = self.kind.secret_length().is_some();
         let class = if is_secret { CKO_SECRET_KEY } else { CKO_PRIVATE_KEY };
         let (label, extractable) = (&*self.label, self.extractable);
-        let how = Brought { label, id, usages: None, sensitive: true, extractable };
+        let how = Brought { label, id, subject: None, usages: None, sensitive: true, extractable };
         let template = key::protected(&how, true).class(class).key_type(self.kind.key_type());
         if way.is_bound() && self.usage.is_none() {
             // It says what the key is for, and takes no more.

@@ -191,7 +191,7 @@ impl Entry {
         }
         let usages = self.object.usages();
         let usages = Some(&usages[..]);
-        let how = Brought { label, id, usages, sensitive: false, extractable: true };
+        let how = Brought { label, id, subject: None, usages, sensitive: false, extractable: true };
         bring_public(session, &public, &self.object.key_kind(None), &how)?;
         self.completed = true;
         Ok(())
