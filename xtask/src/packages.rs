@@ -137,6 +137,29 @@ pub(crate) fn install(wanted: &[&[Package]]) -> Result<()> {
     apt(&arguments).with_context(|| format!("hint: try by hand: {line}"))
 }
 
+/// The users of services whose packages are there without what makes them: Debian's `mariadb-server` does, its core does not.
+const USERS: &[(&str, &str)] = &[("mysql", "mariadbd")];
+
+/// Makes the users that are missing, as Debian's packages would.
+pub(crate) fn make_users() -> Result<()> {
+    let known = fs::read_to_string("/etc/passwd").context("read /etc/passwd")?;
+    let is_known = |user: &str| known.lines().any(|line| line.split(':').next() == Some(user));
+    for (user, _) in USERS.iter().filter(|row| program(row.1).is_some() && !is_known(row.0)) {
+        if !is_root() {
+            bail!("missing: the user {user}\nhint: sudo useradd --system --user-group {user}");
+        }
+        println!("    making the user {user}");
+        let mut useradd = Command::new("useradd");
+        useradd.args(["--system", "--user-group", "--no-create-home"]);
+        let made = useradd.args(["--shell", "/usr/sbin/nologin", user]).output();
+        let made = made.context("run useradd")?;
+        if !made.status.success() {
+            bail!("useradd {user}: {}", String::from_utf8_lossy(&made.stderr).trim());
+        }
+    }
+    Ok(())
+}
+
 fn apt(arguments: &[&str]) -> Result<()> {
     let output = Command::new("apt-get")
         .args(arguments)

@@ -19,6 +19,7 @@ pub(crate) fn run() -> Result<()> {
     drop(fs::remove_file(clients_report()));
     report.step("packages", || {
         packages::install(&[FOR_RUN, FOR_TESTS])?;
+        packages::make_users()?;
         packages::python()?;
         packages::provider()?;
         packages::node().map(|_| Count::ONE)
