@@ -29,7 +29,7 @@ fn two_commands_give_no_label_twice() {
     }
 }
 
-/// A stress test, too. Whoever comes second takes back what it made.
+/// A stress test, too. The second one takes back what it made.
 #[test]
 fn two_commands_make_no_two_tokens_of_one_label() {
     let sandbox = Sandbox::make(&sandbox::module());

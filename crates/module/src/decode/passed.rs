@@ -34,7 +34,7 @@ unsafe impl Passed for CK_NOTIFY {
     type C = Self;
 }
 
-/// Functions of ours as the standard's lists have them, by the number of their arguments: whoever calls one there passes
+/// Functions of ours as the standard's lists have them, by the number of their arguments: a caller from there passes
 /// plain pointers and promises what [`Given`] says, so it is unsafe. That the arguments are those of the standard's
 /// headers is for the compiler to compare.
 macro_rules! listed {

@@ -51,7 +51,7 @@ fn cost(experiment: &Experiment, cell: &str) -> Option<f64> {
     experiment.typical(cell, ARM, |sample| Some(sample.cpu_each() / 1e3))
 }
 
-/// Each mix by all with costs, over whoever does it best alone.
+/// Each mix by all with costs, over the one that does it best alone.
 fn over_best(experiment: &Experiment) -> Vec<(String, Comparison)> {
     let compared = |mix: &String| {
         let alone = ALONE.into_iter().map(|by| cell(mix, by));
