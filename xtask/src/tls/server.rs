@@ -163,6 +163,7 @@ pub(super) fn prepare(home: &Path) -> Result<()> {
         ),
     )?;
     metaslot(home, "token init --label tls --pin-source pin --so-pin-source pin")?;
+    share(home)?;
     for kind in KINDS {
         let label = label(kind);
         let (token, file) = (certificate(kind, Place::Token), certificate(kind, Place::File));
@@ -194,6 +195,12 @@ pub(super) fn prepare(home: &Path) -> Result<()> {
         check(cc.args(["-lssl", "-lcrypto", "-lpthread", "-ldl"]))?;
     }
     Ok(())
+}
+
+/// Gives the token to the user that Debian's nginx has: `setup` writes nothing for one that may not use it.
+fn share(home: &Path) -> Result<()> {
+    let line = "chgrp www-data . token.db* && chmod 2770 . && chmod 660 token.db*";
+    check(Command::new("sh").current_dir(home).args(["-c", line])).map(|_| ())
 }
 
 fn metaslot(home: &Path, line: &str) -> Result<()> {
