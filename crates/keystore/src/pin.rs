@@ -209,7 +209,6 @@ struct Attempt {
 /// Counts, tries, settles.
 fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> Result<Attempt> {
     let pepper = pepper(store)?;
-    fast::remove_old_secrets(&store.config);
     let locks = store.gate.locks();
     let held = locks.as_ref().map_err(Clone::clone).and_then(|locks| locks.login.hold());
     let mut first = uncounted::First::NotMade;
@@ -219,6 +218,7 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
             return Ok(attempt);
         }
     }
+    fast::remove_old_secrets(&store.config);
     let begun = held.and_then(|held| {
         let begun = in_place(store, |database| {
             Begun::count(store, database, (role, first.is_wrong()), pin, settle)
