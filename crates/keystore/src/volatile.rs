@@ -42,7 +42,11 @@ impl Unfit {
 
 impl From<Errno> for Unfit {
     fn from(errno: Errno) -> Self {
-        Self::new(words(errno))
+        match errno {
+            // At each login where there is no runtime directory: the C library would read its catalogues for it.
+            Errno::NOENT => Self::new("no such file or directory"),
+            errno => Self::new(words(errno)),
+        }
     }
 }
 
