@@ -4,6 +4,7 @@
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::{CK_MECHANISM_TYPE, mechanism_name};
 use std::fmt::Write;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A later provider is taken for a tenth less or better, not for what the next measurement may turn round,
 const WORTH: f32 = 0.9;
@@ -45,8 +46,21 @@ pub fn crowd() -> u32 {
 /// Processors that this process may use; more than so many tell nothing else.
 #[must_use]
 pub fn processors() -> u32 {
+    match PROCESSORS.load(Ordering::Relaxed) {
+        0 => count_processors(),
+        known => known,
+    }
+}
+
+/// What was counted, 0 before: a forked child may use what its parent may, and to count reads files of the system.
+static PROCESSORS: AtomicU32 = AtomicU32::new(0);
+
+#[cold]
+fn count_processors() -> u32 {
     let all = std::thread::available_parallelism().map_or(1, usize::from);
-    u32::try_from(all).unwrap_or(MOST).min(MOST)
+    let all = u32::try_from(all).unwrap_or(MOST).min(MOST);
+    PROCESSORS.store(all, Ordering::Relaxed);
+    all
 }
 
 /// Two batches of the widest kernels: one is computed while the other gathers.
