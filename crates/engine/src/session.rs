@@ -150,8 +150,9 @@ impl SessionPlace {
 }
 
 const PLACE_BITS: u32 = 20;
-const FIRST_CHUNK: usize = 16;
-const CHUNKS: usize = 17;
+/// A place has two kilobytes, and a child of a server that forks has one session.
+const FIRST_CHUNK: usize = 4;
+const CHUNKS: usize = 19;
 const SHARDS: usize = 16;
 /// Places that a list of free ones has room for at first: some cache lines.
 const LIST: usize = 64;
