@@ -9,7 +9,8 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::ptr::{self, NonNull};
 use std::slice;
-use std::sync::atomic::AtomicU64;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// The permissions of group and others; an access control list shows in the group's.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
@@ -111,7 +112,27 @@ pub const WIPED_WORDS: usize = 8;
 /// # Errors
 /// What `mmap` or `madvise` says (Linux before 4.14 cannot do this).
 pub fn wiped_on_fork() -> io::Result<&'static [AtomicU64; WIPED_WORDS]> {
-    let length = WIPED_WORDS * 8;
+    /// Most of a process are in one page: a child has one fault for all of them.
+    static FIRST: OnceLock<&'static WipedPage> = OnceLock::new();
+    static GIVEN: AtomicUsize = AtomicUsize::new(0);
+    let first = match FIRST.get() {
+        Some(first) => first,
+        None => {
+            let new = wiped_page()?;
+            FIRST.get_or_init(|| new)
+        }
+    };
+    match first.get(GIVEN.fetch_add(1, Ordering::Relaxed)) {
+        Some(words) => Ok(words),
+        None => Ok(&wiped_page()?[0]),
+    }
+}
+
+/// Cache lines of words.
+type WipedPage = [[AtomicU64; WIPED_WORDS]; 64];
+
+fn wiped_page() -> io::Result<&'static WipedPage> {
+    let length = size_of::<WipedPage>();
     let (protection, flags) =
         (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
     let start = map(length, protection, flags, -1)?;
@@ -123,7 +144,7 @@ pub fn wiped_on_fork() -> io::Result<&'static [AtomicU64; WIPED_WORDS]> {
         unsafe { libc::munmap(start.as_ptr().cast(), length) };
         return Err(error);
     }
-    // SAFETY: the mapping is larger than the array, aligned to a page, zero, and stays for ever.
+    // SAFETY: the mapping is as large as the page, aligned to one, zero, and stays for ever.
     Ok(unsafe { start.cast().as_ref() })
 }
 
