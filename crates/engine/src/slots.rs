@@ -184,7 +184,8 @@ impl Engine {
         };
         let approved = token.policy().approved(mechanism);
         let approved = (approved != 0).then_some(approved).ok_or(Error::MECHANISM_INVALID)?;
-        Ok((least, most, flags & approved))
+        let flags = flags & approved;
+        Ok((least, most, flags | message_flags(flags)))
     }
 
     /// Looks at all of a token, and mends, copies, restores or removes it; see [`metaslot_spi::store::Store::examine`].
@@ -421,12 +422,19 @@ impl Engine {
     pub fn session_cancel(&self, handle: SessionHandle, flags: u64) -> Result<()> {
         let mut session = self.session(handle)?;
         let Session { operations, recent, find, .. } = &mut *session;
-        operations.cancel(recent, |kind, _| flags & kind.flag() != 0);
+        operations.cancel(recent, |kind, _| flags & kind.cancel_flag() != 0);
         if flags & CKF_FIND_OBJECTS != 0 {
             *find = None;
         }
         Ok(())
     }
+}
+
+/// The flags of the functions for several messages, which are made of those for one (`flags`).
+fn message_flags(flags: u64) -> u64 {
+    let pairs = [(CKF_SIGN, CKF_MESSAGE_SIGN), (CKF_VERIFY, CKF_MESSAGE_VERIFY)];
+    let there = pairs.iter().filter(|(one, _)| flags & one != 0);
+    there.fold(0, |all, (_, several)| all | several | CKF_MULTI_MESSAGE)
 }
 
 /// The flags for low, final and locked (PKCS#11 3.2 §5.5.3).

@@ -294,6 +294,11 @@ fn a_signature_may_come_before_its_data() {
 }
 
 #[test]
+fn one_key_signs_many_messages() {
+    Home::new("signed_messages").run(&program("signed_messages"), &[]);
+}
+
+#[test]
 fn what_one_side_encapsulates_the_other_opens() {
     Home::new("encapsulation").run(&program("encapsulation"), &[]);
 }
