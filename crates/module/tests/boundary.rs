@@ -299,6 +299,11 @@ fn one_key_signs_many_messages() {
 }
 
 #[test]
+fn one_key_seals_many_messages() {
+    Home::new("messages").run(&program("messages"), &[]);
+}
+
+#[test]
 fn what_one_side_encapsulates_the_other_opens() {
     Home::new("encapsulation").run(&program("encapsulation"), &[]);
 }

@@ -2,129 +2,141 @@
 //! Message-based functions (chapters 5.9, 5.11, 5.14 and 5.16).
 
 use super::call::{begin, check, transform, update};
+use super::message_cipher as cipher;
 use crate::decode::Given;
-use crate::enter::{enter_session, unserved};
+use crate::enter::enter_session;
 use metaslot_ck::*;
 use metaslot_engine::Engine;
 use metaslot_engine::OperationKind::{self, MessageSign, MessageVerify};
+use metaslot_spi::provider::Direction::{Backward, Forward};
 use std::ffi::c_void;
 
-/// `C_MessageEncryptInit` (PKCS#11 3.2 §5.9)
+/// `C_MessageEncryptInit` (PKCS#11 3.2 §5.9.1)
 #[unsafe(no_mangle)]
 pub extern "C" fn C_MessageEncryptInit(
-    _session: CK_SESSION_HANDLE,
-    _mechanism: Given<'_, CK_MECHANISM>,
-    _key: CK_OBJECT_HANDLE,
+    session: CK_SESSION_HANDLE,
+    mechanism: Given<'_, CK_MECHANISM>,
+    key: CK_OBJECT_HANDLE,
 ) -> CK_RV {
-    unserved(Function::MessageEncryptInit)
+    cipher::init(Forward, Function::MessageEncryptInit, session, mechanism, key)
 }
 
-/// `C_EncryptMessage` (PKCS#11 3.2 §5.9)
+/// `C_EncryptMessage` (PKCS#11 3.2 §5.9.2)
 #[unsafe(no_mangle)]
 pub extern "C" fn C_EncryptMessage(
-    _session: CK_SESSION_HANDLE,
-    _parameter: Given<'_, c_void>,
-    _parameter_length: CK_ULONG,
-    _aad: Given<'_, CK_BYTE>,
-    _aad_length: CK_ULONG,
-    _data: Given<'_, CK_BYTE>,
-    _length: CK_ULONG,
-    _out: Given<'_, CK_BYTE>,
-    _out_length: Given<'_, CK_ULONG>,
+    session: CK_SESSION_HANDLE,
+    parameter: Given<'_, c_void>,
+    parameter_length: CK_ULONG,
+    aad: Given<'_, CK_BYTE>,
+    aad_length: CK_ULONG,
+    data: Given<'_, CK_BYTE>,
+    length: CK_ULONG,
+    out: Given<'_, CK_BYTE>,
+    out_length: Given<'_, CK_ULONG>,
 ) -> CK_RV {
-    unserved(Function::EncryptMessage)
+    let parameter = (parameter, parameter_length);
+    let (aad, data, out) = ((aad, aad_length), (data, length), (out, out_length));
+    cipher::whole(Forward, Function::EncryptMessage, session, parameter, aad, data, out)
 }
 
-/// `C_EncryptMessageBegin` (PKCS#11 3.2 §5.9)
+/// `C_EncryptMessageBegin` (PKCS#11 3.2 §5.9.3)
 #[unsafe(no_mangle)]
 pub extern "C" fn C_EncryptMessageBegin(
-    _session: CK_SESSION_HANDLE,
-    _parameter: Given<'_, c_void>,
-    _parameter_length: CK_ULONG,
-    _aad: Given<'_, CK_BYTE>,
-    _aad_length: CK_ULONG,
+    session: CK_SESSION_HANDLE,
+    parameter: Given<'_, c_void>,
+    parameter_length: CK_ULONG,
+    aad: Given<'_, CK_BYTE>,
+    aad_length: CK_ULONG,
 ) -> CK_RV {
-    unserved(Function::EncryptMessageBegin)
+    let (parameter, aad) = ((parameter, parameter_length), (aad, aad_length));
+    cipher::begin(Forward, Function::EncryptMessageBegin, session, parameter, aad)
 }
 
-/// `C_EncryptMessageNext` (PKCS#11 3.2 §5.9)
+/// `C_EncryptMessageNext` (PKCS#11 3.2 §5.9.4)
 #[unsafe(no_mangle)]
 pub extern "C" fn C_EncryptMessageNext(
-    _session: CK_SESSION_HANDLE,
-    _parameter: Given<'_, c_void>,
-    _parameter_length: CK_ULONG,
-    _part: Given<'_, CK_BYTE>,
-    _length: CK_ULONG,
-    _out: Given<'_, CK_BYTE>,
-    _out_length: Given<'_, CK_ULONG>,
-    _flags: CK_FLAGS,
+    session: CK_SESSION_HANDLE,
+    parameter: Given<'_, c_void>,
+    parameter_length: CK_ULONG,
+    part: Given<'_, CK_BYTE>,
+    length: CK_ULONG,
+    out: Given<'_, CK_BYTE>,
+    out_length: Given<'_, CK_ULONG>,
+    flags: CK_FLAGS,
 ) -> CK_RV {
-    unserved(Function::EncryptMessageNext)
+    let parameter = (flags & CKF_END_OF_MESSAGE != 0).then_some((parameter, parameter_length));
+    let (part, out) = ((part, length), (out, out_length));
+    cipher::next(Forward, Function::EncryptMessageNext, session, parameter, part, out)
 }
 
-/// `C_MessageEncryptFinal` (PKCS#11 3.2 §5.9)
+/// `C_MessageEncryptFinal` (PKCS#11 3.2 §5.9.5)
 #[unsafe(no_mangle)]
-pub extern "C" fn C_MessageEncryptFinal(_session: CK_SESSION_HANDLE) -> CK_RV {
-    unserved(Function::MessageEncryptFinal)
+pub extern "C" fn C_MessageEncryptFinal(session: CK_SESSION_HANDLE) -> CK_RV {
+    finish(Function::MessageEncryptFinal, session, OperationKind::MessageEncrypt)
 }
 
-/// `C_MessageDecryptInit` (PKCS#11 3.2 §5.11)
+/// `C_MessageDecryptInit` (PKCS#11 3.2 §5.11.1)
 #[unsafe(no_mangle)]
 pub extern "C" fn C_MessageDecryptInit(
-    _session: CK_SESSION_HANDLE,
-    _mechanism: Given<'_, CK_MECHANISM>,
-    _key: CK_OBJECT_HANDLE,
+    session: CK_SESSION_HANDLE,
+    mechanism: Given<'_, CK_MECHANISM>,
+    key: CK_OBJECT_HANDLE,
 ) -> CK_RV {
-    unserved(Function::MessageDecryptInit)
+    cipher::init(Backward, Function::MessageDecryptInit, session, mechanism, key)
 }
 
-/// `C_DecryptMessage` (PKCS#11 3.2 §5.11)
+/// `C_DecryptMessage` (PKCS#11 3.2 §5.11.2)
 #[unsafe(no_mangle)]
 pub extern "C" fn C_DecryptMessage(
-    _session: CK_SESSION_HANDLE,
-    _parameter: Given<'_, c_void>,
-    _parameter_length: CK_ULONG,
-    _aad: Given<'_, CK_BYTE>,
-    _aad_length: CK_ULONG,
-    _data: Given<'_, CK_BYTE>,
-    _length: CK_ULONG,
-    _out: Given<'_, CK_BYTE>,
-    _out_length: Given<'_, CK_ULONG>,
+    session: CK_SESSION_HANDLE,
+    parameter: Given<'_, c_void>,
+    parameter_length: CK_ULONG,
+    aad: Given<'_, CK_BYTE>,
+    aad_length: CK_ULONG,
+    data: Given<'_, CK_BYTE>,
+    length: CK_ULONG,
+    out: Given<'_, CK_BYTE>,
+    out_length: Given<'_, CK_ULONG>,
 ) -> CK_RV {
-    unserved(Function::DecryptMessage)
+    let parameter = (parameter, parameter_length);
+    let (aad, data, out) = ((aad, aad_length), (data, length), (out, out_length));
+    cipher::whole(Backward, Function::DecryptMessage, session, parameter, aad, data, out)
 }
 
-/// `C_DecryptMessageBegin` (PKCS#11 3.2 §5.11)
+/// `C_DecryptMessageBegin` (PKCS#11 3.2 §5.11.3)
 #[unsafe(no_mangle)]
 pub extern "C" fn C_DecryptMessageBegin(
-    _session: CK_SESSION_HANDLE,
-    _parameter: Given<'_, c_void>,
-    _parameter_length: CK_ULONG,
-    _aad: Given<'_, CK_BYTE>,
-    _aad_length: CK_ULONG,
+    session: CK_SESSION_HANDLE,
+    parameter: Given<'_, c_void>,
+    parameter_length: CK_ULONG,
+    aad: Given<'_, CK_BYTE>,
+    aad_length: CK_ULONG,
 ) -> CK_RV {
-    unserved(Function::DecryptMessageBegin)
+    let (parameter, aad) = ((parameter, parameter_length), (aad, aad_length));
+    cipher::begin(Backward, Function::DecryptMessageBegin, session, parameter, aad)
 }
 
-/// `C_DecryptMessageNext` (PKCS#11 3.2 §5.11)
+/// `C_DecryptMessageNext` (PKCS#11 3.2 §5.11.4)
 #[unsafe(no_mangle)]
 pub extern "C" fn C_DecryptMessageNext(
-    _session: CK_SESSION_HANDLE,
-    _parameter: Given<'_, c_void>,
-    _parameter_length: CK_ULONG,
-    _part: Given<'_, CK_BYTE>,
-    _length: CK_ULONG,
-    _out: Given<'_, CK_BYTE>,
-    _out_length: Given<'_, CK_ULONG>,
-    _flags: CK_FLAGS,
+    session: CK_SESSION_HANDLE,
+    parameter: Given<'_, c_void>,
+    parameter_length: CK_ULONG,
+    part: Given<'_, CK_BYTE>,
+    length: CK_ULONG,
+    out: Given<'_, CK_BYTE>,
+    out_length: Given<'_, CK_ULONG>,
+    flags: CK_FLAGS,
 ) -> CK_RV {
-    unserved(Function::DecryptMessageNext)
+    let parameter = (flags & CKF_END_OF_MESSAGE != 0).then_some((parameter, parameter_length));
+    let (part, out) = ((part, length), (out, out_length));
+    cipher::next(Backward, Function::DecryptMessageNext, session, parameter, part, out)
 }
 
-/// `C_MessageDecryptFinal` (PKCS#11 3.2 §5.11)
+/// `C_MessageDecryptFinal` (PKCS#11 3.2 §5.11.5)
 #[unsafe(no_mangle)]
-pub extern "C" fn C_MessageDecryptFinal(_session: CK_SESSION_HANDLE) -> CK_RV {
-    unserved(Function::MessageDecryptFinal)
+pub extern "C" fn C_MessageDecryptFinal(session: CK_SESSION_HANDLE) -> CK_RV {
+    finish(Function::MessageDecryptFinal, session, OperationKind::MessageDecrypt)
 }
 
 /// `C_MessageSignInit` (PKCS#11 3.2 §5.14.1)

@@ -2,6 +2,8 @@
 //! Several messages under one key (PKCS#11 3.2 §5.9, §5.11, §5.14, §5.16): what `C_Message…Init` chose stays, and each
 //! message is what the functions for one message do, with the same checks. A call that fails ends its message and not the process.
 
+mod cipher;
+mod iv;
 mod signature;
 
 use super::OperationKind;
