@@ -2,6 +2,7 @@
 //! Object management functions (PKCS#11 3.2 §5.7).
 
 use crate::engine::Engine;
+use crate::object::series::SeriesOfKey;
 use crate::object::session_objects::SessionObjects;
 use crate::object::{Location, Object, terms};
 use crate::session::SessionGuard;
@@ -154,6 +155,10 @@ impl Engine {
         }
         attributes.set(CKA_UNIQUE_ID, Value::Bytes(self.unique_id()?));
         token.policy().unseal(object.subject(), &mut attributes);
+        if object.class() == CKO_SECRET_KEY {
+            let series = SeriesOfKey::of_copy().encode();
+            attributes.set(attribute::CKA_IV_SERIES, Value::Bytes(series));
+        }
         let material = Arc::clone(token.key(&object)?.material());
         if attributes.bool(CKA_TOKEN) {
             if !session.write {
@@ -204,7 +209,7 @@ impl Engine {
 
     /// Writes a change of what is in the store: where another writer was faster, of what is there
     /// then. Gives the version that was changed, which is over or superseded.
-    fn write_version(
+    pub(crate) fn write_version(
         &self,
         token: &Token,
         handle: ObjectHandle,
@@ -325,7 +330,7 @@ fn in_memory(object: NewObject, slot: SlotId, epoch: Epoch) -> Object {
 }
 
 /// A row of the store. `CKA_TOKEN` and `CKA_PRIVATE` stand in it like any other attribute.
-fn record(attributes: &Attributes, secrets: &Secrets) -> Result<Record> {
+pub(crate) fn record(attributes: &Attributes, secrets: &Secrets) -> Result<Record> {
     Ok(Record {
         private: attributes.bool(CKA_PRIVATE),
         attributes: attributes.encode(),

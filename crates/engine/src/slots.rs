@@ -11,6 +11,7 @@ use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
 use metaslot_router::{Candidate, HomeRoute};
 use metaslot_rules::Policy;
+use metaslot_spi::Message;
 use metaslot_spi::store::{Examination, Examined, OtherToken, PinState, Remark, Role};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -184,7 +185,8 @@ impl Engine {
         };
         let approved = token.policy().approved(mechanism);
         let approved = (approved != 0).then_some(approved).ok_or(Error::MECHANISM_INVALID)?;
-        Ok((least, most, flags & approved))
+        let flags = flags & approved;
+        Ok((least, most, flags | message_flags(mechanism, flags)))
     }
 
     /// Looks at all of a token, and mends, copies, restores or removes it; see [`metaslot_spi::store::Store::examine`].
@@ -421,12 +423,26 @@ impl Engine {
     pub fn session_cancel(&self, handle: SessionHandle, flags: u64) -> Result<()> {
         let mut session = self.session(handle)?;
         let Session { operations, recent, find, .. } = &mut *session;
-        operations.cancel(recent, |kind, _| flags & kind.flag() != 0);
+        operations.cancel(recent, |kind, _| flags & kind.cancel_flag() != 0);
         if flags & CKF_FIND_OBJECTS != 0 {
             *find = None;
         }
         Ok(())
     }
+}
+
+/// The flags of the functions for several messages, which are made of those for one (`flags`).
+fn message_flags(mechanism: CK_MECHANISM_TYPE, flags: u64) -> u64 {
+    let shape = MechanismRow::find(mechanism).map(|row| row.shape);
+    let seals = shape.is_some_and(|shape| Message::plain(shape).is_some());
+    let pairs = [
+        (CKF_ENCRYPT, CKF_MESSAGE_ENCRYPT, seals),
+        (CKF_DECRYPT, CKF_MESSAGE_DECRYPT, seals),
+        (CKF_SIGN, CKF_MESSAGE_SIGN, true),
+        (CKF_VERIFY, CKF_MESSAGE_VERIFY, true),
+    ];
+    let there = pairs.iter().filter(|(one, _, serves)| *serves && flags & one != 0);
+    there.fold(0, |all, (_, several, _)| all | several | CKF_MULTI_MESSAGE)
 }
 
 /// The flags for low, final and locked (PKCS#11 3.2 §5.5.3).

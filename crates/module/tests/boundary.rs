@@ -294,6 +294,25 @@ fn a_signature_may_come_before_its_data() {
 }
 
 #[test]
+fn one_key_signs_many_messages() {
+    Home::new("signed_messages").run(&program("signed_messages"), &[]);
+}
+
+#[test]
+fn one_key_seals_many_messages() {
+    Home::new("messages").run(&program("messages"), &[]);
+}
+
+#[test]
+fn no_iv_comes_twice_whatever_happens_to_processes() {
+    // METASLOT_MESSAGES=1000000 seals a million in each process, and takes minutes.
+    let messages = std::env::var("METASLOT_MESSAGES").unwrap_or_else(|_| String::from("20000"));
+    let kills = (messages.parse().unwrap_or(0) / 5000_usize).clamp(4, 100).to_string();
+    let said = Home::new("iv-processes").run(&program("iv_processes"), &[&messages, &kills]);
+    println!("{said}");
+}
+
+#[test]
 fn what_one_side_encapsulates_the_other_opens() {
     Home::new("encapsulation").run(&program("encapsulation"), &[]);
 }

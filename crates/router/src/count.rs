@@ -37,6 +37,11 @@ impl Count {
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
+    /// Another operation of the same begins.
+    pub const fn next(&mut self) {
+        self.bytes = 0;
+    }
+
     /// An operation ended; `bytes` are those not yet told by [`Self::add`]. One of several calls is
     /// not timed: the time between them is its caller's.
     pub fn done(self, bytes: usize, ok: bool, watch: Watch) {

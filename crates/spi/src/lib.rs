@@ -15,6 +15,7 @@ mod direction;
 pub mod hashes;
 mod key;
 pub mod key_info;
+mod message;
 pub mod number_key;
 mod params;
 pub mod prime_key;
@@ -26,5 +27,6 @@ pub mod wrapping;
 
 pub use attributes::{Attributes, DEEPEST, NewObject, Secrets, Value};
 pub use key::{Key, Material};
+pub use message::Message;
 pub use params::{Bytes, KdfParam, Params, Signing};
 pub use template::{RawValue, Template};

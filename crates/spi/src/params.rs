@@ -163,6 +163,17 @@ impl Params {
         }
     }
 
+    /// Length in bytes of the tag that stands at the end of what is encrypted; 0 where none does.
+    #[must_use]
+    pub const fn tag_length(&self) -> u64 {
+        match self {
+            Self::Gcm { tag_bits, .. } => *tag_bits / 8,
+            Self::Ccm { mac_length, .. } => *mac_length,
+            Self::ChaCha20Poly1305 { .. } => 16,
+            _ => 0,
+        }
+    }
+
     /// What ML-DSA and SLH-DSA are asked for by their parameters, or by none.
     ///
     /// # Errors

@@ -97,6 +97,9 @@ pub const CKA_FOREIGN_ROW: CK_ATTRIBUTE_TYPE = CKA_VENDOR_DEFINED | 0x4d53_0003;
 /// Our own: which module's token an object is in, where that is not ours, as the configuration calls it.
 pub const CKA_METASLOT_HOME: CK_ATTRIBUTE_TYPE = CKA_VENDOR_DEFINED | 0x4d53_0004;
 
+/// Our own, never shown: which IVs a secret key was used with, where they are generated.
+pub const CKA_IV_SERIES: CK_ATTRIBUTE_TYPE = CKA_VENDOR_DEFINED | 0x4d53_0005;
+
 /// The usages, in the order of the bits of `CKA_BIRTH_ROLES`.
 pub const ROLES: &[CK_ATTRIBUTE_TYPE] = &[
     CKA_ENCRYPT,

@@ -125,6 +125,7 @@ pub(super) const ATTRIBUTES: &[AttributeRow] = &[
     row(CKA_PURPOSES, Kind::Ulong, KEYS, 0),
     row(CKA_FOREIGN_ROW, Kind::Ulong, KEYS, 0),
     row(CKA_METASLOT_HOME, Kind::Bytes, ANY, 0),
+    row(CKA_IV_SERIES, Kind::Bytes, SECRET, 0),
 ];
 
 /// How many attributes have a rank: ranks are 1 to this.

@@ -2,18 +2,22 @@
 //! Objects: attributes and, for keys, material.
 
 pub(crate) mod recent;
+pub(crate) mod series;
 pub(crate) mod session_objects;
 
 use crate::token::epoch::Epoch;
-use metaslot_ck::attribute::{AttributeRow, CKA_BIRTH_ROLES, CKA_FOREIGN_ROW, CKA_PURPOSES};
+use metaslot_ck::attribute::{
+    AttributeRow, CKA_BIRTH_ROLES, CKA_FOREIGN_ROW, CKA_IV_SERIES, CKA_PURPOSES,
+};
 use metaslot_ck::*;
 use metaslot_rules::facts::Facts;
 use metaslot_rules::{Subject, standing};
 use metaslot_spi::Material;
 use metaslot_spi::store::Store;
 use metaslot_spi::{Attributes, Key, Secrets, Value};
+use series::SeriesOfKey;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Where an object lives.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -26,15 +30,19 @@ pub(crate) enum Location {
 
 /// Shared by every version of an object that is in use: the thread that destroys the object finds them all.
 #[derive(Debug, Default)]
-pub(crate) struct Life(AtomicBool);
+pub(crate) struct Life {
+    over: AtomicBool,
+    /// The series of a session's key; of a key of the store the numbers that this process has taken.
+    series: Mutex<SeriesOfKey>,
+}
 
 impl Life {
     pub(crate) fn end(&self) {
-        self.0.store(true, Ordering::Release);
+        self.over.store(true, Ordering::Release);
     }
 
     fn is_over(&self) -> bool {
-        self.0.load(Ordering::Acquire)
+        self.over.load(Ordering::Acquire)
     }
 }
 
@@ -181,6 +189,11 @@ impl Object {
         self.life.is_over()
     }
 
+    /// What is known of its IVs, locked: one thread at a time takes numbers.
+    pub(crate) fn series(&self) -> MutexGuard<'_, SeriesOfKey> {
+        self.life.series.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Whether it shares this life.
     pub(crate) fn shares(&self, life: &Arc<Life>) -> bool {
         Arc::ptr_eq(&self.life, life)
@@ -249,7 +262,7 @@ impl Object {
 
 /// Whether an attribute is kept with objects and never shown, neither by a value nor by what a search finds.
 pub(crate) const fn is_our_own(attribute: CK_ATTRIBUTE_TYPE) -> bool {
-    matches!(attribute, CKA_BIRTH_ROLES | CKA_PURPOSES | CKA_FOREIGN_ROW)
+    matches!(attribute, CKA_BIRTH_ROLES | CKA_PURPOSES | CKA_FOREIGN_ROW | CKA_IV_SERIES)
 }
 
 /// The rows of the store's index for these attributes.

@@ -207,6 +207,52 @@ impl<A: Streams + ?Sized> Active<A> {
         result.map(drop)
     }
 
+    /// After a call that closes one message of several (PKCS#11 3.2 §5.9.2 and its like): the message is over,
+    /// unless the call asked for the length or found a short buffer, and what `*Init` chose stays. A key that wants a
+    /// login for each use wants the next one.
+    pub(crate) fn next_message(
+        &mut self,
+        bytes: usize,
+        watch: Watch,
+        result: Result<Written>,
+    ) -> Result<()> {
+        if matches!(result, Ok(Written::Asked) | Err(Error::BUFFER_TOO_SMALL)) {
+            return result.map(drop);
+        }
+        self.end_message(bytes, watch, result.is_ok());
+        result.map(drop)
+    }
+
+    fn end_message(&mut self, bytes: usize, watch: Watch, ok: bool) {
+        if let Self::MultiPart(..) = self
+            && let Self::MultiPart(chosen, _) = std::mem::take(self)
+        {
+            *self = Self::Initialized(chosen);
+        }
+        if let Self::Initialized(chosen) = self {
+            chosen.count.done(bytes, ok, watch);
+            chosen.count.next();
+            let always = chosen.object.as_ref().is_some_and(|key| key.facts().always_authenticate);
+            chosen.lock = if always { Lock::Locked } else { Lock::Open };
+        }
+    }
+
+    /// After a call that takes a part of a message: only a failure ends it.
+    pub(crate) fn same_message(&mut self, result: Result<Written>) -> Result<()> {
+        match result {
+            Ok(_) | Err(Error::BUFFER_TOO_SMALL) => result.map(drop),
+            Err(_) => self.next_message(0, Watch::OFF, result),
+        }
+    }
+
+    /// What is in the middle of a message.
+    pub(crate) fn message(&mut self) -> Result<(&mut Chosen<A>, &mut A::Stream)> {
+        match self {
+            Self::MultiPart(chosen, stream) => Ok((chosen, stream)),
+            _ => Err(Error::OPERATION_NOT_INITIALIZED),
+        }
+    }
+
     const fn is_pending(&self) -> bool {
         matches!(self, Self::Pending(..))
     }
@@ -269,6 +315,15 @@ pub(crate) trait Operation {
     /// Ends it, as a failure.
     fn fail(&mut self, recent: &mut Recent);
 
+    /// Ends the message that it is at, as a failure.
+    fn fail_message(&mut self);
+
+    /// Whether a message may begin, or the process end.
+    ///
+    /// # Errors
+    /// `CKR_OPERATION_NOT_INITIALIZED`, `CKR_OPERATION_ACTIVE`
+    fn between_messages(&self) -> Result<()>;
+
     /// The result of one that is pending, if it is there; then the operation is over.
     ///
     /// # Errors
@@ -312,6 +367,16 @@ impl<A: Streams + ?Sized> Operation for Active<A> {
         }
     }
 
+    fn between_messages(&self) -> Result<()> {
+        self.single().map(drop)
+    }
+
+    fn fail_message(&mut self) {
+        if let Self::MultiPart(..) = self {
+            self.end_message(0, Watch::OFF, false);
+        }
+    }
+
     fn arrive(&mut self, recent: &mut Recent) -> Result<(Later, Count)> {
         let Self::Pending(_, later) = self else { return Err(Error::OPERATION_NOT_INITIALIZED) };
         if !later.work.poll() {
@@ -338,6 +403,10 @@ pub(crate) struct Operations {
     pub(crate) verify_signature: Active<dyn Signature>,
     /// What is verified by that, until it is.
     pub(crate) signature: Vec<u8>,
+    pub(crate) message_encrypt: Active<dyn Cipher>,
+    pub(crate) message_decrypt: Active<dyn Cipher>,
+    pub(crate) message_sign: Active<dyn Signature>,
+    pub(crate) message_verify: Active<dyn Signature>,
 }
 
 impl Operations {
@@ -351,6 +420,10 @@ impl Operations {
             OperationKind::Verify => &mut self.verify,
             OperationKind::VerifyRecover => &mut self.verify_recover,
             OperationKind::VerifySignature => &mut self.verify_signature,
+            OperationKind::MessageEncrypt => &mut self.message_encrypt,
+            OperationKind::MessageDecrypt => &mut self.message_decrypt,
+            OperationKind::MessageSign => &mut self.message_sign,
+            OperationKind::MessageVerify => &mut self.message_verify,
         }
     }
 
@@ -374,11 +447,13 @@ impl Operations {
         });
     }
 
-    /// Ends those of these kinds, as failures, but what goes on after its call.
+    /// Ends those of these kinds, as failures, but what goes on after its call; of those that have messages, the message.
     pub(crate) fn fail(&mut self, recent: &mut Recent, kinds: &[OperationKind]) {
         for kind in kinds {
             let operation = self.of(*kind);
-            if !operation.is_pending() {
+            if kind.has_messages() {
+                operation.fail_message();
+            } else if !operation.is_pending() {
                 operation.fail(recent);
             }
         }

@@ -15,8 +15,10 @@ use metaslot_spi::provider::{Cipher, CipherStream, Direction};
 /// A stream, and its last part once that was computed but did not fit the caller's buffer.
 #[derive(Debug)]
 pub(crate) struct CipherRun {
-    stream: Box<dyn CipherStream>,
+    pub(super) stream: Box<dyn CipherStream>,
     last: Option<Secret>,
+    /// Of a message: how much more was taken than was given.
+    pub(super) owed: usize,
 }
 
 impl Streams for dyn Cipher {
@@ -112,6 +114,25 @@ fn split(direction: Direction, session: &mut Session) -> (&mut Active<dyn Cipher
     }
 }
 
+/// The same for several messages.
+pub(super) const fn kind_of_messages(direction: Direction) -> OperationKind {
+    match direction {
+        Direction::Forward => OperationKind::MessageEncrypt,
+        Direction::Backward => OperationKind::MessageDecrypt,
+    }
+}
+
+/// The same for several messages.
+pub(super) fn split_messages(
+    direction: Direction,
+    session: &mut Session,
+) -> &mut Active<dyn Cipher> {
+    match direction {
+        Direction::Forward => &mut session.operations.message_encrypt,
+        Direction::Backward => &mut session.operations.message_decrypt,
+    }
+}
+
 /// `later`: where the session is asynchronous, the clock of the call.
 fn once(
     direction: Direction,
@@ -138,11 +159,11 @@ fn once(
     })
 }
 
-fn start(direction: Direction) -> impl FnOnce(&Chosen<dyn Cipher>) -> Result<CipherRun> {
+pub(super) fn start(direction: Direction) -> impl FnOnce(&Chosen<dyn Cipher>) -> Result<CipherRun> {
     move |chosen| {
         let Chosen { algorithm, params, .. } = chosen;
         let stream = algorithm.start(direction, chosen.unlocked_key()?, params)?;
-        Ok(CipherRun { stream, last: None })
+        Ok(CipherRun { stream, last: None, owed: 0 })
     }
 }
 

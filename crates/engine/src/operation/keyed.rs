@@ -5,6 +5,7 @@ use super::{Choice, Lock, OperationKind};
 use crate::engine::Engine;
 use crate::session::SessionGuard;
 use metaslot_ck::{CK_MECHANISM_TYPE, Error, ObjectHandle, Result};
+use metaslot_rules::policy::KeyUse;
 use metaslot_spi::provider::{Algorithm, Cipher, Digest, Direction, Recover, Signature};
 use metaslot_spi::{Key, Params};
 
@@ -64,10 +65,10 @@ impl Served for dyn Cipher {
 
 impl Served for dyn Signature {
     fn of(row: &'static Algorithm, kind: OperationKind) -> Option<&'static Self> {
-        match kind {
-            OperationKind::Verify | OperationKind::VerifySignature => row.verify,
-            OperationKind::SignRecover => row.sign_recover,
-            _ => row.sign,
+        match (kind, kind.direction()) {
+            (OperationKind::SignRecover, _) => row.sign_recover,
+            (_, Direction::Forward) => row.sign,
+            (_, Direction::Backward) => row.verify,
         }
     }
 
@@ -109,7 +110,7 @@ impl Engine {
         let object = self
             .key_for(session, key, kind.usage(), mechanism)
             .map_err(|error| self.refused(mechanism, operation, error))?;
-        let signing = !matches!(kind, OperationKind::Encrypt | OperationKind::Decrypt);
+        let signing = !matches!(kind.key_use(), KeyUse::Encrypt | KeyUse::Decrypt);
         let (policy, facts) = (self.policy(session)?, object.facts());
         policy.using_key(kind.key_use(), facts)?;
         policy.approving(mechanism, kind.flag(), Some(facts.key_type))?;

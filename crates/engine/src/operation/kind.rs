@@ -24,11 +24,19 @@ pub enum OperationKind {
     VerifyRecover,
     /// `C_VerifySignature…`: the signature comes first.
     VerifySignature,
+    /// `C_MessageEncrypt…`, `C_EncryptMessage…`: several messages under one key.
+    MessageEncrypt,
+    /// `C_MessageDecrypt…`, `C_DecryptMessage…`
+    MessageDecrypt,
+    /// `C_MessageSign…`, `C_SignMessage…`
+    MessageSign,
+    /// `C_MessageVerify…`, `C_VerifyMessage…`
+    MessageVerify,
 }
 
 impl OperationKind {
     /// Each of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 12] = [
         Self::Digest,
         Self::Encrypt,
         Self::Decrypt,
@@ -37,55 +45,84 @@ impl OperationKind {
         Self::Verify,
         Self::VerifyRecover,
         Self::VerifySignature,
+        Self::MessageEncrypt,
+        Self::MessageDecrypt,
+        Self::MessageSign,
+        Self::MessageVerify,
     ];
 
-    /// The flag that names it in `C_SessionCancel` and `CK_MECHANISM_INFO`.
-    pub(crate) const fn flag(self) -> u64 {
+    /// What one message of several is: the kind that does the same for one.
+    const fn of_one(self) -> Self {
         match self {
+            Self::MessageEncrypt => Self::Encrypt,
+            Self::MessageDecrypt => Self::Decrypt,
+            Self::MessageSign => Self::Sign,
+            Self::MessageVerify | Self::VerifySignature => Self::Verify,
+            kind => kind,
+        }
+    }
+
+    /// The flag that names it in `C_SessionCancel`.
+    pub(crate) const fn cancel_flag(self) -> u64 {
+        match self {
+            Self::MessageEncrypt => CKF_MESSAGE_ENCRYPT,
+            Self::MessageDecrypt => CKF_MESSAGE_DECRYPT,
+            Self::MessageSign => CKF_MESSAGE_SIGN,
+            Self::MessageVerify => CKF_MESSAGE_VERIFY,
+            kind => kind.flag(),
+        }
+    }
+
+    /// Whether it goes on after a message of it has failed.
+    pub(crate) const fn has_messages(self) -> bool {
+        self.cancel_flag() != self.flag()
+    }
+
+    /// The flag of `CK_MECHANISM_INFO` of what serves it.
+    pub(crate) const fn flag(self) -> u64 {
+        match self.of_one() {
             Self::Digest => CKF_DIGEST,
             Self::Encrypt => CKF_ENCRYPT,
             Self::Decrypt => CKF_DECRYPT,
             Self::Sign => CKF_SIGN,
             Self::SignRecover => CKF_SIGN_RECOVER,
-            Self::Verify | Self::VerifySignature => CKF_VERIFY,
             Self::VerifyRecover => CKF_VERIFY_RECOVER,
+            _ => CKF_VERIFY,
         }
     }
 
     /// The attribute of a key that may do it.
     pub(crate) const fn usage(self) -> CK_ATTRIBUTE_TYPE {
-        match self {
+        match self.of_one() {
             // No key has a usage for it.
             Self::Digest => 0,
             Self::Encrypt => CKA_ENCRYPT,
             Self::Decrypt => CKA_DECRYPT,
             Self::Sign => CKA_SIGN,
             Self::SignRecover => CKA_SIGN_RECOVER,
-            Self::Verify | Self::VerifySignature => CKA_VERIFY,
             Self::VerifyRecover => CKA_VERIFY_RECOVER,
+            _ => CKA_VERIFY,
         }
     }
 
     /// What it does with its key, as policy calls it.
     pub(crate) const fn key_use(self) -> KeyUse {
-        match self {
+        match self.of_one() {
             Self::Digest => KeyUse::DigestKey,
             Self::Encrypt => KeyUse::Encrypt,
             Self::Decrypt => KeyUse::Decrypt,
             Self::Sign => KeyUse::Sign,
             Self::SignRecover => KeyUse::SignRecover,
-            Self::Verify | Self::VerifySignature => KeyUse::Verify,
             Self::VerifyRecover => KeyUse::VerifyRecover,
+            _ => KeyUse::Verify,
         }
     }
 
     /// Whether it makes or opens.
     pub(crate) const fn direction(self) -> Direction {
-        match self {
+        match self.of_one() {
             Self::Digest | Self::Encrypt | Self::Sign | Self::SignRecover => Direction::Forward,
-            Self::Decrypt | Self::Verify | Self::VerifyRecover | Self::VerifySignature => {
-                Direction::Backward
-            }
+            _ => Direction::Backward,
         }
     }
 
@@ -119,6 +156,22 @@ impl OperationKind {
             | Function::VerifySignature
             | Function::VerifySignatureUpdate
             | Function::VerifySignatureFinal => &[Self::VerifySignature],
+            Function::MessageEncryptInit
+            | Function::EncryptMessage
+            | Function::EncryptMessageBegin
+            | Function::EncryptMessageNext => &[Self::MessageEncrypt],
+            Function::MessageDecryptInit
+            | Function::DecryptMessage
+            | Function::DecryptMessageBegin
+            | Function::DecryptMessageNext => &[Self::MessageDecrypt],
+            Function::MessageSignInit
+            | Function::SignMessage
+            | Function::SignMessageBegin
+            | Function::SignMessageNext => &[Self::MessageSign],
+            Function::MessageVerifyInit
+            | Function::VerifyMessage
+            | Function::VerifyMessageBegin
+            | Function::VerifyMessageNext => &[Self::MessageVerify],
             Function::DigestEncryptUpdate => &[Self::Digest, Self::Encrypt],
             Function::DecryptDigestUpdate => &[Self::Decrypt, Self::Digest],
             Function::SignEncryptUpdate => &[Self::Sign, Self::Encrypt],

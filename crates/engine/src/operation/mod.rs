@@ -8,6 +8,7 @@ pub(crate) mod dual;
 mod keyed;
 mod kind;
 pub(crate) mod later;
+mod message;
 pub(crate) mod recover;
 mod serve;
 pub(crate) mod signature;

@@ -217,7 +217,7 @@ impl Engine {
         active.proceed(recent, result)
     }
 
-    fn signature_init(
+    pub(super) fn signature_init(
         &self,
         kind: OperationKind,
         session: SessionHandle,
@@ -248,20 +248,25 @@ fn finish_verifying(kind: OperationKind, session: &mut Session, signature: &[u8]
     active.conclude(recent, 0, Watch::OFF, verified.map(|()| Written::Done))
 }
 
-/// The operation of one of the four kinds that sign and verify.
+/// The operation of one of the six kinds that sign and verify.
 #[inline(always)]
-fn split(kind: OperationKind, session: &mut Session) -> (&mut Active<dyn Signature>, &mut Recent) {
+pub(super) fn split(
+    kind: OperationKind,
+    session: &mut Session,
+) -> (&mut Active<dyn Signature>, &mut Recent) {
     let Session { operations, recent, .. } = session;
     match kind {
         OperationKind::Verify => (&mut operations.verify, recent),
         OperationKind::SignRecover => (&mut operations.sign_recover, recent),
         OperationKind::VerifySignature => (&mut operations.verify_signature, recent),
+        OperationKind::MessageSign => (&mut operations.message_sign, recent),
+        OperationKind::MessageVerify => (&mut operations.message_verify, recent),
         _ => (&mut operations.sign, recent),
     }
 }
 
 /// `later`: where the session is asynchronous, the clock of the call.
-fn sign_once(
+pub(super) fn sign_once(
     active: &mut Active<dyn Signature>,
     later: Option<Watch>,
     data: &[u8],
@@ -282,7 +287,7 @@ fn sign_once(
 }
 
 /// As [`sign_once`]; a verification has no result but its code.
-fn verify_once(
+pub(super) fn verify_once(
     active: &mut Active<dyn Signature>,
     later: Option<Watch>,
     data: &[u8],

@@ -153,7 +153,7 @@ impl<'a> Caller<'a> {
 
     /// What a pointer in a parameter points to.
     #[inline(always)]
-    fn owned(self, at: *const u8, length: CK_ULONG) -> Result<Bytes> {
+    pub(super) fn owned(self, at: *const u8, length: CK_ULONG) -> Result<Bytes> {
         if length > LONGEST {
             return Err(Error::MECHANISM_PARAM_INVALID);
         }

@@ -7,6 +7,7 @@
 pub(crate) mod attributes;
 mod given;
 mod mechanism;
+pub(crate) mod message;
 pub(crate) mod passed;
 mod template;
 
@@ -263,6 +264,11 @@ pub(crate) struct Outcome<'a> {
 }
 
 impl Outcome<'_> {
+    /// Whether only the length is wanted.
+    pub(crate) const fn is_asked(&self) -> bool {
+        self.buffer.is_none()
+    }
+
     /// Has `work` fill the buffer, or say the length, and tells the caller how long it is.
     ///
     /// # Errors

@@ -95,7 +95,7 @@ pub(super) fn check(
 }
 
 /// The arguments; where they cannot be decoded, the operation of the call ends.
-fn decoded<T>(
+pub(super) fn decoded<T>(
     engine: &Engine,
     session: SessionHandle,
     function: Function,

@@ -13,6 +13,7 @@ mod encryption;
 mod general;
 mod key;
 mod message;
+mod message_cipher;
 mod object;
 mod parallel;
 mod random;

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Series of IVs: which numbers of a key were taken. What a key was used for once it is not used for again, so a number is
+//! noted before it is used, and none is given back.
+//!
+//! IVs of one length are `base XOR number`; those of a key have all as many fixed bits, or two series could meet.
+
+use metaslot_ck::attribute::CKA_IV_SERIES;
+use metaslot_ck::{Error, Result};
+use metaslot_spi::{Attributes, Bytes, detail};
+use std::ops::Range;
+
+/// IVs of one key that differ in a number.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Series {
+    /// Empty for random IVs, which are only counted.
+    base: Bytes,
+    fixed_bits: u16,
+    next: u64,
+    end: u64,
+}
+
+/// The series of a key.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct SeriesOfKey(Vec<Series>);
+
+/// No key has more.
+const MOST: usize = 256;
+/// So many random IVs of one key (SP 800-38D §8.3).
+const MOST_RANDOM: u64 = 1 << 32;
+/// So many numbers are taken from the store at once, or fewer where there are not 2^22 times as many: what is not used of them is lost.
+const BLOCK: u64 = 1024;
+const BLOCKS: u32 = 22;
+
+impl Series {
+    /// Random IVs.
+    pub(crate) fn random() -> Self {
+        Self { base: Bytes::new(), fixed_bits: 0, next: 0, end: MOST_RANDOM }
+    }
+
+    /// What makes a key that is a copy known: of its series nobody knows what the other has taken.
+    fn copied() -> Self {
+        Self { base: Bytes::new(), fixed_bits: 1, next: 0, end: 0 }
+    }
+
+    /// IVs of a base whose first bits are fixed.
+    ///
+    /// # Errors
+    /// `CKR_MECHANISM_PARAM_INVALID`
+    pub(crate) fn counted(base: &[u8], fixed_bits: u64) -> Result<Self> {
+        let bits = 8 * base.len() as u64;
+        let (Some(free), Ok(fixed_bits), 1..=255) =
+            (bits.checked_sub(fixed_bits), u16::try_from(fixed_bits), base.len())
+        else {
+            return Err(Error::MECHANISM_PARAM_INVALID);
+        };
+        let end = u32::try_from(free).ok().and_then(|free| 1_u64.checked_shl(free));
+        Ok(Self {
+            base: Bytes::from_slice(base),
+            fixed_bits,
+            next: 0,
+            end: end.unwrap_or(u64::MAX),
+        })
+    }
+
+    /// How many numbers of it to take from a store at once.
+    pub(crate) fn block(&self) -> u64 {
+        (self.end >> BLOCKS).clamp(1, BLOCK)
+    }
+
+    pub(crate) fn is_random(&self) -> bool {
+        self.base.is_empty()
+    }
+
+    /// The IV of a number.
+    pub(crate) fn iv(&self, number: u64) -> Bytes {
+        let mut iv = self.base.clone();
+        for (byte, bits) in iv.iter_mut().rev().zip(number.to_le_bytes()) {
+            *byte ^= bits;
+        }
+        iv
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        self.base == other.base && self.fixed_bits == other.fixed_bits
+    }
+
+    /// Whether both could give the same IV.
+    fn meets(&self, other: &Self) -> bool {
+        self.base.len() == other.base.len()
+            && !self.is_random()
+            && (self.fixed_bits != other.fixed_bits || self.begins_as(other))
+    }
+
+    fn begins_as(&self, other: &Self) -> bool {
+        let same = self.base.iter().zip(&other.base).zip(0_u64..);
+        same.fold(true, |all, ((one, two), at)| {
+            all & ((one ^ two) & !free_bits(at, self.fixed_bits.into()) == 0)
+        })
+    }
+}
+
+/// Which bits of a byte of an IV are not fixed.
+pub(crate) fn free_bits(byte: u64, fixed_bits: u64) -> u8 {
+    let fixed = fixed_bits.saturating_sub(8 * byte).min(8);
+    u8::try_from(0xff_u16 >> fixed).unwrap_or(0)
+}
+
+impl SeriesOfKey {
+    /// Those of a copy.
+    pub(crate) fn of_copy() -> Self {
+        Self(vec![Series::copied()])
+    }
+
+    /// Those that a key's attributes name.
+    ///
+    /// # Errors
+    /// As [`Self::decode`].
+    pub(crate) fn of(attributes: &Attributes) -> Result<Self> {
+        attributes.bytes(CKA_IV_SERIES).map_or_else(|| Ok(Self::default()), Self::decode)
+    }
+
+    /// Refuses a series whose IVs could be those of another one.
+    ///
+    /// # Errors
+    /// `CKR_MECHANISM_PARAM_INVALID`
+    pub(crate) fn admits(&self, wanted: &Series) -> Result<()> {
+        if !wanted.is_random() && self.0.iter().any(|series| series.is(&Series::copied())) {
+            detail::set(format_args!(
+                "the key is a copy: its counter would begin where that of the other one began"
+            ));
+            return Err(Error::MECHANISM_PARAM_INVALID);
+        }
+        if self.0.iter().any(|series| series.meets(wanted)) {
+            detail::set(format_args!(
+                "the key has counted IVs of this length from another base or fixed part: some would be the same"
+            ));
+            return Err(Error::MECHANISM_PARAM_INVALID);
+        }
+        Ok(())
+    }
+
+    /// Takes numbers of a series, as many as `most`.
+    ///
+    /// # Errors
+    /// `CKR_KEY_EXHAUSTED`; `CKR_MECHANISM_PARAM_INVALID` where IVs of another series could be the same.
+    pub(crate) fn take(&mut self, wanted: &Series, most: u64) -> Result<Range<u64>> {
+        if let Some(series) = self.0.iter_mut().find(|series| series.is(wanted)) {
+            return series.take(wanted.end, most);
+        }
+        self.admits(wanted)?;
+        if self.0.len() >= MOST {
+            return Err(Error::KEY_EXHAUSTED);
+        }
+        let mut series = wanted.clone();
+        let range = series.take(wanted.end, most)?;
+        self.0.push(series);
+        Ok(range)
+    }
+
+    /// The next number of those that were taken of a series.
+    pub(crate) fn next(&mut self, wanted: &Series) -> Option<u64> {
+        let series = self.0.iter_mut().find(|series| series.is(wanted))?;
+        series.take(series.end, 1).ok().map(|range| range.start)
+    }
+
+    /// Notes that these were taken.
+    pub(crate) fn put(&mut self, wanted: &Series, range: Range<u64>) {
+        self.0.retain(|series| !series.is(wanted));
+        self.0.push(Series { next: range.start, end: range.end, ..wanted.clone() });
+    }
+
+    /// As an attribute has them.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        for Series { base, fixed_bits, next, .. } in &self.0 {
+            out.push(u8::try_from(base.len()).unwrap_or(0));
+            out.extend_from_slice(&fixed_bits.to_le_bytes());
+            out.extend_from_slice(&next.to_le_bytes());
+            out.extend_from_slice(base);
+        }
+        out
+    }
+
+    /// Those of an attribute.
+    ///
+    /// # Errors
+    /// `CKR_DEVICE_ERROR` for what is none.
+    pub(crate) fn decode(mut from: &[u8]) -> Result<Self> {
+        let mut all = Vec::new();
+        while let Some(([length, bits @ .., _, _, _, _, _, _, _, _], rest)) =
+            from.split_first_chunk::<11>()
+        {
+            let next = from.get(3..).and_then(|from| from.first_chunk()).copied();
+            let next = u64::from_le_bytes(next.unwrap_or_default());
+            let (base, rest) =
+                rest.split_at_checked(usize::from(*length)).ok_or(Error::DEVICE_ERROR)?;
+            let (base, fixed_bits) = (Bytes::from_slice(base), u16::from_le_bytes(*bits));
+            all.push(Series { base, fixed_bits, next, end: 0 });
+            from = rest;
+        }
+        if from.is_empty() { Ok(Self(all)) } else { Err(Error::DEVICE_ERROR) }
+    }
+}
+
+impl Series {
+    fn take(&mut self, end: u64, most: u64) -> Result<Range<u64>> {
+        let start = self.next;
+        if start >= end {
+            return Err(Error::KEY_EXHAUSTED);
+        }
+        self.next = start.saturating_add(most).min(end);
+        Ok(start..self.next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(base: &[u8], fixed_bits: u64) -> Series {
+        Series::counted(base, fixed_bits).unwrap()
+    }
+
+    #[test]
+    fn numbers_go_up_and_end() {
+        let (mut key, wanted) = (SeriesOfKey::default(), counted(&[7, 0], 8));
+        assert_eq!(key.take(&wanted, 200), Ok(0..200));
+        let mut key = SeriesOfKey::decode(&key.encode()).unwrap();
+        assert_eq!(key.take(&wanted, 200), Ok(200..256));
+        assert_eq!(key.take(&wanted, 200), Err(Error::KEY_EXHAUSTED));
+        assert_eq!(key.take(&counted(&[8, 0], 8), 1), Ok(0..1));
+        assert_eq!(*wanted.iv(255), [7, 255]);
+        assert_eq!(counted(&[0; 12], 0).block(), BLOCK);
+        assert_eq!(counted(&[0; 12], 64).block(), 1024);
+        assert_eq!(counted(&[0; 12], 72).block(), 4);
+        assert_eq!(counted(&[0; 12], 96).end, 1);
+        assert_eq!(Series::counted(&[0; 12], 97), Err(Error::MECHANISM_PARAM_INVALID));
+        assert_eq!(Series::counted(&[0; 256], 0), Err(Error::MECHANISM_PARAM_INVALID));
+    }
+
+    #[test]
+    fn series_that_could_meet_are_refused() {
+        let mut key = SeriesOfKey::default();
+        key.take(&counted(&[0x70, 0], 4), 1).unwrap();
+        let same = counted(&[0x71, 0], 4);
+        assert_eq!(key.take(&same, 1), Err(Error::MECHANISM_PARAM_INVALID), "another base");
+        let other = counted(&[0x80, 0], 5);
+        assert_eq!(key.take(&other, 1), Err(Error::MECHANISM_PARAM_INVALID), "another length");
+        assert_eq!(key.take(&counted(&[0x80, 1], 4), 1), Ok(0..1));
+        assert_eq!(key.take(&counted(&[0x70, 0, 0], 8), 1), Ok(0..1));
+        assert_eq!(key.take(&Series::random(), 1), Ok(0..1));
+        assert_eq!(SeriesOfKey::of_copy().take(&same, 1), Err(Error::MECHANISM_PARAM_INVALID));
+        assert_eq!(SeriesOfKey::of_copy().take(&Series::random(), 1), Ok(0..1));
+    }
+
+    #[test]
+    fn what_is_no_series_is_an_error() {
+        let mut key = SeriesOfKey::of_copy();
+        key.take(&Series::random(), 3).unwrap();
+        let whole = key.encode();
+        for length in 0..whole.len() {
+            let there = SeriesOfKey::decode(&whole[..length]).is_ok();
+            assert_eq!(there, length == 0 || length == 11, "{length}");
+        }
+        assert_eq!(SeriesOfKey::decode(&whole).unwrap().encode(), whole);
+    }
+
+    #[test]
+    fn of_each_byte_the_bits_after_the_fixed_ones_are_free() {
+        assert_eq!([0, 1, 2].map(|byte| free_bits(byte, 12)), [0, 0x0f, 0xff]);
+    }
+}

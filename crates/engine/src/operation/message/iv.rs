@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//! IVs that are made for messages (PKCS#11 3.2 §6.13.4): none comes twice for a key.
+//!
+//! The numbers of a key of the store stand in its row, and a block of them is written there before the first is used, so
+//! processes share none; what a process that ends has not used is lost. Those of a session's key are counted beside it.
+
+use crate::engine::Engine;
+use crate::object::series::{Series, SeriesOfKey, free_bits};
+use crate::object::{Location, Object};
+use crate::objects::record;
+use crate::token::Token;
+use metaslot_ck::attribute::CKA_IV_SERIES;
+use metaslot_ck::*;
+use metaslot_spi::store::Change;
+use metaslot_spi::{Bytes, Message, Secrets, Value, detail};
+use std::cell::Cell;
+
+/// No random part is shorter, in bits (SP 800-38D §8.2.2).
+const RANDOM_BITS: u64 = 96;
+
+impl Engine {
+    /// Makes the IV of a message, as its generator says.
+    ///
+    /// # Errors
+    /// `CKR_MECHANISM_PARAM_INVALID`, `CKR_KEY_EXHAUSTED`, and what writing the key's row says.
+    pub(super) fn generate_iv(
+        &self,
+        token: &Token,
+        key: &Object,
+        message: &mut Message,
+    ) -> Result<()> {
+        let bits = 8 * message.iv.len() as u64;
+        let fixed = message.fixed_bits;
+        let free = bits.checked_sub(fixed);
+        let masks = || (0..).map(|at| free_bits(at, fixed));
+        match (message.generator, free) {
+            (CKG_NO_GENERATE, _) => Ok(()),
+            (CKG_GENERATE_RANDOM | CKG_GENERATE, Some(RANDOM_BITS..)) => {
+                self.number(token, key, &Series::random())?;
+                let mut random = Bytes::from_elem(0, message.iv.len());
+                self.random_bytes(&mut random)?;
+                for ((byte, random), mask) in message.iv.iter_mut().zip(random).zip(masks()) {
+                    *byte = *byte & !mask | random & mask;
+                }
+                Ok(())
+            }
+            (CKG_GENERATE | CKG_GENERATE_COUNTER | CKG_GENERATE_COUNTER_XOR, Some(_)) => {
+                let mut base = message.iv.clone();
+                if message.generator != CKG_GENERATE_COUNTER_XOR {
+                    base.iter_mut().zip(masks()).for_each(|(byte, mask)| *byte &= !mask);
+                }
+                let series = Series::counted(&base, fixed)?;
+                message.iv = series.iv(self.number(token, key, &series)?);
+                Ok(())
+            }
+            _ => Err(Error::MECHANISM_PARAM_INVALID),
+        }
+    }
+
+    /// The next number of a series of this key.
+    fn number(&self, token: &Token, key: &Object, series: &Series) -> Result<u64> {
+        if let Some(home) = self.home_of(key) {
+            // Other programs use it there, and nothing can be noted.
+            if series.is_random() {
+                return Ok(0);
+            }
+            let name = home.home.name();
+            detail::set(format_args!("{name} keeps its keys: no counter of IVs goes with them"));
+            return Err(Error::MECHANISM_PARAM_INVALID);
+        }
+        let mut taken = key.series();
+        if key.place == Location::Session {
+            SeriesOfKey::of(key.attributes())?.admits(series)?;
+            return taken.take(series, 1).map(|numbers| numbers.start);
+        }
+        if let Some(number) = taken.next(series) {
+            return Ok(number);
+        }
+        taken.put(series, self.reserve(token, key, series)?);
+        taken.next(series).ok_or(Error::KEY_EXHAUSTED)
+    }
+
+    /// Takes a block of numbers out of the key's row.
+    fn reserve(
+        &self,
+        token: &Token,
+        key: &Object,
+        series: &Series,
+    ) -> Result<std::ops::Range<u64>> {
+        let block = Cell::new(0..0);
+        self.write_version(token, key.handle, |key, id, version| {
+            let mut attributes = key.attributes().clone();
+            let mut stored = SeriesOfKey::of(&attributes)?;
+            block.set(stored.take(series, series.block())?);
+            attributes.set(CKA_IV_SERIES, Value::Bytes(stored.encode()));
+            Ok(Change::Update { id, version, record: record(&attributes, &Secrets::new())? })
+        })?;
+        Ok(block.take())
+    }
+}
