@@ -18,6 +18,7 @@ pub mod des;
 #[cfg(target_arch = "x86_64")]
 mod field52;
 pub mod hash;
+pub mod hss;
 pub mod p256;
 pub mod p384;
 #[cfg(target_arch = "x86_64")]
