@@ -15,6 +15,16 @@ use std::sync::{Arc, OnceLock};
 pub struct Key {
     attributes: Arc<Attributes>,
     material: Arc<Material>,
+    one_time: Option<Arc<dyn OneTime>>,
+}
+
+/// What counts the one-time keys of a private key (RFC 8554, RFC 8391): one that signs twice gives itself away.
+pub trait OneTime: Send + Sync + fmt::Debug {
+    /// Takes one; it is on the disk, and nobody else has it or will have it. Says how many are left.
+    ///
+    /// # Errors
+    /// `CKR_KEY_EXHAUSTED`, and what writing says.
+    fn spend(&self) -> Result<u64>;
 }
 
 /// The secrets of a key and what providers made of them; shared by every copy of the key.
@@ -52,7 +62,21 @@ impl Key {
     /// A key of these parts.
     #[must_use]
     pub const fn new(attributes: Arc<Attributes>, material: Arc<Material>) -> Self {
-        Self { attributes, material }
+        Self { attributes, material, one_time: None }
+    }
+
+    /// A key of one-time keys, with what counts them.
+    #[must_use]
+    pub fn with_one_time(self, one_time: Arc<dyn OneTime>) -> Self {
+        Self { one_time: Some(one_time), ..self }
+    }
+
+    /// What counts the one-time keys.
+    ///
+    /// # Errors
+    /// `CKR_KEY_TYPE_INCONSISTENT` where nothing does.
+    pub fn one_time(&self) -> Result<&dyn OneTime> {
+        self.one_time.as_deref().ok_or(Error::KEY_TYPE_INCONSISTENT)
     }
 
     /// `CKO_…`

@@ -13,7 +13,7 @@ pub mod der;
 pub mod detail;
 mod direction;
 pub mod hashes;
-mod key;
+pub mod key;
 pub mod key_info;
 mod message;
 pub mod number_key;

@@ -471,6 +471,19 @@ pub trait GeneratePair: Sync + Debug {
     /// `CKR_TEMPLATE_INCOMPLETE`, `CKR_KEY_SIZE_RANGE`, `CKR_CURVE_NOT_SUPPORTED`, …
     fn generate_pair(&self, params: &Params, public: &Attributes)
     -> Result<(NewObject, NewObject)>;
+
+    /// The same for keys whose parameters are in the template of the private key (`CKA_HSS_LMS_TYPES`).
+    ///
+    /// # Errors
+    /// As [`Self::generate_pair`].
+    fn generate_halves(
+        &self,
+        params: &Params,
+        public: &Attributes,
+        _private: &Attributes,
+    ) -> Result<(NewObject, NewObject)> {
+        self.generate_pair(params, public)
+    }
 }
 
 /// Wraps and unwraps keys; the engine decides whether that is allowed.

@@ -91,7 +91,7 @@ impl Engine {
         let purposes = Purposes::of_pair(&public, &private);
         let birth = Birth::new(Origin::Generated(mechanism), purposes, token.login_state());
         let watch = metaslot_counters::begin();
-        let made = algorithm.generate_pair(&params, &public);
+        let made = algorithm.generate_halves(&params, &public, &private);
         count.done(0, made.is_ok(), watch);
         let (first, second) = made.map_err(size)?;
         let mut first = rules::complete(birth, CKO_PUBLIC_KEY, public, first)?;

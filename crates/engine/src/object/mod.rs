@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Objects: attributes and, for keys, material.
 
+pub(crate) mod one_time;
 pub(crate) mod recent;
 pub(crate) mod series;
 pub(crate) mod session_objects;
@@ -13,6 +14,7 @@ use metaslot_ck::*;
 use metaslot_rules::facts::Facts;
 use metaslot_rules::{Subject, standing};
 use metaslot_spi::Material;
+use metaslot_spi::key::OneTime;
 use metaslot_spi::store::Store;
 use metaslot_spi::{Attributes, Key, Secrets, Value};
 use series::SeriesOfKey;
@@ -130,6 +132,16 @@ impl Object {
     /// Gives the object its material; the first one counts.
     pub(crate) fn attach(&self, material: Arc<Material>) -> &Arc<Key> {
         self.key.get_or_init(|| Arc::new(Key::new(self.subject.shared(), material)))
+    }
+
+    /// The same for a key of one-time keys.
+    pub(crate) fn attach_counted(
+        &self,
+        material: Arc<Material>,
+        one_time: Arc<dyn OneTime>,
+    ) -> &Arc<Key> {
+        let key = || Key::new(self.subject.shared(), material).with_one_time(one_time);
+        self.key.get_or_init(|| Arc::new(key()))
     }
 
     /// The key, where its material is at hand.

@@ -5,7 +5,7 @@ pub(crate) mod epoch;
 pub(crate) mod handles;
 pub(crate) mod objects;
 
-use crate::object::{Location, Object};
+use crate::object::{Location, Object, one_time};
 pub(crate) use epoch::Login;
 use epoch::{Clock, Epoch};
 use handles::Handles;
@@ -36,7 +36,7 @@ pub struct SlotConfig {
 pub(crate) struct Token {
     pub(crate) slot: SlotId,
     pub(crate) description: String,
-    pub(crate) store: Box<dyn Store>,
+    pub(crate) store: Arc<dyn Store>,
     policy: CurrentPolicy,
     /// What serves its keys, where they stay there.
     pub(crate) home: Option<HomeRoute>,
@@ -90,7 +90,7 @@ impl Token {
         Self {
             slot,
             description,
-            store,
+            store: Arc::from(store),
             policy: CurrentPolicy::new(policy),
             home,
             guests,
@@ -203,16 +203,19 @@ impl Token {
             return Err(Error::OBJECT_HANDLE_INVALID);
         };
         let place = Location::Token { id, version: row.version, verified: row.verified };
-        if let Some(held) = held
+        let held = held.filter(|held| held.epoch == epoch && held.shares(&life));
+        if let Some(held) = &held
             && held.place == place
-            && held.epoch == epoch
-            && held.shares(&life)
         {
             held.mark_seen(generation);
-            return Ok(held);
+            return Ok(Arc::clone(held));
         }
         let handle = self.name(id, row.private, epoch).ok_or(Error::OBJECT_HANDLE_INVALID)?;
         let object = self.typed(handle, place, row, epoch)?.living(life);
+        // Each signature makes a new version of such a key, and its trees take long to grow.
+        if let Some(key) = held.as_ref().filter(|held| one_time::is(held)).and_then(|it| it.key()) {
+            self.attach(&object, Arc::clone(key.material()));
+        }
         object.mark_seen(generation);
         let object = Arc::new(object);
         self.objects.keep(id, &object, || !object.needs_login() || self.epoch() == epoch);
@@ -247,7 +250,18 @@ impl Token {
             }
             _ => Secrets::new(),
         };
-        Ok(object.attach(Arc::new(Material::new(secrets))))
+        Ok(self.attach(object, Arc::new(Material::new(secrets))))
+    }
+
+    /// Gives an object its material, and what counts its uses.
+    fn attach<'a>(&self, object: &'a Object, material: Arc<Material>) -> &'a Arc<Key> {
+        match object.place {
+            Location::Token { id, .. } if one_time::is(object) => {
+                let store = Arc::clone(&self.store);
+                object.attach_counted(material, Arc::new(one_time::Stored { store, id }))
+            }
+            _ => object.attach(material),
+        }
     }
 
     /// What a row keeps sealed, from the version that is there now: a change of attributes keeps it.

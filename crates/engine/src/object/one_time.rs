@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Private keys of one-time keys (PKCS#11 3.2 §6.65): how many are left stands in the key's row, and one that is taken is
+//! written there before it signs. So no thread and no process takes it again, whatever becomes of this one.
+
+use crate::object::Object;
+use crate::objects::record;
+use metaslot_ck::*;
+use metaslot_spi::key::OneTime;
+use metaslot_spi::store::{Change, Store};
+use metaslot_spi::{Attributes, Secrets, Value, detail};
+use std::sync::Arc;
+
+/// Whether an object is such a key.
+pub(crate) fn is(object: &Object) -> bool {
+    object.class() == CKO_PRIVATE_KEY && object.attributes().ulong(CKA_KEY_TYPE) == Some(CKK_HSS)
+}
+
+/// The row of such a key.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) id: u64,
+}
+
+impl OneTime for Stored {
+    fn spend(&self) -> Result<u64> {
+        let mut before = None;
+        loop {
+            let row = self.store.read(self.id)?.ok_or(Error::KEY_HANDLE_INVALID)?;
+            if !row.verified {
+                detail::set(format_args!("the key's row was written without a login"));
+                return Err(Error::KEY_FUNCTION_NOT_PERMITTED);
+            }
+            if before == Some(row.version) {
+                return Err(Error::KEY_HANDLE_INVALID);
+            }
+            let attributes = Attributes::decode(&row.attributes);
+            let mut attributes = attributes.map_err(|_| Error::DEVICE_ERROR)?;
+            let left = attributes.ulong(CKA_HSS_KEYS_REMAINING).ok_or(Error::DEVICE_ERROR)?;
+            let left = left.checked_sub(1).ok_or(Error::KEY_EXHAUSTED)?;
+            attributes.set(CKA_HSS_KEYS_REMAINING, Value::Ulong(left));
+            let record = record(&attributes, &Secrets::new())?;
+            let change = Change::Update { id: self.id, version: row.version, record };
+            match self.store.write(vec![change]) {
+                // Another thread or process was faster.
+                Err(Error::OBJECT_HANDLE_INVALID) => before = Some(row.version),
+                written => return written.map(|_| left),
+            }
+        }
+    }
+}
