@@ -289,6 +289,18 @@ fn keys_of_hashes_sign_stay_and_travel() {
 }
 
 #[test]
+fn one_time_keys_sign_once_and_stay() {
+    Home::new("hss").run(&program("hss"), &[]);
+}
+
+#[test]
+fn no_one_time_key_signs_twice_whatever_happens_to_processes() {
+    // METASLOT_KILLS=1000 kills so many, and takes minutes.
+    let kills = std::env::var("METASLOT_KILLS").unwrap_or_else(|_| String::from("20"));
+    println!("{}", Home::new("hss-processes").run(&program("hss_processes"), &[&kills]));
+}
+
+#[test]
 fn a_signature_may_come_before_its_data() {
     Home::new("signature_first").run(&program("signature_first"), &[]);
 }

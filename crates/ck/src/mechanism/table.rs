@@ -156,6 +156,8 @@ pub(super) const MECHANISMS: &[MechanismRow] = &[
     row(CKM_HKDF_DERIVE, Shape::Hkdf, &[CKK_HKDF, CKK_GENERIC_SECRET], Unit::Bytes, "6.64"),
     row(CKM_HKDF_DATA, Shape::Hkdf, &[CKK_HKDF, CKK_GENERIC_SECRET], Unit::Bytes, "6.64"),
     row(CKM_HKDF_KEY_GEN, Shape::None, &[CKK_HKDF], Unit::Bytes, "6.64"),
+    row(CKM_HSS_KEY_PAIR_GEN, Shape::None, &[CKK_HSS], Unit::Bytes, "6.65"),
+    row(CKM_HSS, Shape::None, &[CKK_HSS], Unit::Bytes, "6.65"),
 ];
 
 const _: () = {

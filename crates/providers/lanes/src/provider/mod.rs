@@ -18,6 +18,7 @@ mod ecdsa;
 mod eddsa;
 mod hashed;
 mod hmac;
+mod hss;
 mod over;
 mod parts;
 mod prime;
@@ -30,7 +31,7 @@ mod x25519;
 use self::parts::Plain;
 use crate::cpu::{self, Cpu};
 use metaslot_ck::{
-    CK_MECHANISM_TYPE, CKA_CLASS, CKA_KEY_TYPE, CKK_SLH_DSA, CKO_SECRET_KEY, Error, Result,
+    CK_MECHANISM_TYPE, CKA_CLASS, CKA_KEY_TYPE, CKK_HSS, CKK_SLH_DSA, CKO_SECRET_KEY, Error, Result,
 };
 use metaslot_memory::Secret;
 use metaslot_spi::provider::{Algorithm, Provider};
@@ -95,6 +96,7 @@ fn families(plain: Plain) -> Vec<(Vec<Algorithm>, Cpu)> {
         // After those of prime curves, which are asked first and far more often.
         (binary::rows(), Cpu::NONE),
         (slh_dsa::ROWS.to_vec(), Cpu::NONE),
+        (hss::ROWS.to_vec(), Cpu::NONE),
     ]
 }
 
@@ -121,6 +123,7 @@ impl Provider for Lanes {
         let is_pair = key.attributes.ulong(CKA_CLASS) != Some(CKO_SECRET_KEY);
         match key.attributes.ulong(CKA_KEY_TYPE) {
             Some(CKK_SLH_DSA) if is_pair => slh_dsa::complete(key),
+            Some(CKK_HSS) if is_pair => hss::complete(key),
             _ => binary::complete(key),
         }
     }

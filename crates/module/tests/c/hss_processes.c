@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Eight processes of two threads sign with one key of one-time keys, and are killed again and again. No one-time key signs twice,
+ * and a thread that is killed loses one at most. Argument: how many are killed. */
+#include "common.h"
+
+enum { WORKERS = 8, THREADS = 2, ALL = 1 << 15, BELOW = 5, TREE = 12 + 24 * (1 + 26 + 10), PUBLIC = 48 };
+
+static struct {
+	atomic_ulong uses[ALL];
+	atomic_ulong signatures, end;
+} *shared;
+
+static CK_SESSION_HANDLE session;
+static CK_OBJECT_HANDLE public_key;
+
+static CK_OBJECT_HANDLE find(CK_SESSION_HANDLE session, CK_OBJECT_CLASS class)
+{
+	CK_ATTRIBUTE query = {CKA_CLASS, &class, sizeof(class)};
+	CK_OBJECT_HANDLE key;
+	CK_ULONG found;
+	OK(p11->C_FindObjectsInit(session, &query, 1));
+	OK(p11->C_FindObjects(session, &key, 1, &found));
+	CHECK(found == 1);
+	OK(p11->C_FindObjectsFinal(session));
+	return key;
+}
+
+static CK_ULONG word(const CK_BYTE *bytes)
+{
+	return (CK_ULONG)bytes[0] << 24 | (CK_ULONG)bytes[1] << 16 | (CK_ULONG)bytes[2] << 8 | bytes[3];
+}
+
+static void *sign(void *unused)
+{
+	CK_MECHANISM mechanism = {CKM_HSS, NULL, 0};
+	CK_BYTE message[16] = {0}, signature[8000];
+	CK_SESSION_HANDLE own = open_session();
+	CK_OBJECT_HANDLE key = find(own, CKO_PRIVATE_KEY);
+	(void)unused;
+	while (!shared->end) {
+		CK_ULONG length = sizeof(signature);
+		snprintf((char *)message, sizeof(message), "%d", getpid());
+		OK(p11->C_SignInit(own, &mechanism, key));
+		OK(p11->C_Sign(own, message, sizeof(message), signature, &length));
+		CK_ULONG number = word(signature + 4) << BELOW | word(signature + 4 + TREE + PUBLIC);
+		CHECK(number < ALL);
+		atomic_fetch_add(&shared->uses[number], 1);
+		if (atomic_fetch_add(&shared->signatures, 1) % 50) continue;
+		key = find(own, CKO_PUBLIC_KEY);
+		OK(p11->C_VerifyInit(own, &mechanism, key));
+		OK(p11->C_Verify(own, message, sizeof(message), signature, length));
+		key = find(own, CKO_PRIVATE_KEY);
+	}
+	return NULL;
+}
+
+static pid_t start(void)
+{
+	pid_t child = fork();
+	CHECK(child >= 0);
+	if (child != 0) return child;
+	pthread_t threads[THREADS];
+	OK(p11->C_Initialize(NULL));
+	session = open_session();
+	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	for (int i = 0; i < THREADS; i++) CHECK(pthread_create(&threads[i], NULL, sign, NULL) == 0);
+	for (int i = 0; i < THREADS; i++) CHECK(pthread_join(threads[i], NULL) == 0);
+	_exit(0);
+}
+
+static CK_ULONG make_key(void)
+{
+	CK_MECHANISM mechanism = {CKM_HSS_KEY_PAIR_GEN, NULL, 0};
+	CK_ULONG trees[] = {11, 10}, chains[] = {8, 8};
+	CK_ATTRIBUTE public[] = {{CKA_TOKEN, &yes, 1}};
+	CK_ATTRIBUTE private[] = {{CKA_TOKEN, &yes, 1}, {CKA_HSS_LMS_TYPES, trees, sizeof(trees)},
+				  {CKA_HSS_LMOTS_TYPES, chains, sizeof(chains)}};
+	CK_OBJECT_HANDLE key;
+	return p11->C_GenerateKeyPair(session, &mechanism, public, 1, private, 3, &public_key, &key);
+}
+
+static CK_ULONG left(void)
+{
+	CK_ULONG number;
+	CK_ATTRIBUTE query = {CKA_HSS_KEYS_REMAINING, &number, sizeof(number)};
+	OK(p11->C_GetAttributeValue(session, find(session, CKO_PRIVATE_KEY), &query, 1));
+	return number;
+}
+
+int main(int argc, char **argv)
+{
+	CHECK(argc == 2);
+	int kills = atoi(argv[1]);
+	unsigned chance = (unsigned)time(NULL);
+	pid_t workers[WORKERS];
+	CK_ULONG twice = 0, used = 0;
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(shared != MAP_FAILED);
+	load();
+	OK(p11->C_Initialize(NULL));
+	make_token();
+	session = open_session();
+	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	OK(make_key());
+	CHECK(left() == ALL);
+	OK(p11->C_Finalize(NULL));
+	for (int i = 0; i < WORKERS; i++) workers[i] = start();
+	for (int killed = 0; killed < kills; killed++) {
+		int at = rand_r(&chance) % WORKERS;
+		/* A login takes longer than many signatures. */
+		CK_ULONG before = shared->signatures;
+		for (int i = 0; i < 60000 && shared->signatures < before + 5; i++) usleep(1000);
+		usleep(rand_r(&chance) % 100000);
+		kill(workers[at], SIGKILL);
+		CHECK(ended(workers[at]) == SIGKILL);
+		workers[at] = start();
+	}
+	shared->end = 1;
+	for (int i = 0; i < WORKERS; i++) CHECK(ended(workers[i]) == 0);
+	for (int i = 0; i < ALL; i++) {
+		twice += shared->uses[i] > 1;
+		used += shared->uses[i] > 0;
+	}
+	OK(p11->C_Initialize(NULL));
+	session = open_session();
+	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	CK_ULONG lost = ALL - left() - used;
+	printf("%lu signatures, %d killed: %lu used twice, %lu lost\n", used, kills, twice, lost);
+	CHECK(twice == 0 && used > 0 && lost <= (CK_ULONG)kills * THREADS);
+	return 0;
+}
