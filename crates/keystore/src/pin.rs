@@ -231,7 +231,7 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
             role,
             pin_row(&begun.token, role),
         );
-        Ok((held, begun))
+        if begun.is_locked { Err(Error::PinLocked) } else { Ok((held, begun)) }
     });
     let (_held, begun) = match begun {
         // A right PIN opens a token whose store nobody can write.
@@ -353,6 +353,8 @@ struct Begun {
     fast: Option<fast::FastLogin>,
     quick: Option<fast::Wrap>,
     fast_wanted: bool,
+    /// It may not be made after all.
+    is_locked: bool,
 }
 
 /// What a right PIN opened, and whether the fast way.
@@ -384,7 +386,14 @@ impl Begun {
         let bases = &store.config.volatile;
         let (failures, failed_at) = uncounted::everywhere(bases, &begun.token.serial, role, row);
         row.failed_elsewhere((failures.saturating_sub(u64::from(is_counted)), failed_at));
-        count(database, row, role)?;
+        match count(database, row, role) {
+            // Memory forgets that with the next boot.
+            Err(Error::PinLocked) if failures > 0 => {
+                write_count(database, role, row.failures, row.failed_at)?;
+                begun.is_locked = true;
+            }
+            counted => counted?,
+        }
         fast::expire(database)?;
         Ok(begun)
     }
@@ -410,7 +419,7 @@ impl Begun {
         let fast = fast::FastLogin::new(&store.config, &token, role, pin);
         let fast = fast.filter(|_| fast_wanted);
         let quick = fast.as_ref().map(|place| place.read(database)).transpose()?.flatten();
-        Ok(Self { token, fast, quick, fast_wanted })
+        Ok(Self { token, fast, quick, fast_wanted, is_locked: false })
     }
 
     /// Tries the PIN; `None` for a wrong one.
