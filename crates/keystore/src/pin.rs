@@ -112,9 +112,18 @@ pub(crate) fn initialize(store: &SqliteStore, so_pin: &[u8], label: &str) -> Res
     files.begin()?;
     drop(files.open_generation()?);
     let new = NewToken::new(store, serial, so_pin)?;
-    let created = store.gate.apart(|| create(files, &new, label));
+    let created = store.gate.apart(|| create(files.clone(), &new, label));
     created.map_err(|error| error.at(&store.config.path))?;
-    store.gate.write(|database| store.advance_held(database, &new.keys))
+    // A connection for nothing could fail now, and the token would be one that nobody was told of.
+    let anchored =
+        store.config.anchor.as_ref().map_or(Ok(()), |_| {
+            store.gate.write(|database| store.advance_held(database, &new.keys))
+        });
+    if anchored.is_err() {
+        crate::fork::close();
+        files.remove_remains()?;
+    }
+    anchored
 }
 
 /// No other process makes the database meanwhile: both locks are held, and readers see no token before the
