@@ -121,6 +121,17 @@ impl Host {
         if found.is_empty() { Err(self.no_token(uri)) } else { Ok(found) }
     }
 
+    /// Why tokens cannot be read that may be among those that match: of such a one no name is known.
+    pub(crate) fn unreadable(&self, uri: &Uri) -> Result<Vec<Failure>> {
+        let slot = Uri { slot_id: uri.slot_id, ..Uri::default() };
+        if uri.token_part() != slot.token_part() || !self.library_matches(uri)? {
+            return Ok(Vec::new());
+        }
+        let is_meant = |token: &Token| uri.slot_id.is_none_or(|slot| slot == token.slot.0);
+        let tokens = self.tokens()?.into_iter().filter(is_meant);
+        Ok(tokens.filter_map(|token| token.unread()).collect())
+    }
+
     /// The one token that matches; of several the one that shows what the URI names without a login.
     pub(crate) fn token_with(&self, uri: &Uri) -> Result<Token> {
         let all = self.candidates(uri)?;
@@ -218,13 +229,9 @@ impl Host {
 
     fn no_token(&self, uri: &Uri) -> Failure {
         let tokens = self.tokens().unwrap_or_default();
-        if let Some((token, problem)) = tokens
-            .iter()
-            .filter(|token| uri.slot_id.is_none_or(|slot| slot == token.slot.0))
-            .find_map(|token| token.problem.as_ref().map(|problem| (token, problem)))
-        {
-            let what = format!("the token in slot {} cannot be read: {problem}", token.slot);
-            return Failure::failed(what);
+        let is_meant = |token: &&Token| uri.slot_id.is_none_or(|slot| slot == token.slot.0);
+        if let Some(failure) = tokens.iter().filter(is_meant).find_map(Token::unread) {
+            return failure;
         }
         let initialised = tokens.iter().filter(|token| token.has(ck::CKF_TOKEN_INITIALIZED));
         let names: Vec<String> = initialised.map(|token| token.uri().to_string()).collect();
@@ -288,6 +295,13 @@ impl Token {
             problem: None,
             serial_needed: false,
         }
+    }
+
+    /// Why it cannot be read, if it cannot.
+    fn unread(&self) -> Option<Failure> {
+        let problem = self.problem.as_ref()?;
+        let slot = self.slot;
+        Some(Failure::failed(format!("the token in slot {slot} cannot be read: {problem}")))
     }
 
     fn unreadable(slot: SlotId, failure: &Failure) -> Self {

@@ -125,3 +125,11 @@ fn directory(variable: &str) -> Option<PathBuf> {
 fn home() -> Option<PathBuf> {
     directory("HOME")
 }
+
+/// What of a path is there, where it is another user's: what root makes there is in that user's way, and does not count for root.
+pub(crate) fn of_another(path: &Path) -> Option<&Path> {
+    let there = path.ancestors().find(|path| path.exists())?;
+    let user = rustix::process::geteuid().as_raw();
+    let owner = fs::metadata(there).ok()?.uid();
+    (![0, user].contains(&owner)).then_some(there)
+}

@@ -56,6 +56,28 @@ fn p11_kit_is_told_of_the_module_by_its_plain_path() {
     assert!(fix.ends_with(own), "{fix}");
 }
 
+/// As a `token init --new` that was killed leaves it.
+#[test]
+fn a_slot_that_was_added_and_has_no_token_is_named_with_what_helps() {
+    let sandbox = Sandbox::make(&sandbox::module());
+    let pins = "--so-pin-source so.pin --pin-source user.pin --quiet";
+    sandbox.run(&format!(
+        "unset METASLOT_CONF; metaslot token init --label base {pins}; metaslot token init --new --label more {pins}
+         rm -r .local/share/metaslot/more"
+    ));
+    let doctor = || sandbox.run("unset METASLOT_CONF; metaslot doctor").join("\n");
+    let told = doctor();
+    let found = "warning  slot 1: no token in /home/you/.local/share/metaslot/more/token.db yet";
+    assert!(told.contains(found), "{told}");
+    let make = "fix: metaslot token init --slot 1 --label NAME makes it; for none: ";
+    let at = told.find(make).expect("a fix") + make.len();
+    let remove = told[at..].lines().next().expect("a line").replace("/home/you", "$HOME");
+    sandbox.run(&format!("unset METASLOT_CONF; metaslot token init --slot 1 --label more {pins}"));
+    assert!(!doctor().contains("no token in"), "{}", doctor());
+    sandbox.run(&format!("rm -r .local/share/metaslot/more; {remove}"));
+    assert!(!doctor().contains("slot 1"), "{}", doctor());
+}
+
 /// A token that is not made yet is in nobody's way who can make it.
 #[test]
 fn a_directory_that_the_user_may_make_is_no_obstacle() {

@@ -101,7 +101,15 @@ fn a_directory_of_a_run_before_is_in_no_run_s_way() {
     ));
     let told = told.join("\n");
     assert!(told.contains("gnutls ran, and did not use the key"), "{told}");
-    assert!(told.ends_with("\n1"), "{told}");
+    // That of another user stays, or of a run that lives, and ours of one that was killed goes.
+    assert!(told.ends_with("\n0"), "{told}");
+    let told = sandbox.run(&format!(
+        "mkdir tmp/metaslot-verify-1 tmp/metaslot-verify-2 tmp/metaslot-verify-x; chown nobody tmp/metaslot-verify-2
+         exec 9< tmp/metaslot-verify-1; flock -n 9
+         PATH=$PWD/bin:$PATH TMPDIR=$PWD/tmp sh -c '{verify}' > /dev/null 9<&-; ls tmp; exit 0"
+    ));
+    assert_eq!(told.last().map(String::as_str), Some("metaslot-verify-x"), "{told:?}");
+    assert!(told.iter().any(|name| name == "metaslot-verify-1"), "{told:?}");
 }
 
 #[test]
@@ -494,6 +502,69 @@ fn what_is_enabled_is_taken_back_where_the_program_does_not_use_the_key() {
     assert_eq!(names(&sandbox), before);
 }
 
+/// As ^C does at a terminal while nginx looks names up, for example.
+#[test]
+fn what_is_enabled_is_taken_back_where_its_test_is_interrupted() {
+    for signal in ["INT", "TERM", "HUP"] {
+        let sandbox = with_a_key();
+        share(&sandbox, "nginx");
+        if !has_own_etc(&sandbox, "true") {
+            return;
+        }
+        sandbox.run("rm -f fakes/nginx etc/nginx/conf.d/metaslot.conf");
+        let before = names(&sandbox);
+        let test = format!(
+            "#!/bin/sh\ntest -e /etc/nginx/conf.d/metaslot.conf || exit 0\nkill -{signal} $(cat $HOME/pid)\nsleep 1000\n"
+        );
+        sandbox.run(&format!("cat > fakes/nginx <<'END'\n{test}END\nchmod 755 fakes/nginx"));
+        let line = "metaslot setup nginx --apply --enable --key site --pin-source plain.pin";
+        let path = "PATH=$PWD/fakes:$PATH";
+        let told = sandbox
+            .run(&format!("{path} {OWN_ETC} sh -c 'echo $$ > pid; exec {line} --directory conf'"));
+        assert_eq!(told, ["? killed"]);
+        sandbox.run("rm fakes/nginx pid");
+        assert_eq!(names(&sandbox), before, "{signal}");
+    }
+}
+
+/// Pipes, devices and directories in the place of a file: refused at once.
+#[test]
+fn what_is_no_file_is_not_waited_for() {
+    let sandbox = with_a_key();
+    for odd in [
+        "mkfifo conf/openssl.cnf",
+        "ln -s /dev/zero conf/openssl.cnf.old",
+        "mkdir conf/openssl.cnf",
+    ] {
+        sandbox.run(&format!("mkdir conf; {odd}"));
+        let told =
+            sandbox.run("timeout 20 metaslot setup openssl --apply --directory conf").join("\n");
+        assert!(told.contains("openssl.cnf"), "{odd}: {told}");
+        assert!(told.contains("was not made by this command"), "{odd}: {told}");
+        sandbox.run("rm -r conf");
+    }
+}
+
+/// That user could change what root's services load.
+#[test]
+fn root_writes_nothing_into_the_directory_of_another_user() {
+    let sandbox = with_a_key();
+    sandbox.run("mkdir theirs && chown nobody theirs && touch root");
+    if sandbox.run("[ -e root ] && [ $(stat -c %U theirs) = nobody ] && id -u") != ["0"] {
+        return println!("not run: this is not root");
+    }
+    let before = everything(&sandbox);
+    for more in ["--apply", "--apply --new more", "--verify"] {
+        for place in ["theirs", "theirs/below"] {
+            let line = format!("metaslot setup openssl {more} --directory {place}");
+            let told = sandbox.run(&line).join("\n");
+            assert!(told.starts_with("error: /home/you/theirs is another user's"), "{told}");
+        }
+    }
+    assert_eq!(everything(&sandbox), before);
+    assert_eq!(sandbox.run("ls theirs"), [""; 0]);
+}
+
 #[test]
 fn p11_kit_is_enabled_without_a_token_or_a_key() {
     let sandbox = with_a_key();
@@ -572,6 +643,22 @@ fn a_program_that_shows_keys_by_certificates_is_not_run_without_one() {
         let told = setup(&sandbox, program, "--apply --verify");
         assert!(told.contains(&format!("error: {program} does not work")), "{told}");
     }
+}
+
+#[test]
+fn nothing_is_made_for_a_service_without_its_user() {
+    let sandbox = with_a_key();
+    if !has_own_etc(&sandbox, "true") {
+        return;
+    }
+    sandbox.run("sed -i /^mysql:/d etc/passwd etc/group; touch fakes/pkcs11.so");
+    let before = names(&sandbox);
+    let line = "metaslot setup mariadb --apply --new site --directory conf";
+    let line = format!("sh -c 'unset METASLOT_CONF; export PATH=$PWD/fakes:$PATH; {line}'");
+    let told = sandbox.run(&format!("OPENSSL_MODULES=$PWD/fakes {OWN_ETC} {line}"));
+    assert_eq!(told[0], "error: there is no user mysql, who uses the key in mariadb", "{told:?}");
+    assert_eq!(told[1], "hint: apt-get install mariadb-server makes it");
+    assert_eq!(names(&sandbox), before);
 }
 
 #[test]

@@ -185,7 +185,11 @@ impl Room {
         fs::renameat_with(CWD, &token, CWD, to, RenameFlags::NOREPLACE).map_err(refused)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = fs::open(directory(to), flags, Mode::empty());
-        directory.and_then(fs::fsync).map_err(refused)
+        directory.and_then(fs::fsync).map_err(|errno| {
+            // It could be gone after a power cut, and is said not to be there.
+            fs::unlink(to).unwrap_or_default();
+            refused(errno)
+        })
     }
 }
 

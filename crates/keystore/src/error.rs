@@ -117,7 +117,7 @@ pub(crate) type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
     pub(crate) fn file(path: &Path, action: &'static str, reason: impl fmt::Display) -> Self {
-        Self::File { path: path.to_owned(), action, reason: reason.to_string() }
+        Self::File { path: path.to_owned(), action, reason: plain(&reason.to_string()) }
     }
 
     /// A failed system call on a file that must be writable.
@@ -125,7 +125,7 @@ impl Error {
         use rustix::io::Errno;
         match errno {
             Errno::ACCESS | Errno::PERM | Errno::ROFS => {
-                Self::WriteProtected { path: path.to_owned(), reason: errno.to_string() }
+                Self::WriteProtected { path: path.to_owned(), reason: plain(&errno.to_string()) }
             }
             Errno::NOSPC | Errno::DQUOT | Errno::FBIG => Self::Full { path: path.to_owned() },
             _ => Self::file(path, action, errno),
@@ -269,6 +269,15 @@ impl From<metaslot_awslc_wrapper::Failed> for Error {
     }
 }
 
+/// The system's words without their number: an error of the command has a code of its own.
+pub(crate) fn plain(reason: &str) -> String {
+    let number = reason.split_once(" (os error ").and_then(|(words, rest)| {
+        let (_, rest) = rest.split_once(')')?;
+        Some(format!("{words}{rest}"))
+    });
+    number.unwrap_or_else(|| reason.to_owned())
+}
+
 impl From<Error> for ck::Error {
     fn from(error: Error) -> Self {
         match error {
@@ -299,6 +308,20 @@ impl From<Error> for ck::Error {
 mod tests {
     use super::*;
     use rusqlite::ffi;
+
+    #[test]
+    fn no_reason_ends_with_the_systems_number() {
+        let path = Path::new("/a");
+        let reason = format!("{}; put it back", rustix::io::Errno::NOENT);
+        for (error, words) in [
+            (Error::file(path, "open", reason), "; put it back"),
+            (Error::system(path, "open", rustix::io::Errno::PERM), "permitted"),
+            (Error::file(path, "open", "no such (os error"), "(os error"),
+        ] {
+            let told = error.to_string();
+            assert!(told.ends_with(words) && !told.contains("(os error "), "{told}");
+        }
+    }
 
     #[test]
     fn no_room_for_any_of_the_files_is_a_full_disk() {

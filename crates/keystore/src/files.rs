@@ -418,9 +418,9 @@ fn group_id(group: &str) -> Result<fs::Gid> {
             .filter_map(|line| line.strip_prefix(group)?.strip_prefix(':')?.split(':').nth(1))
             .find_map(|number| number.parse().ok()),
     };
-    number
-        .map(fs::Gid::from_raw)
-        .ok_or_else(|| Error::file(path, "read", format!("there is no group \"{group}\"")))
+    number.map(fs::Gid::from_raw).ok_or_else(|| {
+        Error::file(path, "find the group", format!("there is no \"{group}\" in it"))
+    })
 }
 
 #[cfg(test)]

@@ -112,9 +112,18 @@ pub(crate) fn initialize(store: &SqliteStore, so_pin: &[u8], label: &str) -> Res
     files.begin()?;
     drop(files.open_generation()?);
     let new = NewToken::new(store, serial, so_pin)?;
-    let created = store.gate.apart(|| create(files, &new, label));
+    let created = store.gate.apart(|| create(files.clone(), &new, label));
     created.map_err(|error| error.at(&store.config.path))?;
-    store.gate.write(|database| store.advance_held(database, &new.keys))
+    // A connection for nothing could fail now, and the token would be one that nobody was told of.
+    let anchored =
+        store.config.anchor.as_ref().map_or(Ok(()), |_| {
+            store.gate.write(|database| store.advance_held(database, &new.keys))
+        });
+    if anchored.is_err() {
+        crate::fork::close();
+        files.remove_remains()?;
+    }
+    anchored
 }
 
 /// No other process makes the database meanwhile: both locks are held, and readers see no token before the
@@ -231,7 +240,7 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
             role,
             pin_row(&begun.token, role),
         );
-        Ok((held, begun))
+        if begun.is_locked { Err(Error::PinLocked) } else { Ok((held, begun)) }
     });
     let (_held, begun) = match begun {
         // A right PIN opens a token whose store nobody can write.
@@ -353,6 +362,8 @@ struct Begun {
     fast: Option<fast::FastLogin>,
     quick: Option<fast::Wrap>,
     fast_wanted: bool,
+    /// It may not be made after all.
+    is_locked: bool,
 }
 
 /// What a right PIN opened, and whether the fast way.
@@ -384,7 +395,14 @@ impl Begun {
         let bases = &store.config.volatile;
         let (failures, failed_at) = uncounted::everywhere(bases, &begun.token.serial, role, row);
         row.failed_elsewhere((failures.saturating_sub(u64::from(is_counted)), failed_at));
-        count(database, row, role)?;
+        match count(database, row, role) {
+            // Memory forgets that with the next boot.
+            Err(Error::PinLocked) if failures > 0 => {
+                write_count(database, role, row.failures, row.failed_at)?;
+                begun.is_locked = true;
+            }
+            counted => counted?,
+        }
         fast::expire(database)?;
         Ok(begun)
     }
@@ -410,7 +428,7 @@ impl Begun {
         let fast = fast::FastLogin::new(&store.config, &token, role, pin);
         let fast = fast.filter(|_| fast_wanted);
         let quick = fast.as_ref().map(|place| place.read(database)).transpose()?.flatten();
-        Ok(Self { token, fast, quick, fast_wanted })
+        Ok(Self { token, fast, quick, fast_wanted, is_locked: false })
     }
 
     /// Tries the PIN; `None` for a wrong one.

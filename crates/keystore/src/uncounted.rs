@@ -135,16 +135,26 @@ pub(crate) fn failures(bases: &[PathBuf], serial: &Serial, role: Role, row: &Pin
     numbers.map_or((0, 0), |numbers| of(&numbers))
 }
 
-/// What was counted in all of these directories, under the login's lock: a process may have another of them as its first.
+/// What was counted in all of these directories, under the login's lock: a process may have another of them as its first. One may
+/// have several names here: the runtime directory can be `/dev/shm`.
 pub(crate) fn everywhere(
     bases: &[PathBuf],
     serial: &Serial,
     role: Role,
     row: &PinRow,
 ) -> (u64, u64) {
-    let of = |base| failures(std::slice::from_ref(base), serial, role, row);
-    let sum = |all: (u64, u64), one: (u64, u64)| (all.0.saturating_add(one.0), all.1.max(one.1));
-    let (wrong, wrong_at) = bases.iter().map(of).fold((0, 0), sum);
+    let name = name(serial, role, row);
+    let (mut seen, mut wrong, mut wrong_at) = (Vec::new(), 0_u64, 0);
+    for place in bases.iter().filter_map(|base| Volatile::find(std::slice::from_ref(base))) {
+        let Ok(inode) = place.inode() else { continue };
+        if let Ok(numbers) = place.numbers(&name, false)
+            && !seen.contains(&inode)
+        {
+            let (more, at) = of(&numbers);
+            (wrong, wrong_at) = (wrong.saturating_add(more), at.max(wrong_at));
+        }
+        seen.push(inode);
+    }
     // Where the clock was set back since, the pause is not one of then.
     (wrong, if wrong_at > now() { 0 } else { wrong_at })
 }

@@ -4,6 +4,7 @@
 //! cannot take.
 
 use crate::crypto;
+use crate::files::Inode;
 use metaslot_memory::{Secret, keyring};
 use rustix::fs::{self, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -153,6 +154,11 @@ impl Volatile {
             true => Ok(Self { path, directory }),
             false => Err(String::from("is not in memory")),
         }
+    }
+
+    /// What it is, whatever its name.
+    pub(crate) fn inode(&self) -> Result<Inode, Errno> {
+        fs::fstat(&self.directory).map(|stat| Inode::of(&stat))
     }
 
     /// Keeps a secret until a time, in the place of an older one of this name.

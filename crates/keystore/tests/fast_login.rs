@@ -12,7 +12,7 @@ use metaslot_spi::store::{Role, Store};
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -222,14 +222,14 @@ fn a_fast_login_writes_nothing_to_the_disk_and_a_wrong_pin_ends_that() {
     assert_eq!(login(USER), (Ok(true), true));
 }
 
-/// What a process leaves that is killed in a fast login, in each of these directories.
-fn killed(bases: &[PathBuf]) {
+/// What processes leave that are killed in a fast login, so many in each of these directories.
+fn killed(bases: &[PathBuf], number: u64) {
     for base in bases {
         let own = fs::read_dir(base).unwrap().next().unwrap().unwrap().path();
         let mut files = fs::read_dir(own).unwrap().map(|entry| entry.unwrap().path());
         let file = files.find(|path| path.extension() == Some("attempts".as_ref())).unwrap();
         // By a clock that was set back since.
-        fs::write(file, [1_u64.to_le_bytes(), 99_999_999_999_u64.to_le_bytes()].concat()).unwrap();
+        fs::write(file, [number.to_le_bytes(), 99_999_999_999_u64.to_le_bytes()].concat()).unwrap();
     }
 }
 
@@ -244,12 +244,12 @@ fn logins_that_are_killed_in_the_fast_way_are_among_the_ten() {
         assert_eq!(fast(&config, USER), Ok(true));
     }
     let config = Config { volatile: bases.clone(), ..config };
-    killed(&bases);
+    killed(&bases, 1);
     assert_eq!(fast(&config, USER), Ok(true), "a right PIN takes all of them away");
     assert_eq!(fast(&config, b"wrong PIN"), Err(Error::PIN_INCORRECT));
     assert_eq!(place.store().token().unwrap().user.failures, 1, "one attempt is one");
     assert_eq!(fast(&config, USER), Ok(true));
-    killed(&bases);
+    killed(&bases, 1);
     for failures in 3..=10 {
         // Without the pauses.
         place.raw().execute("UPDATE token SET user_failed_at = 0", ()).unwrap();
@@ -257,6 +257,38 @@ fn logins_that_are_killed_in_the_fast_way_are_among_the_ten() {
         assert_eq!(place.store().token().unwrap().user.failures, failures);
     }
     assert_eq!(fast(&config, USER), Err(Error::PIN_LOCKED));
+}
+
+/// A lock that only memory has is gone with the next boot; the first attempt that finds the store writable gives it to it.
+#[test]
+fn a_lock_in_memory_comes_into_the_store() {
+    let (place, config) = place();
+    let memory = Memory::new("locked");
+    let config = Config { volatile: vec![memory.0.clone()], ..config };
+    for _ in 0..2 {
+        fast(&config, USER).unwrap();
+    }
+    killed(&[memory.0.clone()], 10);
+    assert_eq!(fast(&config, USER), Err(Error::PIN_LOCKED));
+    let locked = || place.store().token().unwrap().user.failures;
+    assert_eq!(locked(), 10);
+    drop(memory);
+    assert_eq!((fast(&config, USER), locked()), (Err(Error::PIN_LOCKED), 10));
+}
+
+/// As where the runtime directory is `/dev/shm`.
+#[test]
+fn a_wrong_pin_counts_once_where_two_names_are_one_directory() {
+    let (place, config) = place();
+    let memory = Memory::new("names");
+    let link = place.path().join("link");
+    symlink(&memory.0, &link).unwrap();
+    let config = Config { volatile: vec![memory.0.clone(), link], ..config };
+    for _ in 0..2 {
+        fast(&config, USER).unwrap();
+    }
+    assert_eq!(fast(&config, b"wrong PIN"), Err(Error::PIN_INCORRECT));
+    assert_eq!(place.store().token().unwrap().user.failures, 1);
 }
 
 #[test]

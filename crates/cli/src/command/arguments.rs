@@ -6,6 +6,7 @@ use crate::encoding::from_hex;
 use crate::failure::{Failure, Result};
 use crate::find::{self, Object};
 use crate::host::Token;
+use crate::output::warn;
 use crate::uri::Uri;
 use clap::Args;
 use metaslot_client::{Access, Session};
@@ -83,6 +84,10 @@ pub(crate) fn id(text: &str) -> Result<Vec<u8>> {
     })
 }
 
+/// What is said of `--pin-source` where nobody is asked: what is public is seen without a login.
+pub(crate) const NO_LOGIN: &str =
+    "The user PIN's place: a file, 'file:/path' or '|command' [default: no login]";
+
 /// Where the user's PIN is.
 #[derive(Args, Debug)]
 pub(crate) struct PinArg {
@@ -111,32 +116,58 @@ impl PinArg {
             let token = host.only(tokens, uri)?;
             let login = Login { token, uri, option: self.pin_source.as_deref() };
             let (session, is_logged_in) = app.log_in_if_possible(&login, Access::ReadOnly)?;
-            return Ok(Listed { sessions: vec![(login.token, session)], is_logged_in });
+            let sessions = vec![(login.token, session)];
+            return Ok(Listed { sessions, failed: host.unreadable(uri)?, is_logged_in });
         }
         every_public(app, uri)
     }
 }
 
-/// The same without a login.
+/// The same without a login. One that cannot be opened does not hide the others.
 pub(crate) fn every_public(app: &App, uri: &Uri) -> Result<Listed> {
     let host = app.host(uri)?;
-    let open = |token: Token| {
-        let session = host.module().open_session(token.slot, Access::ReadOnly)?;
-        Ok((token, session))
-    };
-    let sessions = host.every(uri)?.into_iter().map(open).collect::<Result<_>>()?;
-    Ok(Listed { sessions, is_logged_in: false })
+    let (mut sessions, mut failed) = (Vec::new(), host.unreadable(uri)?);
+    for token in host.every(uri)? {
+        match host.module().open_session(token.slot, Access::ReadOnly) {
+            Ok(session) => sessions.push((token, session)),
+            Err(error) => failed.push(Failure::from(error).context(token.name())),
+        }
+    }
+    Ok(Listed { sessions, failed, is_logged_in: false })
 }
 
 /// Tokens that something is listed of, each with a session.
 #[derive(Debug)]
 pub(crate) struct Listed {
-    pub(crate) sessions: Vec<(Token, Session)>,
+    sessions: Vec<(Token, Session)>,
+    /// Why others are not among them.
+    failed: Vec<Failure>,
     /// Whether what is private is seen.
     is_logged_in: bool,
 }
 
 impl Listed {
+    /// One that was logged in to.
+    pub(crate) fn one(token: Token, session: Session) -> Self {
+        Self { sessions: vec![(token, session)], failed: Vec::new(), is_logged_in: true }
+    }
+
+    /// What `look` finds in each; where it fails in one of several, the others are shown.
+    pub(crate) fn each<T>(
+        &mut self,
+        look: impl Fn(&Session) -> Result<T>,
+    ) -> Result<Vec<(Uri, T)>> {
+        let (is_one, mut found) = (self.sessions.len() == 1, Vec::new());
+        for (token, session) in &self.sessions {
+            match look(session) {
+                Ok(it) => found.push((token.uri(), it)),
+                Err(failure) if is_one => return Err(failure),
+                Err(failure) => self.failed.push(failure.context(token.name())),
+            }
+        }
+        Ok(found)
+    }
+
     /// Says what is not shown, and why.
     pub(crate) fn note(&self, app: &App, what: &str) {
         let advice = match self.sessions.len() {
@@ -146,6 +177,14 @@ impl Listed {
         if !self.is_logged_in {
             app.output.note(&format!("hint: not logged in, so {what} not shown: {advice}"));
         }
+    }
+
+    /// After the others were shown: which were not. The first decides the exit code.
+    pub(crate) fn end(self) -> Result<()> {
+        let mut failed = self.failed.into_iter();
+        let first = failed.next();
+        failed.for_each(|failure| warn(failure.message().to_owned()));
+        first.map_or(Ok(()), Err)
     }
 }
 

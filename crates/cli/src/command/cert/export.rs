@@ -4,7 +4,7 @@
 use super::found::open_for;
 use crate::app::App;
 use crate::certificate::{self, Stored};
-use crate::command::arguments::UserArg;
+use crate::command::arguments::{NO_LOGIN, UserArg};
 use crate::command::payload::write_beside;
 use crate::encoding::pem;
 use crate::failure::{Failure, Result};
@@ -16,6 +16,7 @@ use std::path::PathBuf;
 
 /// Arguments of `cert export`.
 #[derive(clap::Args, Debug)]
+#[command(mut_arg("pin_source", |it| it.help(NO_LOGIN)))]
 pub(crate) struct Args {
     /// The certificate: a PKCS#11 URI or its label
     #[arg(value_name = "URI|LABEL")]
@@ -43,7 +44,7 @@ enum Format {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let uri = args.user.key(&args.certificate)?;
-    let (session, token, _) = open_for(app, &uri, &args.user, false)?;
+    let (session, token, _) = open_for(app, &uri, &args.user)?;
     let stored = find::one::<Stored>(&session, &token, &uri)?;
     certificate::read(&stored.der)?;
     if args.chain && args.format == Format::Der {

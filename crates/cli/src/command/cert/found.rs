@@ -20,15 +20,10 @@ pub(super) fn open(app: &App, uri: &Uri) -> Result<(Session, Uri)> {
     Ok((session, token.uri()))
 }
 
-/// As [`open`], logged in where a PIN's place was named, or where it is `needed`: what the security officer has said is sealed, and
+/// As [`open`], logged in where a PIN's place was named: what the security officer has said is sealed, and
 /// seen by none but the user.
-pub(super) fn open_for(
-    app: &App,
-    uri: &Uri,
-    user: &UserArg,
-    needed: bool,
-) -> Result<(Session, Uri, bool)> {
-    if !needed && !user.names_pin() {
+pub(super) fn open_for(app: &App, uri: &Uri, user: &UserArg) -> Result<(Session, Uri, bool)> {
+    if !user.names_pin() {
         let (session, token) = open(app, uri)?;
         return Ok((session, token, false));
     }

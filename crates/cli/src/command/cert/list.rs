@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot cert list`
 
-use super::found::{described, key_of, open_for};
+use super::found::{described, key_of};
 use crate::app::App;
 use crate::certificate::Stored;
-use crate::command::arguments::{UserArg, every_public};
+use crate::command::arguments::{Listed, NO_LOGIN, UserArg, every_public};
 use crate::failure::Result;
 use crate::find::Object;
 use crate::key;
 use crate::output::{Report, Table};
 use crate::uri::Uri;
 use crate::x509::{self, Certificate};
-use metaslot_client::Session;
+use metaslot_client::{Access, Session};
 use serde_json::{Value, json};
 
 /// Arguments of `cert list`.
 #[derive(clap::Args, Debug)]
+#[command(mut_arg("pin_source", |it| it.help(NO_LOGIN.replace("no login", "no login; ask with --trusted"))))]
 pub(crate) struct Args {
     /// Which certificates: a PKCS#11 URI or a label [default: all]
     #[arg(value_name = "URI|LABEL")]
@@ -29,15 +30,22 @@ pub(crate) struct Args {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let uri = args.user.keys(args.certificates.as_deref())?;
-    let (sessions, logged_in) = sessions(app, &uri, args)?;
+    let (mut listed, logged_in) = listed(app, &uri, args)?;
     let mut table = Table::new(&["LABEL", "SUBJECT", "NOT AFTER", "KEY", "URI"], &[]);
     let (mut list, mut uris): (Vec<Value>, _) = (Vec::new(), Vec::new());
-    for (token, session) in &sessions {
+    let look = |session: &Session| {
         let keys = key::search(session, &Uri::default())?;
         let mut found = Stored::search(session, &uri)?;
         found.retain(|stored| stored.is_trusted || !args.trusted);
-        for stored in &found {
-            let key = key_of(session, &keys, &stored.der);
+        let with_key = |stored: Stored| {
+            let key = key_of(session, &keys, &stored.der).cloned();
+            (stored, key)
+        };
+        Ok(found.into_iter().map(with_key).collect::<Vec<_>>())
+    };
+    for (token, found) in &listed.each(look)? {
+        for (stored, key) in found {
+            let key = key.as_ref();
             let (subject, until) = match Certificate::read(&stored.der) {
                 Some(read) => (x509::shown(read.subject), read.until.iso()),
                 None => (None, String::from("-")),
@@ -60,15 +68,15 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     if is_empty {
         app.output.note("no certificates");
     }
-    Ok(())
+    listed.end()
 }
 
 /// Every token without a login; with one, the token whose PIN it is. The last says which.
-fn sessions(app: &App, uri: &Uri, args: &Args) -> Result<(Vec<(Uri, Session)>, bool)> {
-    if args.trusted || args.user.names_pin() {
-        let (session, token, logged_in) = open_for(app, uri, &args.user, args.trusted)?;
-        return Ok((vec![(token, session)], logged_in));
+fn listed(app: &App, uri: &Uri, args: &Args) -> Result<(Listed, bool)> {
+    if !args.trusted && !args.user.names_pin() {
+        return Ok((every_public(app, uri)?, false));
     }
-    let every = every_public(app, uri)?.sessions;
-    Ok((every.into_iter().map(|(token, session)| (token.uri(), session)).collect(), false))
+    let login = args.user.login_with(app, uri)?;
+    let (session, _) = app.log_in(&login, Access::ReadOnly)?;
+    Ok((Listed::one(login.token, session), true))
 }

@@ -4,7 +4,7 @@
 use super::found::{described, key_of, open_for};
 use crate::app::App;
 use crate::certificate::{self, Stored};
-use crate::command::arguments::UserArg;
+use crate::command::arguments::{NO_LOGIN, UserArg};
 use crate::encoding::hex;
 use crate::failure::Result;
 use crate::find;
@@ -17,6 +17,7 @@ use metaslot_client::Session;
 
 /// Arguments of `cert show`.
 #[derive(clap::Args, Debug)]
+#[command(mut_arg("pin_source", |it| it.help(NO_LOGIN)))]
 pub(crate) struct Args {
     /// The certificate: a PKCS#11 URI or its label
     #[arg(value_name = "URI|LABEL")]
@@ -27,7 +28,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let uri = args.user.key(&args.certificate)?;
-    let (session, token, logged_in) = open_for(app, &uri, &args.user, false)?;
+    let (session, token, logged_in) = open_for(app, &uri, &args.user)?;
     let stored = find::one::<Stored>(&session, &token, &uri)?;
     let read = certificate::read(&stored.der)?;
     let keys = key::search(&session, &Uri::default())?;

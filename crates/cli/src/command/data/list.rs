@@ -23,11 +23,10 @@ pub(crate) struct Args {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let uri = args.user.keys(args.data.as_deref())?;
-    let listed = args.user.every(app, &uri)?;
+    let mut listed = args.user.every(app, &uri)?;
     let mut found = Vec::new();
-    for (token, session) in &listed.sessions {
-        let data = args.application.search(session, &uri)?;
-        found.extend(data.into_iter().map(|stored| (token.uri(), stored)));
+    for (token, data) in listed.each(|session| args.application.search(session, &uri))? {
+        found.extend(data.into_iter().map(|stored| (token.clone(), stored)));
     }
     let mut table = Table::new(&["LABEL", "APPLICATION", "BYTES", "PRIVATE", "URI"], &[2]);
     for (token, stored) in &found {
@@ -49,5 +48,5 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         app.output.note("no data");
     }
     listed.note(app, "private data is");
-    Ok(())
+    listed.end()
 }

@@ -6,12 +6,14 @@ use super::rights::{unread, usable};
 use super::user::User;
 use crate::app::App;
 use crate::command::provider::{Provider, providers};
-use crate::command::token::states;
+use crate::command::token::{ADDED, states};
 use crate::command::tune::{costs_file, machine as machine_here};
 use crate::configured::{Configuration, TokenSection, is_of_environment};
+use crate::encoding::word;
 use crate::failure::{Failure, Result};
 use crate::host::{Host, Token};
 use crate::pin::cost::LONG_ENOUGH;
+use crate::places;
 use crate::uri::Uri;
 use metaslot_ck::{CKF_TOKEN_INITIALIZED, CKF_WRITE_PROTECTED};
 use metaslot_memory::keyring as kernel;
@@ -147,14 +149,38 @@ pub(super) fn slots(setup: &Setup<'_>) -> Vec<Finding> {
     };
     let made = |token: &&Token| token.has(CKF_TOKEN_INITIALIZED) || token.problem.is_some();
     let one = |token| slot(token, &setup.configuration.tokens);
+    let sections = &setup.configuration.tokens;
     let findings: Vec<Finding> = tokens.iter().filter(made).map(one).collect();
+    let free = tokens.iter().filter(|token| !made(token));
+    let free = free.filter_map(|token| section_of(token, sections).map(|section| (token, section)));
     match findings.is_empty() {
-        false => findings,
+        false => {
+            findings.into_iter().chain(free.map(|(token, section)| empty(token, section))).collect()
+        }
         true => vec![Finding::warning(
             format!("slots: {}, none with a token", tokens.len()),
             "make one: metaslot token init --label NAME",
         )],
     }
+}
+
+/// A slot of ours beside others, without a token: `token init --new` was killed, perhaps.
+fn empty(token: &Token, section: &TokenSection) -> Finding {
+    let made = format!("path = '{}'", section.path.display());
+    let mut drop_ins = places::drop_ins().into_iter();
+    let file = drop_ins.find(|(_, text)| {
+        text.as_ref()
+            .is_ok_and(|text| text.starts_with(ADDED) && text.lines().any(|line| line == made))
+    });
+    let slot = token.slot;
+    let or = match file {
+        Some((file, _)) => format!("for none: rm {}", word(file.display())),
+        None => String::from("for none take its [[token]] out of the configuration"),
+    };
+    Finding::warning(
+        format!("slot {slot}: no token in {} yet", section.path.display()),
+        format!("metaslot token init --slot {slot} --label NAME makes it; {or}"),
+    )
 }
 
 fn slot(token: &Token, sections: &[TokenSection]) -> Finding {

@@ -42,6 +42,11 @@ pub(super) fn closed(user: &str, token: &TokenSection) -> Option<(String, String
     is_closed.then(|| (found, fix.unwrap_or_default()))
 }
 
+/// Whether a service's user is there.
+pub(super) fn is_user(name: &str) -> bool {
+    User::named(name).is_some()
+}
+
 /// Arguments of `doctor`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]

@@ -35,14 +35,13 @@ pub(crate) struct Args {
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let uri = args.keys.as_deref().map(key_uri).transpose()?.unwrap_or_default();
     let uri = args.token.of(uri)?;
-    let listed = match args.public {
+    let mut listed = match args.public {
         true => arguments::every_public(app, &uri)?,
         false => args.pin.every(app, &uri)?,
     };
     let (mut keys, mut unreadable) = (Vec::new(), Vec::new());
-    for (token, session) in &listed.sessions {
-        let found = key::search_all(session, &uri)?;
-        keys.extend(found.keys.into_iter().map(|key| (token.uri(), key)));
+    for (token, found) in listed.each(|session| key::search_all(session, &uri))? {
+        keys.extend(found.keys.into_iter().map(|key| (token.clone(), key)));
         unreadable.extend(found.unreadable);
     }
     let all: Vec<(Uri, &Key)> = keys.iter().map(|(token, key)| (token.clone(), key)).collect();
@@ -54,7 +53,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         listed.note(app, "private and secret keys are");
     }
     match unreadable.len() {
-        0 => Ok(()),
+        0 => listed.end(),
         number => Err(Failure::failed(format!("objects that cannot be read: {number}"))
             .hint("'metaslot token verify' says what is wrong with each")),
     }

@@ -4,17 +4,20 @@
 use super::program::Plan;
 use crate::command::target::Target;
 use crate::failure::{Failure, Result};
-use rustix::fs::{Access, AtFlags, CWD, accessat};
-use std::fs;
-use std::io;
-use std::os::unix::fs::MetadataExt;
+use rustix::fs::{Access, AtFlags, CWD, OFlags, accessat};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// The first line of what this command has written, after the mark of a comment.
 pub(super) const OURS: &str = "# Made by 'metaslot setup'; a change here is lost the next time.\n";
 
+/// No file of ours has as many bytes.
+const LONGEST: u64 = 64 * 1024;
+
 /// What is in the place of a file.
-#[derive(Debug)]
+#[derive(Debug, Eq, PartialEq)]
 pub(super) struct Before {
     text: String,
     mode: u32,
@@ -31,11 +34,8 @@ pub(super) fn before(directory: &Path, plan: &Plan) -> Result<Vec<Option<Before>
 
 fn ours(path: &Path) -> Result<Option<Before>> {
     let cannot = |error: &io::Error| Failure::io(format!("cannot read {}", path.display()), error);
-    match fs::read_to_string(path) {
-        Ok(text) if text.starts_with(OURS) => {
-            let mode = path.metadata().map_err(|error| cannot(&error))?.mode() & 0o777;
-            Ok(Some(Before { text, mode }))
-        }
+    match read(path) {
+        Ok(Some(before)) if before.text.starts_with(OURS) => Ok(Some(before)),
         Ok(_) => {
             let message = format!("{} was not made by this command", path.display());
             Err(Failure::failed(message)
@@ -45,6 +45,20 @@ fn ours(path: &Path) -> Result<Option<Before>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => Ok(None),
         Err(error) => Err(cannot(&error)),
     }
+}
+
+/// Of what is no plain file, or longer than any of ours, nothing: a pipe would never end.
+fn read(path: &Path) -> io::Result<Option<Before>> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let found = file.metadata()?;
+    if !found.is_file() || found.len() > LONGEST {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    file.take(LONGEST).read_to_end(&mut bytes)?;
+    let before = |text| Before { text, mode: found.mode() & 0o777 };
+    Ok(String::from_utf8(bytes).ok().map(before))
 }
 
 fn old(directory: &Path, name: &str) -> PathBuf {
@@ -73,7 +87,7 @@ pub(super) fn may_be_included(program: &str, plan: &Plan) -> Result<()> {
 /// Writes what is not there as it should be, and says what became of each file: all of them, or none.
 pub(super) fn apply(directory: &Path, plan: &Plan) -> Result<Vec<&'static str>> {
     let kept = kept(directory, plan)?;
-    write(directory, plan).or_else(|failure| put_back(kept).and(Err(failure)))
+    write(directory, plan).map_err(|failure| taken_back(failure, kept))
 }
 
 fn write(directory: &Path, plan: &Plan) -> Result<Vec<&'static str>> {
@@ -107,18 +121,33 @@ pub(super) fn kept(directory: &Path, plan: &Plan) -> Result<Kept> {
     plan.files.iter().flat_map(both).map(|path| ours(&path).map(|before| (path, before))).collect()
 }
 
-/// Makes them so again.
-pub(super) fn put_back(kept: Kept) -> Result<()> {
-    for (path, before) in kept {
-        match before {
-            Some(Before { text, mode }) => save(&path, &text, mode)?,
-            None if path.exists() => fs::remove_file(&path).map_err(|error| {
-                Failure::io(format!("cannot remove {}", path.display()), &error)
-            })?,
-            None => {}
+/// Makes them so again: each that is not so, whatever becomes of the others. What is new goes first, which takes no room.
+pub(super) fn put_back(mut kept: Kept) -> Result<()> {
+    kept.sort_by_key(|(_, before)| before.is_some());
+    let one = |(path, before): (PathBuf, Option<Before>)| match before {
+        Some(before) if read(&path).is_ok_and(|now| now.as_ref() == Some(&before)) => Ok(()),
+        Some(Before { text, mode }) => save(&path, &text, mode),
+        // What another has put there meanwhile is not ours.
+        None if read(&path).is_ok_and(|now| now.is_some_and(|now| now.text.starts_with(OURS))) => {
+            fs::remove_file(&path)
+                .map_err(|error| Failure::io(format!("cannot remove {}", path.display()), &error))
         }
+        None => Ok(()),
+    };
+    let failed: Vec<Failure> = kept.into_iter().filter_map(|file| one(file).err()).collect();
+    let words: Vec<&str> = failed.iter().map(Failure::message).collect();
+    match words.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::failed(words.join("; "))),
     }
-    Ok(())
+}
+
+/// The failure, after the files were made as they were before it; where that failed, too, it says which are not.
+pub(super) fn taken_back(failure: Failure, kept: Kept) -> Failure {
+    match put_back(kept) {
+        Ok(()) => failure,
+        Err(left) => failure.hint(format!("not all of it was taken back: {}", left.message())),
+    }
 }
 
 pub(super) fn make_directory(directory: &Path) -> Result<()> {
@@ -131,4 +160,33 @@ pub(super) fn save(path: &Path, content: &str, mode: u32) -> Result<()> {
     let mut target = Target::open(Some(path), mode)?;
     target.write(content.as_bytes())?;
     target.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_put_back_keeps_nothing_else_from_it() {
+        let place = std::env::temp_dir().join(format!("metaslot-back-{}", std::process::id()));
+        make_directory(&place).expect("it is made");
+        let path = |name: &str| place.join(name);
+        let ours = |more: &str| Before { text: format!("{OURS}{more}"), mode: 0o600 };
+        for (name, text) in [("new", ours("").text), ("changed", ours("").text)] {
+            fs::write(path(name), text).expect("it is written");
+        }
+        fs::write(path("theirs"), "not ours").expect("it is written");
+        let kept = vec![
+            (path("changed/below"), Some(ours("1"))),
+            (path("new"), None),
+            (path("theirs"), None),
+            (path("changed"), Some(ours("2"))),
+        ];
+        let failed = put_back(kept).expect_err("there is no directory of that name");
+        assert!(failed.message().contains("changed/below"), "{}", failed.message());
+        assert!(!path("new").exists());
+        assert_eq!(read(&path("changed")).expect("it is there"), Some(ours("2")));
+        assert_eq!(fs::read(path("theirs")).expect("it is there"), b"not ours");
+        fs::remove_dir_all(&place).expect("it goes");
+    }
 }

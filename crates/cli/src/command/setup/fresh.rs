@@ -65,6 +65,7 @@ pub(super) fn make(
     let label = wanted.label;
     // Before the module is asked anything: it reads its configuration once.
     if let Some(user) = program.user() {
+        service::is_there(program, user)?;
         configure(app, user)?;
     }
     if program.bridge == Bridge::Engine {

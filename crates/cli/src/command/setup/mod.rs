@@ -18,6 +18,7 @@ use crate::app::App;
 use crate::failure::{Failure, Result};
 use crate::output::{Output, Report};
 use crate::pin::Source;
+use crate::places;
 use credential::Credential;
 use files::{apply, before, kept, may_be_included};
 use fresh::{Chosen, Wanted};
@@ -100,6 +101,9 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let directory = directory(args.directory.as_deref())?;
     let is_here = in_path(program.command);
     possible(args, program, is_here)?;
+    if args.apply || args.verify {
+        own(&directory)?;
+    }
     let mut chosen = Chosen {
         key: args.key.clone(),
         cert: whole_name(args.cert.as_deref().unwrap_or("site.pem")),
@@ -252,6 +256,19 @@ fn directory(said: Option<&Path>) -> Result<PathBuf> {
                 .hint("the files are written into one: say another --directory"))
         }
         _ => Ok(directory),
+    }
+}
+
+/// Root writes nothing where another user could change it: root's services load what it names.
+fn own(directory: &Path) -> Result<()> {
+    let is_root = rustix::process::geteuid().is_root();
+    match places::of_another(directory).filter(|_| is_root) {
+        None => Ok(()),
+        Some(place) => {
+            let what = format!("{} is another user's", place.display());
+            Err(Failure::failed(format!("{what}, who could change what root's services load"))
+                .hint("say another --directory, or do it as that user"))
+        }
     }
 }
 

@@ -10,6 +10,15 @@ use crate::host::Token;
 use crate::uri::Uri;
 use metaslot_ck::CKF_TOKEN_INITIALIZED;
 
+/// Refuses a service without its user, whose the new token would be.
+pub(super) fn is_there(program: &Program, user: &str) -> Result<()> {
+    if !rustix::process::geteuid().is_root() || doctor::is_user(user) {
+        return Ok(());
+    }
+    let what = format!("there is no user {user}, who uses the key in {}", program.name);
+    Err(Failure::failed(what).hint(format!("apt-get install {} makes it", program.package)))
+}
+
 /// Refuses a token of ours that is closed to that user, before root writes anything for the service.
 pub(super) fn may_use(program: &Program, app: &App, token: &Token) -> Result<()> {
     let Some(user) = program.user().filter(|_| rustix::process::geteuid().is_root()) else {

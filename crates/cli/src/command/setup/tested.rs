@@ -2,11 +2,15 @@
 //! `metaslot setup --enable`: the program tests the machine's own configuration before it includes our files, and after.
 
 use super::credential::Credential;
-use super::files::{apply, kept, put_back};
+use super::files::{apply, kept, taken_back};
 use super::program::{Plan, Program};
+use super::tree::{Ended, Tree};
+use super::verify::{PATIENCE, Unproved};
 use crate::failure::{Failure, Result};
+use rustix::fs::{MemfdFlags, memfd_create};
 use std::env;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -33,38 +37,57 @@ impl Test {
             text.lines()
                 .find_map(|line| line.strip_prefix("Environment=OPENSSL_CONF=").map(PathBuf::from))
         });
-        self.run(enabled.as_deref()).map_err(|said| {
-            let what = format!("{}'s configuration is broken already", self.program.name);
-            Failure::failed(what).hint(format!("nothing was written; it said: {said}"))
-        })
+        match self.run(enabled.as_deref()) {
+            Ok(()) => Ok(()),
+            Err(Unproved::Failed(said)) => {
+                let what = format!("{}'s configuration is broken already", self.program.name);
+                let said = said.message();
+                Err(Failure::failed(what).hint(format!("nothing was written; it said: {said}")))
+            }
+            Err(interrupted) => interrupted.after(None),
+        }
     }
 
-    /// Writes the files, and takes them back where the configuration is broken by them.
+    /// Writes the files, and takes them back where the configuration is broken by them, or a signal comes.
     pub(super) fn apply(&self, directory: &Path, plan: &Plan) -> Result<Vec<&'static str>> {
         let kept = kept(directory, plan)?;
         let written = apply(directory, plan)?;
         let openssl = self.program.bridge.file().map(|file| directory.join(file));
-        let Err(said) = self.run(openssl.as_deref()) else { return Ok(written) };
-        put_back(kept)?;
-        let what =
-            format!("{}'s configuration does not work with what was written", self.program.name);
-        Err(Failure::failed(what).hint(format!("it was taken back; it said: {said}")))
+        match self.run(openssl.as_deref()) {
+            Ok(()) => Ok(written),
+            Err(Unproved::Failed(said)) => {
+                let name = self.program.name;
+                let what = format!("{name}'s configuration does not work with what was written");
+                let hint = format!("it was taken back; it said: {}", said.message());
+                Err(taken_back(Failure::failed(what).hint(hint), kept))
+            }
+            Err(interrupted) => interrupted.after(Some(kept)),
+        }
     }
 
     /// Its last words, where it fails. It has no terminal to ask at.
-    fn run(&self, openssl: Option<&Path>) -> std::result::Result<(), String> {
+    fn run(&self, openssl: Option<&Path>) -> std::result::Result<(), Unproved> {
+        let cannot = |error: io::Error| Failure::failed(error.to_string());
+        let said = memfd_create("said", MemfdFlags::CLOEXEC).map(File::from);
+        let mut said = said.map_err(|errno| cannot(errno.into()))?;
+        let both = said.try_clone().and_then(|out| Ok((out, said.try_clone()?)));
+        let (out, err) = both.map_err(cannot)?;
         let mut shell = Command::new("setsid");
         shell.args(["--wait", "/bin/sh", "-c", self.script]).stdin(Stdio::null());
         shell.envs(openssl.map(|file| ("OPENSSL_CONF", file)));
         let mut path = env::var_os("PATH").unwrap_or_default();
         path.push(":/usr/sbin:/sbin");
-        let output = shell.env("PATH", path).output().map_err(|error| error.to_string())?;
-        if output.status.success() {
-            return Ok(());
+        let tree = Tree::start(shell.env("PATH", path).stdout(out).stderr(err));
+        match tree.and_then(|mut tree| tree.wait(PATIENCE, &mut || {})) {
+            Ok(Ended::With(status)) if status.success() => return Ok(()),
+            Ok(Ended::Interrupted(signal)) => return Err(Unproved::Interrupted(signal)),
+            Ok(_) => {}
+            Err(error) => return Err(cannot(error).into()),
         }
-        let said = [output.stdout, output.stderr].concat();
-        let said = String::from_utf8_lossy(&said);
+        let mut bytes = Vec::new();
+        said.rewind().and_then(|()| said.read_to_end(&mut bytes)).map_err(cannot)?;
+        let said = String::from_utf8_lossy(&bytes);
         let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
-        Err(lines[lines.len().saturating_sub(3)..].join("; "))
+        Err(Failure::failed(lines[lines.len().saturating_sub(3)..].join("; ")).into())
     }
 }

@@ -12,8 +12,8 @@ use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -36,20 +36,30 @@ pub(super) struct Tree {
     script: Child,
     /// Children that were there before: an isolated module's.
     others: HashSet<Pid>,
-    signal: Arc<AtomicUsize>,
 }
 
-impl Tree {
-    pub(super) fn start(command: &mut Command) -> io::Result<Self> {
+/// The signal that came for us, if one did since this was first asked: from then on none ends us by itself.
+pub(super) fn signal() -> io::Result<Option<i32>> {
+    static SIGNAL: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
+    if SIGNAL.get().is_none() {
         let signal = Arc::new(AtomicUsize::new(0));
         for number in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
             flag::register_usize(number, Arc::clone(&signal), number.unsigned_abs() as usize)?;
         }
+        SIGNAL.set(signal).ok();
+    }
+    let came = SIGNAL.get().map_or(0, |signal| signal.load(Ordering::SeqCst));
+    Ok(i32::try_from(came).ok().filter(|signal| *signal != 0))
+}
+
+impl Tree {
+    pub(super) fn start(command: &mut Command) -> io::Result<Self> {
+        signal()?;
         let others = processes().filter(|process| process.parent == getpid());
         let others = others.map(|process| process.pid).collect();
         // Orphans become our children, so that none is out of sight.
         set_child_subreaper(Some(getpid()))?;
-        Ok(Self { script: command.process_group(0).spawn()?, others, signal })
+        Ok(Self { script: command.process_group(0).spawn()?, others })
     }
 
     /// Waits, and looks meanwhile.
@@ -59,9 +69,8 @@ impl Tree {
             if let Some(status) = self.script.try_wait()? {
                 return Ok(Ended::With(status));
             }
-            match i32::try_from(self.signal.load(Ordering::SeqCst)) {
-                Ok(0) | Err(_) => {}
-                Ok(signal) => return Ok(Ended::Interrupted(signal)),
+            if let Some(signal) = signal()? {
+                return Ok(Ended::Interrupted(signal));
             }
             look();
             thread::sleep(PAUSE);

@@ -2,7 +2,7 @@
 //! `metaslot setup --verify`: the program is run until it signs, and what the module counted for its process says whether it did.
 //! Where another program can, it verifies the signature by the public key.
 
-use super::files::{Kept, OURS, put_back};
+use super::files::{Kept, OURS, put_back, taken_back};
 use super::program::{Bridge, Plan, Program, Proof};
 use super::tree::{Ended, Tree};
 use crate::command::doctor::unreadable;
@@ -11,20 +11,21 @@ use crate::failure::{Failure, Result};
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::{CK_KEY_TYPE, CKK_EC, CKK_EC_EDWARDS, CKK_RSA, Function};
 use metaslot_counters::read;
+use rustix::fs::{FlockOperation, flock};
 use signal_hook::low_level::emulate_default_handler;
 use std::collections::BTreeMap;
 use std::env;
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{self, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 /// A program that takes longer does not end.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Directories that stand in a run's way at most: of runs that were killed, or of other users.
 const MOST_OTHERS: u32 = 100;
@@ -158,18 +159,15 @@ impl From<Failure> for Unproved {
 impl Unproved {
     /// What this run has enabled is as it was before; the signal ends us then.
     pub(super) fn after<T>(self, enabled: Option<Kept>) -> Result<T> {
-        let is_enabled = enabled.is_some();
-        let put_back = enabled.map_or(Ok(()), put_back);
-        match self {
-            Self::Failed(failure) if is_enabled => {
-                put_back?;
-                let taken_back = "what this run enabled is taken back";
+        match (self, enabled) {
+            (Self::Failed(failure), Some(kept)) => {
                 let more = failure.advice().map_or_else(String::new, |more| format!("; {more}"));
-                Err(failure.hint(format!("{taken_back}{more}")))
+                let hint = format!("what this run enabled is taken back{more}");
+                Err(taken_back(failure.hint(hint), kept))
             }
-            Self::Failed(failure) => Err(failure),
-            Self::Interrupted(signal) => {
-                put_back?;
+            (Self::Failed(failure), None) => Err(failure),
+            (Self::Interrupted(signal), enabled) => {
+                enabled.map_or(Ok(()), put_back)?;
                 emulate_default_handler(signal).ok();
                 Err(Failure::failed("interrupted"))
             }
@@ -308,14 +306,46 @@ fn look(pages: &Path, before: &[PathBuf], seen: &mut BTreeMap<PathBuf, read::Pro
     }
 }
 
-/// A directory for one run, in which servers of other users can be, too.
-struct Room(PathBuf);
+/// A directory for one run, in which servers of other users can be, too. While we live it is locked.
+struct Room {
+    path: PathBuf,
+    _locked: Option<File>,
+}
+
+/// How its name begins, before our number.
+const ROOM: &str = "metaslot-verify-";
+
+/// The directory, locked; nothing where another has it. Some file systems do not lock directories.
+fn locked(place: &Path) -> Option<File> {
+    let room = File::open(place).ok()?;
+    flock(&room, FlockOperation::NonBlockingLockExclusive).is_ok().then_some(room)
+}
+
+/// Takes away what runs of this user's have left that were killed while they cleaned up.
+fn sweep(temporary: &Path) {
+    for entry in fs::read_dir(temporary).into_iter().flatten().flatten() {
+        let number = entry.file_name().to_str().and_then(|name| {
+            name.strip_prefix(ROOM)?
+                .bytes()
+                .all(|byte| byte == b'-' || byte.is_ascii_digit())
+                .then_some(())
+        });
+        let place = entry.path();
+        let is_own = |found: fs::Metadata| {
+            found.is_dir() && found.uid() == rustix::process::geteuid().as_raw()
+        };
+        if number.is_some() && entry.metadata().is_ok_and(is_own) && locked(&place).is_some() {
+            fs::remove_dir_all(&place).ok();
+        }
+    }
+}
 
 impl Room {
     fn make() -> Result<Self> {
         let number = process::id();
         let named = |name: String| env::temp_dir().join(name);
-        let mut place = named(format!("metaslot-verify-{number}"));
+        sweep(&env::temp_dir());
+        let mut place = named(format!("{ROOM}{number}"));
         let cannot = |place: &Path, error: &io::Error| {
             Failure::io(format!("cannot make {}", place.display()), error)
         };
@@ -323,10 +353,10 @@ impl Room {
         while let Err(error) = fs::create_dir(&place) {
             let other = others.next().filter(|_| error.kind() == io::ErrorKind::AlreadyExists);
             let other = other.ok_or_else(|| cannot(&place, &error))?;
-            place = named(format!("metaslot-verify-{number}-{other}"));
+            place = named(format!("{ROOM}{number}-{other}"));
         }
         let cannot = |error: io::Error| cannot(&place, &error);
-        let room = Self(place.clone());
+        let room = Self { path: place.clone(), _locked: locked(&place) };
         let pages = place.join("run/metaslot");
         fs::create_dir_all(&pages).map_err(cannot)?;
         let open = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode));
@@ -335,7 +365,7 @@ impl Room {
     }
 
     fn write(&self, name: &str, text: &str) -> Result<()> {
-        let path = self.0.join(name);
+        let path = self.path.join(name);
         fs::write(&path, text)
             .map_err(|error| Failure::io(format!("cannot write {}", path.display()), &error))
     }
@@ -349,7 +379,7 @@ impl Room {
             )
             .hint("take it out of the configuration for the time of the test"));
         }
-        Ok(configuration.counters.unwrap_or_else(|| self.0.join("run/metaslot")))
+        Ok(configuration.counters.unwrap_or_else(|| self.path.join("run/metaslot")))
     }
 
     fn run(
@@ -362,11 +392,11 @@ impl Room {
         self.write("script", &format!("{PRELUDE}{script}"))?;
         self.write("watch", WATCH)?;
         let cannot = |error: io::Error| Failure::io("cannot run the script", &error);
-        let log = File::create(self.0.join("log")).map_err(cannot)?;
+        let log = File::create(self.path.join("log")).map_err(cannot)?;
         let mut shell = Command::new("/bin/sh");
-        shell.arg("script").current_dir(&self.0).stdin(Stdio::piped());
+        shell.arg("script").current_dir(&self.path).stdin(Stdio::piped());
         shell.stdout(log.try_clone().map_err(cannot)?).stderr(log);
-        shell.env("XDG_RUNTIME_DIR", self.0.join("run"));
+        shell.env("XDG_RUNTIME_DIR", self.path.join("run"));
         if let Some(file) = program.bridge.file() {
             shell.env("OPENSSL_CONF", run.directory.join(file));
         }
@@ -378,7 +408,7 @@ impl Room {
 
     /// The program's own words.
     fn failed(&self, program: &Program) -> Failure {
-        let log = fs::read_to_string(self.0.join("log")).unwrap_or_default();
+        let log = fs::read_to_string(self.path.join("log")).unwrap_or_default();
         let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
         let last = lines[lines.len().saturating_sub(3)..].join("; ");
         Failure::failed(format!("{} does not work with what was written", program.name)).hint(
@@ -391,7 +421,7 @@ impl Drop for Room {
     fn drop(&mut self) {
         // What a server writes last can come between.
         for _ in 0..10 {
-            if fs::remove_dir_all(&self.0).is_ok() {
+            if fs::remove_dir_all(&self.path).is_ok() {
                 return;
             }
             thread::sleep(Duration::from_millis(20));

@@ -13,6 +13,7 @@ mod rename;
 mod show;
 
 pub(crate) use list::states;
+pub(crate) use place::ADDED;
 
 use crate::app::App;
 use crate::failure::Result;

@@ -11,7 +11,6 @@ use metaslot_ck::CKF_TOKEN_INITIALIZED;
 use rustix::fs::Mode;
 use std::fs::{self, File, TryLockError};
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -22,6 +21,9 @@ const SYSTEM: &str = "/var/lib/metaslot";
 
 /// As the module describes the slot of the usual token.
 const USUAL: &str = "Metaslot";
+
+/// The first line of a drop-in of ours.
+pub(crate) const ADDED: &str = "# Made by 'metaslot token init --new'.";
 
 /// The longest name that is made of a label or of a file's name, in bytes.
 const LONGEST: usize = 64;
@@ -249,7 +251,7 @@ fn directories(usual: &Path) -> Result<(PathBuf, PathBuf)> {
     })?;
     let (directory, tokens) =
         (own.with_file_name("metaslot.d"), usual.parent().unwrap_or_else(|| Path::new("/")));
-    let others = of_another(&directory).or_else(|| of_another(tokens));
+    let others = places::of_another(&directory).or_else(|| places::of_another(tokens));
     match others.map(Path::to_owned) {
         None => Ok((directory, tokens.to_owned())),
         Some(place) => Err(Failure::failed(format!(
@@ -260,14 +262,6 @@ fn directories(usual: &Path) -> Result<(PathBuf, PathBuf)> {
             "the variables HOME, XDG_CONFIG_HOME and XDG_DATA_HOME say where the user's own are",
         )),
     }
-}
-
-/// What of a path is there, where it is another user's: what root makes there is in that user's way, and does not count for root.
-fn of_another(path: &Path) -> Option<&Path> {
-    let there = path.ancestors().find(|path| path.exists())?;
-    let user = rustix::process::geteuid().as_raw();
-    let owner = fs::metadata(there).ok()?.uid();
-    (![0, user].contains(&owner)).then_some(there)
 }
 
 /// A name after those of drop-ins with tokens: slots are numbered in this order, and none is to move.
@@ -299,7 +293,7 @@ fn naming_tokens() -> impl Iterator<Item = PathBuf> {
 fn section(path: &Path, description: Option<&str>) -> Result<String> {
     let path = quoted(path)?;
     let described = description.map(|text| format!("description = '{text}'\n")).unwrap_or_default();
-    Ok(format!("# Made by 'metaslot token init --new'.\n[[token]]\npath = {path}\n{described}"))
+    Ok(format!("{ADDED}\n[[token]]\npath = {path}\n{described}"))
 }
 
 /// As TOML has strings in which nothing is escaped.
