@@ -19,6 +19,7 @@ pub mod number_key;
 mod params;
 pub mod prime_key;
 pub mod provider;
+mod shown;
 pub mod store;
 pub mod table;
 mod template;
