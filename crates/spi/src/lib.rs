@@ -17,6 +17,7 @@ mod key;
 pub mod key_info;
 pub mod number_key;
 mod params;
+pub mod parts;
 pub mod prime_key;
 pub mod provider;
 mod shown;

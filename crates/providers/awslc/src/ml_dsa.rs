@@ -10,6 +10,7 @@ use metaslot_awslc_wrapper::Failed;
 use metaslot_awslc_wrapper::ml_dsa::{MU_LENGTH, MlDsaKey, Mu, SEED_LENGTH, Set};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
+use metaslot_spi::parts::{self, Begun as _};
 use metaslot_spi::provider::{
     Algorithm, Direction, GeneratePair, Signature, SignatureStream, checked,
 };
@@ -126,17 +127,19 @@ impl Begun {
         let mu = mu.map_err(|_| Error::DEVICE_ERROR)?;
         Ok(Self { mu, deterministic: terms.deterministic })
     }
+}
 
-    pub(crate) fn update(&mut self, data: &[u8]) -> Result<()> {
+impl parts::Begun for Begun {
+    fn update(&mut self, data: &[u8]) -> Result<()> {
         self.mu.update(data).map_err(|_| Error::DEVICE_ERROR)
     }
 
-    pub(crate) fn sign(self, key: &Key, out: &mut [u8]) -> Result<usize> {
+    fn sign(self, key: &Key, out: &mut [u8]) -> Result<usize> {
         let mu = self.mu.finish().map_err(|_| Error::DEVICE_ERROR)?;
         sign(key, &mu, self.deterministic, out)
     }
 
-    pub(crate) fn verify(self, key: &Key, signature: &[u8]) -> Result<()> {
+    fn verify(self, key: &Key, signature: &[u8]) -> Result<()> {
         let mu = self.mu.finish().map_err(|_| Error::DEVICE_ERROR)?;
         verify(key, &mu, signature)
     }
@@ -197,35 +200,6 @@ impl Signature for MlDsa {
         key: &Arc<Key>,
         params: &Params,
     ) -> Result<Box<dyn SignatureStream>> {
-        let begun = Some(Self::begin(direction, key, params)?);
-        Ok(Box::new(Stream { key: Arc::clone(key), begun }))
-    }
-}
-
-/// A signature in parts.
-#[derive(Debug)]
-struct Stream {
-    key: Arc<Key>,
-    /// Until it is used up.
-    begun: Option<Begun>,
-}
-
-impl Stream {
-    fn take(&mut self) -> Result<Begun> {
-        self.begun.take().ok_or(Error::OPERATION_NOT_INITIALIZED)
-    }
-}
-
-impl SignatureStream for Stream {
-    fn update(&mut self, data: &[u8]) -> Result<()> {
-        self.begun.as_mut().ok_or(Error::OPERATION_NOT_INITIALIZED)?.update(data)
-    }
-
-    fn sign(&mut self, out: &mut [u8]) -> Result<usize> {
-        self.take()?.sign(&self.key, out)
-    }
-
-    fn verify(&mut self, signature: &[u8]) -> Result<()> {
-        self.take()?.verify(&self.key, signature)
+        Ok(parts::stream(key, Self::begin(direction, key, params)?))
     }
 }
