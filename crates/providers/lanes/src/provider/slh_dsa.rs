@@ -12,6 +12,7 @@ use metaslot_awslc_wrapper::{Failed, constant_time, random, shake};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::buffer::hold;
+use metaslot_spi::hashes;
 use metaslot_spi::key_info::{self, PrivateKeyInfo};
 use metaslot_spi::parts;
 use metaslot_spi::provider::{
@@ -209,7 +210,8 @@ impl SlhDsa {
             (Form::Pure, _) => return Ok(None),
             (Form::Hashed(function), _) => Some(function),
             (Form::Digested, Params::HashSignContext { hash, .. }) => {
-                DIGESTS.iter().find(|row| row.0 == *hash).map(|row| Function::Hash(row.1))
+                let function = hashes::place(*hash).map(|place| Function::Hash(Hash::ALL[place]));
+                function.filter(|function| function.identifier().is_some())
             }
             (Form::Digested, _) => None,
         };
@@ -234,20 +236,6 @@ impl SlhDsa {
         Ok(Begun { before, deterministic: terms.deterministic, data })
     }
 }
-
-/// The digests that `CKM_HASH_SLH_DSA` takes.
-const DIGESTS: [(CK_MECHANISM_TYPE, Hash); 10] = [
-    (CKM_SHA224, Hash::Sha224),
-    (CKM_SHA256, Hash::Sha256),
-    (CKM_SHA384, Hash::Sha384),
-    (CKM_SHA512, Hash::Sha512),
-    (CKM_SHA512_224, Hash::Sha512_224),
-    (CKM_SHA512_256, Hash::Sha512_256),
-    (CKM_SHA3_224, Hash::Sha3_224),
-    (CKM_SHA3_256, Hash::Sha3_256),
-    (CKM_SHA3_384, Hash::Sha3_384),
-    (CKM_SHA3_512, Hash::Sha3_512),
-];
 
 /// What is signed, as far as it is known.
 #[derive(Debug)]
