@@ -3,6 +3,7 @@
 //! context, or of a digest of it. So no message is kept, and each form is the same to the library.
 
 use crate::pkey::{Bytes, Context, Pkey};
+use crate::seeded::SeededKey;
 use crate::shake::{Function, Shake};
 use crate::{Failed, Result, check};
 use aws_lc_sys as sys;
@@ -165,22 +166,6 @@ impl MlDsaKey {
         self.set
     }
 
-    /// The public key as bytes.
-    ///
-    /// # Errors
-    /// When the library fails.
-    pub fn public_bytes(&self) -> Result<Vec<u8>> {
-        self.key.public_bytes(self.set.public_length())
-    }
-
-    /// The private key in its expanded form.
-    ///
-    /// # Errors
-    /// For a public key.
-    pub fn expanded(&self) -> Result<Secret> {
-        self.key.private_bytes(self.set.private_length())
-    }
-
     /// Signs µ, hedged (FIPS 204 §3.4): two signatures of one message differ.
     ///
     /// # Errors
@@ -230,6 +215,35 @@ impl MlDsaKey {
             let (bytes, mu) = (signature.as_ptr(), mu.as_ptr());
             sys::EVP_PKEY_verify(context.as_ptr(), bytes, signature.len(), mu, MU_LENGTH)
         })
+    }
+}
+
+impl SeededKey for MlDsaKey {
+    type Set = Set;
+    const SEED_LENGTH: usize = SEED_LENGTH;
+
+    fn private_length(set: Set) -> usize {
+        set.private_length()
+    }
+
+    fn of_seed(set: Set, seed: &[u8]) -> Result<Self> {
+        Self::private(set, seed)
+    }
+
+    fn of_expanded(set: Set, bytes: &[u8]) -> Result<Self> {
+        Self::private(set, bytes)
+    }
+
+    fn of_public(set: Set, bytes: &[u8]) -> Result<Self> {
+        Self::public(set, bytes)
+    }
+
+    fn expanded(&self) -> Result<Secret> {
+        self.key.private_bytes(self.set.private_length())
+    }
+
+    fn public_bytes(&self) -> Result<Vec<u8>> {
+        self.key.public_bytes(self.set.public_length())
     }
 }
 

@@ -6,10 +6,9 @@
 
 use crate::hashes;
 use crate::seeded::{self, Row, Seeded};
-use metaslot_awslc_wrapper::Failed;
-use metaslot_awslc_wrapper::ml_dsa::{MU_LENGTH, MlDsaKey, Mu, SEED_LENGTH, Set};
+use metaslot_awslc_wrapper::ml_dsa::{MU_LENGTH, MlDsaKey, Mu, Set};
+use metaslot_awslc_wrapper::seeded::SeededKey as _;
 use metaslot_ck::*;
-use metaslot_memory::Secret;
 use metaslot_spi::parts::{self, Begun as _};
 use metaslot_spi::provider::{
     Algorithm, Direction, GeneratePair, Signature, SignatureStream, checked,
@@ -37,7 +36,6 @@ pub(crate) const ROWS: [Algorithm; 2] = checked([
 ]);
 
 impl Seeded for MlDsaKey {
-    type Set = Set;
     const KEY_TYPE: CK_KEY_TYPE = CKK_ML_DSA;
     /// RFC 9881 §2
     const SETS: &'static [Row<Set>] = &[
@@ -45,31 +43,6 @@ impl Seeded for MlDsaKey {
         Row(CKP_ML_DSA_65, Set::Ml65, &[0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x03, 0x12]),
         Row(CKP_ML_DSA_87, Set::Ml87, &[0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x03, 0x13]),
     ];
-    const SEED_LENGTH: usize = SEED_LENGTH;
-
-    fn private_length(set: Set) -> usize {
-        set.private_length()
-    }
-
-    fn of_seed(set: Set, seed: &[u8]) -> std::result::Result<Self, Failed> {
-        Self::private(set, seed)
-    }
-
-    fn of_expanded(set: Set, value: &[u8]) -> std::result::Result<Self, Failed> {
-        Self::private(set, value)
-    }
-
-    fn of_public(set: Set, value: &[u8]) -> std::result::Result<Self, Failed> {
-        Self::public(set, value)
-    }
-
-    fn expanded(&self) -> std::result::Result<Secret, Failed> {
-        self.expanded()
-    }
-
-    fn public(&self) -> std::result::Result<Vec<u8>, Failed> {
-        self.public_bytes()
-    }
 }
 
 #[derive(Debug)]
