@@ -95,42 +95,30 @@ type SignWith = unsafe extern "C" fn(
     *const u8,
 ) -> c_int;
 
+macro_rules! sign_with {
+    ($($name:ident = $symbol:literal;)*) => {
+        unsafe extern "C" {$(
+            #[link_name = $symbol]
+            fn $name(
+                key: *const u8,
+                out: *mut u8,
+                length: *mut usize,
+                mu: *const u8,
+                mu_length: usize,
+                prefix: *const u8,
+                prefix_length: usize,
+                random: *const u8,
+            ) -> c_int;
+        )*}
+    };
+}
+
 // From AWS-LC's `crypto/fipsmodule/ml_dsa/ml_dsa.h`, which exports them; no header that is installed has them, so `aws-lc-sys` does
 // not, either. Their names end with its version: another one does not link, whatever it changed.
-unsafe extern "C" {
-    #[link_name = "aws_lc_0_47_0_ml_dsa_extmu_44_sign_internal"]
-    fn sign_44_with(
-        key: *const u8,
-        out: *mut u8,
-        length: *mut usize,
-        mu: *const u8,
-        mu_length: usize,
-        prefix: *const u8,
-        prefix_length: usize,
-        random: *const u8,
-    ) -> c_int;
-    #[link_name = "aws_lc_0_47_0_ml_dsa_extmu_65_sign_internal"]
-    fn sign_65_with(
-        key: *const u8,
-        out: *mut u8,
-        length: *mut usize,
-        mu: *const u8,
-        mu_length: usize,
-        prefix: *const u8,
-        prefix_length: usize,
-        random: *const u8,
-    ) -> c_int;
-    #[link_name = "aws_lc_0_47_0_ml_dsa_extmu_87_sign_internal"]
-    fn sign_87_with(
-        key: *const u8,
-        out: *mut u8,
-        length: *mut usize,
-        mu: *const u8,
-        mu_length: usize,
-        prefix: *const u8,
-        prefix_length: usize,
-        random: *const u8,
-    ) -> c_int;
+sign_with! {
+    sign_44_with = "aws_lc_0_47_0_ml_dsa_extmu_44_sign_internal";
+    sign_65_with = "aws_lc_0_47_0_ml_dsa_extmu_65_sign_internal";
+    sign_87_with = "aws_lc_0_47_0_ml_dsa_extmu_87_sign_internal";
 }
 
 /// A public or private key, ready for use.
