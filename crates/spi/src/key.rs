@@ -3,7 +3,7 @@
 
 use crate::{Attributes, Secrets};
 use metaslot_ck::{CK_ATTRIBUTE_TYPE, CKA_CLASS, CKA_KEY_TYPE, Error, Result, UNAVAILABLE};
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -151,16 +151,31 @@ impl Key {
         &self,
         prepare: impl FnOnce(&Self) -> Result<T>,
     ) -> Result<&T> {
-        let (mut prepare, mut made) = (Some(prepare), None::<Prepared>);
+        let mut prepare = Some(prepare);
+        let form = self.place(TypeId::of::<T>(), &mut || {
+            let prepare = prepare.take().ok_or(Error::DEVICE_MEMORY)?;
+            Ok(Box::new(prepare(self)?))
+        });
+        form?.downcast_ref().ok_or(Error::DEVICE_MEMORY)
+    }
+
+    /// The form of that type; `make` is called at most once.
+    fn place(
+        &self,
+        id: TypeId,
+        make: &mut dyn FnMut() -> Result<Prepared>,
+    ) -> Result<&(dyn Any + Send + Sync)> {
+        let (mut make, mut made) = (Some(make), None::<Prepared>);
         for place in &self.material.prepared {
             if place.get().is_none() {
-                if let Some(prepare) = prepare.take() {
-                    made = Some(Box::new(prepare(self)?));
+                if let Some(make) = make.take() {
+                    made = Some(make()?);
                 }
                 // Where another thread has filled the place meanwhile, ours waits for the next.
                 made = made.and_then(|form| place.set(form).err());
             }
-            if let Some(form) = place.get().and_then(|form| form.downcast_ref()) {
+            let form = place.get().map(AsRef::as_ref);
+            if let Some(form) = form.filter(|form| (*form).type_id() == id) {
                 return Ok(form);
             }
         }

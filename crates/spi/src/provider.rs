@@ -8,11 +8,10 @@ pub use crate::direction::Direction;
 use crate::{Attributes, Key, NewObject, Params};
 use metaslot_ck::{CK_MECHANISM_TYPE, Error, ObjectHandle, Result};
 use metaslot_memory::Secret;
-use std::fmt::Debug;
 use std::sync::Arc;
 
 /// Something on this machine that can do cryptography.
-pub trait Provider: Sync + Debug {
+pub trait Provider: Sync {
     /// Short and lower case: `awslc`, `lanes`.
     fn name(&self) -> &'static str;
 
@@ -170,7 +169,7 @@ pub const fn checked<const N: usize>(rows: [Algorithm; N]) -> [Algorithm; N] {
 }
 
 /// An operation that was begun and is completed later, together with others of its kind.
-pub trait Pending: Send + Debug {
+pub trait Pending: Send {
     /// Whether the result is there. Where no thread computes, this computes it, and what else
     /// waits.
     fn poll(&mut self) -> bool;
@@ -186,7 +185,7 @@ pub trait Pending: Send + Debug {
 pub type Postponed = Result<Option<Box<dyn Pending>>>;
 
 /// A hash function.
-pub trait Digest: Sync + Debug {
+pub trait Digest: Sync {
     /// Whether a caller that waits gains anything; where not, only asynchronous sessions come here.
     fn for_waiting(&self) -> bool {
         true
@@ -223,7 +222,7 @@ pub trait Digest: Sync + Debug {
 }
 
 /// A hash in the middle.
-pub trait DigestStream: Send + Debug {
+pub trait DigestStream: Send {
     /// Takes more data.
     ///
     /// # Errors
@@ -252,7 +251,7 @@ pub trait DigestStream: Send + Debug {
 }
 
 /// A signature or a MAC; verifies what it signs.
-pub trait Signature: Sync + Debug {
+pub trait Signature: Sync {
     /// Whether this provider is the one for such a key; where not, the next is asked.
     fn serves(&self, _key: &Key) -> bool {
         true
@@ -319,7 +318,7 @@ pub trait Signature: Sync + Debug {
 }
 
 /// A signature in the middle.
-pub trait SignatureStream: Send + Debug {
+pub trait SignatureStream: Send {
     /// Takes more data.
     ///
     /// # Errors
@@ -340,7 +339,7 @@ pub trait SignatureStream: Send + Debug {
 }
 
 /// `C_VerifyRecover`: the data comes out of the signature.
-pub trait Recover: Sync + Debug {
+pub trait Recover: Sync {
     /// As [`Signature::check`].
     ///
     /// # Errors
@@ -364,7 +363,7 @@ pub trait Recover: Sync + Debug {
 }
 
 /// Encryption and decryption.
-pub trait Cipher: Sync + Debug {
+pub trait Cipher: Sync {
     /// As [`Signature::serves`].
     fn serves(&self, _key: &Key) -> bool {
         true
@@ -428,7 +427,7 @@ pub trait Cipher: Sync + Debug {
 }
 
 /// Encryption or decryption in the middle.
-pub trait CipherStream: Send + Debug {
+pub trait CipherStream: Send {
     /// Exactly how many bytes [`Self::update`] will write for `input` more bytes.
     fn update_length(&self, input: usize) -> usize;
 
@@ -449,7 +448,7 @@ pub trait CipherStream: Send + Debug {
 }
 
 /// Makes a secret key (or domain parameters).
-pub trait Generate: Sync + Debug {
+pub trait Generate: Sync {
     /// `template` is the checked template; what it asks for (`CKA_VALUE_LEN`) is read from it.
     ///
     /// # Errors
@@ -458,7 +457,7 @@ pub trait Generate: Sync + Debug {
 }
 
 /// Makes a key pair.
-pub trait GeneratePair: Sync + Debug {
+pub trait GeneratePair: Sync {
     /// Whether this provider makes what the template of the public key asks for.
     fn serves(&self, _public: &Attributes) -> bool {
         true
@@ -487,7 +486,7 @@ pub trait GeneratePair: Sync + Debug {
 }
 
 /// Wraps and unwraps keys; the engine decides whether that is allowed.
-pub trait Wrap: Sync + Debug {
+pub trait Wrap: Sync {
     /// As [`Cipher::check`].
     ///
     /// # Errors
@@ -529,7 +528,7 @@ pub trait Keys {
 }
 
 /// Derives keys.
-pub trait Derive: Sync + Debug {
+pub trait Derive: Sync {
     /// As [`Signature::serves`].
     fn serves(&self, _key: &Key) -> bool {
         true
@@ -560,7 +559,7 @@ pub trait Derive: Sync + Debug {
 }
 
 /// Agrees on a new secret with the holder of a private key, by one message to it.
-pub trait Encapsulation: Sync + Debug {
+pub trait Encapsulation: Sync {
     /// As [`Signature::serves`].
     fn serves(&self, _key: &Key) -> bool {
         true

@@ -8,12 +8,11 @@ use crate::{Attributes, Params, Secrets};
 use metaslot_ck::{CK_ATTRIBUTE_TYPE, CK_MECHANISM_TYPE, Result};
 use metaslot_memory::Secret;
 use std::cell::Cell;
-use std::fmt::Debug;
 use std::num::NonZeroU64;
 use std::path::Path;
 
 /// One token's place. All functions may be called from any thread.
-pub trait Store: Send + Sync + Debug {
+pub trait Store: Send + Sync {
     /// The token's own row. `initialized` is false where no token is yet; nothing is created.
     ///
     /// # Errors
@@ -147,7 +146,7 @@ impl Row {
 
 /// A token that keeps its keys, another module's: they are made, used and changed there. The engine has checked what its own rules and policy say; the
 /// module checks again.
-pub trait Home: Sync + Debug {
+pub trait Home: Sync {
     /// Short and lower case, as the configuration has it.
     fn name(&self) -> &'static str;
 

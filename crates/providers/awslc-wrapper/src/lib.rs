@@ -30,6 +30,7 @@ pub mod random;
 mod raw;
 pub mod rc4;
 pub mod rsa;
+pub mod seeded;
 pub mod shake;
 
 use std::ffi::c_int;

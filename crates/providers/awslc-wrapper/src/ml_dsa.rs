@@ -3,6 +3,7 @@
 //! context, or of a digest of it. So no message is kept, and each form is the same to the library.
 
 use crate::pkey::{Bytes, Context, Pkey};
+use crate::seeded::SeededKey;
 use crate::shake::{Function, Shake};
 use crate::{Failed, Result, check};
 use aws_lc_sys as sys;
@@ -94,42 +95,30 @@ type SignWith = unsafe extern "C" fn(
     *const u8,
 ) -> c_int;
 
+macro_rules! sign_with {
+    ($($name:ident = $symbol:literal;)*) => {
+        unsafe extern "C" {$(
+            #[link_name = $symbol]
+            fn $name(
+                key: *const u8,
+                out: *mut u8,
+                length: *mut usize,
+                mu: *const u8,
+                mu_length: usize,
+                prefix: *const u8,
+                prefix_length: usize,
+                random: *const u8,
+            ) -> c_int;
+        )*}
+    };
+}
+
 // From AWS-LC's `crypto/fipsmodule/ml_dsa/ml_dsa.h`, which exports them; no header that is installed has them, so `aws-lc-sys` does
 // not, either. Their names end with its version: another one does not link, whatever it changed.
-unsafe extern "C" {
-    #[link_name = "aws_lc_0_47_0_ml_dsa_extmu_44_sign_internal"]
-    fn sign_44_with(
-        key: *const u8,
-        out: *mut u8,
-        length: *mut usize,
-        mu: *const u8,
-        mu_length: usize,
-        prefix: *const u8,
-        prefix_length: usize,
-        random: *const u8,
-    ) -> c_int;
-    #[link_name = "aws_lc_0_47_0_ml_dsa_extmu_65_sign_internal"]
-    fn sign_65_with(
-        key: *const u8,
-        out: *mut u8,
-        length: *mut usize,
-        mu: *const u8,
-        mu_length: usize,
-        prefix: *const u8,
-        prefix_length: usize,
-        random: *const u8,
-    ) -> c_int;
-    #[link_name = "aws_lc_0_47_0_ml_dsa_extmu_87_sign_internal"]
-    fn sign_87_with(
-        key: *const u8,
-        out: *mut u8,
-        length: *mut usize,
-        mu: *const u8,
-        mu_length: usize,
-        prefix: *const u8,
-        prefix_length: usize,
-        random: *const u8,
-    ) -> c_int;
+sign_with! {
+    sign_44_with = "aws_lc_0_47_0_ml_dsa_extmu_44_sign_internal";
+    sign_65_with = "aws_lc_0_47_0_ml_dsa_extmu_65_sign_internal";
+    sign_87_with = "aws_lc_0_47_0_ml_dsa_extmu_87_sign_internal";
 }
 
 /// A public or private key, ready for use.
@@ -163,22 +152,6 @@ impl MlDsaKey {
     #[must_use]
     pub const fn set(&self) -> Set {
         self.set
-    }
-
-    /// The public key as bytes.
-    ///
-    /// # Errors
-    /// When the library fails.
-    pub fn public_bytes(&self) -> Result<Vec<u8>> {
-        self.key.public_bytes(self.set.public_length())
-    }
-
-    /// The private key in its expanded form.
-    ///
-    /// # Errors
-    /// For a public key.
-    pub fn expanded(&self) -> Result<Secret> {
-        self.key.private_bytes(self.set.private_length())
     }
 
     /// Signs µ, hedged (FIPS 204 §3.4): two signatures of one message differ.
@@ -230,6 +203,35 @@ impl MlDsaKey {
             let (bytes, mu) = (signature.as_ptr(), mu.as_ptr());
             sys::EVP_PKEY_verify(context.as_ptr(), bytes, signature.len(), mu, MU_LENGTH)
         })
+    }
+}
+
+impl SeededKey for MlDsaKey {
+    type Set = Set;
+    const SEED_LENGTH: usize = SEED_LENGTH;
+
+    fn private_length(set: Set) -> usize {
+        set.private_length()
+    }
+
+    fn of_seed(set: Set, seed: &[u8]) -> Result<Self> {
+        Self::private(set, seed)
+    }
+
+    fn of_expanded(set: Set, bytes: &[u8]) -> Result<Self> {
+        Self::private(set, bytes)
+    }
+
+    fn of_public(set: Set, bytes: &[u8]) -> Result<Self> {
+        Self::public(set, bytes)
+    }
+
+    fn expanded(&self) -> Result<Secret> {
+        self.key.private_bytes(self.set.private_length())
+    }
+
+    fn public_bytes(&self) -> Result<Vec<u8>> {
+        self.key.public_bytes(self.set.public_length())
     }
 }
 

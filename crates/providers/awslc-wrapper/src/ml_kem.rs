@@ -2,6 +2,7 @@
 //! ML-KEM (FIPS 203).
 
 use crate::pkey::{Bytes, Context, Pkey};
+use crate::seeded::SeededKey;
 use crate::{Failed, Result, check};
 use aws_lc_sys as sys;
 use metaslot_memory::Secret;
@@ -72,40 +73,11 @@ pub struct MlKemKey {
 }
 
 impl MlKemKey {
-    /// The decapsulation key of a seed, d and z (FIPS 203, algorithm 16).
-    ///
-    /// # Errors
-    /// For another length than [`SEED_LENGTH`].
-    pub fn of_seed(set: Set, seed: &[u8]) -> Result<Self> {
-        let mut length = seed.len();
-        if length != SEED_LENGTH {
-            return Err(Failed);
-        }
-        let context = Context::for_kind(sys::EVP_PKEY_KEM)?;
-        // SAFETY: the context is live.
-        check(unsafe { sys::EVP_PKEY_CTX_kem_set_params(context.as_ptr(), set.nid()) })?;
-        // SAFETY: the context is live.
-        check(unsafe { sys::EVP_PKEY_keygen_init(context.as_ptr()) })?;
-        let mut raw = ptr::null_mut();
-        // SAFETY: the context is live, the seed as long as the library takes for each set.
-        check(unsafe {
-            let seed = seed.as_ptr();
-            sys::EVP_PKEY_keygen_deterministic(
-                context.as_ptr(),
-                &raw mut raw,
-                seed,
-                &raw mut length,
-            )
-        })?;
-        // SAFETY: the library has just made it for us.
-        Ok(Self { key: unsafe { Pkey::own(raw) }?, set })
-    }
-
     /// A decapsulation key in its expanded form, as it is: [`Self::check`] looks into it.
     ///
     /// # Errors
     /// For another length than [`Set::private_length`].
-    pub fn expanded(set: Set, bytes: &[u8]) -> Result<Self> {
+    pub fn private(set: Set, bytes: &[u8]) -> Result<Self> {
         if bytes.len() != set.private_length() {
             return Err(Failed);
         }
@@ -148,22 +120,6 @@ impl MlKemKey {
     #[must_use]
     pub const fn set(&self) -> Set {
         self.set
-    }
-
-    /// The encapsulation key as bytes.
-    ///
-    /// # Errors
-    /// When the library fails.
-    pub fn public_bytes(&self) -> Result<Vec<u8>> {
-        self.key.public_bytes(self.set.public_length())
-    }
-
-    /// The decapsulation key in its expanded form.
-    ///
-    /// # Errors
-    /// For an encapsulation key.
-    pub fn private_bytes(&self) -> Result<Secret> {
-        self.key.private_bytes(self.set.private_length())
     }
 
     /// A new shared secret; its ciphertext goes to `out`, which is [`Set::ciphertext_length`] bytes long (FIPS 203, algorithm 20).
@@ -210,5 +166,58 @@ impl MlKemKey {
             )
         })?;
         Ok(secret)
+    }
+}
+
+impl SeededKey for MlKemKey {
+    type Set = Set;
+    const SEED_LENGTH: usize = SEED_LENGTH;
+
+    fn private_length(set: Set) -> usize {
+        set.private_length()
+    }
+
+    /// Of d and z (FIPS 203, algorithm 16).
+    fn of_seed(set: Set, seed: &[u8]) -> Result<Self> {
+        let mut length = seed.len();
+        if length != SEED_LENGTH {
+            return Err(Failed);
+        }
+        let context = Context::for_kind(sys::EVP_PKEY_KEM)?;
+        // SAFETY: the context is live.
+        check(unsafe { sys::EVP_PKEY_CTX_kem_set_params(context.as_ptr(), set.nid()) })?;
+        // SAFETY: the context is live.
+        check(unsafe { sys::EVP_PKEY_keygen_init(context.as_ptr()) })?;
+        let mut raw = ptr::null_mut();
+        // SAFETY: the context is live, the seed as long as the library takes for each set.
+        check(unsafe {
+            let seed = seed.as_ptr();
+            sys::EVP_PKEY_keygen_deterministic(
+                context.as_ptr(),
+                &raw mut raw,
+                seed,
+                &raw mut length,
+            )
+        })?;
+        // SAFETY: the library has just made it for us.
+        Ok(Self { key: unsafe { Pkey::own(raw) }?, set })
+    }
+
+    fn of_expanded(set: Set, bytes: &[u8]) -> Result<Self> {
+        let key = Self::private(set, bytes)?;
+        key.check().map(|()| key)
+    }
+
+    fn of_public(set: Set, bytes: &[u8]) -> Result<Self> {
+        let key = Self::public(set, bytes)?;
+        key.check().map(|()| key)
+    }
+
+    fn expanded(&self) -> Result<Secret> {
+        self.key.private_bytes(self.set.private_length())
+    }
+
+    fn public_bytes(&self) -> Result<Vec<u8>> {
+        self.key.public_bytes(self.set.public_length())
     }
 }

@@ -5,6 +5,7 @@ use crate::failure::device_error;
 use crate::keccak;
 use metaslot_awslc_wrapper::digest::{Hash, Stream};
 use metaslot_ck::*;
+use metaslot_spi::hashes;
 use metaslot_spi::provider::{Algorithm, Digest, DigestStream};
 
 /// One row per function.
@@ -28,22 +29,8 @@ const fn row(mechanism: CK_MECHANISM_TYPE, digest: &'static Hashing) -> Algorith
 }
 
 /// The function that a `CKM_` number of a digest (or of the PRF of a KDF) names.
-pub(crate) const fn hash(mechanism: CK_MECHANISM_TYPE) -> Option<Hash> {
-    Some(match mechanism {
-        CKM_MD5 => Hash::Md5,
-        CKM_SHA_1 => Hash::Sha1,
-        CKM_SHA224 => Hash::Sha224,
-        CKM_SHA256 => Hash::Sha256,
-        CKM_SHA384 => Hash::Sha384,
-        CKM_SHA512 => Hash::Sha512,
-        CKM_SHA512_224 => Hash::Sha512_224,
-        CKM_SHA512_256 => Hash::Sha512_256,
-        CKM_SHA3_224 => Hash::Sha3_224,
-        CKM_SHA3_256 => Hash::Sha3_256,
-        CKM_SHA3_384 => Hash::Sha3_384,
-        CKM_SHA3_512 => Hash::Sha3_512,
-        _ => return None,
-    })
+pub(crate) fn hash(mechanism: CK_MECHANISM_TYPE) -> Option<Hash> {
+    hashes::place(mechanism).map(|place| Hash::ALL[place])
 }
 
 #[derive(Debug)]
@@ -114,5 +101,21 @@ impl DigestStream for Running {
 
     fn save(&self) -> Result<Vec<u8>> {
         self.0.save().ok_or(Error::STATE_UNSAVEABLE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_function_that_a_number_names_is_the_row_s() {
+        for row in ROWS {
+            let (digest, hash) = (row.digest.unwrap(), hash(row.mechanism).unwrap());
+            let mut digests = [[0; 64]; 2];
+            digest.digest(b"abc", &mut digests[0][..digest.length()]).unwrap();
+            hash.digest(b"abc", &mut digests[1][..hash.length()]).unwrap();
+            assert_eq!(digests[0], digests[1], "{hash:?}");
+        }
     }
 }

@@ -10,6 +10,7 @@ use metaslot_awslc_wrapper::digest::Hash;
 use metaslot_awslc_wrapper::prehash::{Function, Hashing, LONGEST};
 use metaslot_awslc_wrapper::shake;
 use metaslot_ck::*;
+use metaslot_spi::parts::{self, Begun as _};
 use metaslot_spi::provider::{Algorithm, Direction, Signature, SignatureStream, checked};
 use metaslot_spi::{Key, Params};
 use std::sync::Arc;
@@ -96,10 +97,16 @@ impl Signature for Digested {
 struct Hashed(Function);
 
 impl Hashed {
-    fn mu(&self, direction: Direction, key: &Key, params: &Params, data: &[u8]) -> Result<Begun> {
+    fn whole(
+        &self,
+        direction: Direction,
+        key: &Key,
+        params: &Params,
+        data: &[u8],
+    ) -> Result<Message> {
         let mut message = Message::new(self.0, direction, key, params)?;
-        message.hashing.update(data).map_err(device_error)?;
-        message.finish()
+        message.update(data)?;
+        Ok(message)
     }
 }
 
@@ -113,11 +120,11 @@ impl Signature for Hashed {
     }
 
     fn sign(&self, key: &Key, params: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
-        self.mu(Direction::Forward, key, params, data)?.sign(key, out)
+        self.whole(Direction::Forward, key, params, data)?.sign(key, out)
     }
 
     fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
-        self.mu(Direction::Backward, key, params, data)?.verify(key, signature)
+        self.whole(Direction::Backward, key, params, data)?.verify(key, signature)
     }
 
     fn start(
@@ -126,8 +133,7 @@ impl Signature for Hashed {
         key: &Arc<Key>,
         params: &Params,
     ) -> Result<Box<dyn SignatureStream>> {
-        let message = Some(Message::new(self.0, direction, key, params)?);
-        Ok(Box::new(Stream { key: Arc::clone(key), message }))
+        Ok(parts::stream(key, Message::new(self.0, direction, key, params)?))
     }
 }
 
@@ -156,31 +162,16 @@ impl Message {
     }
 }
 
-/// A signature in parts.
-#[derive(Debug)]
-struct Stream {
-    key: Arc<Key>,
-    /// Until it is used up.
-    message: Option<Message>,
-}
-
-impl Stream {
-    fn mu(&mut self) -> Result<Begun> {
-        self.message.take().ok_or(Error::OPERATION_NOT_INITIALIZED)?.finish()
-    }
-}
-
-impl SignatureStream for Stream {
+impl parts::Begun for Message {
     fn update(&mut self, data: &[u8]) -> Result<()> {
-        let message = self.message.as_mut().ok_or(Error::OPERATION_NOT_INITIALIZED)?;
-        message.hashing.update(data).map_err(device_error)
+        self.hashing.update(data).map_err(device_error)
     }
 
-    fn sign(&mut self, out: &mut [u8]) -> Result<usize> {
-        self.mu()?.sign(&self.key, out)
+    fn sign(self, key: &Key, out: &mut [u8]) -> Result<usize> {
+        self.finish()?.sign(key, out)
     }
 
-    fn verify(&mut self, signature: &[u8]) -> Result<()> {
-        self.mu()?.verify(&self.key, signature)
+    fn verify(self, key: &Key, signature: &[u8]) -> Result<()> {
+        self.finish()?.verify(key, signature)
     }
 }

@@ -8,44 +8,41 @@ use metaslot_spi::provider::{Algorithm, Direction, Signature, SignatureStream};
 use metaslot_spi::{Key, Params};
 use std::any::Any;
 use std::fmt::Debug;
-use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// A MAC over a prepared key.
-pub(crate) trait Function: Debug + Send + Sync + 'static {
-    /// Length of a whole MAC, in bytes; at most [`LONGEST`].
-    const LENGTH: usize;
-
-    /// What a key is turned into once: one type per function, because a key may serve several.
-    type Prepared: Any + Send + Sync;
-
-    /// A MAC in the middle.
-    type Stream: Debug + Send;
-
-    /// Prepares a key.
-    fn prepare(value: &[u8]) -> Result<Self::Prepared>;
-
+/// A key that is prepared for one function.
+pub(crate) trait Prepared {
     /// Makes a MAC in one call, truncated to `out`.
-    fn mac(key: &Self::Prepared, data: &[u8], out: &mut [u8]) -> std::result::Result<(), Failed>;
+    fn mac(&self, data: &[u8], out: &mut [u8]) -> std::result::Result<(), Failed>;
 
-    /// Begins.
-    fn start(key: &Self::Prepared) -> std::result::Result<Self::Stream, Failed>;
+    /// Begins a MAC of `length` bytes.
+    fn start(&self, length: usize) -> std::result::Result<Box<dyn SignatureStream>, Failed>;
+}
 
+/// A MAC in the middle.
+pub(crate) trait Stream: Debug + Send + 'static {
     /// Takes more data.
-    fn update(stream: &mut Self::Stream, data: &[u8]) -> std::result::Result<(), Failed>;
+    fn update(&mut self, data: &[u8]) -> std::result::Result<(), Failed>;
 
     /// Writes the MAC, truncated to `out`.
-    fn finish(stream: &mut Self::Stream, out: &mut [u8]) -> std::result::Result<(), Failed>;
+    fn finish(&mut self, out: &mut [u8]) -> std::result::Result<(), Failed>;
 }
+
+/// What is done with a prepared key.
+pub(crate) type Use<'a> = &'a mut dyn FnMut(&dyn Prepared) -> std::result::Result<(), Failed>;
 
 /// The longest MAC, in bytes.
 const LONGEST: usize = 64;
 
-/// The operation of a row.
+/// The operation of a row. What all functions have in common is here once, and not once for each.
 #[derive(Debug)]
-pub(crate) struct Mac<F> {
-    general: bool,
-    function: PhantomData<F>,
+pub(crate) struct Mac {
+    /// Whether it has as many bytes as the parameter says.
+    pub(crate) general: bool,
+    /// Length of a whole MAC, in bytes; at most [`LONGEST`].
+    pub(crate) length: usize,
+    /// Calls with the prepared key.
+    pub(crate) with: fn(&Key, Use<'_>) -> Result<()>,
 }
 
 /// The row of a MAC mechanism.
@@ -57,59 +54,60 @@ pub(crate) const fn row(
     Algorithm { mechanism, key_sizes, sign: Some(mac), verify: Some(mac), ..Algorithm::NONE }
 }
 
-impl<F: Function> Mac<F> {
-    /// The whole MAC.
-    pub(crate) const WHOLE: Self = Self { general: false, function: PhantomData };
-    /// As many bytes as the parameter says.
-    pub(crate) const GENERAL: Self = Self { general: true, function: PhantomData };
-}
-
-/// Calls `use_it` with the prepared key.
-fn with_prepared<F: Function, T>(
+/// Calls `use_it` with the key in form `F`: one type per function, because a key may serve several.
+pub(crate) fn with<F: Any + Send + Sync>(
     key: &Key,
-    use_it: impl FnOnce(&F::Prepared) -> std::result::Result<T, Failed>,
-) -> Result<T> {
-    let done = match key.prepared(|key| F::prepare(key.secret(CKA_VALUE)?)) {
-        Ok(prepared) => use_it(prepared),
+    prepare: impl Fn(&[u8]) -> Result<F>,
+    prepared: impl Fn(&F) -> &dyn Prepared,
+    use_it: Use<'_>,
+) -> Result<()> {
+    let done = match key.prepared(|key| prepare(key.secret(CKA_VALUE)?)) {
+        Ok(form) => use_it(prepared(form)),
         // A key keeps a few forms; one that serves more functions is prepared anew each time.
-        Err(Error::DEVICE_MEMORY) => use_it(&F::prepare(key.secret(CKA_VALUE)?)?),
+        Err(Error::DEVICE_MEMORY) => use_it(prepared(&prepare(key.secret(CKA_VALUE)?)?)),
         Err(error) => return Err(error),
     };
     done.map_err(device_error)
 }
 
-/// How long the MAC is to be, in bytes.
-fn length<F: Function>(params: &Params) -> usize {
-    match params {
-        Params::Ulong(length) => usize::try_from(*length).map_or(F::LENGTH, |l| l.min(F::LENGTH)),
-        _ => F::LENGTH,
+impl Mac {
+    /// How long the MAC is to be, in bytes.
+    fn length(&self, params: &Params) -> usize {
+        match params {
+            Params::Ulong(length) => {
+                usize::try_from(*length).unwrap_or(usize::MAX).min(self.length)
+            }
+            _ => self.length,
+        }
+    }
+
+    fn mac(&self, key: &Key, data: &[u8], out: &mut [u8]) -> Result<()> {
+        (self.with)(key, &mut |key| key.mac(data, out))
     }
 }
 
-impl<F: Function> Signature for Mac<F> {
+impl Signature for Mac {
     fn check(&self, _: Direction, key: &Key, params: &Params) -> Result<()> {
         match params {
             Params::None if !self.general => {}
-            Params::Ulong(length) if self.general && (1..=F::LENGTH as u64).contains(length) => {}
+            Params::Ulong(length) if self.general && (1..=self.length as u64).contains(length) => {}
             _ => return Err(Error::MECHANISM_PARAM_INVALID),
         }
-        with_prepared::<F, _>(key, |_| Ok(()))
+        (self.with)(key, &mut |_| Ok(()))
     }
 
     fn length(&self, _: &Key, params: &Params) -> usize {
-        length::<F>(params)
+        self.length(params)
     }
 
     fn sign(&self, key: &Key, params: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
-        let length = length::<F>(params);
-        with_prepared::<F, _>(key, |key| F::mac(key, data, &mut out[..length]))?;
+        let length = self.length(params);
+        self.mac(key, data, &mut out[..length])?;
         Ok(length)
     }
 
     fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
-        compare(length::<F>(params), signature, |own| {
-            with_prepared::<F, _>(key, |key| F::mac(key, data, own))
-        })
+        compare(self.length(params), signature, |own| self.mac(key, data, own))
     }
 
     fn start(
@@ -118,8 +116,12 @@ impl<F: Function> Signature for Mac<F> {
         key: &Arc<Key>,
         params: &Params,
     ) -> Result<Box<dyn SignatureStream>> {
-        let stream = with_prepared::<F, _>(key, F::start)?;
-        Ok(Box::new(Running::<F> { stream, length: length::<F>(params) }))
+        let mut stream = Err(Error::DEVICE_ERROR);
+        (self.with)(key, &mut |key| {
+            stream = Ok(key.start(self.length(params))?);
+            Ok(())
+        })?;
+        stream
     }
 }
 
@@ -141,24 +143,27 @@ pub(crate) fn compare(
 }
 
 #[derive(Debug)]
-struct Running<F: Function> {
-    stream: F::Stream,
+struct Running<S> {
+    stream: S,
     length: usize,
 }
 
-impl<F: Function> SignatureStream for Running<F> {
+/// A MAC of `length` bytes in the middle.
+pub(crate) fn running(stream: impl Stream, length: usize) -> Box<dyn SignatureStream> {
+    Box::new(Running { stream, length })
+}
+
+impl<S: Stream> SignatureStream for Running<S> {
     fn update(&mut self, data: &[u8]) -> Result<()> {
-        F::update(&mut self.stream, data).map_err(device_error)
+        self.stream.update(data).map_err(device_error)
     }
 
     fn sign(&mut self, out: &mut [u8]) -> Result<usize> {
-        F::finish(&mut self.stream, &mut out[..self.length]).map_err(device_error)?;
+        self.stream.finish(&mut out[..self.length]).map_err(device_error)?;
         Ok(self.length)
     }
 
     fn verify(&mut self, signature: &[u8]) -> Result<()> {
-        compare(self.length, signature, |own| {
-            F::finish(&mut self.stream, own).map_err(device_error)
-        })
+        compare(self.length, signature, |own| self.stream.finish(own).map_err(device_error))
     }
 }

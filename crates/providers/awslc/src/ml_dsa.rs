@@ -6,10 +6,10 @@
 
 use crate::hashes;
 use crate::seeded::{self, Row, Seeded};
-use metaslot_awslc_wrapper::Failed;
-use metaslot_awslc_wrapper::ml_dsa::{MU_LENGTH, MlDsaKey, Mu, SEED_LENGTH, Set};
+use metaslot_awslc_wrapper::ml_dsa::{MU_LENGTH, MlDsaKey, Mu, Set};
+use metaslot_awslc_wrapper::seeded::SeededKey as _;
 use metaslot_ck::*;
-use metaslot_memory::Secret;
+use metaslot_spi::parts::{self, Begun as _};
 use metaslot_spi::provider::{
     Algorithm, Direction, GeneratePair, Signature, SignatureStream, checked,
 };
@@ -36,7 +36,6 @@ pub(crate) const ROWS: [Algorithm; 2] = checked([
 ]);
 
 impl Seeded for MlDsaKey {
-    type Set = Set;
     const KEY_TYPE: CK_KEY_TYPE = CKK_ML_DSA;
     /// RFC 9881 §2
     const SETS: &'static [Row<Set>] = &[
@@ -44,31 +43,6 @@ impl Seeded for MlDsaKey {
         Row(CKP_ML_DSA_65, Set::Ml65, &[0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x03, 0x12]),
         Row(CKP_ML_DSA_87, Set::Ml87, &[0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x03, 0x13]),
     ];
-    const SEED_LENGTH: usize = SEED_LENGTH;
-
-    fn private_length(set: Set) -> usize {
-        set.private_length()
-    }
-
-    fn of_seed(set: Set, seed: &[u8]) -> std::result::Result<Self, Failed> {
-        Self::private(set, seed)
-    }
-
-    fn of_expanded(set: Set, value: &[u8]) -> std::result::Result<Self, Failed> {
-        Self::private(set, value)
-    }
-
-    fn of_public(set: Set, value: &[u8]) -> std::result::Result<Self, Failed> {
-        Self::public(set, value)
-    }
-
-    fn expanded(&self) -> std::result::Result<Secret, Failed> {
-        self.expanded()
-    }
-
-    fn public(&self) -> std::result::Result<Vec<u8>, Failed> {
-        self.public_bytes()
-    }
 }
 
 #[derive(Debug)]
@@ -126,17 +100,19 @@ impl Begun {
         let mu = mu.map_err(|_| Error::DEVICE_ERROR)?;
         Ok(Self { mu, deterministic: terms.deterministic })
     }
+}
 
-    pub(crate) fn update(&mut self, data: &[u8]) -> Result<()> {
+impl parts::Begun for Begun {
+    fn update(&mut self, data: &[u8]) -> Result<()> {
         self.mu.update(data).map_err(|_| Error::DEVICE_ERROR)
     }
 
-    pub(crate) fn sign(self, key: &Key, out: &mut [u8]) -> Result<usize> {
+    fn sign(self, key: &Key, out: &mut [u8]) -> Result<usize> {
         let mu = self.mu.finish().map_err(|_| Error::DEVICE_ERROR)?;
         sign(key, &mu, self.deterministic, out)
     }
 
-    pub(crate) fn verify(self, key: &Key, signature: &[u8]) -> Result<()> {
+    fn verify(self, key: &Key, signature: &[u8]) -> Result<()> {
         let mu = self.mu.finish().map_err(|_| Error::DEVICE_ERROR)?;
         verify(key, &mu, signature)
     }
@@ -197,35 +173,6 @@ impl Signature for MlDsa {
         key: &Arc<Key>,
         params: &Params,
     ) -> Result<Box<dyn SignatureStream>> {
-        let begun = Some(Self::begin(direction, key, params)?);
-        Ok(Box::new(Stream { key: Arc::clone(key), begun }))
-    }
-}
-
-/// A signature in parts.
-#[derive(Debug)]
-struct Stream {
-    key: Arc<Key>,
-    /// Until it is used up.
-    begun: Option<Begun>,
-}
-
-impl Stream {
-    fn take(&mut self) -> Result<Begun> {
-        self.begun.take().ok_or(Error::OPERATION_NOT_INITIALIZED)
-    }
-}
-
-impl SignatureStream for Stream {
-    fn update(&mut self, data: &[u8]) -> Result<()> {
-        self.begun.as_mut().ok_or(Error::OPERATION_NOT_INITIALIZED)?.update(data)
-    }
-
-    fn sign(&mut self, out: &mut [u8]) -> Result<usize> {
-        self.take()?.sign(&self.key, out)
-    }
-
-    fn verify(&mut self, signature: &[u8]) -> Result<()> {
-        self.take()?.verify(&self.key, signature)
+        Ok(parts::stream(key, Self::begin(direction, key, params)?))
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::seeded::{self, Row, Seeded};
 use metaslot_awslc_wrapper::Failed;
-use metaslot_awslc_wrapper::ml_kem::{MlKemKey, SECRET_LENGTH, SEED_LENGTH, Set};
+use metaslot_awslc_wrapper::ml_kem::{MlKemKey, SECRET_LENGTH, Set};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::provider::{Algorithm, Direction, Encapsulation, GeneratePair, checked};
@@ -29,7 +29,6 @@ pub(crate) const ROWS: [Algorithm; 2] = checked([
 ]);
 
 impl Seeded for MlKemKey {
-    type Set = Set;
     const KEY_TYPE: CK_KEY_TYPE = CKK_ML_KEM;
     /// RFC 9935 §3
     const SETS: &'static [Row<Set>] = &[
@@ -37,33 +36,6 @@ impl Seeded for MlKemKey {
         Row(CKP_ML_KEM_768, Set::Ml768, &[0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x04, 0x02]),
         Row(CKP_ML_KEM_1024, Set::Ml1024, &[0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x04, 0x03]),
     ];
-    const SEED_LENGTH: usize = SEED_LENGTH;
-
-    fn private_length(set: Set) -> usize {
-        set.private_length()
-    }
-
-    fn of_seed(set: Set, seed: &[u8]) -> std::result::Result<Self, Failed> {
-        Self::of_seed(set, seed)
-    }
-
-    fn of_expanded(set: Set, value: &[u8]) -> std::result::Result<Self, Failed> {
-        let key = Self::expanded(set, value)?;
-        key.check().map(|()| key)
-    }
-
-    fn of_public(set: Set, value: &[u8]) -> std::result::Result<Self, Failed> {
-        let key = Self::public(set, value)?;
-        key.check().map(|()| key)
-    }
-
-    fn expanded(&self) -> std::result::Result<Secret, Failed> {
-        self.private_bytes()
-    }
-
-    fn public(&self) -> std::result::Result<Vec<u8>, Failed> {
-        self.public_bytes()
-    }
 }
 
 #[derive(Debug)]
@@ -80,7 +52,7 @@ fn prepared(key: &Key) -> Result<&MlKemKey> {
         let Row(_, set, _) =
             seeded::set::<MlKemKey>(key.attributes()).map_err(|_| Error::KEY_TYPE_INCONSISTENT)?;
         let made = match key.class() {
-            CKO_PRIVATE_KEY => MlKemKey::expanded(*set, key.secret(CKA_VALUE)?),
+            CKO_PRIVATE_KEY => MlKemKey::private(*set, key.secret(CKA_VALUE)?),
             _ => MlKemKey::public(*set, key.bytes(CKA_VALUE)?),
         };
         made.map_err(|Failed| Error::KEY_TYPE_INCONSISTENT)

@@ -4,6 +4,7 @@
 
 use crate::failure::device_error;
 use crate::generate;
+use metaslot_awslc_wrapper::seeded::SeededKey;
 use metaslot_awslc_wrapper::{Failed, constant_time};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
@@ -13,21 +14,10 @@ use metaslot_spi::{Attributes, Key, NewObject, Secrets, Value, detail, key_info}
 /// A parameter set: `CKP_…`, the library's, and the content of its object identifier.
 pub(crate) struct Row<S: 'static>(pub(crate) CK_ULONG, pub(crate) S, pub(crate) &'static [u8]);
 
-/// The library's keys of one algorithm. What comes from outside is checked.
-pub(crate) trait Seeded: Sized {
-    type Set: Copy + PartialEq + 'static;
+/// The library's keys of one algorithm.
+pub(crate) trait Seeded: SeededKey {
     const KEY_TYPE: CK_KEY_TYPE;
     const SETS: &'static [Row<Self::Set>];
-    /// In bytes.
-    const SEED_LENGTH: usize;
-
-    /// Of the expanded form, in bytes.
-    fn private_length(set: Self::Set) -> usize;
-    fn of_seed(set: Self::Set, seed: &[u8]) -> std::result::Result<Self, Failed>;
-    fn of_expanded(set: Self::Set, value: &[u8]) -> std::result::Result<Self, Failed>;
-    fn of_public(set: Self::Set, value: &[u8]) -> std::result::Result<Self, Failed>;
-    fn expanded(&self) -> std::result::Result<Secret, Failed>;
-    fn public(&self) -> std::result::Result<Vec<u8>, Failed>;
 }
 
 /// The set that attributes name.
@@ -47,7 +37,7 @@ pub(crate) fn generate_pair<K: Seeded>(template: &Attributes) -> Result<(NewObje
     let mut seed = Secret::try_zeroed(K::SEED_LENGTH).ok_or(Error::DEVICE_MEMORY)?;
     generate::random(seed.expose_mut())?;
     let key = K::of_seed(*set, seed.expose()).map_err(device_error)?;
-    let public = key.public().map_err(device_error)?;
+    let public = key.public_bytes().map_err(device_error)?;
     let mut secrets = Secrets::new();
     secrets.set(CKA_VALUE, key.expanded().map_err(device_error)?);
     secrets.set(CKA_SEED, seed);
@@ -87,7 +77,7 @@ pub(crate) fn complete_private<K: Seeded>(object: &mut NewObject) -> Result<()> 
         detail::set(format_args!("its expanded key is not that of its seed"));
         return Err(Error::TEMPLATE_INCONSISTENT);
     }
-    let public = key.public().map_err(device_error)?;
+    let public = key.public_bytes().map_err(device_error)?;
     object.secrets.set(CKA_VALUE, expanded);
     key_info::set_public(&mut object.attributes, key_info::bare_public(oid, &public))
 }

@@ -4,7 +4,7 @@
 use super::gcm;
 use super::keys::KEYS;
 use crate::failure::device_error;
-use crate::mac::{Function, Mac, compare, row};
+use crate::mac::{Mac, Prepared, Stream, Use, compare, row, running, with};
 use metaslot_awslc_wrapper::aead::TAG;
 use metaslot_awslc_wrapper::aes::GcmStream;
 use metaslot_awslc_wrapper::{Failed, cmac};
@@ -13,38 +13,35 @@ use metaslot_spi::provider::{Algorithm, Direction, Signature, SignatureStream};
 use metaslot_spi::{Key, Params};
 use std::sync::Arc;
 
-pub(super) const CMAC_ROW: Algorithm = row(CKM_AES_CMAC, KEYS, &Mac::<Cmac>::WHOLE);
+pub(super) const CMAC_ROW: Algorithm = row(CKM_AES_CMAC, KEYS, &CMAC);
 pub(super) const CMAC_GENERAL_ROW: Algorithm =
-    row(CKM_AES_CMAC_GENERAL, KEYS, &Mac::<Cmac>::GENERAL);
+    row(CKM_AES_CMAC_GENERAL, KEYS, &Mac { general: true, ..CMAC });
 pub(super) const GMAC_ROW: Algorithm = row(CKM_AES_GMAC, KEYS, &Gmac);
 
-#[derive(Debug)]
-struct Cmac;
+const CMAC: Mac = Mac { general: false, length: cmac::LENGTH, with: with_cmac };
 
-impl Function for Cmac {
-    const LENGTH: usize = cmac::LENGTH;
+fn with_cmac(key: &Key, use_it: Use<'_>) -> Result<()> {
+    let prepare = |value: &[u8]| cmac::Key::new(value).map_err(|_| Error::KEY_SIZE_RANGE);
+    with(key, prepare, |key| key, use_it)
+}
 
-    type Prepared = cmac::Key;
-    type Stream = cmac::Stream;
-
-    fn prepare(value: &[u8]) -> Result<cmac::Key> {
-        cmac::Key::new(value).map_err(|_| Error::KEY_SIZE_RANGE)
+impl Prepared for cmac::Key {
+    fn mac(&self, data: &[u8], out: &mut [u8]) -> std::result::Result<(), Failed> {
+        self.mac(&[data], out)
     }
 
-    fn mac(key: &cmac::Key, data: &[u8], out: &mut [u8]) -> std::result::Result<(), Failed> {
-        key.mac(&[data], out)
+    fn start(&self, length: usize) -> std::result::Result<Box<dyn SignatureStream>, Failed> {
+        Ok(running(self.start()?, length))
+    }
+}
+
+impl Stream for cmac::Stream {
+    fn update(&mut self, data: &[u8]) -> std::result::Result<(), Failed> {
+        self.update(data)
     }
 
-    fn start(key: &cmac::Key) -> std::result::Result<cmac::Stream, Failed> {
-        key.start()
-    }
-
-    fn update(stream: &mut cmac::Stream, data: &[u8]) -> std::result::Result<(), Failed> {
-        stream.update(data)
-    }
-
-    fn finish(stream: &mut cmac::Stream, out: &mut [u8]) -> std::result::Result<(), Failed> {
-        stream.finish(out)
+    fn finish(&mut self, out: &mut [u8]) -> std::result::Result<(), Failed> {
+        self.finish(out)
     }
 }
 

@@ -6,6 +6,7 @@ use super::clmul::Clmul;
 use super::field::{F163, F233, F283, F409, F571, Field};
 use super::form::Form;
 use super::params::Params;
+use super::point::{Coded, Points};
 use super::single::{Portable, Single};
 use super::table;
 #[cfg(target_arch = "x86_64")]
@@ -159,7 +160,7 @@ impl Kind {
     }
 }
 
-/// Something to compute on one curve.
+/// Something to compute on one curve, with code of its own for each field and each form.
 pub(super) trait Task {
     type Answer;
 
@@ -168,6 +169,43 @@ pub(super) trait Task {
         form: A,
         curve: &'static Params<W>,
     ) -> Self::Answer;
+}
+
+/// Something to compute on one curve with what [`Points`] offers, so that its code is there once for each number of words.
+pub(super) trait Work {
+    type Answer;
+
+    fn run<const W: usize>(self, points: &dyn Points<W>, curve: &'static Params<W>)
+    -> Self::Answer;
+}
+
+/// Does a work with the code for that curve.
+pub(super) fn work<T: Work>(curve: Curve, kind: Kind, work: T) -> T::Answer {
+    on(curve, kind, Called(work))
+}
+
+struct Called<T>(T);
+
+impl<T: Work> Task for Called<T> {
+    type Answer = T::Answer;
+
+    fn run<A: Form<F, W>, F: Field<W>, const W: usize>(
+        self,
+        form: A,
+        curve: &'static Params<W>,
+    ) -> T::Answer {
+        call(self.0, &Coded::new(form), curve)
+    }
+}
+
+/// Not inlined, or there would be one for each form and curve.
+#[inline(never)]
+fn call<T: Work, const W: usize>(
+    work: T,
+    points: &dyn Points<W>,
+    curve: &'static Params<W>,
+) -> T::Answer {
+    work.run(points, curve)
 }
 
 /// Runs a task with the code for that curve.

@@ -2,12 +2,10 @@
 //! Diffie-Hellman: the x-coordinate of the peer's point times the own key (SEC 1, 3.3.1 and 3.3.2).
 
 use super::bytes::to_bytes;
-use super::curve::{Curve, Kind, Task, on};
-use super::field::Field;
-use super::form::Form;
+use super::curve::{Curve, Kind, Work, work};
 use super::key::{PrivateKey, PublicKey};
 use super::params::{Affine, Params};
-use super::point::multiply;
+use super::point::Points;
 use super::{BATCH, Error, Request, grouped};
 use metaslot_memory::wiping;
 
@@ -63,17 +61,17 @@ pub(super) fn derive_with(kind: Kind, requests: &mut [Derive<'_>]) {
     }
     let waiting = requests.iter_mut().filter(|request| request.answer.is_ok());
     grouped(waiting.collect(), |curve, group| {
-        wiping(|| on(curve, kind, group));
+        wiping(|| work(curve, kind, group));
     });
 }
 
-impl Task for &mut [&mut Derive<'_>] {
+impl Work for &mut [&mut Derive<'_>] {
     type Answer = ();
 
-    fn run<A: Form<F, W>, F: Field<W>, const W: usize>(self, form: A, curve: &'static Params<W>) {
+    fn run<const W: usize>(self, points: &dyn Points<W>, curve: &'static Params<W>) {
         let mut scalars = [[0; W]; BATCH];
-        let mut points = [Affine::ZERO; BATCH];
-        for ((request, scalar), point) in self.iter().zip(&mut scalars).zip(&mut points) {
+        let mut peers = [Affine::ZERO; BATCH];
+        for ((request, scalar), point) in self.iter().zip(&mut scalars).zip(&mut peers) {
             *point = request.peer.point();
             *scalar = request.key.words();
             // The point has order n, so that the product may be taken modulo n.
@@ -84,7 +82,7 @@ impl Task for &mut [&mut Derive<'_>] {
         }
         let count = self.len();
         let mut products = [Affine::ZERO; BATCH];
-        multiply(form, curve, &points[..count], &scalars[..count], &mut products);
+        points.multiply(curve, &peers[..count], &scalars[..count], &mut products);
         for (request, product) in self.iter_mut().zip(&products) {
             to_bytes(&product.x, request.secret);
         }

@@ -4,12 +4,10 @@
 //! Signing is in constant time but for the length of the digest. Nonces are random numbers from 1 to n - 1, by rejection;
 //! the product of those of a batch is inverted once for all.
 
-use super::curve::{Curve, Kind, Task, on};
-use super::field::Field;
-use super::form::Form;
+use super::curve::{Curve, Kind, Work, work};
 use super::key::{PrivateKey, PublicKey};
 use super::params::{Affine, Params};
-use super::point::{add_x, multiply};
+use super::point::Points;
 use super::{BATCH, Error, Request, grouped};
 use metaslot_memory::wiping;
 
@@ -50,14 +48,14 @@ pub(super) fn sign_with(kind: Kind, requests: &mut [Sign<'_>]) {
     }
     let waiting = requests.iter_mut().filter(|request| request.answer.is_ok());
     grouped(waiting.collect(), |curve, group| {
-        wiping(|| on(curve, kind, group));
+        wiping(|| work(curve, kind, group));
     });
 }
 
-impl Task for &mut [&mut Sign<'_>] {
+impl Work for &mut [&mut Sign<'_>] {
     type Answer = ();
 
-    fn run<A: Form<F, W>, F: Field<W>, const W: usize>(self, form: A, curve: &'static Params<W>) {
+    fn run<const W: usize>(self, points: &dyn Points<W>, curve: &'static Params<W>) {
         let order = &curve.order;
         let mut nonces = [[0; W]; BATCH];
         let nonces = &mut nonces[..self.len()];
@@ -67,13 +65,13 @@ impl Task for &mut [&mut Sign<'_>] {
             }
             return;
         }
-        let mut points = [Affine::ZERO; BATCH];
-        multiply(form, curve, &[curve.base; BATCH][..self.len()], nonces, &mut points);
+        let mut products = [Affine::ZERO; BATCH];
+        points.multiply(curve, &[curve.base; BATCH][..self.len()], nonces, &mut products);
         for nonce in &mut *nonces {
             *nonce = order.to_montgomery(nonce);
         }
         order.invert(nonces);
-        for ((request, inverse), point) in self.iter_mut().zip(&*nonces).zip(&points) {
+        for ((request, inverse), point) in self.iter_mut().zip(&*nonces).zip(&products) {
             let r = order.reduce(&point.x);
             let product = order.mul(&order.to_montgomery(&r), &request.key.words());
             let sum = order.add(&product, &order.digest(request.digest));
@@ -127,13 +125,13 @@ pub(super) fn verify_with(kind: Kind, requests: &mut [Verify<'_>]) {
         request.answer = if fits { Ok(()) } else { Err(Error::Length) };
     }
     let waiting = requests.iter_mut().filter(|request| request.answer.is_ok());
-    grouped(waiting.collect(), |curve, group| on(curve, kind, group));
+    grouped(waiting.collect(), |curve, group| work(curve, kind, group));
 }
 
-impl Task for &mut [&mut Verify<'_>] {
+impl Work for &mut [&mut Verify<'_>] {
     type Answer = ();
 
-    fn run<A: Form<F, W>, F: Field<W>, const W: usize>(self, form: A, curve: &'static Params<W>) {
+    fn run<const W: usize>(self, points: &dyn Points<W>, curve: &'static Params<W>) {
         let order = &curve.order;
         let mut one = [0; W];
         one[0] = 1;
@@ -149,7 +147,7 @@ impl Task for &mut [&mut Verify<'_>] {
         order.invert(&mut inverses[..count]);
         // The base point's multiples first, then the keys'.
         let mut scalars = [one; 2 * BATCH];
-        let mut points = [curve.base; 2 * BATCH];
+        let mut factors = [curve.base; 2 * BATCH];
         let mut without_base = [false; BATCH];
         for (at, request) in self.iter().enumerate() {
             let digest = order.mul(&inverses[at], &order.digest(request.digest));
@@ -158,16 +156,16 @@ impl Task for &mut [&mut Verify<'_>] {
                 scalars[at] = digest;
             }
             scalars[count + at] = order.mul(&inverses[at], &r[at]);
-            points[count + at] = request.key.point();
+            factors[count + at] = request.key.point();
         }
         let mut products = [Affine::ZERO; 2 * BATCH];
-        multiply(form, curve, &points[..2 * count], &scalars[..2 * count], &mut products);
+        points.multiply(curve, &factors[..2 * count], &scalars[..2 * count], &mut products);
         let mut pairs = [(Affine::ZERO, Affine::ZERO); BATCH];
         for (at, pair) in pairs.iter_mut().enumerate().take(count) {
             *pair = (products[at], products[count + at]);
         }
         let mut sums = [None; BATCH];
-        add_x(form, curve, &pairs[..count], &mut sums[..count]);
+        points.add_x(curve, &pairs[..count], &mut sums[..count]);
         for (at, request) in self.iter_mut().enumerate() {
             let x = if without_base[at] { Some(products[count + at].x) } else { sums[at] };
             let right = x.is_some_and(|x| order.reduce(&x) == r[at]);

@@ -2,11 +2,9 @@
 //! Keys: checked when they are made, so that the operations need not.
 
 use super::bytes::{from_bytes, to_bytes};
-use super::curve::{Curve, Kind, Task, on};
-use super::field::Field;
-use super::form::Form;
+use super::curve::{Curve, Kind, Work, work};
 use super::params::{Affine, Params};
-use super::point::{are_valid, decompress, multiply};
+use super::point::Points;
 use super::{BATCH, Error, MAX_WORDS};
 use metaslot_memory::{Secret, wiping};
 
@@ -25,18 +23,18 @@ impl PrivateKey {
     /// [`Error::Key`] when it is not in range.
     pub fn from_bytes(curve: Curve, bytes: &[u8]) -> Result<Self, Error> {
         struct Parse<'a>(Curve, &'a [u8]);
-        impl Task for Parse<'_> {
+        impl Work for Parse<'_> {
             type Answer = Result<PrivateKey, Error>;
-            fn run<A: Form<F, W>, F: Field<W>, const W: usize>(
+            fn run<const W: usize>(
                 self,
-                _: A,
+                _: &dyn Points<W>,
                 curve: &'static Params<W>,
             ) -> Self::Answer {
                 let words = curve.order.parse(self.1).ok_or(Error::Key)?;
                 Ok(PrivateKey::from_words(self.0, &words))
             }
         }
-        wiping(|| on(curve, Kind::Portable, Parse(curve, bytes)))
+        wiping(|| work(curve, Kind::Portable, Parse(curve, bytes)))
     }
 
     pub(super) fn from_words<const W: usize>(curve: Curve, words: &[u64; W]) -> Self {
@@ -102,7 +100,7 @@ impl PublicKey {
         encodings: &[&[u8]],
     ) -> Vec<Result<Self, Error>> {
         let mut keys = Vec::with_capacity(encodings.len());
-        on(curve, kind, Parse { name: curve, encodings, keys: &mut keys });
+        work(curve, kind, Parse { name: curve, encodings, keys: &mut keys });
         keys
     }
 
@@ -143,18 +141,18 @@ struct Parse<'a> {
     keys: &'a mut Vec<Result<PublicKey, Error>>,
 }
 
-impl Task for Parse<'_> {
+impl Work for Parse<'_> {
     type Answer = ();
 
-    fn run<A: Form<F, W>, F: Field<W>, const W: usize>(self, form: A, curve: &'static Params<W>) {
-        for encodings in self.encodings.chunks(A::LANES) {
-            let mut points = [Affine::ZERO; BATCH];
-            for (point, encoding) in points.iter_mut().zip(encodings) {
+    fn run<const W: usize>(self, points: &dyn Points<W>, curve: &'static Params<W>) {
+        for encodings in self.encodings.chunks(points.lanes()) {
+            let mut found = [Affine::ZERO; BATCH];
+            for (point, encoding) in found.iter_mut().zip(encodings) {
                 // Zeros are refused as a point with x = 0.
-                *point = decode(form, curve, encoding).unwrap_or(Affine::ZERO);
+                *point = decode(points, curve, encoding).unwrap_or(Affine::ZERO);
             }
-            let points = &points[..encodings.len()];
-            for (point, valid) in points.iter().zip(are_valid(form, curve, points)) {
+            let found = &found[..encodings.len()];
+            for (point, valid) in found.iter().zip(points.are_valid(curve, found)) {
                 let key = PublicKey::from_point(self.name, point);
                 self.keys.push(if valid { Ok(key) } else { Err(Error::Point) });
             }
@@ -163,20 +161,20 @@ impl Task for Parse<'_> {
 }
 
 /// Coordinates that are in the field.
-fn decode<A: Form<F, W>, F: Field<W>, const W: usize>(
-    form: A,
+fn decode<const W: usize>(
+    points: &dyn Points<W>,
     curve: &Params<W>,
     encoding: &[u8],
 ) -> Option<Affine<W>> {
     let (tag, rest) = encoding.split_first()?;
-    let length = F::DEGREE.div_ceil(8);
+    let length = points.degree().div_ceil(8);
     let coordinate = |bytes| {
         let value: [u64; W] = from_bytes(bytes);
-        (value[W - 1] >> (F::DEGREE % 64) == 0).then_some(value)
+        (value[W - 1] >> (points.degree() % 64) == 0).then_some(value)
     };
     match tag {
         2 | 3 if rest.len() == length => {
-            decompress(form, curve, &coordinate(rest)?, u64::from(tag & 1))
+            points.decompress(curve, &coordinate(rest)?, u64::from(tag & 1))
         }
         4 if rest.len() == 2 * length => {
             let (x, y) = rest.split_at(length);
@@ -195,7 +193,7 @@ pub fn generate(curve: Curve, count: usize) -> Result<Vec<(PrivateKey, PublicKey
     while pairs.len() < count {
         let mut keys = Vec::with_capacity(BATCH);
         let draw = Draw { curve, count: BATCH.min(count - pairs.len()), keys: &mut keys };
-        wiping(|| on(curve, Kind::Portable, draw))?;
+        wiping(|| work(curve, Kind::Portable, draw))?;
         let public = public_keys_with(Kind::best(), &keys.iter().collect::<Vec<_>>());
         pairs.extend(keys.into_iter().zip(public));
     }
@@ -209,14 +207,10 @@ struct Draw<'a> {
     keys: &'a mut Vec<PrivateKey>,
 }
 
-impl Task for Draw<'_> {
+impl Work for Draw<'_> {
     type Answer = Result<(), Error>;
 
-    fn run<A: Form<F, W>, F: Field<W>, const W: usize>(
-        self,
-        _: A,
-        curve: &'static Params<W>,
-    ) -> Self::Answer {
+    fn run<const W: usize>(self, _: &dyn Points<W>, curve: &'static Params<W>) -> Self::Answer {
         let mut words = [[0; W]; BATCH];
         let words = &mut words[..self.count];
         curve.order.random(words).map_err(|_| Error::Random)?;
@@ -241,24 +235,25 @@ pub fn public_keys(keys: &[&PrivateKey]) -> Vec<PublicKey> {
 /// Up to [`BATCH`] keys of one curve.
 pub(super) fn public_keys_with(kind: Kind, keys: &[&PrivateKey]) -> Vec<PublicKey> {
     struct Multiply<'a>(&'a [&'a PrivateKey]);
-    impl Task for Multiply<'_> {
+    impl Work for Multiply<'_> {
         type Answer = Vec<PublicKey>;
-        fn run<A: Form<F, W>, F: Field<W>, const W: usize>(
+        fn run<const W: usize>(
             self,
-            form: A,
+            points: &dyn Points<W>,
             curve: &'static Params<W>,
         ) -> Self::Answer {
             let mut scalars = [[0; W]; BATCH];
             for (scalar, key) in scalars.iter_mut().zip(self.0) {
                 *scalar = key.words();
             }
-            let mut points = [Affine::ZERO; BATCH];
+            let mut products = [Affine::ZERO; BATCH];
             let count = self.0.len();
-            multiply(form, curve, &[curve.base; BATCH][..count], &scalars[..count], &mut points);
-            let keys = self.0.iter().zip(&points);
+            let base = &[curve.base; BATCH][..count];
+            points.multiply(curve, base, &scalars[..count], &mut products);
+            let keys = self.0.iter().zip(&products);
             keys.map(|(key, point)| PublicKey::from_point(key.curve, point)).collect()
         }
     }
     let Some(first) = keys.first() else { return Vec::new() };
-    wiping(|| on(first.curve, kind, Multiply(keys)))
+    wiping(|| work(first.curve, kind, Multiply(keys)))
 }

@@ -61,6 +61,7 @@ impl<const W: usize> Order<W> {
     }
 
     /// ab/R mod n, where one factor is below n and the other below R.
+    #[inline(never)]
     pub(super) fn mul(&self, a: &[u64; W], b: &[u64; W]) -> [u64; W] {
         let mut sum = [0; W];
         let mut above = 0_u64;

@@ -4,6 +4,80 @@
 use super::field::{Field, LANES};
 use super::form::Form;
 use super::params::{Affine, Params};
+use std::marker::PhantomData;
+
+/// The functions below for one field in one form, to be called without knowing which.
+pub(super) trait Points<const W: usize> {
+    /// m.
+    fn degree(&self) -> usize;
+    /// How many points are computed at a time.
+    fn lanes(&self) -> usize;
+    /// [`multiply`]
+    fn multiply(
+        &self,
+        curve: &Params<W>,
+        points: &[Affine<W>],
+        scalars: &[[u64; W]],
+        out: &mut [Affine<W>],
+    );
+    /// [`add_x`]
+    fn add_x(
+        &self,
+        curve: &Params<W>,
+        pairs: &[(Affine<W>, Affine<W>)],
+        out: &mut [Option<[u64; W]>],
+    );
+    /// [`are_valid`]
+    fn are_valid(&self, curve: &Params<W>, points: &[Affine<W>]) -> [bool; LANES];
+    /// [`decompress`]
+    fn decompress(&self, curve: &Params<W>, x: &[u64; W], bit: u64) -> Option<Affine<W>>;
+}
+
+/// [`Points`] of a form of a field.
+pub(super) struct Coded<A, F>(A, PhantomData<F>);
+
+impl<A, F> Coded<A, F> {
+    pub(super) const fn new(form: A) -> Self {
+        Self(form, PhantomData)
+    }
+}
+
+impl<A: Form<F, W>, F: Field<W>, const W: usize> Points<W> for Coded<A, F> {
+    fn degree(&self) -> usize {
+        F::DEGREE
+    }
+
+    fn lanes(&self) -> usize {
+        A::LANES
+    }
+
+    fn multiply(
+        &self,
+        curve: &Params<W>,
+        points: &[Affine<W>],
+        scalars: &[[u64; W]],
+        out: &mut [Affine<W>],
+    ) {
+        multiply(self.0, curve, points, scalars, out);
+    }
+
+    fn add_x(
+        &self,
+        curve: &Params<W>,
+        pairs: &[(Affine<W>, Affine<W>)],
+        out: &mut [Option<[u64; W]>],
+    ) {
+        add_x(self.0, curve, pairs, out);
+    }
+
+    fn are_valid(&self, curve: &Params<W>, points: &[Affine<W>]) -> [bool; LANES] {
+        are_valid(self.0, curve, points)
+    }
+
+    fn decompress(&self, curve: &Params<W>, x: &[u64; W], bit: u64) -> Option<Affine<W>> {
+        decompress(self.0, curve, x, bit)
+    }
+}
 
 /// The multiple of each point, which has order n, by its scalar, from 1 to n - 1. In constant time.
 pub(super) fn multiply<A: Form<F, W>, F: Field<W>, const W: usize>(
@@ -19,7 +93,6 @@ pub(super) fn multiply<A: Form<F, W>, F: Field<W>, const W: usize>(
     }
 }
 
-#[inline(never)]
 fn multiply_group<A: Form<F, W>, F: Field<W>, const W: usize>(
     form: A,
     curve: &Params<W>,
@@ -49,7 +122,6 @@ fn multiply_group<A: Form<F, W>, F: Field<W>, const W: usize>(
 }
 
 /// The x-coordinates of sums of points; `None` where the sum is infinity. The points are public.
-#[inline(never)]
 pub(super) fn add_x<A: Form<F, W>, F: Field<W>, const W: usize>(
     form: A,
     curve: &Params<W>,

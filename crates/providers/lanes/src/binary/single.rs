@@ -45,10 +45,12 @@ impl Product for Portable {
         product
     }
 
+    #[inline(never)]
     fn mul<F: Field<W>, const W: usize>(self, a: &[u64; W], b: &[u64; W]) -> [u64; W] {
         mul::<_, F, W>(self, a, b)
     }
 
+    #[inline(never)]
     fn square_times<F: Field<W>, const W: usize>(self, a: &[u64; W], times: usize) -> [u64; W] {
         square_times::<F, W>(a, times, |word| {
             u128::from(spread(word)) | u128::from(spread(word >> 32)) << 64

@@ -24,13 +24,8 @@ impl<F: Field<W>, const W: usize> Form<F, W> for Vector {
     const LANES: usize = LANES;
 
     fn load(self, values: &[[u64; W]]) -> [Z; W] {
-        let mut words = [[0; LANES]; W];
-        for (lane, value) in values.iter().enumerate() {
-            for (words, value) in words.iter_mut().zip(value) {
-                words[place(lane)] = *value;
-            }
-        }
-        words.map(|words| self.words(words))
+        // SAFETY: a `Vector` exists only where the processor has the instructions; so below.
+        unsafe { load(self, values) }
     }
 
     fn store(self, element: &[Z; W]) -> [[u64; W]; LANES] {
@@ -46,23 +41,45 @@ impl<F: Field<W>, const W: usize> Form<F, W> for Vector {
     }
 
     fn add(self, a: &[Z; W], b: &[Z; W]) -> [Z; W] {
-        add(self, a, b)
+        // SAFETY: as in `load`.
+        unsafe { add_called(self, a, b) }
     }
 
     fn mul(self, a: &[Z; W], b: &[Z; W]) -> [Z; W] {
-        // SAFETY: a `Vector` exists only where the processor has the instructions.
+        // SAFETY: as in `load`.
         unsafe { mul::<F, W>(self, a, b) }
     }
 
     fn square_times(self, a: &[Z; W], times: usize) -> [Z; W] {
-        // SAFETY: as in `mul`.
+        // SAFETY: as in `load`.
         unsafe { square_times::<F, W>(self, a, times) }
     }
 
     fn ladder(self, curve: &Params<W>, x: &[Z; W], scalars: &[[u64; W]]) -> Ladder<[Z; W]> {
-        // SAFETY: as in `mul`.
+        // SAFETY: as in `load`.
         unsafe { ladder::<F, W>(self, curve, x, scalars) }
     }
+}
+
+#[target_feature(enable = "avx512f,avx512vbmi2,vpclmulqdq")]
+fn load<const W: usize>(v: Vector, values: &[[u64; W]]) -> [Z; W] {
+    let mut words = [[0; LANES]; W];
+    for (lane, value) in values.iter().enumerate() {
+        for (words, value) in words.iter_mut().zip(value) {
+            words[place(lane)] = *value;
+        }
+    }
+    let mut out = [v.zero(); W];
+    for (out, words) in out.iter_mut().zip(words) {
+        *out = v.words(words);
+    }
+    out
+}
+
+/// [`add`] for code that is not compiled for these instructions, where each would be a call.
+#[target_feature(enable = "avx512f,avx512vbmi2,vpclmulqdq")]
+fn add_called<const W: usize>(v: Vector, a: &[Z; W], b: &[Z; W]) -> [Z; W] {
+    add(v, a, b)
 }
 
 /// Where in a register a lane's word lies: the first four lanes in the lower halves.

@@ -267,7 +267,7 @@ impl<K: Kernel, P: Platform> Core<K, P> {
         turn: Turn<K::Job<'static>, P>,
     ) -> Result<(), Failure> {
         match turn {
-            Turn::Alone => self.single(job_of(node)),
+            Turn::Alone => self.alone(job_of(node)),
             Turn::Lead(others) => self.lead(node, &others),
             Turn::Wait => self.wait(node),
         }
@@ -278,14 +278,21 @@ impl<K: Kernel, P: Platform> Core<K, P> {
         caught(|| self.kernel.one(job))
     }
 
+    /// [`Self::single`] where it is not the common case, and so not inlined.
+    #[inline(never)]
+    fn alone(&self, job: &mut K::Job<'_>) -> Result<(), Failure> {
+        self.single(job)
+    }
+
     /// Computes one batch and leaves.
+    #[inline(never)]
     fn lead(
         &self,
         own: &Node<K::Job<'static>, P>,
         others: &Others<K::Job<'static>, P>,
     ) -> Result<(), Failure> {
         if others.is_empty() {
-            let result = self.single(job_of(own));
+            let result = self.alone(job_of(own));
             self.release();
             return result;
         }
@@ -310,11 +317,12 @@ impl<K: Kernel, P: Platform> Core<K, P> {
         counts.batched.fetch_add(jobs.len() as u64, Ordering::Relaxed);
         match caught(|| self.kernel.many(&mut jobs)) {
             Ok(()) => Results::from_elem(Ok(()), jobs.len()),
-            Err(_) => jobs.iter_mut().map(|job| self.single(job)).collect(),
+            Err(_) => jobs.iter_mut().map(|job| self.alone(job)).collect(),
         }
     }
 
     /// Tells the owners; wakes those that sleep, each alone.
+    #[inline(never)]
     fn hand_out(&self, others: &Others<K::Job<'static>, P>, results: &[Result<(), Failure>]) {
         // SAFETY: the owners were not told yet.
         let waiting = others.iter().filter(|other| unsafe { other.as_ref() }.is_attended()).count();
@@ -347,6 +355,7 @@ impl<K: Kernel, P: Platform> Core<K, P> {
     }
 
     /// Takes `unit` back, then makes leaders of those who wait while it is time for it.
+    #[inline(never)]
     fn appoint(&self, unit: u64) {
         let mut sleepers: Sleepers<P> = SmallVec::new();
         self.with_queue(|queue| {

@@ -115,6 +115,7 @@ impl<B: Batch> Kernel for Lanes<B> {
 }
 
 impl<B: Batch> Lanes<B> {
+    #[inline(never)]
     fn side_by_side(&self, jobs: &mut [&mut Job<B::Work<'_>>]) {
         let mut requests = SmallVec::<[B::Request<'_>; INLINE_REQUESTS]>::new();
         let mut taken = SmallVec::<[bool; INLINE_REQUESTS]>::new();

@@ -12,7 +12,9 @@ use metaslot_awslc_wrapper::{Failed, constant_time, random, shake};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::buffer::hold;
+use metaslot_spi::hashes;
 use metaslot_spi::key_info::{self, PrivateKeyInfo};
+use metaslot_spi::parts;
 use metaslot_spi::provider::{
     Algorithm, Direction, GeneratePair, Signature, SignatureStream, checked,
 };
@@ -208,7 +210,8 @@ impl SlhDsa {
             (Form::Pure, _) => return Ok(None),
             (Form::Hashed(function), _) => Some(function),
             (Form::Digested, Params::HashSignContext { hash, .. }) => {
-                DIGESTS.iter().find(|row| row.0 == *hash).map(|row| Function::Hash(row.1))
+                let function = hashes::place(*hash).map(|place| Function::Hash(Hash::ALL[place]));
+                function.filter(|function| function.identifier().is_some())
             }
             (Form::Digested, _) => None,
         };
@@ -234,20 +237,6 @@ impl SlhDsa {
     }
 }
 
-/// The digests that `CKM_HASH_SLH_DSA` takes.
-const DIGESTS: [(CK_MECHANISM_TYPE, Hash); 10] = [
-    (CKM_SHA224, Hash::Sha224),
-    (CKM_SHA256, Hash::Sha256),
-    (CKM_SHA384, Hash::Sha384),
-    (CKM_SHA512, Hash::Sha512),
-    (CKM_SHA512_224, Hash::Sha512_224),
-    (CKM_SHA512_256, Hash::Sha512_256),
-    (CKM_SHA3_224, Hash::Sha3_224),
-    (CKM_SHA3_256, Hash::Sha3_256),
-    (CKM_SHA3_384, Hash::Sha3_384),
-    (CKM_SHA3_512, Hash::Sha3_512),
-];
-
 /// What is signed, as far as it is known.
 #[derive(Debug)]
 struct Begun {
@@ -265,13 +254,6 @@ enum Data {
 }
 
 impl Begun {
-    fn update(&mut self, data: &[u8]) -> Result<()> {
-        match &mut self.data {
-            Data::Whole(all, _) => hold(all, data, Error::DATA_LEN_RANGE),
-            Data::Hashing(_, hashing) => hashing.update(data).map_err(|Failed| Error::DEVICE_ERROR),
-        }
-    }
-
     /// The end of what is signed; `rest` is what was not kept here.
     fn end<'a>(data: Data, rest: &'a [u8], room: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         match data {
@@ -290,7 +272,8 @@ impl Begun {
         }
     }
 
-    fn sign(self, key: &Key, rest: &[u8], out: &mut [u8]) -> Result<usize> {
+    /// `rest` is what was not kept here.
+    fn sign_with(self, key: &Key, rest: &[u8], out: &mut [u8]) -> Result<usize> {
         let set = set(key)?;
         room(set)?;
         let mut fresh = [0; 32];
@@ -307,7 +290,7 @@ impl Begun {
         Ok(out.len())
     }
 
-    fn verify(self, key: &Key, rest: &[u8], signature: &[u8]) -> Result<()> {
+    fn verify_with(self, key: &Key, rest: &[u8], signature: &[u8]) -> Result<()> {
         let set = set(key)?;
         if signature.len() != set.signature_length() {
             return Err(Error::SIGNATURE_LEN_RANGE);
@@ -320,6 +303,23 @@ impl Begun {
             Ok(false) => Err(Error::SIGNATURE_INVALID),
             Err(Failed) => Err(Error::DEVICE_ERROR),
         }
+    }
+}
+
+impl parts::Begun for Begun {
+    fn update(&mut self, data: &[u8]) -> Result<()> {
+        match &mut self.data {
+            Data::Whole(all, _) => hold(all, data, Error::DATA_LEN_RANGE),
+            Data::Hashing(_, hashing) => hashing.update(data).map_err(|Failed| Error::DEVICE_ERROR),
+        }
+    }
+
+    fn sign(self, key: &Key, out: &mut [u8]) -> Result<usize> {
+        self.sign_with(key, &[], out)
+    }
+
+    fn verify(self, key: &Key, signature: &[u8]) -> Result<()> {
+        self.verify_with(key, &[], signature)
     }
 }
 
@@ -350,11 +350,11 @@ impl Signature for SlhDsa {
     }
 
     fn sign(&self, key: &Key, params: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
-        self.begin(Direction::Forward, key, params)?.sign(key, data, out)
+        self.begin(Direction::Forward, key, params)?.sign_with(key, data, out)
     }
 
     fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
-        self.begin(Direction::Backward, key, params)?.verify(key, data, signature)
+        self.begin(Direction::Backward, key, params)?.verify_with(key, data, signature)
     }
 
     fn start(
@@ -366,35 +366,6 @@ impl Signature for SlhDsa {
         if matches!(self.0, Form::Digested) {
             return Err(Error::FUNCTION_NOT_SUPPORTED);
         }
-        let begun = Some(self.begin(direction, key, params)?);
-        Ok(Box::new(Stream { key: Arc::clone(key), begun }))
-    }
-}
-
-/// A signature in parts.
-#[derive(Debug)]
-struct Stream {
-    key: Arc<Key>,
-    /// Until it is used up.
-    begun: Option<Begun>,
-}
-
-impl Stream {
-    fn take(&mut self) -> Result<Begun> {
-        self.begun.take().ok_or(Error::OPERATION_NOT_INITIALIZED)
-    }
-}
-
-impl SignatureStream for Stream {
-    fn update(&mut self, data: &[u8]) -> Result<()> {
-        self.begun.as_mut().ok_or(Error::OPERATION_NOT_INITIALIZED)?.update(data)
-    }
-
-    fn sign(&mut self, out: &mut [u8]) -> Result<usize> {
-        self.take()?.sign(&self.key, &[], out)
-    }
-
-    fn verify(&mut self, signature: &[u8]) -> Result<()> {
-        self.take()?.verify(&self.key, &[], signature)
+        Ok(parts::stream(key, self.begin(direction, key, params)?))
     }
 }
