@@ -299,6 +299,11 @@ fn what_one_side_encapsulates_the_other_opens() {
 }
 
 #[test]
+fn keys_are_wrapped_under_nonces_that_the_token_makes_and_says() {
+    Home::new("authenticated_wrap").run(&program("authenticated_wrap"), &[]);
+}
+
+#[test]
 fn a_thread_with_a_small_stack_can_do_everything() {
     Home::new("stack").run(&program("stack"), &[]);
 }

@@ -140,7 +140,7 @@ impl<'a> Caller<'a> {
 
     /// A parameter that is one structure.
     #[inline(always)]
-    fn parameter<T: Copy>(self, raw: &CK_MECHANISM) -> Result<T> {
+    pub(super) fn parameter<T: Copy>(self, raw: &CK_MECHANISM) -> Result<T> {
         if raw.ulParameterLen != size_of::<T>() as CK_ULONG {
             return Err(Error::MECHANISM_PARAM_INVALID);
         }
@@ -153,7 +153,7 @@ impl<'a> Caller<'a> {
 
     /// What a pointer in a parameter points to.
     #[inline(always)]
-    fn owned(self, at: *const u8, length: CK_ULONG) -> Result<Bytes> {
+    pub(super) fn owned(self, at: *const u8, length: CK_ULONG) -> Result<Bytes> {
         if length > LONGEST {
             return Err(Error::MECHANISM_PARAM_INVALID);
         }
