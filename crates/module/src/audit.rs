@@ -203,7 +203,7 @@ impl Act {
             Function::DestroyObject => ("destroyed", true),
             Function::SetAttributeValue => ("changed", true),
             Function::WrapKey | Function::WrapKeyAuthenticated => ("wrapped", true),
-            Function::Login => ("login", false),
+            Function::Login | Function::LoginUser => ("login", false),
             Function::Logout => ("logout", false),
             Function::InitPIN | Function::SetPIN => ("pin", false),
             Function::InitToken => ("token", false),

@@ -304,6 +304,13 @@ fn keys_are_wrapped_under_nonces_that_the_token_makes_and_says() {
 }
 
 #[test]
+fn a_session_says_whether_what_it_did_last_was_approved() {
+    let home = Home::new("validation");
+    let file = home.path().join("metaslot.toml");
+    home.run_with(&program("validation"), &[], &[("METASLOT_CONF", file.as_os_str())]);
+}
+
+#[test]
 fn a_thread_with_a_small_stack_can_do_everything() {
     Home::new("stack").run(&program("stack"), &[]);
 }

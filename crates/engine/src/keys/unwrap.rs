@@ -66,7 +66,7 @@ impl Engine {
         let login = token.login_state();
         let arriving = with_imposed(arriving, by.attributes(), CKA_UNWRAP_TEMPLATE, login)?;
         let facts = by.facts();
-        token.policy().approving(mechanism, CKF_UNWRAP, Some(facts.key_type))?;
+        session.approving(token.policy(), mechanism, CKF_UNWRAP, Some(facts.key_type))?;
         token.policy().using_mechanism(mechanism, &params, facts, Direction::Backward, false)?;
         let form = wrap_form(mechanism, &params, nonce);
         token.policy().unwrapping(form, by.subject(), &arriving)?;
@@ -82,7 +82,9 @@ impl Engine {
         count.done(wrapped.len(), opened.is_ok(), watch);
         let object = self.opened(token, &by, opened?, algorithm.key_at_end())?;
         session.recent.keep(Some(by));
-        self.add(&mut session, vec![object]).map(|handles| handles[0])
+        let handles = self.add(&mut session, vec![object])?;
+        session.recent.completes();
+        Ok(handles[0])
     }
 
     /// A template of a key that arrives: class and key type must be said.

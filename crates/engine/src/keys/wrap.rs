@@ -79,7 +79,7 @@ impl Engine {
         wrappable(&key, wrapping.attributes())?;
         let plain = self.plain(token, &key)?;
         let facts = wrapping.facts();
-        token.policy().approving(mechanism, CKF_WRAP, Some(facts.key_type))?;
+        session.approving(token.policy(), mechanism, CKF_WRAP, Some(facts.key_type))?;
         token.policy().using_mechanism(mechanism, &params, facts, Direction::Forward, false)?;
         let form = match &mut apart {
             Some(apart) => self.nonce(mechanism, &mut params, apart.fixed_bits)?,
@@ -95,6 +95,9 @@ impl Engine {
         };
         if result != Ok(Written::Asked) {
             count.done(plain.len(), result.is_ok(), watch);
+        }
+        if result == Ok(Written::Done) {
+            session.recent.completes();
         }
         session.recent.keep(Some(wrapping));
         result.map(drop)
