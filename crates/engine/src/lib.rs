@@ -4,6 +4,7 @@
 
 mod engine;
 mod find;
+mod fixed;
 mod keys;
 mod login;
 mod object;
