@@ -7,7 +7,7 @@ use crate::cycles::{File, imports};
 const FLOORS: [(&str, &[&str]); 3] = [
     ("data", &["output", "object", "operation/kind", "token/epoch"]),
     ("state", &["token", "session", "search", "operation/mod", "operation/active"]),
-    ("calls", &["engine", "slots", "login", "objects", "find", "keys", "operation"]),
+    ("calls", &["engine", "slots", "login", "objects", "find", "fixed", "keys", "operation"]),
 ];
 
 /// What imports a floor above its own, and what stands on none.

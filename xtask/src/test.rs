@@ -98,7 +98,9 @@ pub(crate) fn openssl() -> Result<()> {
     let feature = ["--features", "metaslot-openssl/library", "--locked"];
     let mut lints = cargo(&["clippy", "--all-targets"]);
     check(lints.args(packages).args(feature).args(["--", "--deny", "warnings"]))?;
-    all_pass(cargo(&["test", "--no-fail-fast"]).args(packages).args(feature))
+    all_pass(cargo(&["test", "--no-fail-fast"]).args(packages).args(feature))?;
+    let page = ["--package=metaslot-module", "--features=openssl", "--test=mechanisms"];
+    all_pass(cargo(&["test", "--locked"]).args(page))
 }
 
 /// A `cargo` that tells the tests where the release build is.

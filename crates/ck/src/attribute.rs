@@ -84,6 +84,8 @@ pub const fn class_bit(class: CK_OBJECT_CLASS) -> Option<u32> {
         CKO_PUBLIC_KEY => PUBLIC,
         CKO_PRIVATE_KEY => PRIVATE,
         CKO_SECRET_KEY => SECRET,
+        CKO_TRUST => TRUST,
+        CKO_PROFILE | CKO_MECHANISM => FIXED,
         _ => return None,
     })
 }

@@ -147,7 +147,10 @@ impl Engine {
             let epoch = token.epoch();
             let found = match Handles::slot(handle) {
                 None => self.session_objects.find(handle),
-                Some(slot) if slot == token.slot => token.find(handle, epoch),
+                Some(slot) if slot == token.slot => match Handles::fixed(handle) {
+                    Some((class, _)) => self.fixed_object(token, handle, class, epoch),
+                    None => token.find(handle, epoch),
+                },
                 Some(_) => return Err(Error::OBJECT_HANDLE_INVALID),
             };
             // Who logs in or out meanwhile may have changed what is read: then it is read again.

@@ -35,6 +35,13 @@ impl Engine {
         let wanted = |attribute, value: bool| query.get(attribute) != Some(&Value::Bool(!value));
         let (tokens, sessions) = (wanted(CKA_TOKEN, true), wanted(CKA_TOKEN, false));
         let (private, public) = (wanted(CKA_PRIVATE, true), wanted(CKA_PRIVATE, false));
+        let fixed = if tokens {
+            let all = self.fixed_objects(token, query.ulong(CKA_CLASS), epoch).into_iter();
+            let all = all.filter(|object| object.subject().matches(&query));
+            all.map(|object| object.handle).collect()
+        } else {
+            Vec::new()
+        };
         let memory = if sessions {
             self.session_objects
                 .handles(|object| token.shows(object, epoch) && object.subject().matches(&query))
@@ -56,7 +63,7 @@ impl Engine {
             query.remove(*attribute);
         }
         Find {
-            ready: memory.into_iter(),
+            ready: memory.into_iter().chain(fixed).collect::<Vec<_>>().into_iter(),
             store: scope.filter(|_| tokens).map(|scope| (scope, 0)),
             terms,
             rest: query,

@@ -4,6 +4,7 @@
 
 mod engine;
 mod find;
+mod fixed;
 mod keys;
 mod login;
 mod object;
@@ -16,8 +17,10 @@ mod slots;
 mod token;
 
 pub use engine::{Config, Engine};
+pub use keys::Apart;
 pub use metaslot_router::Candidate;
 pub use metaslot_rules::Policy;
+pub use metaslot_rules::policy::NonceBy;
 pub use object::{Answer, Object};
 pub use operation::OperationKind;
 pub use output::{Output, Room};

@@ -42,7 +42,7 @@ impl Engine {
             return self.create_at_home(&session, token, home, attributes, &secrets);
         }
         let mut made = NewObject { attributes, secrets };
-        if attribute::class_bit(class).is_some_and(|bit| bit >= attribute::PUBLIC) {
+        if attribute::class_bit(class).is_some_and(|bit| bit & attribute::KEYS != 0) {
             made.attributes.ulong(CKA_KEY_TYPE).ok_or(Error::TEMPLATE_INCOMPLETE)?;
             let said = made.attributes.remove(CKA_VALUE_LEN);
             self.complete(&mut made)?;
@@ -184,6 +184,9 @@ impl Engine {
     pub fn destroy_object(&self, session: SessionHandle, object: ObjectHandle) -> Result<()> {
         let session = self.session(session)?;
         let (token, write) = (self.token(session.slot)?, session.write);
+        if Handles::fixed(object).is_some() {
+            return self.object_of(token, object).and(Err(Error::ACTION_PROHIBITED));
+        }
         let may = |object: &Object| match object.attributes().bool(CKA_DESTROYABLE) {
             true => Ok(()),
             false => Err(Error::ACTION_PROHIBITED),

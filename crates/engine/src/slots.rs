@@ -416,6 +416,15 @@ impl Engine {
         operations.fail(recent, kinds);
     }
 
+    /// `C_GetSessionValidationFlags`: whether the operation that the session completed last was one that the policy approves of; never
+    /// under a policy that lets pass what is not approved.
+    ///
+    /// # Errors
+    /// `CKR_SESSION_HANDLE_INVALID`
+    pub fn last_was_approved(&self, session: SessionHandle) -> Result<bool> {
+        Ok(self.session(session)?.recent.was_approved())
+    }
+
     /// `C_SessionCancel`: ends the operations that `flags` (`CKF_ENCRYPT`, …) name.
     ///
     /// # Errors

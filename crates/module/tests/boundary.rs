@@ -330,6 +330,29 @@ fn what_one_side_encapsulates_the_other_opens() {
 }
 
 #[test]
+fn keys_are_wrapped_under_nonces_that_the_token_makes_and_says() {
+    Home::new("authenticated_wrap").run(&program("authenticated_wrap"), &[]);
+}
+
+#[test]
+fn a_session_says_whether_what_it_did_last_was_approved() {
+    let home = Home::new("validation");
+    let file = home.path().join("metaslot.toml");
+    home.run_with(&program("validation"), &[], &[("METASLOT_CONF", file.as_os_str())]);
+}
+
+#[test]
+fn a_token_says_its_profiles_and_mechanisms_and_keeps_trust() {
+    for policy in ["default", "legacy"] {
+        let home = Home::new(&format!("said-{policy}"));
+        let file = home.path().join("metaslot.toml");
+        let text = format!("[[token]]\npath = {:?}\npolicy = {policy:?}\n", home.path().join("db"));
+        fs::write(&file, text).expect("the directory is ours");
+        home.run_with(&program("said"), &[policy], &[("METASLOT_CONF", file.as_os_str())]);
+    }
+}
+
+#[test]
 fn a_thread_with_a_small_stack_can_do_everything() {
     Home::new("stack").run(&program("stack"), &[]);
 }

@@ -69,6 +69,28 @@ pub fn check(typed: &Typed, class: u64, right: u32, login: Login) -> Result<()> 
     Ok(())
 }
 
+/// What an object of trust must say: of which certificate, and by its digest where it trusts it for anything.
+fn trust(all: &Attributes) -> Result<()> {
+    let there = |attribute| all.get(attribute).is_some();
+    let uses = CKA_TRUST_SERVER_AUTH..=CKA_TRUST_OCSP_SIGNING;
+    let said = all.iter().filter(|(attribute, _)| uses.contains(attribute));
+    let mut trusts = false;
+    for (_, value) in said {
+        match value {
+            Value::Ulong(said) if *said <= u64::from(CKT_TRUST_MUST_VERIFY_TRUST) => {
+                let nothing = [CKT_TRUST_UNKNOWN, CKT_NOT_TRUSTED].map(u64::from);
+                trusts |= !nothing.contains(said);
+            }
+            _ => return Err(Error::ATTRIBUTE_VALUE_INVALID),
+        }
+    }
+    let named = there(CKA_ISSUER) && there(CKA_SERIAL_NUMBER);
+    match named && (there(CKA_HASH_OF_CERTIFICATE) || !trusts) {
+        true => Ok(()),
+        false => Err(Error::TEMPLATE_INCOMPLETE),
+    }
+}
+
 /// A template inside a template: each attribute must be one that a caller could give.
 fn check_imposed(imposed: &Attributes, login: Login) -> Result<()> {
     for (attribute, value) in imposed.iter() {
@@ -115,6 +137,9 @@ pub fn complete(
     all.set(CKA_CLASS, Value::Ulong(class));
     if class == CKO_CERTIFICATE {
         certificate(&all)?;
+    }
+    if class == CKO_TRUST {
+        trust(&all)?;
     }
     let secret = matches!(class, CKO_PRIVATE_KEY | CKO_SECRET_KEY);
     if secret {
@@ -289,6 +314,12 @@ pub fn change(
             policy.adding_usage(old.facts())?;
         }
         new.set(attribute, value.clone());
+    }
+    if old.class() == CKO_TRUST {
+        trust(&new).map_err(|error| match error {
+            Error::TEMPLATE_INCOMPLETE => Error::TEMPLATE_INCONSISTENT,
+            other => other,
+        })?;
     }
     if right == attribute::COPY { asks_in_private(&new).map(|()| new) } else { Ok(new) }
 }

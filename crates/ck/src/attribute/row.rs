@@ -66,6 +66,12 @@ pub const PUBLIC: u32 = 4;
 pub const PRIVATE: u32 = 8;
 /// `CKO_SECRET_KEY`
 pub const SECRET: u32 = 16;
+/// `CKO_TRUST`
+pub const TRUST: u32 = 32;
+/// `CKO_PROFILE` and `CKO_MECHANISM`: what a token says of itself.
+pub const FIXED: u32 = 64;
+/// The classes of keys.
+pub const KEYS: u32 = PUBLIC | PRIVATE | SECRET;
 
 /// May stand in the template of `C_CreateObject`.
 pub const CREATE: u32 = 1;

@@ -5,10 +5,10 @@ use super::row::Standing::{Empty, False, True, Zero};
 use super::row::*;
 use crate::*;
 
-const KEYS: u32 = PUBLIC | PRIVATE | SECRET;
-const ANY: u32 = DATA | CERTIFICATE | KEYS;
+const ANY: u32 = DATA | CERTIFICATE | KEYS | TRUST;
 const GIVEN: u32 = CREATE | MAKE;
 const FREE: u32 = GIVEN | CHANGE | COPY;
+const SAID: u32 = CREATE | CHANGE | COPY;
 
 const fn row(number: CK_ATTRIBUTE_TYPE, kind: Kind, classes: u32, rights: u32) -> AttributeRow {
     let (secret, at_birth, absent, rank) = (false, None, None, 0);
@@ -36,11 +36,16 @@ impl AttributeRow {
 #[rustfmt::skip]
 pub(super) const ATTRIBUTES: &[AttributeRow] = &[
     row(CKA_CLASS, Kind::Ulong, ANY, GIVEN).rank(10),
+    row(CKA_CLASS, Kind::Ulong, FIXED, 0),
     row(CKA_TOKEN, Kind::Bool, ANY, GIVEN | COPY).at_birth(False),
-    row(CKA_PRIVATE, Kind::Bool, DATA | CERTIFICATE, GIVEN | COPY | ONLY_ON).at_birth(False),
+    row(CKA_TOKEN, Kind::Bool, FIXED, 0),
+    row(CKA_PRIVATE, Kind::Bool, DATA | CERTIFICATE | TRUST, GIVEN | COPY | ONLY_ON).at_birth(False),
+    row(CKA_PRIVATE, Kind::Bool, FIXED, 0),
     row(CKA_PRIVATE, Kind::Bool, KEYS, GIVEN | COPY | ONLY_ON),
     row(CKA_LABEL, Kind::Bytes, ANY, FREE).absent(Empty).rank(7),
+    row(CKA_LABEL, Kind::Bytes, FIXED, 0).absent(Empty),
     row(CKA_UNIQUE_ID, Kind::Bytes, ANY, 0).rank(1),
+    row(CKA_UNIQUE_ID, Kind::Bytes, FIXED, 0),
     row(CKA_APPLICATION, Kind::Bytes, DATA, FREE).absent(Empty),
     row(CKA_VALUE, Kind::Bytes, DATA, CREATE | CHANGE | COPY).absent(Empty),
     row(CKA_VALUE, Kind::Bytes, CERTIFICATE | PUBLIC, CREATE),
@@ -48,7 +53,9 @@ pub(super) const ATTRIBUTES: &[AttributeRow] = &[
     row(CKA_OBJECT_ID, Kind::Bytes, DATA, FREE).absent(Empty),
     row(CKA_CERTIFICATE_TYPE, Kind::Ulong, CERTIFICATE, CREATE),
     row(CKA_ISSUER, Kind::Bytes, CERTIFICATE, CREATE | CHANGE | COPY).absent(Empty).rank(8),
+    row(CKA_ISSUER, Kind::Bytes, TRUST, CREATE).rank(8),
     row(CKA_SERIAL_NUMBER, Kind::Bytes, CERTIFICATE, CREATE | CHANGE | COPY).absent(Empty).rank(5),
+    row(CKA_SERIAL_NUMBER, Kind::Bytes, TRUST, CREATE).rank(5),
     row(CKA_AC_ISSUER, Kind::Bytes, CERTIFICATE, CREATE),
     row(CKA_OWNER, Kind::Bytes, CERTIFICATE, CREATE),
     row(CKA_ATTR_TYPES, Kind::Bytes, CERTIFICATE, CREATE),
@@ -59,7 +66,7 @@ pub(super) const ATTRIBUTES: &[AttributeRow] = &[
     row(CKA_URL, Kind::Bytes, CERTIFICATE, CREATE).absent(Empty),
     row(CKA_HASH_OF_SUBJECT_PUBLIC_KEY, Kind::Bytes, CERTIFICATE, CREATE).absent(Empty),
     row(CKA_HASH_OF_ISSUER_PUBLIC_KEY, Kind::Bytes, CERTIFICATE, CREATE).absent(Empty),
-    row(CKA_NAME_HASH_ALGORITHM, Kind::Ulong, CERTIFICATE, CREATE),
+    row(CKA_NAME_HASH_ALGORITHM, Kind::Ulong, CERTIFICATE | TRUST, CREATE),
     row(CKA_CHECK_VALUE, Kind::Bytes, CERTIFICATE, CREATE),
     row(CKA_CHECK_VALUE, Kind::Bytes, SECRET, GIVEN | IGNORED),
     row(CKA_KEY_TYPE, Kind::Ulong, KEYS, GIVEN).rank(9),
@@ -105,12 +112,17 @@ pub(super) const ATTRIBUTES: &[AttributeRow] = &[
     row(CKA_ALWAYS_SENSITIVE, Kind::Bool, PRIVATE | SECRET, 0),
     row(CKA_KEY_GEN_MECHANISM, Kind::Ulong, KEYS, 0),
     row(CKA_MODIFIABLE, Kind::Bool, ANY, GIVEN | COPY | ONLY_OFF).at_birth(True),
+    row(CKA_MODIFIABLE, Kind::Bool, FIXED, 0),
     row(CKA_COPYABLE, Kind::Bool, ANY, GIVEN | CHANGE | COPY | ONLY_OFF).at_birth(True),
+    row(CKA_COPYABLE, Kind::Bool, FIXED, 0),
     row(CKA_DESTROYABLE, Kind::Bool, ANY, GIVEN | COPY).at_birth(True),
+    row(CKA_DESTROYABLE, Kind::Bool, FIXED, 0),
     row(CKA_EC_PARAMS, Kind::Bytes, PUBLIC | PRIVATE, GIVEN),
     row(CKA_EC_POINT, Kind::Bytes, PUBLIC, CREATE).rank(4),
     row(CKA_ALWAYS_AUTHENTICATE, Kind::Bool, PRIVATE, GIVEN | COPY | ONLY_ON).at_birth(False),
     row(CKA_WRAP_WITH_TRUSTED, Kind::Bool, PRIVATE | SECRET, FREE | ONLY_ON).at_birth(False),
+    row(CKA_MECHANISM_TYPE, Kind::Ulong, FIXED, 0),
+    row(CKA_PROFILE_ID, Kind::Ulong, FIXED, 0),
     row(CKA_HSS_LEVELS, Kind::Ulong, PUBLIC | PRIVATE, GIVEN),
     row(CKA_HSS_LMS_TYPE, Kind::Ulong, PUBLIC, GIVEN),
     row(CKA_HSS_LMOTS_TYPE, Kind::Ulong, PUBLIC, GIVEN),
@@ -120,8 +132,16 @@ pub(super) const ATTRIBUTES: &[AttributeRow] = &[
     row(CKA_PARAMETER_SET, Kind::Ulong, PUBLIC | PRIVATE, GIVEN),
     row(CKA_ENCAPSULATE_TEMPLATE, Kind::Template, PUBLIC, GIVEN).absent(Empty),
     row(CKA_DECAPSULATE_TEMPLATE, Kind::Template, PRIVATE, GIVEN).absent(Empty),
+    row(CKA_TRUST_SERVER_AUTH, Kind::Ulong, TRUST, SAID).absent(Zero),
+    row(CKA_TRUST_CLIENT_AUTH, Kind::Ulong, TRUST, SAID).absent(Zero),
+    row(CKA_TRUST_CODE_SIGNING, Kind::Ulong, TRUST, SAID).absent(Zero),
+    row(CKA_TRUST_EMAIL_PROTECTION, Kind::Ulong, TRUST, SAID).absent(Zero),
+    row(CKA_TRUST_IPSEC_IKE, Kind::Ulong, TRUST, SAID).absent(Zero),
+    row(CKA_TRUST_TIME_STAMPING, Kind::Ulong, TRUST, SAID).absent(Zero),
+    row(CKA_TRUST_OCSP_SIGNING, Kind::Ulong, TRUST, SAID).absent(Zero),
     row(CKA_ENCAPSULATE, Kind::Bool, PUBLIC, FREE | USAGE).at_birth(False),
     row(CKA_DECAPSULATE, Kind::Bool, PRIVATE, FREE | USAGE).at_birth(False),
+    row(CKA_HASH_OF_CERTIFICATE, Kind::Bytes, TRUST, CREATE),
     row(CKA_SEED, Kind::Bytes, PRIVATE, CREATE).secret(),
     row(CKA_WRAP_TEMPLATE, Kind::Template, PUBLIC | SECRET, GIVEN).absent(Empty),
     row(CKA_UNWRAP_TEMPLATE, Kind::Template, PRIVATE | SECRET, GIVEN).absent(Empty),

@@ -83,6 +83,9 @@ impl Engine {
             Ok(())
         })?;
         session.recent.keep(Some(ready.by));
+        if made.is_some() {
+            session.recent.completes();
+        }
         Ok(if written == Written::Done { made } else { None })
     }
 
@@ -109,6 +112,7 @@ impl Engine {
         ready.count.done(ciphertext.len(), secret.is_ok(), watch);
         let made = self.agreed(&mut session, token, &DECAPSULATE, &ready, secret?)?;
         session.recent.keep(Some(ready.by));
+        session.recent.completes();
         Ok(made)
     }
 
@@ -125,7 +129,7 @@ impl Engine {
         let refused = |error| self.refused(mechanism, way.of, error);
         let by = self.key_for(session, key, way.usage, mechanism).map_err(refused)?;
         let policy = token.policy();
-        policy.approving(mechanism, way.flag, Some(by.facts().key_type))?;
+        session.approving(policy, mechanism, way.flag, Some(by.facts().key_type))?;
         policy.agreeing(by.facts())?;
         let mut template = secret_template(token, way, &by, template)?;
         policy.making(&template, true)?;

@@ -8,6 +8,8 @@ mod home;
 mod unwrap;
 mod wrap;
 
+pub use wrap::Apart;
+
 use crate::engine::Engine;
 use crate::token::{Login, Token};
 use metaslot_ck::attribute;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `C_UnwrapKey` (PKCS#11 3.2 §5.18.4).
 
-use super::wrap::{Head, head_bound};
+use super::wrap::{Head, head_bound, opens_bound, say_length};
 use super::{told_of, unless_said, with_imposed};
 use crate::engine::Engine;
 use crate::object::Object;
@@ -11,7 +11,7 @@ use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_rules::Purposes;
 use metaslot_rules::policy::{
-    Refusal, WrapForm, imposed_purposes, keeps_private, said_purposes, wrap_form,
+    NonceBy, Refusal, WrapForm, imposed_purposes, keeps_private, said_purposes, wrap_form,
 };
 use metaslot_rules::{self as rules, Birth, Origin};
 use metaslot_rules::{class_of, typed};
@@ -39,6 +39,22 @@ impl Engine {
         wrapped: &[u8],
         template: Template,
     ) -> Result<ObjectHandle> {
+        let chosen = (mechanism, params, NonceBy::Caller);
+        self.unwrap_key_apart(session, chosen, unwrapping, wrapped, template)
+    }
+
+    /// `C_UnwrapKeyAuthenticated`, whose tag stands behind `wrapped`, and `C_UnwrapKey` under a nonce that the token made and said.
+    ///
+    /// # Errors
+    /// As PKCS#11 3.2 §5.18.4 names them.
+    pub fn unwrap_key_apart(
+        &self,
+        session: SessionHandle,
+        (mechanism, mut params, nonce): (CK_MECHANISM_TYPE, Params, NonceBy),
+        unwrapping: ObjectHandle,
+        wrapped: &[u8],
+        template: Template,
+    ) -> Result<ObjectHandle> {
         let mut session = self.session(session)?;
         let token = self.token(session.slot)?;
         let (count, algorithm) = self.route(mechanism, |row| row.unwrap)?;
@@ -50,16 +66,25 @@ impl Engine {
         let login = token.login_state();
         let arriving = with_imposed(arriving, by.attributes(), CKA_UNWRAP_TEMPLATE, login)?;
         let facts = by.facts();
-        token.policy().approving(mechanism, CKF_UNWRAP, Some(facts.key_type))?;
+        session.approving(token.policy(), mechanism, CKF_UNWRAP, Some(facts.key_type))?;
         token.policy().using_mechanism(mechanism, &params, facts, Direction::Backward, false)?;
-        token.policy().unwrapping(mechanism, &params, by.subject(), &arriving)?;
-        let form = wrap_form(mechanism, &params);
+        let form = wrap_form(mechanism, &params, nonce);
+        token.policy().unwrapping(form, by.subject(), &arriving)?;
+        if nonce == NonceBy::Token && opens_bound(&params) {
+            return Err(Error::WRAPPED_KEY_INVALID);
+        }
+        if let Params::Ccm { mac_length, .. } = params {
+            let mac = usize::try_from(mac_length).unwrap_or(usize::MAX);
+            say_length(&mut params, wrapped.len().saturating_sub(mac));
+        }
         let watch = metaslot_counters::begin();
         let opened = self.open(token, (form, algorithm), &by, params, wrapped, arriving);
         count.done(wrapped.len(), opened.is_ok(), watch);
         let object = self.opened(token, &by, opened?, algorithm.key_at_end())?;
         session.recent.keep(Some(by));
-        self.add(&mut session, vec![object]).map(|handles| handles[0])
+        let handles = self.add(&mut session, vec![object])?;
+        session.recent.completes();
+        Ok(handles[0])
     }
 
     /// A template of a key that arrives: class and key type must be said.

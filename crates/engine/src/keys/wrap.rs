@@ -8,7 +8,7 @@ use crate::output::{Output, Written};
 use crate::token::Token;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
-use metaslot_rules::policy::{WrapForm, described, wrap_form};
+use metaslot_rules::policy::{NonceBy, WrapForm, described, wrap_form};
 use metaslot_spi::provider::{Direction, Wrap};
 use metaslot_spi::{Attributes, Bytes, Key, Params, Value};
 
@@ -22,6 +22,22 @@ const WRAPPING: [Error; 3] = [
 const MAGIC: &[u8; 8] = b"metawrp1";
 /// Length of the IV that the token chooses, in bytes (SP 800-38D §8.2.2).
 const IV: usize = 12;
+/// No nonce that the token makes has fewer random bits (SP 800-38D §8.2.2), or more bytes.
+const RANDOM_BITS: u64 = 96;
+const LONGEST_NONCE: usize = 256;
+
+/// A wrap by an authenticated cipher of which the caller is told more than the bytes (PKCS#11 3.2 §6.13.3, §6.13.5).
+#[derive(Debug, Default)]
+pub struct Apart {
+    /// The token makes the nonce, but for so many bits at its beginning.
+    pub fixed_bits: Option<u64>,
+    /// The tag does not follow the bytes.
+    pub tag_apart: bool,
+    /// The nonce, when something was wrapped.
+    pub nonce: Bytes,
+    /// The tag, when something was wrapped and it is apart.
+    pub tag: Bytes,
+}
 
 impl Engine {
     /// `C_WrapKey`
@@ -37,6 +53,22 @@ impl Engine {
         key: ObjectHandle,
         out: &mut Output<'_>,
     ) -> Result<()> {
+        self.wrap_key_apart(session, (mechanism, params), wrapping, key, None, out)
+    }
+
+    /// `C_WrapKeyAuthenticated`, and `C_WrapKey` where the token makes the nonce and says it.
+    ///
+    /// # Errors
+    /// As PKCS#11 3.2 §5.18.3 names them.
+    pub fn wrap_key_apart(
+        &self,
+        session: SessionHandle,
+        (mechanism, mut params): (CK_MECHANISM_TYPE, Params),
+        wrapping: ObjectHandle,
+        key: ObjectHandle,
+        mut apart: Option<&mut Apart>,
+        out: &mut Output<'_>,
+    ) -> Result<()> {
         let mut session = self.session(session)?;
         let token = self.token(session.slot)?;
         let (count, algorithm) = self.route(mechanism, |row| row.wrap)?;
@@ -47,23 +79,25 @@ impl Engine {
         wrappable(&key, wrapping.attributes())?;
         let plain = self.plain(token, &key)?;
         let facts = wrapping.facts();
-        token.policy().approving(mechanism, CKF_WRAP, Some(facts.key_type))?;
+        session.approving(token.policy(), mechanism, CKF_WRAP, Some(facts.key_type))?;
         token.policy().using_mechanism(mechanism, &params, facts, Direction::Forward, false)?;
-        token.policy().wrapping(
-            mechanism,
-            &params,
-            wrapping.subject(),
-            key.subject(),
-            plain.len(),
-        )?;
+        let form = match &mut apart {
+            Some(apart) => self.nonce(mechanism, &mut params, apart.fixed_bits)?,
+            None => wrap_form(mechanism, &params, NonceBy::Caller),
+        };
+        token.policy().wrapping(form, wrapping.subject(), key.subject(), plain.len())?;
+        say_length(&mut params, plain.len());
         let by = self.key(&wrapping)?;
         let watch = metaslot_counters::begin();
-        let result = match wrap_form(mechanism, &params) {
+        let result = match form {
             WrapForm::Bound => self.bind(algorithm, by, params, &key, &plain, out),
-            _ => wrap(algorithm, by, &params, &plain, out),
+            _ => wrap(algorithm, by, &mut params, &plain, apart, out),
         };
         if result != Ok(Written::Asked) {
             count.done(plain.len(), result.is_ok(), watch);
+        }
+        if result == Ok(Written::Done) {
+            session.recent.completes();
         }
         session.recent.keep(Some(wrapping));
         result.map(drop)
@@ -79,6 +113,36 @@ impl Engine {
             CKO_PRIVATE_KEY => self.routes.first(|provider| provider.encode_private_key(key)),
             _ => Err(Error::KEY_NOT_WRAPPABLE),
         }
+    }
+
+    /// Makes the nonce of an authenticated wrap, but for its fixed bits, where the token is to do that; and the form of what
+    /// is wrapped under it.
+    ///
+    /// # Errors
+    /// `CKR_MECHANISM_PARAM_INVALID` where too little of it would be random, and where there is none.
+    fn nonce(
+        &self,
+        mechanism: CK_MECHANISM_TYPE,
+        params: &mut Params,
+        fixed_bits: Option<u64>,
+    ) -> Result<WrapForm> {
+        let nonce = nonce_of(params).filter(|nonce| (1..=LONGEST_NONCE).contains(&nonce.len()));
+        let nonce = nonce.ok_or(Error::MECHANISM_PARAM_INVALID)?;
+        let Some(fixed) = fixed_bits else {
+            return Ok(wrap_form(mechanism, params, NonceBy::Caller));
+        };
+        let free = (8 * nonce.len() as u64).saturating_sub(fixed);
+        if free < RANDOM_BITS {
+            return Err(Error::MECHANISM_PARAM_INVALID);
+        }
+        let mut random = Bytes::from_elem(0, nonce.len());
+        self.random_bytes(&mut random)?;
+        for ((at, byte), random) in (0..).zip(nonce.iter_mut()).zip(random) {
+            let kept = u32::try_from(fixed.saturating_sub(8 * at)).unwrap_or(u32::MAX);
+            let free = u8::MAX.checked_shr(kept).unwrap_or(0);
+            *byte = *byte & !free | random & free;
+        }
+        Ok(wrap_form(mechanism, params, NonceBy::Token))
     }
 
     /// The bound form: [`MAGIC`], the IV, the length of the description (4 bytes, little-endian), the
@@ -110,13 +174,50 @@ impl Engine {
 fn wrap(
     algorithm: &dyn Wrap,
     by: &Key,
-    params: &Params,
+    params: &mut Params,
     plain: &Secret,
+    apart: Option<&mut Apart>,
     out: &mut Output<'_>,
 ) -> Result<Written> {
     algorithm.check(Direction::Forward, by, params).map_err(told_of(WRAPPING))?;
     let length = algorithm.length(by, params, plain.len())?;
-    out.exact(length, |room| algorithm.wrap(by, params, plain.expose(), room).map(drop))
+    let Some(apart) = apart else {
+        return out
+            .exact(length, |room| algorithm.wrap(by, params, plain.expose(), room).map(drop));
+    };
+    let shown = if apart.tag_apart { plain.len() } else { length };
+    out.exact(shown, |room| {
+        let mut sealed = vec![0; length];
+        algorithm.wrap(by, params, plain.expose(), &mut sealed)?;
+        let (bytes, tag) = sealed.split_at(shown);
+        room.copy_from_slice(bytes);
+        apart.tag = Bytes::from_slice(tag);
+        apart.nonce = nonce_of(params).map(std::mem::take).unwrap_or_default();
+        Ok(())
+    })
+}
+
+/// The nonce of an authenticated cipher's parameters.
+fn nonce_of(params: &mut Params) -> Option<&mut Bytes> {
+    match params {
+        Params::Gcm { iv, .. } => Some(iv),
+        Params::Ccm { nonce, .. } => Some(nonce),
+        _ => None,
+    }
+}
+
+/// CCM is told how long the key is, whatever the caller said of it (PKCS#11 3.2 §6.13.5).
+pub(super) const fn say_length(params: &mut Params, length: usize) {
+    if let Params::Ccm { data_length, .. } = params {
+        *data_length = length as u64;
+    }
+}
+
+/// Whether these parameters would open what is sealed in the bound form as if it said nothing of the key.
+pub(super) fn opens_bound(params: &Params) -> bool {
+    let Params::Gcm { iv, aad, .. } = params else { return false };
+    let head = [&MAGIC[..], iv].concat();
+    aad.windows(head.len()).any(|window| window == head)
 }
 
 /// What stands before the ciphertext of a bound form.

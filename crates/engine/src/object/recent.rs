@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The keys that a session used last.
+//! The keys that a session used last, and whether what it did last was approved.
 
 use super::Object;
 use crate::token::epoch::Epoch;
@@ -8,30 +8,51 @@ use std::sync::Arc;
 
 /// The keys used last: found again without touching a shared reference count.
 #[derive(Debug, Default)]
-pub(crate) struct Recent([Option<Arc<Object>>; 2]);
+pub(crate) struct Recent {
+    keys: [Option<Arc<Object>>; 2],
+    /// Whether the policy refused what is not approved when an operation began last.
+    begun: bool,
+    /// The same of the operation that was completed last.
+    completed: bool,
+}
 
 impl Recent {
     /// Takes a key back after its operation. If it is over by now, the next call lets go of it.
     pub(crate) fn keep(&mut self, object: Option<Arc<Object>>) {
         if object.as_ref().is_some_and(|object| !object.is_superseded()) {
-            self.0.swap(0, 1);
-            self.0[0] = object;
+            self.keys.swap(0, 1);
+            self.keys[0] = object;
         }
     }
 
     /// A key used a moment ago.
     pub(crate) fn take(&mut self, handle: ObjectHandle) -> Option<Arc<Object>> {
         let kept =
-            self.0.iter_mut().find(|kept| kept.as_ref().is_some_and(|o| o.handle == handle))?;
+            self.keys.iter_mut().find(|kept| kept.as_ref().is_some_and(|o| o.handle == handle))?;
         kept.take().filter(|object| !object.is_superseded())
     }
 
     /// Lets go of what nothing may be done with any more.
     pub(crate) fn drop_over(&mut self, now: Epoch) {
-        for kept in &mut self.0 {
+        for kept in &mut self.keys {
             if kept.as_ref().is_some_and(|object| object.is_superseded() || object.is_over(now)) {
                 *kept = None;
             }
         }
+    }
+
+    /// An operation begins, under a policy that refuses what is not approved, or another.
+    pub(crate) const fn begins(&mut self, approved: bool) {
+        self.begun = approved;
+    }
+
+    /// An operation is completed.
+    pub(crate) const fn completes(&mut self) {
+        self.completed = self.begun;
+    }
+
+    /// Whether the operation that was completed last was approved.
+    pub(crate) const fn was_approved(&self) -> bool {
+        self.completed
     }
 }

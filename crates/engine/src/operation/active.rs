@@ -192,6 +192,9 @@ impl<A: Streams + ?Sized> Active<A> {
         }
         if let Some((count, object)) = self.end() {
             count.done(bytes, result.is_ok(), watch);
+            if result.is_ok() {
+                recent.completes();
+            }
             recent.keep(object);
         }
         result.map(drop)

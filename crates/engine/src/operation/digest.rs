@@ -33,7 +33,8 @@ impl Engine {
     pub fn digest_init(&self, session: SessionHandle, mechanism: CK_MECHANISM_TYPE) -> Result<()> {
         let mut session = self.session(session)?;
         session.operations.digest.free()?;
-        self.policy(&session)?.approving(mechanism, CKF_DIGEST, None)?;
+        let policy = self.policy(&session)?;
+        session.approving(policy, mechanism, CKF_DIGEST, None)?;
         let later = session.asynchronous;
         let (count, algorithm) =
             self.route(mechanism, |row| row.digest.filter(|digest| later || digest.for_waiting()))?;

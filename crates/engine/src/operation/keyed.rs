@@ -113,7 +113,7 @@ impl Engine {
         let signing = !matches!(kind.key_use(), KeyUse::Encrypt | KeyUse::Decrypt);
         let (policy, facts) = (self.policy(session)?, object.facts());
         policy.using_key(kind.key_use(), facts)?;
-        policy.approving(mechanism, kind.flag(), Some(facts.key_type))?;
+        session.approving(policy, mechanism, kind.flag(), Some(facts.key_type))?;
         policy.using_mechanism(mechanism, params, facts, direction, signing)?;
         let (key, later) = (self.key(&object)?, session.asynchronous);
         let (count, algorithm) = self

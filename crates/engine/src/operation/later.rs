@@ -31,6 +31,9 @@ impl Engine {
         let Later { work, room, bytes, watch } = later;
         let result = work.finish(open(room)).map(|length| Room { length, ..room });
         count.done(bytes, result.is_ok(), watch);
+        if result.is_ok() {
+            recent.completes();
+        }
         result
     }
 

@@ -52,7 +52,8 @@ impl Engine {
         let rest = state.strip_prefix(MAGIC).ok_or(Error::SAVED_STATE_INVALID)?;
         let (mechanism, rest) = rest.split_first_chunk().ok_or(Error::SAVED_STATE_INVALID)?;
         let mechanism = u64::from_le_bytes(*mechanism);
-        let approved = self.policy(&session)?.approving(mechanism, CKF_DIGEST, None);
+        let policy = self.policy(&session)?;
+        let approved = session.approving(policy, mechanism, CKF_DIGEST, None);
         let (count, algorithm) = approved
             .and_then(|()| self.route(mechanism, |row| row.digest))
             .map_err(|_| Error::SAVED_STATE_INVALID)?;

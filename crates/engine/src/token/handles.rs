@@ -11,7 +11,7 @@
 //! mark is read: one of the two sees the other.)
 
 use super::epoch::{Clock, Epoch, Login};
-use metaslot_ck::{ObjectHandle, SlotId};
+use metaslot_ck::{CK_OBJECT_CLASS, ObjectHandle, SlotId};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Above every number that was ever named.
@@ -19,11 +19,14 @@ static HIGH: AtomicU64 = AtomicU64::new(0);
 
 const PUBLIC: u64 = 1;
 const PRIVATE: u64 = 2;
-/// Finds nothing.
+/// Finds nothing, but what is fixed.
 const DEAD: u64 = 3;
 
 const SLOT_BITS: u32 = 12;
 const NUMBER_BITS: u32 = u64::BITS - SLOT_BITS - 2;
+/// In the number of an object that is in no store; no other is so high.
+const FIXED: u64 = 1 << (NUMBER_BITS - 1);
+const SAID_BITS: u32 = 32;
 
 /// How many slots a handle can tell apart.
 pub const MAX_SLOTS: usize = 1 << SLOT_BITS;
@@ -67,7 +70,7 @@ impl Handles {
         }
         let (base, kind) = if private { (&self.private, PRIVATE) } else { (&self.public, PUBLIC) };
         let number = base.load(Ordering::SeqCst).checked_add(id)?;
-        if number >> NUMBER_BITS != 0 {
+        if number >= FIXED {
             return None;
         }
         if HIGH.load(Ordering::SeqCst) <= number {
@@ -79,6 +82,20 @@ impl Handles {
     /// A handle of nothing, now and for ever: of an object that cannot be named any more.
     pub(crate) fn dead(&self) -> ObjectHandle {
         self.handle(HIGH.fetch_add(1, Ordering::SeqCst), DEAD)
+    }
+
+    /// The handle of what a token says of itself: a class, and what is said.
+    pub(crate) const fn of_fixed(&self, class: CK_OBJECT_CLASS, said: u64) -> ObjectHandle {
+        self.handle(FIXED | class << SAID_BITS | said, DEAD)
+    }
+
+    /// Class and what is said, where the handle is of such an object.
+    pub(crate) const fn fixed(handle: ObjectHandle) -> Option<(CK_OBJECT_CLASS, u64)> {
+        let number = handle.0 >> (SLOT_BITS + 2);
+        if handle.0 & 3 != DEAD || number & FIXED == 0 {
+            return None;
+        }
+        Some(((number & !FIXED) >> SAID_BITS, number & ((1 << SAID_BITS) - 1)))
     }
 
     const fn handle(&self, number: u64, kind: u64) -> ObjectHandle {

@@ -10,7 +10,7 @@ pub(crate) use epoch::Login;
 use epoch::{Clock, Epoch};
 use handles::Handles;
 use metaslot_ck::attribute::{CKA_BIRTH_ROLES, CKA_PURPOSES};
-use metaslot_ck::{CKA_TRUSTED, Error, ObjectHandle, Result, SlotId};
+use metaslot_ck::{CK_OBJECT_CLASS, CKA_TRUSTED, Error, ObjectHandle, Result, SlotId};
 use metaslot_router::HomeRoute;
 use metaslot_rules::Purposes;
 use metaslot_rules::policy::{CurrentPolicy, Policy};
@@ -166,6 +166,11 @@ impl Token {
         let (id, private) = self.handles.row(handle, epoch).ok_or(Error::OBJECT_HANDLE_INVALID)?;
         let object = self.object(id, epoch)?;
         if object.private() == private { Ok(object) } else { Err(Error::OBJECT_HANDLE_INVALID) }
+    }
+
+    /// The handle of what this token says of itself.
+    pub(crate) const fn fixed(&self, class: CK_OBJECT_CLASS, said: u64) -> ObjectHandle {
+        self.handles.of_fixed(class, said)
     }
 
     /// Whether the sessions of this slot see the object in `epoch`.

@@ -140,7 +140,7 @@ impl<'a> Caller<'a> {
 
     /// A parameter that is one structure.
     #[inline(always)]
-    fn parameter<T: Copy>(self, raw: &CK_MECHANISM) -> Result<T> {
+    pub(super) fn parameter<T: Copy>(self, raw: &CK_MECHANISM) -> Result<T> {
         if raw.ulParameterLen != size_of::<T>() as CK_ULONG {
             return Err(Error::MECHANISM_PARAM_INVALID);
         }

@@ -10,8 +10,11 @@ mod mechanism;
 pub(crate) mod message;
 pub(crate) mod passed;
 mod template;
+mod wrapping;
 
 pub(crate) use given::{Callback, Given};
+pub(crate) use mechanism::Chosen;
+pub(crate) use wrapping::Told;
 
 use metaslot_ck::{CK_C_INITIALIZE_ARGS, CK_ULONG, Error, ObjectHandle, Result};
 use metaslot_engine::{Output, Room};

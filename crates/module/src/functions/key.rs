@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Key management functions.
 
-use crate::decode::Given;
-use crate::enter::{enter_audited, unserved};
+use crate::decode::{Caller, Chosen, Given, Told};
+use crate::enter::enter_audited;
 use metaslot_ck::*;
+use metaslot_engine::NonceBy;
 
 /// `C_GenerateKey` (PKCS#11 3.2 §5.18)
 #[unsafe(no_mangle)]
@@ -63,33 +64,63 @@ pub extern "C" fn C_WrapKey(
     out: Given<'_, CK_BYTE>,
     out_length: Given<'_, CK_ULONG>,
 ) -> CK_RV {
-    enter_audited(Function::WrapKey, session, |engine, caller, session, note| {
-        let asks_length = out.is_null();
-        let output = caller.output(out, out_length)?;
-        let (mechanism, params) = caller.mechanism(mechanism)?;
-        let keys = (ObjectHandle(wrapping_key), ObjectHandle(key));
-        if !asks_length {
-            note.mechanism(mechanism);
-            note.object(engine, session, "by", keys.0);
-            note.object(engine, session, "object", keys.1);
-        }
-        output.fill(|out| engine.wrap_key(session, mechanism, params, keys.0, keys.1, out))
-    })
+    let keys = (ObjectHandle(wrapping_key), ObjectHandle(key));
+    wrap(Function::WrapKey, session, (mechanism, None), keys, out, out_length)
 }
 
 /// `C_WrapKeyAuthenticated` (PKCS#11 3.2 §5.18)
 #[unsafe(no_mangle)]
 pub extern "C" fn C_WrapKeyAuthenticated(
-    _session: CK_SESSION_HANDLE,
-    _mechanism: Given<'_, CK_MECHANISM>,
-    _wrapping_key: CK_OBJECT_HANDLE,
-    _key: CK_OBJECT_HANDLE,
-    _data: Given<'_, CK_BYTE>,
-    _data_length: CK_ULONG,
-    _out: Given<'_, CK_BYTE>,
-    _out_length: Given<'_, CK_ULONG>,
+    session: CK_SESSION_HANDLE,
+    mechanism: Given<'_, CK_MECHANISM>,
+    wrapping_key: CK_OBJECT_HANDLE,
+    key: CK_OBJECT_HANDLE,
+    data: Given<'_, CK_BYTE>,
+    data_length: CK_ULONG,
+    out: Given<'_, CK_BYTE>,
+    out_length: Given<'_, CK_ULONG>,
 ) -> CK_RV {
-    unserved(Function::WrapKeyAuthenticated)
+    let keys = (ObjectHandle(wrapping_key), ObjectHandle(key));
+    let mechanism = (mechanism, Some((data, data_length)));
+    wrap(Function::WrapKeyAuthenticated, session, mechanism, keys, out, out_length)
+}
+
+/// A mechanism, and associated data where the function has an argument for it.
+type WrapMechanism<'a> = (Given<'a, CK_MECHANISM>, Option<(Given<'a, CK_BYTE>, CK_ULONG)>);
+
+fn chosen<'a>(
+    caller: Caller<'a>,
+    (mechanism, data): WrapMechanism<'a>,
+) -> Result<(Chosen, Option<Told<'a>>)> {
+    let Some((data, length)) = data else { return caller.wrapping(mechanism) };
+    let (chosen, told) = caller.wrapping_apart(mechanism, data, length)?;
+    Ok((chosen, Some(told)))
+}
+
+fn wrap(
+    function: Function,
+    session: CK_SESSION_HANDLE,
+    mechanism: WrapMechanism<'_>,
+    (wrapping, key): (ObjectHandle, ObjectHandle),
+    out: Given<'_, CK_BYTE>,
+    out_length: Given<'_, CK_ULONG>,
+) -> CK_RV {
+    enter_audited(function, session, |engine, caller, session, note| {
+        let asks_length = out.is_null();
+        let output = caller.output(out, out_length)?;
+        let (chosen, told) = chosen(caller, mechanism)?;
+        let mut apart = told.as_ref().map(Told::apart).transpose()?;
+        if !asks_length {
+            note.mechanism(chosen.0);
+            note.object(engine, session, "by", wrapping);
+            note.object(engine, session, "object", key);
+        }
+        output.fill(|out| {
+            engine.wrap_key_apart(session, chosen, wrapping, key, apart.as_mut(), out)
+        })?;
+        let told = told.zip(apart);
+        told.map_or(Ok(()), |(told, apart)| told.tell(caller, apart))
+    })
 }
 
 /// `C_UnwrapKey` (PKCS#11 3.2 §5.18)
@@ -104,35 +135,58 @@ pub extern "C" fn C_UnwrapKey(
     count: CK_ULONG,
     key: Given<'_, CK_OBJECT_HANDLE>,
 ) -> CK_RV {
-    enter_audited(Function::UnwrapKey, session, |engine, caller, session, note| {
-        let place = caller.place(key)?;
-        let (mechanism, params) = caller.mechanism(mechanism)?;
-        let wrapped = caller.bytes(wrapped, length)?;
-        let template = caller.template(template, count)?;
-        let (session, unwrapping) = (session, ObjectHandle(unwrapping_key));
-        let made = engine.unwrap_key(session, mechanism, params, unwrapping, wrapped, template)?;
-        note.mechanism(mechanism);
-        note.object(engine, session, "object", made);
-        place.set_object(made);
-        Ok(())
-    })
+    let (by, template) = (ObjectHandle(unwrapping_key), (template, count));
+    let mechanism = (mechanism, None);
+    unwrap(Function::UnwrapKey, session, mechanism, by, (wrapped, length), template, key)
 }
 
 /// `C_UnwrapKeyAuthenticated` (PKCS#11 3.2 §5.18)
 #[unsafe(no_mangle)]
 pub extern "C" fn C_UnwrapKeyAuthenticated(
-    _session: CK_SESSION_HANDLE,
-    _mechanism: Given<'_, CK_MECHANISM>,
-    _unwrapping_key: CK_OBJECT_HANDLE,
-    _wrapped: Given<'_, CK_BYTE>,
-    _length: CK_ULONG,
-    _template: Given<'_, CK_ATTRIBUTE>,
-    _count: CK_ULONG,
-    _data: Given<'_, CK_BYTE>,
-    _data_length: CK_ULONG,
-    _key: Given<'_, CK_OBJECT_HANDLE>,
+    session: CK_SESSION_HANDLE,
+    mechanism: Given<'_, CK_MECHANISM>,
+    unwrapping_key: CK_OBJECT_HANDLE,
+    wrapped: Given<'_, CK_BYTE>,
+    length: CK_ULONG,
+    template: Given<'_, CK_ATTRIBUTE>,
+    count: CK_ULONG,
+    data: Given<'_, CK_BYTE>,
+    data_length: CK_ULONG,
+    key: Given<'_, CK_OBJECT_HANDLE>,
 ) -> CK_RV {
-    unserved(Function::UnwrapKeyAuthenticated)
+    let (by, template) = (ObjectHandle(unwrapping_key), (template, count));
+    let (function, mechanism) =
+        (Function::UnwrapKeyAuthenticated, (mechanism, Some((data, data_length))));
+    unwrap(function, session, mechanism, by, (wrapped, length), template, key)
+}
+
+fn unwrap(
+    function: Function,
+    session: CK_SESSION_HANDLE,
+    mechanism: WrapMechanism<'_>,
+    by: ObjectHandle,
+    (wrapped, length): (Given<'_, CK_BYTE>, CK_ULONG),
+    (template, count): (Given<'_, CK_ATTRIBUTE>, CK_ULONG),
+    key: Given<'_, CK_OBJECT_HANDLE>,
+) -> CK_RV {
+    enter_audited(function, session, |engine, caller, session, note| {
+        let place = caller.place(key)?;
+        let ((mechanism, params), told) = chosen(caller, mechanism)?;
+        let wrapped = caller.bytes(wrapped, length)?;
+        let template = caller.template(template, count)?;
+        let made = match told {
+            None => engine.unwrap_key(session, mechanism, params, by, wrapped, template)?,
+            Some(told) => {
+                let (chosen, whole) =
+                    ((mechanism, params, NonceBy::Token), told.whole(caller, wrapped)?);
+                engine.unwrap_key_apart(session, chosen, by, &whole, template)?
+            }
+        };
+        note.mechanism(mechanism);
+        note.object(engine, session, "object", made);
+        place.set_object(made);
+        Ok(())
+    })
 }
 
 /// `C_DeriveKey` (PKCS#11 3.2 §5.18)

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Session management functions.
 
-use crate::decode::Given;
-use crate::enter::{enter, enter_audited, enter_session, unserved};
+use crate::decode::{Caller, Given};
+use crate::enter::{enter, enter_audited, enter_session};
 use metaslot_ck::*;
+use metaslot_engine::Engine;
+use metaslot_spi::detail;
 use std::ffi::c_void;
 
 /// `C_OpenSession` (PKCS#11 3.2 §5.6)
@@ -114,25 +116,45 @@ pub extern "C" fn C_Login(
 ) -> CK_RV {
     enter_audited(Function::Login, session, |engine, caller, session, note| {
         note.user(user);
-        if pin.is_null() {
-            return engine.login_without_pin(session, user);
-        }
-        let pin = caller.pin(pin, pin_length)?;
-        engine.login(session, user, pin.expose())
+        login(engine, caller, session, user, (pin, pin_length))
     })
+}
+
+fn login<'a>(
+    engine: &Engine,
+    caller: Caller<'a>,
+    session: SessionHandle,
+    user: CK_USER_TYPE,
+    (pin, pin_length): (Given<'a, CK_UTF8CHAR>, CK_ULONG),
+) -> Result<()> {
+    if pin.is_null() {
+        return engine.login_without_pin(session, user);
+    }
+    let pin = caller.pin(pin, pin_length)?;
+    engine.login(session, user, pin.expose())
 }
 
 /// `C_LoginUser` (PKCS#11 3.2 §5.6)
 #[unsafe(no_mangle)]
 pub extern "C" fn C_LoginUser(
-    _session: CK_SESSION_HANDLE,
-    _user: CK_USER_TYPE,
-    _pin: Given<'_, CK_UTF8CHAR>,
-    _pin_length: CK_ULONG,
-    _name: Given<'_, CK_UTF8CHAR>,
-    _name_length: CK_ULONG,
+    session: CK_SESSION_HANDLE,
+    user: CK_USER_TYPE,
+    pin: Given<'_, CK_UTF8CHAR>,
+    pin_length: CK_ULONG,
+    name: Given<'_, CK_UTF8CHAR>,
+    name_length: CK_ULONG,
 ) -> CK_RV {
-    unserved(Function::LoginUser)
+    enter_audited(Function::LoginUser, session, |engine, caller, session, note| {
+        note.user(user);
+        engine.session_info(session)?;
+        if !caller.bytes(name, name_length)?.is_empty() {
+            detail::set(format_args!(
+                "a token has one user and one officer, who have no names: give none, or call C_Login"
+            ));
+            return Err(Error::ARGUMENTS_BAD);
+        }
+        login(engine, caller, session, user, (pin, pin_length))
+    })
 }
 
 /// `C_Logout` (PKCS#11 3.2 §5.6)
@@ -150,10 +172,9 @@ pub extern "C" fn C_GetSessionValidationFlags(
 ) -> CK_RV {
     enter_session(Function::GetSessionValidationFlags, session, |engine, caller, session| {
         let place = caller.place(flags)?;
-        engine.session_info(session)?;
-        // Nothing here has been validated by anybody, whatever kind is asked for.
-        let _ = kind;
-        place.set(0);
+        let approved = engine.last_was_approved(session)?;
+        // There is no other kind.
+        place.set(CK_FLAGS::from(approved && kind == CKS_LAST_VALIDATION_OK));
         Ok(())
     })
 }

@@ -168,6 +168,7 @@ pub(super) const WRAPS: &[(CK_MECHANISM_TYPE, WrapForm)] = &[
     (CKM_AES_KEY_WRAP_KWP, WrapForm::Bare),
     (CKM_RSA_PKCS_OAEP, WrapForm::Bare),
     (CKM_AES_GCM, WrapForm::Bound),
+    (CKM_AES_CCM, WrapForm::Bare),
 ];
 
 /// Mechanisms whose results say nothing of each other or of the key; every other is refused for a

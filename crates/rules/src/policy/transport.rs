@@ -21,23 +21,33 @@ const KWP_CONSTANT: [u8; 4] = [0xa6, 0x59, 0x59, 0xa6];
 /// GCM under an IV that the caller chooses repeats its key stream for another key when the caller
 /// repeats the IV; without an IV the token chooses one. The two kinds of AES key wrap are told apart
 /// by their integrity values, so neither may be given the other's.
-pub fn wrap_form(mechanism: CK_MECHANISM_TYPE, params: &Params) -> WrapForm {
+pub fn wrap_form(mechanism: CK_MECHANISM_TYPE, params: &Params, nonce: NonceBy) -> WrapForm {
     let row = WRAPS.iter().find(|row| row.0 == mechanism);
     let form = row.map_or(WrapForm::Unsafe, |row| row.1);
     match (mechanism, params) {
+        (CKM_AES_GCM | CKM_AES_CCM, _) if nonce == NonceBy::Token => WrapForm::Bare,
         (CKM_AES_GCM, Params::Gcm { iv, .. }) if !iv.is_empty() => WrapForm::Unsafe,
+        (CKM_AES_CCM, _) => WrapForm::Unsafe,
         (CKM_AES_KEY_WRAP, Params::Iv(iv)) if iv.starts_with(&KWP_CONSTANT) => WrapForm::Unsafe,
         (CKM_AES_KEY_WRAP_KWP, Params::Iv(iv)) if iv[..] != KWP_CONSTANT => WrapForm::Unsafe,
         _ => form,
     }
 }
 
+/// Who chose the nonce under which an authenticated cipher wraps.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum NonceBy {
+    /// The caller; or, where the parameter has none, the token, which puts it into the bound form.
+    Caller,
+    /// The token, which tells the caller (`CK_GCM_WRAP_PARAMS`, `CK_GCM_MESSAGE_PARAMS` and those of CCM).
+    Token,
+}
+
 impl Policy {
-    /// May `by` wrap `key`, of `length` bytes, by this mechanism?
+    /// May `by` wrap `key`, of `length` bytes, in this form?
     pub fn wrapping(
         self,
-        mechanism: CK_MECHANISM_TYPE,
-        params: &Params,
+        form: WrapForm,
         by: &Subject,
         key: &Subject,
         length: usize,
@@ -48,7 +58,6 @@ impl Policy {
             return Ok(());
         }
         self.using_key(KeyUse::Wrap, by.facts())?;
-        let form = wrap_form(mechanism, params);
         let leaks = form == WrapForm::Unsafe;
         self.refuse(Refusal::WrapMechanisms, leaks, Error::MECHANISM_INVALID)?;
         // Under a short key's wrap lies one block of the cipher, which other modes compute with.
@@ -71,20 +80,13 @@ impl Policy {
         self.refuse(Refusal::LostRestrictions, lost, Error::KEY_NOT_WRAPPABLE)
     }
 
-    /// May `by` open a key by this mechanism into `template`?
-    pub fn unwrapping(
-        self,
-        mechanism: CK_MECHANISM_TYPE,
-        params: &Params,
-        by: &Subject,
-        template: &Attributes,
-    ) -> Result<()> {
+    /// May `by` open a key in this form into `template`?
+    pub fn unwrapping(self, form: WrapForm, by: &Subject, template: &Attributes) -> Result<()> {
         self.using_key(KeyUse::Unwrap, by.facts())?;
         if by.facts().decrypts() {
             // The caller can decrypt what arrives and create it as it likes.
             return Ok(());
         }
-        let form = wrap_form(mechanism, params);
         let leaks = form == WrapForm::Unsafe;
         self.refuse(Refusal::WrapMechanisms, leaks, Error::MECHANISM_INVALID)?;
         let says = |attribute| template.get(attribute) == Some(&Value::Bool(false));

@@ -8,6 +8,7 @@ use metaslot_awslc_wrapper::aes;
 use metaslot_ck::*;
 use metaslot_spi::buffer::{Buffer, MOST_HELD};
 use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction};
+use metaslot_spi::wrapping::ByCipher;
 use metaslot_spi::{Bytes, Key, Params};
 use std::sync::Arc;
 
@@ -16,6 +17,8 @@ pub(super) const ROW: Algorithm = Algorithm {
     key_sizes: KEYS,
     encrypt: Some(&Ccm),
     decrypt: Some(&Ccm),
+    wrap: Some(&ByCipher(Ccm)),
+    unwrap: Some(&ByCipher(Ccm)),
     ..Algorithm::NONE
 };
 

@@ -6,6 +6,7 @@ use metaslot_ck::*;
 use metaslot_openssl_wrapper::cipher;
 use metaslot_spi::buffer::{Buffer, MOST_HELD};
 use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction};
+use metaslot_spi::wrapping::ByCipher;
 use metaslot_spi::{Bytes, Key, Params};
 use std::sync::Arc;
 
@@ -14,6 +15,8 @@ pub(super) const ROW: Algorithm = Algorithm {
     key_sizes: KEYS,
     encrypt: Some(&Ccm),
     decrypt: Some(&Ccm),
+    wrap: Some(&ByCipher(Ccm)),
+    unwrap: Some(&ByCipher(Ccm)),
     ..Algorithm::NONE
 };
 

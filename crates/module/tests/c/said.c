@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Objects that a token says of itself, which nobody changes, and objects of trust. The argument is the policy. */
+#include "common.h"
+
+static CK_SESSION_HANDLE session;
+static CK_OBJECT_HANDLE found[200];
+
+static CK_ULONG find(CK_ATTRIBUTE *template, CK_ULONG count)
+{
+	CK_ULONG many;
+	OK(p11->C_FindObjectsInit(session, template, count));
+	OK(p11->C_FindObjects(session, found, 200, &many));
+	OK(p11->C_FindObjectsFinal(session));
+	return many;
+}
+
+static CK_ULONG number(CK_OBJECT_HANDLE object, CK_ATTRIBUTE_TYPE type)
+{
+	CK_ULONG value = 4711;
+	CK_ATTRIBUTE attribute = {type, &value, sizeof value};
+	OK(p11->C_GetAttributeValue(session, object, &attribute, 1));
+	return value;
+}
+
+static void profiles(int legacy)
+{
+	CK_OBJECT_CLASS class = CKO_PROFILE;
+	CK_PROFILE_ID wanted[] = {CKP_BASELINE_PROVIDER, CKP_EXTENDED_PROVIDER, CKP_AUTHENTICATION_TOKEN,
+				  CKP_HKDF_TLS_TOKEN},
+		      id = CKP_EXTENDED_PROVIDER;
+	CK_ATTRIBUTE template[] = {{CKA_CLASS, &class, sizeof class}, {CKA_PROFILE_ID, &id, sizeof id}};
+	CK_ATTRIBUTE in_sessions[] = {{CKA_CLASS, &class, sizeof class}, {CKA_TOKEN, &no, 1}};
+	CK_OBJECT_HANDLE copy;
+	CHECK(find(NULL, 0) == 0);
+	CHECK(find(in_sessions, 2) == 0);
+	CHECK(find(template, 1) == 3u + legacy);
+	for (int at = 0; at < 3 + legacy; at++) {
+		CK_BBOOL flags[] = {2, 2, 2, 2, 2};
+		CK_BYTE name[20];
+		CK_ATTRIBUTE said[] = {{CKA_TOKEN, &flags[0], 1},	{CKA_PRIVATE, &flags[1], 1},
+				       {CKA_MODIFIABLE, &flags[2], 1}, {CKA_DESTROYABLE, &flags[3], 1},
+				       {CKA_COPYABLE, &flags[4], 1},	{CKA_UNIQUE_ID, name, sizeof name}};
+		CHECK(number(found[at], CKA_PROFILE_ID) == wanted[at]);
+		CHECK(number(found[at], CKA_CLASS) == CKO_PROFILE);
+		OK(p11->C_GetAttributeValue(session, found[at], said, 6));
+		CHECK(flags[0] && !flags[1] && !flags[2] && !flags[3] && !flags[4]);
+		CHECK(said[5].ulValueLen == 10);
+	}
+	CK_OBJECT_HANDLE first = found[0];
+	CK_ATTRIBUTE value = {CKA_VALUE, NULL, 0};
+	EXPECT(p11->C_GetAttributeValue(session, first, &value, 1), CKR_ATTRIBUTE_TYPE_INVALID);
+	EXPECT(p11->C_SetAttributeValue(session, first, &template[1], 1), CKR_ACTION_PROHIBITED);
+	EXPECT(p11->C_DestroyObject(session, first), CKR_ACTION_PROHIBITED);
+	EXPECT(p11->C_CopyObject(session, first, NULL, 0, &copy), CKR_ACTION_PROHIBITED);
+	EXPECT(p11->C_CreateObject(session, template, 2, &copy), CKR_ATTRIBUTE_READ_ONLY);
+	EXPECT(p11->C_DestroyObject(session, first ^ (CK_ULONG)1 << 40), CKR_OBJECT_HANDLE_INVALID);
+	CHECK(find(template, 2) == 1 && number(found[0], CKA_PROFILE_ID) == CKP_EXTENDED_PROVIDER);
+	id = CKP_COMPLETE_PROVIDER;
+	CHECK(find(template, 2) == 0);
+	class = CKO_VALIDATION;
+	CHECK(find(template, 1) == 0);
+	class = CKO_HW_FEATURE;
+	CHECK(find(template, 1) == 0);
+}
+
+static void mechanisms(void)
+{
+	CK_OBJECT_CLASS class = CKO_MECHANISM;
+	CK_MECHANISM_TYPE type = CKM_AES_GCM, listed[400];
+	CK_ATTRIBUTE template[] = {{CKA_CLASS, &class, sizeof class}, {CKA_MECHANISM_TYPE, &type, sizeof type}};
+	CK_ULONG count = 400;
+	OK(p11->C_GetMechanismList(0, listed, &count));
+	CHECK(count <= 200 && find(template, 1) == count);
+	for (CK_ULONG at = 0; at < count; at++)
+		CHECK(number(found[at], CKA_MECHANISM_TYPE) == listed[at]);
+	CHECK(find(template, 2) == 1 && number(found[0], CKA_MECHANISM_TYPE) == CKM_AES_GCM);
+	/* No key, whatever it is asked to do. */
+	CK_MECHANISM mechanism = {CKM_SHA256_HMAC, NULL, 0};
+	EXPECT(p11->C_SignInit(session, &mechanism, found[0]), CKR_KEY_HANDLE_INVALID);
+}
+
+/* The profile's one condition: a key that stays here gives the IVs of TLS 1.3. */
+static void tls(void)
+{
+	CK_BYTE value[32] = {1}, info[] = {0, 12, 't', 'l', 's', ' ', 'i', 'v', 0};
+	CK_OBJECT_CLASS secret = CKO_SECRET_KEY, data = CKO_DATA;
+	CK_KEY_TYPE type = CKK_HKDF;
+	CK_HKDF_PARAMS params = {CK_FALSE, CK_TRUE, CKM_SHA256, CKF_HKDF_SALT_NULL, NULL, 0, 0, info, sizeof info};
+	CK_MECHANISM mechanism = {CKM_HKDF_DATA, &params, sizeof params};
+	CK_ULONG length = 12;
+	CK_ATTRIBUTE template[] = {{CKA_CLASS, &secret, sizeof secret}, {CKA_KEY_TYPE, &type, sizeof type},
+				   {CKA_VALUE, value, sizeof value},	{CKA_SENSITIVE, &yes, 1},
+				   {CKA_EXTRACTABLE, &no, 1},		{CKA_DERIVE, &yes, 1}};
+	CK_ATTRIBUTE iv[] = {{CKA_CLASS, &data, sizeof data}, {CKA_VALUE_LEN, &length, sizeof length}};
+	CK_OBJECT_HANDLE key, made;
+	OK(p11->C_CreateObject(session, template, 6, &key));
+	OK(p11->C_DeriveKey(session, &mechanism, key, iv, 2, &made));
+}
+
+static void trust(void)
+{
+	CK_OBJECT_CLASS class = CKO_TRUST;
+	CK_BYTE issuer[] = {0x30, 0}, serial[] = {2, 1, 7}, hash[32] = {9};
+	CK_MECHANISM_TYPE by = CKM_SHA256;
+	CK_TRUST anchor = CKT_TRUST_ANCHOR, never = CKT_NOT_TRUSTED, none = 5;
+	CK_ATTRIBUTE template[] = {
+		{CKA_CLASS, &class, sizeof class},
+		{CKA_TOKEN, &yes, 1},
+		{CKA_ISSUER, issuer, sizeof issuer},
+		{CKA_SERIAL_NUMBER, serial, sizeof serial},
+		{CKA_TRUST_CODE_SIGNING, &never, sizeof never},
+		{CKA_NAME_HASH_ALGORITHM, &by, sizeof by},
+		{CKA_TRUST_SERVER_AUTH, &anchor, sizeof anchor},
+		{CKA_HASH_OF_CERTIFICATE, hash, sizeof hash},
+	};
+	CK_ATTRIBUTE other = {CKA_TRUST_SERVER_AUTH, &none, sizeof none};
+	CK_OBJECT_HANDLE made;
+	EXPECT(p11->C_CreateObject(session, template, 3, &made), CKR_TEMPLATE_INCOMPLETE);
+	EXPECT(p11->C_CreateObject(session, template, 7, &made), CKR_TEMPLATE_INCOMPLETE);
+	OK(p11->C_CreateObject(session, template, 5, &made));
+	EXPECT(p11->C_SetAttributeValue(session, made, &template[6], 1), CKR_TEMPLATE_INCONSISTENT);
+	OK(p11->C_DestroyObject(session, made));
+	OK(p11->C_CreateObject(session, template, 8, &made));
+	CHECK(number(made, CKA_TRUST_SERVER_AUTH) == CKT_TRUST_ANCHOR);
+	CHECK(number(made, CKA_TRUST_CODE_SIGNING) == CKT_NOT_TRUSTED);
+	CHECK(number(made, CKA_TRUST_OCSP_SIGNING) == CKT_TRUST_UNKNOWN);
+	EXPECT(p11->C_SetAttributeValue(session, made, &other, 1), CKR_ATTRIBUTE_VALUE_INVALID);
+	none = CKT_NOT_TRUSTED;
+	OK(p11->C_SetAttributeValue(session, made, &other, 1));
+	CHECK(number(made, CKA_TRUST_SERVER_AUTH) == CKT_NOT_TRUSTED);
+	CHECK(find(&template[2], 2) == 1 && found[0] == made);
+	CHECK(find(template, 1) == 1 && found[0] == made);
+	/* It is there for the next process as well. */
+	OK(p11->C_CloseAllSessions(0));
+	OK(p11->C_Finalize(NULL));
+	OK(p11->C_Initialize(NULL));
+	session = open_session();
+	CHECK(find(template, 4) == 1);
+	CHECK(number(found[0], CKA_TRUST_CODE_SIGNING) == CKT_NOT_TRUSTED);
+}
+
+int main(int argc, char **argv)
+{
+	int legacy = argc > 1 && strcmp(argv[1], "legacy") == 0;
+	load();
+	OK(p11->C_Initialize(NULL));
+	make_token();
+	session = open_session();
+	/* Nobody has logged in: a profile is for everybody to see. */
+	profiles(legacy);
+	mechanisms();
+	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	profiles(legacy);
+	if (legacy) tls();
+	trust();
+	OK(p11->C_Finalize(NULL));
+	return 0;
+}

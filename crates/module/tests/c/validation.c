@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* C_LoginUser, and what C_GetSessionValidationFlags says under one policy and another. The file of METASLOT_CONF is ours to write. */
+#include "common.h"
+
+static CK_SESSION_HANDLE session;
+
+static void policy(const char *name)
+{
+	const char *path = getenv("METASLOT_CONF");
+	char fresh[5000];
+	snprintf(fresh, sizeof fresh, "%s.new", path);
+	FILE *file = fopen(fresh, "w");
+	CHECK(file != NULL && fprintf(file, "[[token]]\npath = \"%s.db\"\npolicy = \"%s\"\n", path, name) > 0);
+	CHECK(fclose(file) == 0 && rename(fresh, path) == 0);
+}
+
+static CK_FLAGS flags(void)
+{
+	CK_FLAGS said = 77, other = 77;
+	OK(p11->C_GetSessionValidationFlags(session, CKS_LAST_VALIDATION_OK, &said));
+	OK(p11->C_GetSessionValidationFlags(session, 4711, &other));
+	CHECK(other == 0);
+	return said;
+}
+
+static CK_RV digest(CK_MECHANISM_TYPE type)
+{
+	CK_MECHANISM mechanism = {type, NULL, 0};
+	CK_BYTE out[64];
+	CK_ULONG length = sizeof out;
+	CK_RV rv = p11->C_DigestInit(session, &mechanism);
+	return rv == CKR_OK ? p11->C_Digest(session, (CK_BYTE *)"abc", 3, out, &length) : rv;
+}
+
+/* MD5 is approved for nothing. */
+static void becomes(CK_RV wanted)
+{
+	time_t start = time(NULL);
+	while (digest(CKM_MD5) != wanted) {
+		CHECK(time(NULL) - start < 60);
+		pause_ms(1);
+	}
+}
+
+static CK_OBJECT_HANDLE key(void)
+{
+	CK_MECHANISM mechanism = {CKM_AES_KEY_GEN, NULL, 0};
+	CK_ULONG bytes = 16;
+	CK_ATTRIBUTE template[] = {{CKA_VALUE_LEN, &bytes, sizeof bytes}};
+	CK_OBJECT_HANDLE made;
+	OK(p11->C_GenerateKey(session, &mechanism, template, 1, &made));
+	return made;
+}
+
+/* Whatever the policy, a user without a name is who logs in. */
+static void login(void)
+{
+	CK_UTF8CHAR name[] = "alice", wrong[] = "4321";
+	EXPECT(p11->C_LoginUser(4711, CKU_USER, user_pin, 4, NULL, 0), CKR_SESSION_HANDLE_INVALID);
+	EXPECT(p11->C_LoginUser(session, CKU_USER, user_pin, 4, name, 5), CKR_ARGUMENTS_BAD);
+	EXPECT(p11->C_LoginUser(session, CKU_USER, user_pin, 4, NULL, 5), CKR_ARGUMENTS_BAD);
+	EXPECT(p11->C_LoginUser(session, CKU_USER, wrong, 4, NULL, 0), CKR_PIN_INCORRECT);
+	EXPECT(p11->C_LoginUser(session, 7, user_pin, 4, NULL, 0), CKR_USER_TYPE_INVALID);
+	OK(p11->C_LoginUser(session, CKU_USER, user_pin, 4, name, 0));
+	EXPECT(p11->C_LoginUser(session, CKU_USER, user_pin, 4, NULL, 0), CKR_USER_ALREADY_LOGGED_IN);
+	OK(p11->C_Logout(session));
+	OK(p11->C_LoginUser(session, CKU_USER, user_pin, 4, NULL, 0));
+}
+
+int main(void)
+{
+	CK_MECHANISM ecb = {CKM_AES_ECB, NULL, 0};
+	CK_BYTE block[16] = {0}, out[16];
+	CK_ULONG length = 16;
+	load();
+	policy("default");
+	OK(p11->C_Initialize(NULL));
+	make_token();
+	policy("fips");
+	session = open_session();
+	becomes(CKR_MECHANISM_INVALID);
+	OK(p11->C_CloseSession(session));
+	session = open_session();
+	login();
+	EXPECT(p11->C_GetSessionValidationFlags(session, CKS_LAST_VALIDATION_OK, NULL), CKR_ARGUMENTS_BAD);
+	EXPECT(p11->C_GetSessionValidationFlags(4711, CKS_LAST_VALIDATION_OK, &length),
+	       CKR_SESSION_HANDLE_INVALID);
+	/* Nothing was done. */
+	CHECK(flags() == 0);
+	EXPECT(digest(CKM_MD5), CKR_MECHANISM_INVALID);
+	CHECK(flags() == 0);
+	CK_OBJECT_HANDLE made = key();
+	CHECK(flags() == 1);
+	/* Another session did nothing. */
+	CK_SESSION_HANDLE first = session;
+	session = open_session();
+	CHECK(flags() == 0);
+	OK(p11->C_EncryptInit(session, &ecb, made));
+	CHECK(flags() == 0);
+	length = 16;
+	OK(p11->C_Encrypt(session, block, 16, NULL, &length));
+	CHECK(flags() == 0);
+	OK(p11->C_Encrypt(session, block, 16, out, &length));
+	CHECK(flags() == 1);
+	OK(digest(CKM_SHA256));
+	EXPECT(digest(CKM_MD5), CKR_MECHANISM_INVALID);
+	CHECK(flags() == 1);
+	/* Under a policy that lets anything pass nothing is said to be approved. */
+	policy("default");
+	becomes(CKR_OK);
+	CHECK(flags() == 0);
+	OK(digest(CKM_SHA256));
+	CHECK(flags() == 0);
+	session = first;
+	CHECK(flags() == 1);
+	key();
+	CHECK(flags() == 0);
+	OK(p11->C_Finalize(NULL));
+	return 0;
+}
