@@ -284,6 +284,29 @@ mod tests {
     }
 
     #[test]
+    fn random_ivs_of_a_key_are_counted_to_their_end() {
+        let mut stored = vec![0; 3];
+        stored.extend((MOST_RANDOM - 1).to_le_bytes());
+        let mut key = SeriesOfKey::decode(&stored).unwrap();
+        let wanted = Series::random();
+        assert_eq!(key.take(&wanted, 1024), Ok(MOST_RANDOM - 1..MOST_RANDOM));
+        let before = key.encode();
+        assert_eq!(key.take(&wanted, 1024), Err(Error::KEY_EXHAUSTED));
+        assert_eq!(key.encode(), before);
+    }
+
+    #[test]
+    fn a_key_has_so_many_series_and_no_more() {
+        let mut key = SeriesOfKey::default();
+        let wanted = |number: usize| counted(&number.to_be_bytes(), 56);
+        for number in 0..MOST {
+            key.take(&wanted(number << 8), 1).unwrap();
+        }
+        assert_eq!(key.take(&wanted(MOST << 8), 1), Err(Error::KEY_EXHAUSTED));
+        assert_eq!(key.take(&wanted(0), 1), Ok(1..2));
+    }
+
+    #[test]
     fn what_is_no_series_is_an_error() {
         let mut key = SeriesOfKey::of_copy();
         key.take(&Series::random(), 3).unwrap();
