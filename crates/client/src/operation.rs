@@ -28,7 +28,7 @@ type Output = Option<unsafe extern "C" fn(CK_SESSION_HANDLE, *mut CK_BYTE, *mut 
 impl Session {
     /// A function that starts an operation with a key.
     #[inline]
-    fn init(
+    pub(crate) fn init(
         &self,
         function: Function,
         pointer: Init,

@@ -3,7 +3,7 @@
 
 use anyhow::{Result, bail};
 use metaslot_ck::*;
-use metaslot_client::{Mechanism, Params, Session, Template};
+use metaslot_client::{Mechanism, MessageParams, Params, Session, Template, Way};
 
 use crate::file::{Vector, Verdict};
 
@@ -85,8 +85,8 @@ pub(crate) fn both_ways(
 pub(crate) fn aead(session: &Session, vector: &Vector<'_>) -> Result<Verdict> {
     let (iv, aad) = (vector.bytes("iv")?, vector.bytes("aad")?);
     let plain = vector.bytes("msg")?;
-    let mut sealed = vector.bytes("ct")?;
-    sealed.extend(vector.bytes("tag")?);
+    let (body, tag_bytes) = (vector.bytes("ct")?, vector.bytes("tag")?);
+    let sealed = [&body[..], &tag_bytes].concat();
     let tag = vector.size("tagSize");
     let (mechanism, key_type) = if vector.is_file_of("CHACHA20-POLY1305") {
         let params = Params::ChaCha20Poly1305 { nonce: &iv, aad: &aad };
@@ -107,9 +107,109 @@ pub(crate) fn aead(session: &Session, vector: &Vector<'_>) -> Result<Verdict> {
         Ok(key) => key,
         Err(error) => return Ok(Verdict::Refused(error.to_string())),
     };
-    let verdict = both_ways(session, &mechanism, key, &plain, &sealed);
+    let one = both_ways(session, &mechanism, key, &plain, &sealed);
+    let bare = crate::bare(mechanism.number);
+    let begun = [Way::Encrypt, Way::Decrypt].map(|way| session.message_init(way, &bare, key));
+    let several = match begun {
+        [Ok(()), Ok(())] => {
+            let (number, iv, aad) = (mechanism.number, iv.clone(), aad.clone());
+            Parts { number, iv, aad, plain, sealed: body, tag: tag_bytes }.judge(session)
+        }
+        begun => Verdict::Refused(format!("{begun:?}")),
+    };
     session.destroy(key)?;
-    Ok(verdict)
+    Ok(alike(one, &several))
+}
+
+/// The same vector as a message of several, whole and in parts.
+#[derive(Clone)]
+struct Parts {
+    number: CK_MECHANISM_TYPE,
+    iv: Vec<u8>,
+    aad: Vec<u8>,
+    plain: Vec<u8>,
+    sealed: Vec<u8>,
+    tag: Vec<u8>,
+}
+
+impl Parts {
+    /// Its parameter, once for each call.
+    fn with<T>(&mut self, work: impl FnOnce(&mut MessageParams<'_>) -> T) -> T {
+        let (iv, tag, generator) = (&mut self.iv, &mut self.tag, CKG_NO_GENERATE);
+        let mut sixteen = [0; 16];
+        if self.number != CKM_CHACHA20_POLY1305 {
+            return work(&mut match self.number {
+                CKM_AES_GCM => MessageParams::Gcm { iv, fixed_bits: 0, generator, tag },
+                _ => {
+                    let data_length = self.plain.len() as CK_ULONG;
+                    MessageParams::Ccm {
+                        data_length,
+                        nonce: iv,
+                        fixed_bits: 0,
+                        generator,
+                        mac: tag,
+                    }
+                }
+            });
+        }
+        sixteen.copy_from_slice(tag);
+        let done = work(&mut MessageParams::ChaCha20Poly1305 { nonce: iv, tag: &mut sixteen });
+        tag.copy_from_slice(&sixteen);
+        done
+    }
+
+    fn run(&mut self, session: &Session, way: Way) -> metaslot_client::Result<Vec<u8>> {
+        let (aad, data) = (self.aad.clone(), self.input(way));
+        self.with(|params| session.message(way, params, &aad, &data))
+    }
+
+    fn run_in_parts(&mut self, session: &Session, way: Way) -> metaslot_client::Result<Vec<u8>> {
+        let (aad, data) = (self.aad.clone(), self.input(way));
+        let (first, second) = data.split_at(data.len() / 3);
+        self.with(|params| {
+            session.message_begin(way, params, &aad)?;
+            let mut out = session.message_next(way, params, first, 0)?;
+            out.extend(session.message_next(way, params, second, CKF_END_OF_MESSAGE)?);
+            Ok(out)
+        })
+    }
+
+    fn input(&self, way: Way) -> Vec<u8> {
+        if way == Way::Encrypt { self.plain.clone() } else { self.sealed.clone() }
+    }
+
+    /// Opens; and where that is right, seals to the same bytes and the same tag. What fails ends no more than itself, so
+    /// all of it is done by one key that was chosen once.
+    fn judge(mut self, session: &Session) -> Verdict {
+        if self.number == CKM_CHACHA20_POLY1305 && self.tag.len() != 16 {
+            return Verdict::Refused(String::from("its structure has no room for such a tag"));
+        }
+        let opened = Verdict::of(self.run(session, Way::Decrypt), &self.plain);
+        let in_parts = Verdict::of(self.run_in_parts(session, Way::Decrypt), &self.plain);
+        if opened.is_accepted() != in_parts.is_accepted() {
+            return Verdict::Refused(format!("a message {opened:?}, one in parts {in_parts:?}"));
+        }
+        if !opened.is_accepted() {
+            return opened;
+        }
+        let tag = std::mem::take(&mut self.tag);
+        for run in [Self::run, Self::run_in_parts] {
+            self.tag = vec![0; tag.len()];
+            let sealed = Verdict::of(run(&mut self, session, Way::Encrypt), &self.sealed);
+            if !sealed.is_accepted() || self.tag != tag {
+                return Verdict::Refused(format!("a message {sealed:?}, its tag {:?}", self.tag));
+            }
+        }
+        opened
+    }
+}
+
+/// A vector's verdict, by the functions for one message and by those for several.
+fn alike(one: Verdict, several: &Verdict) -> Verdict {
+    match one.is_accepted() == several.is_accepted() {
+        true => one,
+        false => Verdict::Refused(format!("alone {one:?}, as one of several {several:?}")),
+    }
 }
 
 /// AES-CBC with padding and AES-XTS.

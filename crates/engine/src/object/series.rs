@@ -17,6 +17,8 @@ pub(crate) struct Series {
     fixed_bits: u16,
     next: u64,
     end: u64,
+    /// How many were taken from the store last.
+    block: u64,
 }
 
 /// The series of a key.
@@ -27,19 +29,22 @@ pub(crate) struct SeriesOfKey(Vec<Series>);
 const MOST: usize = 256;
 /// So many random IVs of one key (SP 800-38D §8.3).
 const MOST_RANDOM: u64 = 1 << 32;
-/// So many numbers are taken from the store at once, or fewer where there are not 2^22 times as many: what is not used of them is lost.
-const BLOCK: u64 = 1024;
-const BLOCKS: u32 = 22;
+/// So many numbers a process takes from the store at first, or fewer where there are not 2^22 times as many: what it does not
+/// use of them is lost. Afterwards it takes twice as many each time, so that it loses no more than it has used.
+const FIRST_BLOCK: u64 = 1024;
+const FIRST_BLOCKS: u32 = 22;
+const LAST_BLOCK: u64 = 1 << 16;
+const LAST_BLOCKS: u32 = 16;
 
 impl Series {
     /// Random IVs.
     pub(crate) fn random() -> Self {
-        Self { base: Bytes::new(), fixed_bits: 0, next: 0, end: MOST_RANDOM }
+        Self { base: Bytes::new(), fixed_bits: 0, next: 0, end: MOST_RANDOM, block: 0 }
     }
 
     /// What makes a key that is a copy known: of its series nobody knows what the other has taken.
     fn copied() -> Self {
-        Self { base: Bytes::new(), fixed_bits: 1, next: 0, end: 0 }
+        Self { base: Bytes::new(), fixed_bits: 1, next: 0, end: 0, block: 0 }
     }
 
     /// IVs of a base whose first bits are fixed.
@@ -59,12 +64,15 @@ impl Series {
             fixed_bits,
             next: 0,
             end: end.unwrap_or(u64::MAX),
+            block: 0,
         })
     }
 
-    /// How many numbers of it to take from a store at once.
-    pub(crate) fn block(&self) -> u64 {
-        (self.end >> BLOCKS).clamp(1, BLOCK)
+    /// How many numbers of it to take from a store, after so many.
+    fn block(&self, last: u64) -> u64 {
+        let first = (self.end >> FIRST_BLOCKS).clamp(1, FIRST_BLOCK);
+        let most = (self.end >> LAST_BLOCKS).clamp(first, LAST_BLOCK);
+        last.saturating_mul(2).clamp(first, most)
     }
 
     pub(crate) fn is_random(&self) -> bool {
@@ -163,10 +171,17 @@ impl SeriesOfKey {
         series.take(series.end, 1).ok().map(|range| range.start)
     }
 
+    /// How many numbers of a series to take from the store now.
+    pub(crate) fn block(&self, wanted: &Series) -> u64 {
+        let last = self.0.iter().find(|series| series.is(wanted)).map_or(0, |series| series.block);
+        wanted.block(last)
+    }
+
     /// Notes that these were taken.
     pub(crate) fn put(&mut self, wanted: &Series, range: Range<u64>) {
         self.0.retain(|series| !series.is(wanted));
-        self.0.push(Series { next: range.start, end: range.end, ..wanted.clone() });
+        let Range { start: next, end } = range;
+        self.0.push(Series { next, end, block: end - next, ..wanted.clone() });
     }
 
     /// As an attribute has them.
@@ -195,7 +210,7 @@ impl SeriesOfKey {
             let (base, rest) =
                 rest.split_at_checked(usize::from(*length)).ok_or(Error::DEVICE_ERROR)?;
             let (base, fixed_bits) = (Bytes::from_slice(base), u16::from_le_bytes(*bits));
-            all.push(Series { base, fixed_bits, next, end: 0 });
+            all.push(Series { base, fixed_bits, next, end: 0, block: 0 });
             from = rest;
         }
         if from.is_empty() { Ok(Self(all)) } else { Err(Error::DEVICE_ERROR) }
@@ -230,12 +245,27 @@ mod tests {
         assert_eq!(key.take(&wanted, 200), Err(Error::KEY_EXHAUSTED));
         assert_eq!(key.take(&counted(&[8, 0], 8), 1), Ok(0..1));
         assert_eq!(*wanted.iv(255), [7, 255]);
-        assert_eq!(counted(&[0; 12], 0).block(), BLOCK);
-        assert_eq!(counted(&[0; 12], 64).block(), 1024);
-        assert_eq!(counted(&[0; 12], 72).block(), 4);
         assert_eq!(counted(&[0; 12], 96).end, 1);
         assert_eq!(Series::counted(&[0; 12], 97), Err(Error::MECHANISM_PARAM_INVALID));
         assert_eq!(Series::counted(&[0; 256], 0), Err(Error::MECHANISM_PARAM_INVALID));
+    }
+
+    #[test]
+    fn a_block_is_as_long_as_what_was_used_and_a_small_part_of_the_series() {
+        let blocks = |fixed: u64| {
+            let (mut key, wanted) = (SeriesOfKey::default(), counted(&[0; 12], fixed));
+            let mut next = 0;
+            [(); 8].map(|()| {
+                let block = key.block(&wanted);
+                key.put(&wanted, next..next + block);
+                next += block;
+                block
+            })
+        };
+        assert_eq!(blocks(0), [1024, 2048, 4096, 8192, 16384, 32768, 65536, 65536]);
+        assert_eq!(blocks(64), blocks(0));
+        assert_eq!(blocks(72), [4, 8, 16, 32, 64, 128, 256, 256]);
+        assert_eq!(blocks(80), [1; 8]);
     }
 
     #[test]
@@ -251,6 +281,29 @@ mod tests {
         assert_eq!(key.take(&Series::random(), 1), Ok(0..1));
         assert_eq!(SeriesOfKey::of_copy().take(&same, 1), Err(Error::MECHANISM_PARAM_INVALID));
         assert_eq!(SeriesOfKey::of_copy().take(&Series::random(), 1), Ok(0..1));
+    }
+
+    #[test]
+    fn random_ivs_of_a_key_are_counted_to_their_end() {
+        let mut stored = vec![0; 3];
+        stored.extend((MOST_RANDOM - 1).to_le_bytes());
+        let mut key = SeriesOfKey::decode(&stored).unwrap();
+        let wanted = Series::random();
+        assert_eq!(key.take(&wanted, 1024), Ok(MOST_RANDOM - 1..MOST_RANDOM));
+        let before = key.encode();
+        assert_eq!(key.take(&wanted, 1024), Err(Error::KEY_EXHAUSTED));
+        assert_eq!(key.encode(), before);
+    }
+
+    #[test]
+    fn a_key_has_so_many_series_and_no_more() {
+        let mut key = SeriesOfKey::default();
+        let wanted = |number: usize| counted(&number.to_be_bytes(), 56);
+        for number in 0..MOST {
+            key.take(&wanted(number << 8), 1).unwrap();
+        }
+        assert_eq!(key.take(&wanted(MOST << 8), 1), Err(Error::KEY_EXHAUSTED));
+        assert_eq!(key.take(&wanted(0), 1), Ok(1..2));
     }
 
     #[test]

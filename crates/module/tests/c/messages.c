@@ -339,6 +339,17 @@ static void draw(CK_OBJECT_HANDLE with)
 	OK(p11->C_MessageEncryptFinal(session));
 }
 
+/* What is noted in the key's row is nobody's business. */
+static void hidden(CK_OBJECT_HANDLE of)
+{
+	CK_BYTE noted[64] = {0};
+	CK_ATTRIBUTE series = {CKA_VENDOR_DEFINED | 0x4d530005, noted, sizeof(noted)};
+	EXPECT(p11->C_GetAttributeValue(session, of, &series, 1), CKR_ATTRIBUTE_TYPE_INVALID);
+	series.ulValueLen = 11;
+	EXPECT(p11->C_SetAttributeValue(session, of, &series, 1), CKR_ATTRIBUTE_READ_ONLY);
+	EXPECT(p11->C_CopyObject(session, of, &series, 1, &other), CKR_ATTRIBUTE_READ_ONLY);
+}
+
 /* A copy has the same value, and does not count: it would begin where the other one began. */
 static void copies(CK_OBJECT_HANDLE of)
 {
@@ -381,6 +392,7 @@ int main(void)
 		CHECK(counted() == 7);
 		OK(p11->C_MessageEncryptFinal(session));
 		copies(keys[i]);
+		hidden(keys[i]);
 	}
 	begin_counting(on_token, CKG_GENERATE_COUNTER, 32);
 	OK(seal_begin());

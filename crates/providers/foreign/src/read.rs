@@ -52,7 +52,7 @@ pub(crate) fn attributes(
     let class = class.ok_or(Failure::new(Function::GetAttributeValue, Error::DEVICE_ERROR))?;
     let ours = |attribute| {
         matches!(attribute, CKA_FOREIGN_ROW | CKA_METASLOT_HOME | CKA_BIRTH_ROLES)
-            || attribute == attribute::CKA_PURPOSES
+            || matches!(attribute, attribute::CKA_PURPOSES | attribute::CKA_IV_SERIES)
     };
     let wanted = of_class(class, |row| {
         !row.secret && row.kind != attribute::Kind::Template && !ours(row.number)

@@ -14,6 +14,7 @@ use metaslot_ck::*;
 use metaslot_spi::store::Change;
 use metaslot_spi::{Bytes, Message, Secrets, Value, detail};
 use std::cell::Cell;
+use std::ops::Range;
 
 /// No random part is shorter, in bits (SP 800-38D §8.2.2).
 const RANDOM_BITS: u64 = 96;
@@ -76,7 +77,8 @@ impl Engine {
         if let Some(number) = taken.next(series) {
             return Ok(number);
         }
-        taken.put(series, self.reserve(token, key, series)?);
+        let block = self.reserve(token, key, series, taken.block(series))?;
+        taken.put(series, block);
         taken.next(series).ok_or(Error::KEY_EXHAUSTED)
     }
 
@@ -86,12 +88,13 @@ impl Engine {
         token: &Token,
         key: &Object,
         series: &Series,
-    ) -> Result<std::ops::Range<u64>> {
+        most: u64,
+    ) -> Result<Range<u64>> {
         let block = Cell::new(0..0);
         self.write_version(token, key.handle, |key, id, version| {
             let mut attributes = key.attributes().clone();
             let mut stored = SeriesOfKey::of(&attributes)?;
-            block.set(stored.take(series, series.block())?);
+            block.set(stored.take(series, most)?);
             attributes.set(CKA_IV_SERIES, Value::Bytes(stored.encode()));
             Ok(Change::Update { id, version, record: record(&attributes, &Secrets::new())? })
         })?;
