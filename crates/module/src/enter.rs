@@ -125,8 +125,3 @@ pub(crate) fn enter_counted(
         }
     }
 }
-
-/// A function that is not served (`docs/functions.md` says which, and why).
-pub(crate) fn unserved(function: Function) -> CK_RV {
-    enter_library(function, |_, _| Err(Error::FUNCTION_NOT_SUPPORTED))
-}
