@@ -545,6 +545,17 @@ fn what_is_no_file_is_not_waited_for() {
     }
 }
 
+/// Its path stands in configurations that the run writes.
+#[test]
+fn a_temporary_directory_that_a_configuration_would_read_is_refused() {
+    let sandbox = with_a_key();
+    let line = "metaslot setup gnutls --verify --pin-source plain.pin --directory conf";
+    let told = sandbox.run(&format!("mkdir \"t; o\"; TMPDIR=\"$PWD/t; o\" {line}; ls t*"));
+    let what =
+        "error: the path of the temporary directory means something to a shell: '/home/you/t; o'";
+    assert_eq!(told[0], what, "{told:?}");
+}
+
 /// That user could change what root's services load.
 #[test]
 fn root_writes_nothing_into_the_directory_of_another_user() {

@@ -121,8 +121,10 @@ pub(super) fn kept(directory: &Path, plan: &Plan) -> Result<Kept> {
     plan.files.iter().flat_map(both).map(|path| ours(&path).map(|before| (path, before))).collect()
 }
 
-/// Makes them so again: each that is not so, whatever becomes of the others. What is new goes first, which takes no room.
+/// Makes them so again: each that is not so, whatever becomes of the others. What is new goes first, which takes no room, and what
+/// names others before these: if we are killed, nothing is named that is not there.
 pub(super) fn put_back(mut kept: Kept) -> Result<()> {
+    kept.reverse();
     kept.sort_by_key(|(_, before)| before.is_some());
     let one = |(path, before): (PathBuf, Option<Before>)| match before {
         Some(before) if read(&path).is_ok_and(|now| now.as_ref() == Some(&before)) => Ok(()),

@@ -120,7 +120,12 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         rustix::process::umask(Mode::from_raw_mode(0o022));
     }
     // Before anything is made. Elsewhere the PIN's file stands in a URI, which escapes.
-    let named = [("directory", directory.display().to_string()), ("cert", chosen.cert.clone())];
+    let room = if args.verify { env::temp_dir() } else { PathBuf::new() };
+    let named = [
+        ("directory", directory.display().to_string()),
+        ("cert", chosen.cert.clone()),
+        ("room", room.display().to_string()),
+    ];
     plain::check(&named, chosen.pin.as_deref().filter(|_| args.verify))?;
     if let Some(label) = &args.new {
         chosen = make(app, args, label, chosen.pin, program, &directory)?;

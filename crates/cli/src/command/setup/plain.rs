@@ -12,6 +12,7 @@ const PATHS: &[(&str, &str)] = &[
     ("metaslot", "this command"),
     ("directory", "the directory"),
     ("cert", "the certificate"),
+    ("room", "the temporary directory"),
 ];
 
 /// Refuses paths among a recipe's values, and that of the PIN's file, that are more than letters, digits and a few marks.
