@@ -29,7 +29,7 @@ fn two_commands_give_no_label_twice() {
     }
 }
 
-/// A stress test, too. The second one takes back what it made.
+/// A stress test, too. The second one takes back what it made; where both did, one makes it again.
 #[test]
 fn two_commands_make_no_two_tokens_of_one_label() {
     let sandbox = Sandbox::make(&sandbox::module());
@@ -41,7 +41,7 @@ fn two_commands_make_no_two_tokens_of_one_label() {
             "for slot in 0 1; do metaslot token init --slot $slot --label same --so-pin-source so.pin --pin-source user.pin & done; wait",
         );
         let made = run("metaslot token list --quiet | grep -c same");
-        assert_ne!(made[0], "2", "round {round}: {told:?}");
+        assert_eq!(made[0], "1", "round {round}: {told:?}");
         assert!(run("rm -f token.db* other.db*").is_empty());
     }
 }

@@ -12,6 +12,8 @@ use metaslot_ck::{self as ck, SlotId};
 use metaslot_client::{Access, TokenInfo, User};
 use metaslot_memory::Secret;
 use serde_json::json;
+use std::thread::sleep;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -21,6 +23,9 @@ Examples:
 
 /// What loses nothing.
 pub(super) const BESIDE: &str = "'--new' makes another token beside those that there are";
+
+/// How often a token is made again that two commands have both given up.
+const MAKINGS: usize = 4;
 
 /// Arguments of `token init`.
 #[derive(clap::Args, Debug)]
@@ -168,21 +173,32 @@ impl Pins {
         // Before anything is changed: a PIN that the token refuses would leave it half made.
         check_length(Role::So, &self.so, &token.info)?;
         check_length(Role::User, &self.user, &token.info)?;
-        let made = make(host, token, order.label, &self.so, &self.user)?;
-        if !order.force
-            && let Err(refused) = refuse_same_label(host, &made, order.label)
-        {
+        let mut again = 0..MAKINGS;
+        let made = loop {
+            let made = make(host, token, order.label, &self.so, &self.user)?;
+            let refused = (!order.force).then(|| refuse_same_label(host, &made, order.label));
+            let Some(Err(refused)) = refused else { break made };
             // Another command has given it to another token meanwhile: the later of two sees that, or both.
-            return Err(match self.taken_back(host, token, made.slot, order.label) {
-                true if token.has(ck::CKF_TOKEN_INITIALIZED) => refused.context(format!(
-                    "{} is emptied, and keeps its label and has the new PINs",
-                    token.name()
-                )),
-                true => refused,
-                false => refused
-                    .hint("there are two now: 'metaslot token rename' gives one another label"),
-            });
-        }
+            match self.taken_back(host, token, made.slot, order.label) {
+                true if token.has(ck::CKF_TOKEN_INITIALIZED) => {
+                    return Err(refused.context(format!(
+                        "{} is emptied, and keeps its label and has the new PINs",
+                        token.name()
+                    )));
+                }
+                // Where both gave up, the one that waits less makes it.
+                true if again.next().is_some() => {
+                    sleep(pause());
+                    refuse_same_label(host, token, order.label)?;
+                }
+                true => return Err(refused),
+                false => {
+                    return Err(refused.hint(
+                        "there are two now: 'metaslot token rename' gives one another label",
+                    ));
+                }
+            }
+        };
         let pins = vec![(Role::User, self.user.len()), (Role::So, self.so.len())];
         Ok(NewPins { token: made, pins })
     }
@@ -196,6 +212,12 @@ impl Pins {
         };
         done.is_some_and(|done| done.is_ok())
     }
+}
+
+/// How long who gave a label up waits: not as long as another.
+fn pause() -> Duration {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Duration::from_millis(u64::from(now.subsec_nanos() / 1000 % 1000))
 }
 
 /// The label as a token has it. Refuses one that has no room (PKCS#11 3.2 §3.2).
