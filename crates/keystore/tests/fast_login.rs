@@ -268,7 +268,7 @@ fn a_lock_in_memory_comes_into_the_store() {
     for _ in 0..2 {
         fast(&config, USER).unwrap();
     }
-    killed(&[memory.0.clone()], 10);
+    killed(std::slice::from_ref(&memory.0), 10);
     assert_eq!(fast(&config, USER), Err(Error::PIN_LOCKED));
     let locked = || place.store().token().unwrap().user.failures;
     assert_eq!(locked(), 10);
