@@ -61,6 +61,20 @@ fn arms(experiment: &Experiment) -> Vec<&str> {
 }
 
 #[test]
+fn studies_are_listed_for_people_and_for_programs() {
+    let place = Sandbox::new("names");
+    let told = |arguments: &[&str]| String::from_utf8(lab(&place.0, arguments).stdout).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&told(&["study", "--json"])).unwrap();
+    let studies = json["studies"].as_array().unwrap();
+    assert!(!studies.is_empty());
+    let text = told(&["study"]);
+    for study in studies {
+        let [name, about] = ["name", "about"].map(|key| study[key].as_str().unwrap());
+        assert!(text.contains(&format!("  {name:<8}{about}\n")), "{study}");
+    }
+}
+
+#[test]
 fn rc4_has_three_versions_and_streams_side_by_side() {
     let (printed, experiment) = study("rc4");
     assert_eq!(arms(&experiment)[0], "1, bytes");

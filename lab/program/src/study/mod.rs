@@ -88,7 +88,10 @@ impl Study {
 
 /// Measures, or lists what there is.
 pub(crate) fn run(options: &Options) -> Result<Option<Made>> {
-    let Some(study) = options.study else { return say(&list()).map(|()| None) };
+    let Some(study) = options.study else {
+        let listed = if options.run.json { names()? } else { list() };
+        return say(&listed).map(|()| None);
+    };
     make(&mut Bench::new(study.subject()?, &options.run), &options.run).map(Some)
 }
 
@@ -113,6 +116,16 @@ pub(crate) fn json(experiment: &Experiment) -> Value {
         "reason": found.reason,
     })));
     summary
+}
+
+/// The same for programs.
+fn names() -> Result<String> {
+    let one = |study: &Study| {
+        let value = study.to_possible_value()?;
+        Some(json!({"name": value.get_name(), "about": value.get_help()?.to_string()}))
+    };
+    let all: Vec<Value> = Study::value_variants().iter().filter_map(one).collect();
+    Ok(serde_json::to_string_pretty(&json!({"studies": all}))? + "\n")
 }
 
 /// Names, and what each is about.
