@@ -311,6 +311,9 @@ mod tests {
             let plan = program.plan(&values);
             assert!(!plan.then.is_empty(), "{}", program.name);
             assert_eq!(plan.included.is_empty(), plan.start.is_empty(), "{}", program.name);
+            // A kill between two files leaves none that wants a variable of the unit's without it.
+            let unit = plan.included.iter().position(|file| file.0.contains(".service.d/"));
+            assert!(unit.is_none_or(|at| at == 0), "{}", program.name);
             let all = plan.files.iter().chain(&plan.included).map(|file| &file.1);
             let Proof { process, script } = program.proof(&values).expect("it is run");
             // The kernel keeps so much of a name.

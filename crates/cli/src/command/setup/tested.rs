@@ -67,7 +67,7 @@ impl Test {
 
     /// Its last words, where it fails. It has no terminal to ask at.
     fn run(&self, openssl: Option<&Path>) -> std::result::Result<(), Unproved> {
-        let cannot = |error: io::Error| Failure::failed(error.to_string());
+        let cannot = |error: io::Error| Failure::io("it cannot be run", &error);
         let said = memfd_create("said", MemfdFlags::CLOEXEC).map(File::from);
         let mut said = said.map_err(|errno| cannot(errno.into()))?;
         let both = said.try_clone().and_then(|out| Ok((out, said.try_clone()?)));
