@@ -215,6 +215,7 @@ impl<A: Streams + ?Sized> Active<A> {
     /// login for each use wants the next one.
     pub(crate) fn next_message(
         &mut self,
+        recent: &mut Recent,
         bytes: usize,
         watch: Watch,
         result: Result<Written>,
@@ -223,6 +224,9 @@ impl<A: Streams + ?Sized> Active<A> {
             return result.map(drop);
         }
         self.end_message(bytes, watch, result.is_ok());
+        if result.is_ok() {
+            recent.completes();
+        }
         result.map(drop)
     }
 
@@ -242,10 +246,10 @@ impl<A: Streams + ?Sized> Active<A> {
 
     /// After a call that takes a part of a message: only a failure ends it.
     pub(crate) fn same_message(&mut self, result: Result<Written>) -> Result<()> {
-        match result {
-            Ok(_) | Err(Error::BUFFER_TOO_SMALL) => result.map(drop),
-            Err(_) => self.next_message(0, Watch::OFF, result),
+        if result.is_err_and(|error| error != Error::BUFFER_TOO_SMALL) {
+            self.end_message(0, Watch::OFF, false);
         }
+        result.map(drop)
     }
 
     /// What is in the middle of a message.
@@ -306,6 +310,9 @@ pub(crate) trait Operation {
     /// The key that it uses.
     fn object(&self) -> Option<&Arc<Object>>;
 
+    /// What it does.
+    fn mechanism(&self) -> Option<CK_MECHANISM_TYPE>;
+
     /// Whether a context-specific login is missing.
     fn is_locked(&self) -> bool;
 
@@ -345,6 +352,10 @@ impl<A: Streams + ?Sized> Operation for Active<A> {
 
     fn object(&self) -> Option<&Arc<Object>> {
         self.any().and_then(|chosen| chosen.object.as_ref())
+    }
+
+    fn mechanism(&self) -> Option<CK_MECHANISM_TYPE> {
+        self.any().map(|chosen| chosen.mechanism)
     }
 
     fn is_locked(&self) -> bool {

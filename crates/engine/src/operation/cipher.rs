@@ -126,10 +126,11 @@ pub(super) const fn kind_of_messages(direction: Direction) -> OperationKind {
 pub(super) fn split_messages(
     direction: Direction,
     session: &mut Session,
-) -> &mut Active<dyn Cipher> {
+) -> (&mut Active<dyn Cipher>, &mut Recent) {
+    let Session { operations, recent, .. } = session;
     match direction {
-        Direction::Forward => &mut session.operations.message_encrypt,
-        Direction::Backward => &mut session.operations.message_decrypt,
+        Direction::Forward => (&mut operations.message_encrypt, recent),
+        Direction::Backward => (&mut operations.message_decrypt, recent),
     }
 }
 

@@ -409,7 +409,6 @@ static void parallel_functions_answer_as_the_standard_says(void)
 {
 	EXPECT(p11->C_GetFunctionStatus(session), CKR_FUNCTION_NOT_PARALLEL);
 	EXPECT(p11->C_CancelFunction(session), CKR_FUNCTION_NOT_PARALLEL);
-	EXPECT(p11->C_LoginUser(session, CKU_USER, user_pin, 4, user_pin, 4), CKR_FUNCTION_NOT_SUPPORTED);
 }
 
 static void the_vendor_interface_explains(void)

@@ -52,6 +52,15 @@ static CK_OBJECT_HANDLE key(void)
 	return made;
 }
 
+/* A message of several. */
+static void message(void)
+{
+	static CK_BYTE iv[12], tag[16], text[1], sealed[1];
+	CK_GCM_MESSAGE_PARAMS gcm = {iv, 12, 0, CKG_GENERATE, tag, 128};
+	CK_ULONG length = 1;
+	OK(p11->C_EncryptMessage(session, &gcm, sizeof gcm, NULL, 0, text, 1, sealed, &length));
+}
+
 /* Whatever the policy, a user without a name is who logs in. */
 static void login(void)
 {
@@ -105,11 +114,27 @@ int main(void)
 	OK(digest(CKM_SHA256));
 	EXPECT(digest(CKM_MD5), CKR_MECHANISM_INVALID);
 	CHECK(flags() == 1);
+	CK_SESSION_HANDLE third = open_session();
+	CK_MECHANISM gcm = {CKM_AES_GCM, NULL, 0};
+	OK(p11->C_MessageEncryptInit(third, &gcm, made));
 	/* Under a policy that lets anything pass nothing is said to be approved. */
 	policy("default");
 	becomes(CKR_OK);
 	CHECK(flags() == 0);
 	OK(digest(CKM_SHA256));
+	CHECK(flags() == 0);
+	/* Each message begins under the policy of its moment. */
+	session = third;
+	CHECK(flags() == 0);
+	message();
+	CHECK(flags() == 0);
+	policy("fips");
+	becomes(CKR_MECHANISM_INVALID);
+	message();
+	CHECK(flags() == 1);
+	policy("default");
+	becomes(CKR_OK);
+	message();
 	CHECK(flags() == 0);
 	session = first;
 	CHECK(flags() == 1);

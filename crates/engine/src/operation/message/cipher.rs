@@ -29,11 +29,11 @@ impl Engine {
         key: ObjectHandle,
     ) -> Result<()> {
         let mut session = self.session(session)?;
-        split_messages(direction, &mut session).free()?;
+        split_messages(direction, &mut session).0.free()?;
         let params = message.params(&[]);
         let choice = self.choose(&mut session, kind(direction), (mechanism, &params), key)?;
         let chosen = choice.with(mechanism, params);
-        *split_messages(direction, &mut session) = Active::Initialized(chosen);
+        *split_messages(direction, &mut session).0 = Active::Initialized(chosen);
         Ok(())
     }
 
@@ -50,8 +50,9 @@ impl Engine {
         out: &mut Output<'_>,
     ) -> Result<()> {
         let mut session = self.session(session)?;
+        self.begin_message(&mut session, kind(direction))?;
         let (watch, token) = (metaslot_counters::begin(), self.token(session.slot)?);
-        let active = split_messages(direction, &mut session);
+        let (active, recent) = split_messages(direction, &mut session);
         let begun = active.single().map(drop);
         let result = begun.and_then(|()| {
             out.exact(input.len(), |room| {
@@ -62,7 +63,7 @@ impl Engine {
                 self.serve(kind(direction), active, input.len(), once).map(drop)
             })
         });
-        active.next_message(input.len(), watch, result)
+        active.next_message(recent, input.len(), watch, result)
     }
 
     /// `C_EncryptMessageBegin` and `C_DecryptMessageBegin`.
@@ -77,8 +78,9 @@ impl Engine {
         aad: &[u8],
     ) -> Result<()> {
         let mut session = self.session(session)?;
+        self.begin_message(&mut session, kind(direction))?;
         let token = self.token(session.slot)?;
-        let active = split_messages(direction, &mut session);
+        let (active, _) = split_messages(direction, &mut session);
         let begun = active.single().map(drop);
         let begun = begun.and_then(|()| self.prepare(direction, token, active, message, aad));
         let result = begun.and_then(|()| {
@@ -104,7 +106,7 @@ impl Engine {
         out: &mut Output<'_>,
     ) -> Result<()> {
         let mut session = self.session(session)?;
-        let active = split_messages(direction, &mut session);
+        let (active, recent) = split_messages(direction, &mut session);
         let (chosen, stream) = active.message()?;
         let Some(tag) = tag else {
             let result = stream.take(input, out);
@@ -117,7 +119,7 @@ impl Engine {
             true => stream.close(direction, input, tag, out),
             false => Err(Error::MECHANISM_PARAM_INVALID),
         };
-        active.next_message(input.len(), Watch::OFF, result)
+        active.next_message(recent, input.len(), Watch::OFF, result)
     }
 
     /// Puts the parameters of a message in their place, with its IV, once they are known to be right.

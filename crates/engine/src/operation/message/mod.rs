@@ -8,8 +8,8 @@ mod signature;
 
 use super::OperationKind;
 use crate::engine::Engine;
-use crate::session::Session;
-use metaslot_ck::{Result, SessionHandle};
+use crate::session::{Session, SessionGuard};
+use metaslot_ck::{Error, Result, SessionHandle};
 
 impl Engine {
     /// `C_MessageEncryptFinal` and its like.
@@ -23,5 +23,16 @@ impl Engine {
         process.between_messages()?;
         process.cancel(recent);
         Ok(())
+    }
+
+    /// A message begins, under the policy of this moment: what it does is as approved as if it were alone.
+    fn begin_message(&self, session: &mut SessionGuard<'_>, kind: OperationKind) -> Result<()> {
+        let policy = self.policy(session)?;
+        let process = session.operations.of(kind);
+        let key_type = process.object().map(|key| key.facts().key_type);
+        let Some(mechanism) = process.mechanism() else {
+            return Err(Error::OPERATION_NOT_INITIALIZED);
+        };
+        session.approving(policy, mechanism, kind.flag(), key_type)
     }
 }

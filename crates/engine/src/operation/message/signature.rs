@@ -49,11 +49,12 @@ impl Engine {
         out: &mut Output<'_>,
     ) -> Result<()> {
         let mut session = self.session(session)?;
+        self.begin_message(&mut session, MessageSign)?;
         let watch = metaslot_counters::begin();
-        let (active, _) = split(MessageSign, &mut session);
+        let (active, recent) = split(MessageSign, &mut session);
         let result = self
             .serve(MessageSign, active, data.len(), |active| sign_once(active, None, data, out));
-        active.next_message(data.len(), watch, result)
+        active.next_message(recent, data.len(), watch, result)
     }
 
     /// `C_VerifyMessage`
@@ -67,12 +68,13 @@ impl Engine {
         signature: &[u8],
     ) -> Result<()> {
         let mut session = self.session(session)?;
+        self.begin_message(&mut session, MessageVerify)?;
         let watch = metaslot_counters::begin();
-        let (active, _) = split(MessageVerify, &mut session);
+        let (active, recent) = split(MessageVerify, &mut session);
         let result = self.serve(MessageVerify, active, data.len(), |active| {
             verify_once(active, None, data, signature)
         });
-        active.next_message(data.len(), watch, result)
+        active.next_message(recent, data.len(), watch, result)
     }
 
     /// `C_SignMessageBegin` and `C_VerifyMessageBegin`.
@@ -85,6 +87,7 @@ impl Engine {
         kind: OperationKind,
     ) -> Result<()> {
         let mut session = self.session(session)?;
+        self.begin_message(&mut session, kind)?;
         let (active, _) = split(kind, &mut session);
         let result = self.serve(kind, active, 0, |active| {
             active.single()?;
@@ -104,7 +107,7 @@ impl Engine {
         out: Option<&mut Output<'_>>,
     ) -> Result<()> {
         let mut session = self.session(session)?;
-        let (active, _) = split(MessageSign, &mut session);
+        let (active, recent) = split(MessageSign, &mut session);
         let (chosen, stream) = active.message()?;
         let Some(out) = out else {
             let result = stream.update(data).map(|()| Written::Done);
@@ -118,7 +121,7 @@ impl Engine {
                 stream.sign(room).map(drop)
             })
         });
-        active.next_message(data.len(), Watch::OFF, result)
+        active.next_message(recent, data.len(), Watch::OFF, result)
     }
 
     /// `C_VerifyMessageNext`; with `signature` the last part.
@@ -132,7 +135,7 @@ impl Engine {
         signature: Option<&[u8]>,
     ) -> Result<()> {
         let mut session = self.session(session)?;
-        let (active, _) = split(MessageVerify, &mut session);
+        let (active, recent) = split(MessageVerify, &mut session);
         let (chosen, stream) = active.message()?;
         let result = stream.update(data).map(|()| Written::Done);
         let Some(signature) = signature else {
@@ -140,6 +143,6 @@ impl Engine {
             return active.same_message(result);
         };
         let result = result.and_then(|done| stream.verify(signature).map(|()| done));
-        active.next_message(data.len(), Watch::OFF, result)
+        active.next_message(recent, data.len(), Watch::OFF, result)
     }
 }
