@@ -3,8 +3,8 @@
 
 use crate::app::Common;
 use crate::command::{
-    cert, config, data, derive, doctor, explain, import, key, lab, mechanisms, pages, policy,
-    provider, random, setup, sign, stat, token, top, tune, uri2pem, verify, wrap,
+    cert, config, data, derive, doctor, encapsulate, explain, import, key, lab, mechanisms, pages,
+    policy, provider, random, setup, sign, stat, token, top, tune, uri2pem, verify, wrap,
 };
 use crate::personality::{crypt, cryptoadm, hash, pktool};
 use clap::{Parser, Subcommand};
@@ -67,6 +67,15 @@ pub(crate) enum Command {
     /// From a pair and the other side's public key: ECDH and X25519. From a secret key: HKDF. What is derived is kept in the
     /// token, or its value is written where the policy lets it be read.
     Derive(derive::Args),
+    /// Make a secret key that the holder of another key can make, too
+    ///
+    /// From the other side's public key of ML-KEM: the secret key is kept in the token, or its value is written, and the
+    /// ciphertext from which the other side makes it goes into a file.
+    Encapsulate(encapsulate::Args),
+    /// Make the secret key that was encapsulated for a key of the token
+    ///
+    /// A ciphertext that was made for another key, or changed, gives a secret key that nobody else has: ML-KEM does not tell.
+    Decapsulate(encapsulate::OpenArgs),
     /// Digest files, as the Solaris command of this name does
     ///
     /// Prints the digest of each file in hexadecimal. Exit codes: 0 done, 1 failed, 2 wrong usage. Called as

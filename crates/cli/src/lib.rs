@@ -70,6 +70,8 @@ pub fn run() -> ExitCode {
         Command::Wrap(args) => command::wrap::run(&app, &args),
         Command::Unwrap(args) => command::wrap::open::run(&app, &args),
         Command::Derive(args) => command::derive::run(&app, &args),
+        Command::Encapsulate(args) => command::encapsulate::run(&app, &args),
+        Command::Decapsulate(args) => command::encapsulate::open(&app, &args),
         Command::Digest(args) => personality::digest(&app, &args),
         Command::Mac(args) => personality::mac(&app, &args),
         Command::Encrypt(args) => personality::encrypt(&app, &args),

@@ -7,6 +7,7 @@ use super::payload::{self, Payload};
 use crate::app::App;
 use crate::encoding::{from_hex, hex_line, printable};
 use crate::failure::{Failure, Result};
+use crate::host::Token;
 use crate::key::{self, Brought, Family, Key, Kind, Usage, usage};
 use crate::keyfile;
 use crate::output::Report;
@@ -16,8 +17,9 @@ use crate::x509;
 use clap::builder::NonEmptyStringValueParser;
 use metaslot_ck::*;
 use metaslot_client::{Access, Mechanism, Params, Session, Template};
-use serde_json::json;
-use std::path::PathBuf;
+use metaslot_memory::Secret;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -50,9 +52,24 @@ pub(crate) struct Args {
     /// The same in hexadecimal
     #[arg(long, value_name = "HEX")]
     info_hex: Option<String>,
-    /// What is derived: aes:128, aes:192, aes:256, chacha20, generic:32 (bytes)
+    #[command(flatten)]
+    kept: Kept,
+    /// Write its value to a file, and keep nothing; '-' is standard output
+    #[arg(long = "out", short, value_name = "FILE", conflicts_with = "label")]
+    output: Option<PathBuf>,
+    /// Write the value in hexadecimal
+    #[arg(long, requires = "output")]
+    hex: bool,
+    #[command(flatten)]
+    user: UserArg,
+}
+
+/// What becomes of a secret key that is made from others. The file for its value is the argument `output` of each command.
+#[derive(clap::Args, Debug)]
+pub(super) struct Kept {
+    /// What it is: aes:128, aes:192, aes:256, chacha20, generic:32 (bytes)
     #[arg(long = "type", short = 't', value_name = "TYPE", default_value = "aes:256")]
-    kind: Kind,
+    pub(super) kind: Kind,
     /// Keep it in the token under this name
     #[arg(long, value_name = "LABEL", required_unless_present = "output", value_parser = NonEmptyStringValueParser::new())]
     label: Option<String>,
@@ -69,14 +86,24 @@ pub(crate) struct Args {
     /// Allow a second key with the same label
     #[arg(long)]
     same_label: bool,
-    /// Write its value to a file, and keep nothing; '-' is standard output
-    #[arg(long = "out", short, value_name = "FILE", conflicts_with = "label")]
-    output: Option<PathBuf>,
-    /// Write the value in hexadecimal
-    #[arg(long, requires = "output")]
-    hex: bool,
-    #[command(flatten)]
-    user: UserArg,
+}
+
+/// A secret key that was made: in the token, or its value.
+#[derive(Debug)]
+pub(super) enum Made {
+    Kept(Vec<Key>),
+    Value(Secret),
+}
+
+impl Made {
+    /// What the other side was not told of does not stay.
+    pub(super) fn undo(&self, session: &Session) {
+        if let Self::Kept(keys) = self {
+            for handle in keys.iter().filter_map(|key| key.part(Class::Secret)) {
+                session.destroy(handle).ok();
+            }
+        }
+    }
 }
 
 /// Mechanisms by their short names.
@@ -102,57 +129,118 @@ const KDFS: &[(CK_MECHANISM_TYPE, CK_ULONG)] = &[
 ];
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let Some(length) = args.kind.secret_length() else {
-        return Err(Failure::usage(format!(
-            "{} is a pair, and what is derived is a secret key",
-            args.kind
-        )));
-    };
-    args.kind.check_usages(args.usage.as_deref())?;
-    if args.label.is_none() {
+    let length = args.kept.check("derived")?;
+    if args.kept.label.is_none() {
         payload::refuse_mixed(&app.output, args.output.as_deref())?;
     }
     let input = Input::read(args)?;
-    let access = if args.label.is_some() { Access::ReadWrite } else { Access::ReadOnly };
-    let Opened { session, token, it: key, .. } = args.user.open::<Key>(app, &args.key, access)?;
+    let opened = args.user.open::<Key>(app, &args.key, args.kept.access())?;
+    let Opened { session, token, it: key, .. } = opened;
     let base = key.part(Class::Private).or_else(|| key.part(Class::Secret));
     let base = base.ok_or_else(|| {
         Failure::not_found(format!("the token has only the public half of '{}'", key.label))
     })?;
     let mechanism = input.mechanism(&key, args)?;
-    let template = template(&args.kind, length);
-    match &args.label {
-        Some(label) => {
-            let made = store(&session, args, label, |named| {
-                Ok(session.derive(&mechanism, base, &key::with(named, &template))?)
-            })?;
-            let report = report(&token, &made);
-            let (uris, label) = (report.uris.join("\n"), printable(label));
-            let text = format!("derived {} key '{label}'\n{uris}\n", args.kind);
-            let warning = usage::warning(args.usage.as_deref(), false);
-            let warning = warning.filter(|_| token.status.is_some());
-            app.output.print_warning(&Report { text, ..report }, warning.as_slice())
+    let template = template(&args.kept.kind, length);
+    let made = args.kept.make(&session, |named| {
+        Ok(session.derive(&mechanism, base, &key::with(named, &template))?)
+    })?;
+    let json = match made {
+        Made::Kept(_) => json!({}),
+        Made::Value(_) => json!({"key": key.uri(&token.uri()).to_string()}),
+    };
+    let shown = args.kept.shown("derived", &token, &made, json);
+    shown.write(app, made, args.output.as_deref(), args.hex)
+}
+
+impl Kept {
+    /// Bytes of the key, whose type and uses fit.
+    pub(super) fn check(&self, what: &str) -> Result<usize> {
+        let Some(length) = self.kind.secret_length() else {
+            let message = format!("{} is a pair, and what is {what} is a secret key", self.kind);
+            return Err(Failure::usage(message));
+        };
+        self.kind.check_usages(self.usage.as_deref()).map(|()| length)
+    }
+
+    pub(super) const fn access(&self) -> Access {
+        if self.label.is_some() { Access::ReadWrite } else { Access::ReadOnly }
+    }
+
+    /// Whether the token keeps it.
+    pub(super) const fn keeps(&self) -> bool {
+        self.label.is_some()
+    }
+
+    /// Makes it by a template that says what it is called, or that its value can be read.
+    pub(super) fn make(
+        &self,
+        session: &Session,
+        make: impl FnOnce(Template) -> Result<ObjectHandle>,
+    ) -> Result<Made> {
+        if let Some(label) = &self.label {
+            return store(session, self, label, make).map(Made::Kept);
         }
-        None => {
-            let open =
-                Template::new().token(false).bool(CKA_SENSITIVE, false).bool(CKA_EXTRACTABLE, true);
-            let value = key::value(
-                &session,
-                session.derive(&mechanism, base, &key::with(open, &template))?,
-            )?;
-            let json = json!({
-                "key": key.uri(&token.uri()).to_string(),
-                "type": args.kind.to_string(),
-                "bytes": value.len(),
-            });
-            let report = Report { json, ..Report::default() };
-            let written = if args.hex { hex_line(&value) } else { value };
-            payload::write_secret(&app.output, args.output.as_deref(), &written, &report)
-        }
+        let open = Template::new().token(false).bool(CKA_SENSITIVE, false);
+        let handle = make(open.bool(CKA_EXTRACTABLE, true))?;
+        key::value(session, handle).map(Made::Value)
+    }
+
+    /// What is said of it; `json` is added to that for programs.
+    pub(super) fn shown(&self, verb: &str, token: &Token, made: &Made, json: Value) -> Shown {
+        let (report, warning) = match made {
+            Made::Kept(made) => {
+                let report = report(token, made);
+                let label = printable(self.label.as_deref().unwrap_or_default());
+                let uris = report.uris.join("\n");
+                let text = format!("{verb} {} key '{label}'\n{uris}\n", self.kind);
+                let warning = usage::warning(self.usage.as_deref(), false);
+                let json = joined(report.json, json);
+                (Report { text, json, ..report }, warning.filter(|_| token.status.is_some()))
+            }
+            Made::Value(value) => {
+                let is = json!({"type": self.kind.to_string(), "bytes": value.len()});
+                let json = joined(json, is);
+                (Report { json, ..Report::default() }, None)
+            }
+        };
+        Shown { report, warning }
     }
 }
 
-fn template(kind: &Kind, length: usize) -> Template {
+/// Two documents as one.
+fn joined(mut first: Value, second: Value) -> Value {
+    if let (Value::Object(all), Value::Object(more)) = (&mut first, second) {
+        all.extend(more);
+    }
+    first
+}
+
+/// What is printed of a key that was made.
+pub(super) struct Shown {
+    report: Report,
+    warning: Option<String>,
+}
+
+impl Shown {
+    /// Writes the value, where it is not kept, and says what was made.
+    pub(super) fn write(
+        &self,
+        app: &App,
+        made: Made,
+        output: Option<&Path>,
+        hex: bool,
+    ) -> Result<()> {
+        let Made::Value(value) = made else {
+            return app.output.print_warning(&self.report, self.warning.as_slice());
+        };
+        let written = if hex { hex_line(&value) } else { value };
+        payload::write_secret(&app.output, output, &written, &self.report)
+    }
+}
+
+/// What the key is.
+pub(super) fn template(kind: &Kind, length: usize) -> Template {
     let template = Template::new().class(CKO_SECRET_KEY).key_type(kind.key_type());
     match kind.family {
         // PKCS#11 3.2 §5.18.5: of a type with one length none is said.
@@ -164,7 +252,7 @@ fn template(kind: &Kind, length: usize) -> Template {
 /// Derives into the token, by a template that names the key.
 fn store(
     session: &Session,
-    args: &Args,
+    args: &Kept,
     label: &str,
     derive: impl FnOnce(Template) -> Result<ObjectHandle>,
 ) -> Result<Vec<Key>> {

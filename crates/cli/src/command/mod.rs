@@ -10,6 +10,7 @@ pub(crate) mod config;
 pub(crate) mod data;
 pub(crate) mod derive;
 pub(crate) mod doctor;
+pub(crate) mod encapsulate;
 mod engine;
 pub(crate) mod explain;
 mod fate;

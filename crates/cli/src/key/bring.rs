@@ -179,6 +179,20 @@ pub(crate) fn public_half(
     create(session, kind, &public(public_key, kind, how, true)?)
 }
 
+/// A public key of a file, for the length of a session.
+pub(crate) fn for_session(session: &Session, pair: &Pair) -> Result<ObjectHandle> {
+    let how = Brought {
+        label: "",
+        id: &[],
+        subject: None,
+        usages: None,
+        sensitive: true,
+        extractable: false,
+    };
+    let public_key = pair.public.as_deref().unwrap_or_default();
+    create(session, &pair.kind, &public(public_key, &pair.kind, &how, false)?)
+}
+
 /// A secret key of these bytes.
 pub(crate) fn secret(
     session: &Session,

@@ -15,8 +15,8 @@ pub(crate) mod usage;
 pub(crate) use crate::find::only;
 pub(crate) use alike::{UNSEEN, among};
 pub(crate) use bring::{
-    Brought, Trial, all_or_none, create, identifier, protected, public_half as bring_public,
-    secret as bring_secret, with,
+    Brought, Trial, all_or_none, create, for_session, identifier, protected,
+    public_half as bring_public, secret as bring_secret, with,
 };
 pub(crate) use family::Family;
 pub(crate) use kind::{ED25519_OID, Generation, Kind, X25519_OID, types};
