@@ -2,7 +2,7 @@
 //! HMAC with every hash function (PKCS#11 3.2 §6.20–§6.26, `_HMAC` and `_HMAC_GENERAL`).
 
 use crate::failure::device_error;
-use crate::mac::{Mac, Prepared, Stream, Use, row, running, with};
+use crate::mac::{Mac, Prepared, Stream, row, running};
 use metaslot_awslc_wrapper::Failed;
 use metaslot_awslc_wrapper::digest::Hash;
 use metaslot_awslc_wrapper::hmac;
@@ -58,16 +58,21 @@ type Sha3_512 = Hmac<{ Hash::Sha3_512 as usize }>;
 struct Hmac<const HASH: usize>(hmac::Key);
 
 impl<const HASH: usize> Hmac<HASH> {
-    const WHOLE: Mac = Mac { general: false, length: Hash::ALL[HASH].length(), with: Self::with };
+    const WHOLE: Mac = Mac {
+        general: false,
+        length: Hash::ALL[HASH].length(),
+        prepared: |key| Ok(&key.prepared(Self::of)?.0),
+        anew: |key| Ok(Box::new(Self::of(key)?.0)),
+    };
     const GENERAL: Mac = Mac { general: true, ..Self::WHOLE };
 
-    fn with(key: &Key, use_it: Use<'_>) -> Result<()> {
-        with(key, |value| Ok(Self(prepare(Hash::ALL[HASH], value)?)), |key| &key.0, use_it)
+    fn of(key: &Key) -> Result<Self> {
+        prepare(Hash::ALL[HASH], key).map(Self)
     }
 }
 
-fn prepare(hash: Hash, value: &[u8]) -> Result<hmac::Key> {
-    hmac::Key::new(hash, value).map_err(device_error)
+fn prepare(hash: Hash, key: &Key) -> Result<hmac::Key> {
+    hmac::Key::new(hash, key.secret(CKA_VALUE)?).map_err(device_error)
 }
 
 impl Prepared for hmac::Key {

@@ -6,7 +6,6 @@ use metaslot_awslc_wrapper::{Failed, constant_time};
 use metaslot_ck::*;
 use metaslot_spi::provider::{Algorithm, Direction, Signature, SignatureStream};
 use metaslot_spi::{Key, Params};
-use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -28,9 +27,6 @@ pub(crate) trait Stream: Debug + Send + 'static {
     fn finish(&mut self, out: &mut [u8]) -> std::result::Result<(), Failed>;
 }
 
-/// What is done with a prepared key.
-pub(crate) type Use<'a> = &'a mut dyn FnMut(&dyn Prepared) -> std::result::Result<(), Failed>;
-
 /// The longest MAC, in bytes.
 const LONGEST: usize = 64;
 
@@ -41,8 +37,10 @@ pub(crate) struct Mac {
     pub(crate) general: bool,
     /// Length of a whole MAC, in bytes; at most [`LONGEST`].
     pub(crate) length: usize,
-    /// Calls with the prepared key.
-    pub(crate) with: fn(&Key, Use<'_>) -> Result<()>,
+    /// The key's prepared form, of one type per function, because a key may serve several.
+    pub(crate) prepared: fn(&Key) -> Result<&dyn Prepared>,
+    /// The same for a key that has no place for one more form: made anew each time.
+    pub(crate) anew: fn(&Key) -> Result<Box<dyn Prepared>>,
 }
 
 /// The row of a MAC mechanism.
@@ -52,22 +50,6 @@ pub(crate) const fn row(
     mac: &'static dyn Signature,
 ) -> Algorithm {
     Algorithm { mechanism, key_sizes, sign: Some(mac), verify: Some(mac), ..Algorithm::NONE }
-}
-
-/// Calls `use_it` with the key in form `F`: one type per function, because a key may serve several.
-pub(crate) fn with<F: Any + Send + Sync>(
-    key: &Key,
-    prepare: impl Fn(&[u8]) -> Result<F>,
-    prepared: impl Fn(&F) -> &dyn Prepared,
-    use_it: Use<'_>,
-) -> Result<()> {
-    let done = match key.prepared(|key| prepare(key.secret(CKA_VALUE)?)) {
-        Ok(form) => use_it(prepared(form)),
-        // A key keeps a few forms; one that serves more functions is prepared anew each time.
-        Err(Error::DEVICE_MEMORY) => use_it(prepared(&prepare(key.secret(CKA_VALUE)?)?)),
-        Err(error) => return Err(error),
-    };
-    done.map_err(device_error)
 }
 
 impl Mac {
@@ -81,8 +63,21 @@ impl Mac {
         }
     }
 
+    fn with<T>(
+        &self,
+        key: &Key,
+        use_it: impl FnOnce(&dyn Prepared) -> std::result::Result<T, Failed>,
+    ) -> Result<T> {
+        let done = match (self.prepared)(key) {
+            Ok(prepared) => use_it(prepared),
+            Err(Error::DEVICE_MEMORY) => use_it(&*(self.anew)(key)?),
+            Err(error) => return Err(error),
+        };
+        done.map_err(device_error)
+    }
+
     fn mac(&self, key: &Key, data: &[u8], out: &mut [u8]) -> Result<()> {
-        (self.with)(key, &mut |key| key.mac(data, out))
+        self.with(key, |key| key.mac(data, out))
     }
 }
 
@@ -93,7 +88,7 @@ impl Signature for Mac {
             Params::Ulong(length) if self.general && (1..=self.length as u64).contains(length) => {}
             _ => return Err(Error::MECHANISM_PARAM_INVALID),
         }
-        (self.with)(key, &mut |_| Ok(()))
+        self.with(key, |_| Ok(()))
     }
 
     fn length(&self, _: &Key, params: &Params) -> usize {
@@ -116,12 +111,7 @@ impl Signature for Mac {
         key: &Arc<Key>,
         params: &Params,
     ) -> Result<Box<dyn SignatureStream>> {
-        let mut stream = Err(Error::DEVICE_ERROR);
-        (self.with)(key, &mut |key| {
-            stream = Ok(key.start(self.length(params))?);
-            Ok(())
-        })?;
-        stream
+        self.with(key, |key| key.start(self.length(params)))
     }
 }
 

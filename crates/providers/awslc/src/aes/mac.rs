@@ -4,7 +4,7 @@
 use super::gcm;
 use super::keys::KEYS;
 use crate::failure::device_error;
-use crate::mac::{Mac, Prepared, Stream, Use, compare, row, running, with};
+use crate::mac::{Mac, Prepared, Stream, compare, row, running};
 use metaslot_awslc_wrapper::aead::TAG;
 use metaslot_awslc_wrapper::aes::GcmStream;
 use metaslot_awslc_wrapper::{Failed, cmac};
@@ -18,11 +18,15 @@ pub(super) const CMAC_GENERAL_ROW: Algorithm =
     row(CKM_AES_CMAC_GENERAL, KEYS, &Mac { general: true, ..CMAC });
 pub(super) const GMAC_ROW: Algorithm = row(CKM_AES_GMAC, KEYS, &Gmac);
 
-const CMAC: Mac = Mac { general: false, length: cmac::LENGTH, with: with_cmac };
+const CMAC: Mac = Mac {
+    general: false,
+    length: cmac::LENGTH,
+    prepared: |key| Ok(key.prepared(cmac_key)?),
+    anew: |key| Ok(Box::new(cmac_key(key)?)),
+};
 
-fn with_cmac(key: &Key, use_it: Use<'_>) -> Result<()> {
-    let prepare = |value: &[u8]| cmac::Key::new(value).map_err(|_| Error::KEY_SIZE_RANGE);
-    with(key, prepare, |key| key, use_it)
+fn cmac_key(key: &Key) -> Result<cmac::Key> {
+    cmac::Key::new(key.secret(CKA_VALUE)?).map_err(|_| Error::KEY_SIZE_RANGE)
 }
 
 impl Prepared for cmac::Key {
