@@ -3,7 +3,9 @@
 
 mod ccm;
 mod cfb;
+mod chained;
 mod ctr;
+mod cts;
 mod gcm;
 mod key_wrap;
 mod keys;
@@ -14,7 +16,8 @@ use crate::block::BlockCipher;
 use crate::block::cbc::{Cbc, CbcPad};
 use crate::block::ecb::Ecb;
 use crate::failure::device_error;
-use keys::{KEYS, keys};
+pub(crate) use keys::KEYS;
+use keys::keys;
 use metaslot_awslc_wrapper::aes::{self, BLOCK, Keys, Way};
 use metaslot_ck::*;
 use metaslot_spi::Key;
@@ -22,7 +25,7 @@ use metaslot_spi::provider::Algorithm;
 use metaslot_spi::wrapping::ByCipher;
 
 /// One row per mode.
-pub(crate) const ROWS: [Algorithm; 13] = [
+pub(crate) const ROWS: [Algorithm; 15] = [
     ECB_ROW,
     CBC_ROW,
     CBC_PAD_ROW,
@@ -36,6 +39,8 @@ pub(crate) const ROWS: [Algorithm; 13] = [
     xts::ROW,
     key_wrap::ROW,
     key_wrap::PADDED_ROW,
+    key_wrap::PKCS7_ROW,
+    key_wrap::PAD_ROW,
 ];
 
 const ECB_ROW: Algorithm = Algorithm {
@@ -72,7 +77,7 @@ const FEW: usize = 8 * BLOCK;
 
 /// AES in the modes that every block cipher has.
 #[derive(Debug)]
-struct Aes;
+pub(crate) struct Aes;
 
 impl BlockCipher<BLOCK> for Aes {
     type Keys = Keys;

@@ -40,6 +40,7 @@ mod rsa_rejection;
 mod secret_key;
 mod seeded;
 mod sp800_108;
+mod transport;
 
 use metaslot_ck::Result;
 use metaslot_memory::Secret;
@@ -76,6 +77,7 @@ const PARTS: &[&[Algorithm]] = &[
     &rsa::ROWS,
     &rsa_pkcs1::ROWS,
     &rsa_pss::ROWS,
+    &transport::ROWS,
 ];
 
 static ALGORITHMS: [Algorithm; table::count(PARTS)] = const { checked(table::merged(PARTS)) };

@@ -49,7 +49,10 @@ impl Policy {
         }
         self.using_key(KeyUse::Wrap, by.facts())?;
         let form = wrap_form(mechanism, params);
-        let leaks = form == WrapForm::Unsafe;
+        // The AES key that goes along would come back by OAEP, as one that decrypts. What allows the private half
+        // is not seen here; where the pair was made elsewhere, that is not here.
+        let opened = mechanism == CKM_RSA_AES_KEY_WRAP && !open && by.attributes().bool(CKA_LOCAL);
+        let leaks = form == WrapForm::Unsafe || opened;
         self.refuse(Refusal::WrapMechanisms, leaks, Error::MECHANISM_INVALID)?;
         // Under a short key's wrap lies one block of the cipher, which other modes compute with.
         self.long_enough(length, Error::KEY_SIZE_RANGE)?;
@@ -85,7 +88,8 @@ impl Policy {
             return Ok(());
         }
         let form = wrap_form(mechanism, params);
-        let leaks = form == WrapForm::Unsafe;
+        let opened = mechanism == CKM_RSA_AES_KEY_WRAP && by.allows(CKM_RSA_PKCS_OAEP);
+        let leaks = form == WrapForm::Unsafe || opened;
         self.refuse(Refusal::WrapMechanisms, leaks, Error::MECHANISM_INVALID)?;
         let says = |attribute| template.get(attribute) == Some(&Value::Bool(false));
         let open = form == WrapForm::Bare && says(CKA_SENSITIVE);
