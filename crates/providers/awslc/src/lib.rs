@@ -20,6 +20,7 @@ mod hash_ml_dsa;
 mod hashes;
 mod hkdf;
 mod hmac;
+mod ike;
 mod keccak;
 mod mac;
 mod ml_dsa;
@@ -39,6 +40,7 @@ mod rsa_raw;
 mod rsa_rejection;
 mod secret_key;
 mod seeded;
+mod simple;
 mod sp800_108;
 mod transport;
 
@@ -77,6 +79,8 @@ const PARTS: &[&[Algorithm]] = &[
     &rsa::ROWS,
     &rsa_pkcs1::ROWS,
     &rsa_pss::ROWS,
+    &ike::ROWS,
+    &simple::ROWS,
     &transport::ROWS,
 ];
 
