@@ -25,12 +25,21 @@ use metaslot_spi::provider::Algorithm;
 use metaslot_spi::wrapping::ByCipher;
 
 /// One row per mode.
-pub(crate) const ROWS: [Algorithm; 15] = [
+pub(crate) const ROWS: [Algorithm; 24] = [
     ECB_ROW,
     CBC_ROW,
     CBC_PAD_ROW,
     ctr::ROW,
     cfb::ROW,
+    cfb::CFB64_ROW,
+    cfb::CFB8_ROW,
+    cfb::CFB1_ROW,
+    cfb::OFB_ROW,
+    cts::ROW,
+    chained::CBC_ROW,
+    chained::CBC_GENERAL_ROW,
+    chained::XCBC_ROW,
+    chained::XCBC_96_ROW,
     gcm::ROW,
     ccm::ROW,
     mac::CMAC_ROW,
