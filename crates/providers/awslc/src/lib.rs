@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod aes;
+mod blake2b;
 mod block;
 mod chacha20;
 mod des;
@@ -26,6 +27,7 @@ mod mac;
 mod ml_dsa;
 mod ml_kem;
 mod montgomery;
+mod other_hashes;
 mod pbkdf2;
 mod private_key;
 mod private_key_info;
@@ -79,6 +81,7 @@ const PARTS: &[&[Algorithm]] = &[
     &rsa::ROWS,
     &rsa_pkcs1::ROWS,
     &rsa_pss::ROWS,
+    &other_hashes::ROWS,
     &ike::ROWS,
     &simple::ROWS,
     &transport::ROWS,
