@@ -158,6 +158,16 @@ pub(crate) fn params(row: &MechanismRow, job: Job) -> Option<Params> {
         | Shape::Pbkd2
         | Shape::Sp800108Counter
         | Shape::Sp800108Feedback
-        | Shape::Sp800108DoublePipeline => return None,
+        | Shape::Sp800108DoublePipeline
+        | Shape::RsaAes
+        | Shape::EcdhAes
+        | Shape::StringData
+        | Shape::CbcData(_)
+        | Shape::Handle
+        | Shape::IkePrf
+        | Shape::Ike1Prf
+        | Shape::Ike1Extended
+        | Shape::Ike2PrfPlus => return None,
+        Shape::ChaCha20 => Params::ChaCha20 { wide: false, block: [9; 16] },
     })
 }

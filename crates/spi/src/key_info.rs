@@ -65,6 +65,14 @@ pub fn number_point<const N: usize>(bytes: &[u8]) -> Option<&[u8; N]> {
     number(N, bytes)?.try_into().ok()
 }
 
+/// The bits of the key in a `SubjectPublicKeyInfo`.
+#[must_use]
+pub fn public_bits(info: &[u8]) -> Option<&[u8]> {
+    let mut info = Reader::new(only(info, tag::SEQUENCE).ok()?);
+    info.element(tag::SEQUENCE).ok()?;
+    info.element(tag::BIT_STRING).ok()?.strip_prefix(&[0])
+}
+
 /// What both halves of a pair on a short Weierstrass curve show (RFC 5480 §2).
 #[must_use]
 pub fn ec_shown(curve: &[u8], point: &[u8]) -> Attributes {

@@ -149,13 +149,49 @@ pub enum Params {
         /// Templates of further keys; the engine takes them, the edge writes their handles.
         additional: Vec<crate::Template>,
     },
+    /// A wrap under a new AES key, which goes along by another mechanism.
+    Transport {
+        /// Length of the AES key, in bits.
+        bits: u64,
+        /// [`Self::Oaep`], or [`Self::Ecdh1`] without a public point.
+        by: Box<Self>,
+    },
+    /// What is put beside a key's value, or encrypted under it.
+    Data {
+        /// Of CBC; empty elsewhere.
+        iv: Bytes,
+        /// The string.
+        data: Bytes,
+    },
+    /// Another key.
+    Key(ObjectHandle),
+    /// ChaCha20 without a tag.
+    ChaCha20 {
+        /// Whether the counter has 64 bits rather than 32.
+        wide: bool,
+        /// The counter, little-endian, and the nonce.
+        block: [u8; 16],
+    },
+    /// A step of IKE.
+    Ike {
+        /// `CKM_…HMAC` or an AES MAC.
+        prf: CK_MECHANISM_TYPE,
+        /// Nonces, cookies or other data, one after the other.
+        data: Bytes,
+        /// Whether the data are the key, and the base key the message.
+        data_as_key: bool,
+        /// Keys whose values come before the data.
+        before: SmallVec<[ObjectHandle; 2]>,
+    },
 }
 
 impl Params {
     /// The function that is said to be under the mechanism, by the number of its own mechanism.
     #[must_use]
-    pub const fn function(&self) -> Option<CK_MECHANISM_TYPE> {
+    pub fn function(&self) -> Option<CK_MECHANISM_TYPE> {
         match self {
+            Self::Transport { by, .. } => by.function(),
+            Self::Ike { prf, .. } => Some(*prf),
             Self::Pss { hash, .. } | Self::Oaep { hash, .. } => Some(*hash),
             Self::Hkdf { prf, .. } | Self::Sp800108 { prf, .. } => Some(*prf),
             Self::HashSignContext { hash, .. } => Some(*hash),

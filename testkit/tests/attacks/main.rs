@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod always;
+mod classics;
 mod field;
 mod keys;
 mod purposes;
@@ -290,6 +291,60 @@ fn data_is_sealed_with_rc4() {
     attack("RC4", "data_is_sealed_with_rc4", weak::rc4);
 }
 
+#[test]
+fn transport_key_is_opened_by_oaep() {
+    attack(
+        "OAEP of a transport key",
+        "transport_key_is_opened_by_oaep",
+        classics::transport_key_is_opened,
+    );
+}
+
+#[test]
+fn key_is_extracted_byte_by_byte() {
+    attack("extraction of a byte", "key_is_extracted_byte_by_byte", classics::extracted_byte);
+}
+
+#[test]
+fn key_is_masked_by_what_is_known() {
+    attack("key under a mask", "key_is_masked_by_what_is_known", classics::masked_key);
+}
+
+#[test]
+fn data_are_encrypted_as_a_readable_key() {
+    attack(
+        "encryption to a readable key",
+        "data_are_encrypted_as_a_readable_key",
+        classics::encrypted_data_is_read,
+    );
+}
+
+#[test]
+fn digest_of_a_key_is_read() {
+    attack("digest as a readable key", "digest_of_a_key_is_read", classics::digested_key_is_read);
+}
+
+#[test]
+fn key_of_poly1305_makes_two_macs() {
+    attack(
+        "two MACs by Poly1305",
+        "key_of_poly1305_makes_two_macs",
+        classics::two_macs_of_poly1305,
+    );
+}
+
+#[test]
+fn what_travels_under_rsa_and_aes_is_opened_by_that_alone() {
+    let name = "what_travels_under_rsa_and_aes_is_opened_by_that_alone";
+    apart(
+        CLIENT,
+        "RSA and AES under default",
+        name,
+        |_| Ok(()),
+        || classics::transport_under_default(&user_session()?.1),
+    );
+}
+
 /// Refused under every policy: the standard itself forbids these.
 fn never(what: &str, name: &str, work: fn(&Session) -> Result<()>) {
     let prepare = |token: &mut TestToken| token.policy("legacy");
@@ -341,6 +396,12 @@ fn one_pin_is_for_one_plaintext() {
 fn wrong_rsa_padding_looks_like_a_message() {
     let name = "wrong_rsa_padding_looks_like_a_message";
     never("padding oracle of decryption", name, always::implicit_rejection);
+}
+
+#[test]
+fn keys_that_hold_others_are_as_secret() {
+    let name = "keys_that_hold_others_are_as_secret";
+    never("readable combination", name, classics::results_are_as_secret);
 }
 
 #[test]

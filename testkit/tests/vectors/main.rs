@@ -5,6 +5,7 @@
 
 mod binary;
 mod cipher;
+mod classics;
 mod derive;
 mod file;
 mod lattice;
@@ -210,6 +211,17 @@ fn binary_curves() {
 fn ciphers_by_openssl() {
     let legacy = |token: &mut metaslot_testkit::TestToken| token.policy("legacy");
     apart(CLIENT, "ciphers, by OpenSSL", "ciphers_by_openssl", legacy, openssl::run);
+}
+
+#[test]
+fn classics() {
+    let legacy = |token: &mut metaslot_testkit::TestToken| token.policy("legacy");
+    apart(CLIENT, "classics, by RFCs and OpenSSL", "classics", legacy, classics::run);
+}
+
+#[test]
+fn public_halves() {
+    apart(CLIENT, "public halves", "public_halves", |_| Ok(()), classics::public_halves);
 }
 
 #[test]

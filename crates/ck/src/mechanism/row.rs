@@ -52,6 +52,10 @@ pub enum Shape {
     ChaCha20Poly1305,
     /// `CK_RSA_PKCS_OAEP_PARAMS`
     Oaep,
+    /// `CK_RSA_AES_KEY_WRAP_PARAMS`
+    RsaAes,
+    /// `CK_ECDH_AES_KEY_WRAP_PARAMS`
+    EcdhAes,
     /// `CK_RSA_PKCS_PSS_PARAMS`
     Pss,
     /// `CK_ECDH1_DERIVE_PARAMS`
@@ -72,4 +76,20 @@ pub enum Shape {
     Sp800108Feedback,
     /// `CK_SP800_108_KDF_PARAMS` for the double pipeline mode.
     Sp800108DoublePipeline,
+    /// `CK_KEY_DERIVATION_STRING_DATA`
+    StringData,
+    /// An IV of so many bytes before a string: `CK_AES_CBC_ENCRYPT_DATA_PARAMS`, `CK_DES_CBC_ENCRYPT_DATA_PARAMS`.
+    CbcData(usize),
+    /// One `CK_OBJECT_HANDLE`.
+    Handle,
+    /// `CK_CHACHA20_PARAMS`
+    ChaCha20,
+    /// `CK_IKE_PRF_DERIVE_PARAMS`
+    IkePrf,
+    /// `CK_IKE1_PRF_DERIVE_PARAMS`
+    Ike1Prf,
+    /// `CK_IKE1_EXTENDED_DERIVE_PARAMS`
+    Ike1Extended,
+    /// `CK_IKE2_PRF_PLUS_DERIVE_PARAMS`
+    Ike2PrfPlus,
 }

@@ -30,6 +30,10 @@ impl Engine {
     ) -> Result<(ObjectHandle, Vec<ObjectHandle>)> {
         let mut session = self.session(session)?;
         let token = self.token(session.slot)?;
+        if mechanism == CKM_PUB_KEY_FROM_PRIV_KEY {
+            let made = self.public_of(&mut session, token, base, template)?;
+            return Ok((made, Vec::new()));
+        }
         let refused = |error| self.refused(mechanism, |row| row.derive, error);
         let base = self.key_for(&mut session, base, CKA_DERIVE, mechanism).map_err(refused)?;
         session.approving(token.policy(), mechanism, CKF_DERIVE, Some(base.facts().key_type))?;
@@ -49,7 +53,15 @@ impl Engine {
                 Err(kept) => kept,
             })?;
         algorithm.check(by, &params)?;
-        let natural = algorithm.natural_length(by, &params);
+        let keys = SessionKeys { engine: self, session: &session, mechanism };
+        let beside = match &params {
+            Params::Key(handle) => Some(keys.object(*handle)?),
+            _ => None,
+        };
+        let natural = match &beside {
+            Some(other) => both_lengths(&base, other),
+            None => algorithm.natural_length(by, &params),
+        };
         let mut lengths = Vec::new();
         for all in &templates {
             lengths.push(derived_length(all, natural)?);
@@ -62,13 +74,16 @@ impl Engine {
                 }
             }
         }
-        let keys = SessionKeys { engine: self, session: &session, mechanism };
+        let parents = [Some(&*base), beside.as_deref()];
+        for all in templates.iter_mut().filter(|_| keeps_secrecy(mechanism)) {
+            oblige(parents, all)?;
+        }
         let watch = metaslot_counters::begin();
         let values = algorithm.derive(by, &params, &lengths, &keys);
         count.done(lengths.iter().sum(), values.is_ok(), watch);
         let mut objects = Vec::new();
         for (all, value) in templates.into_iter().zip(values?) {
-            objects.push(self.derived(token, &base, &params, all, value)?);
+            objects.push(self.derived(token, parents, &params, all, value)?);
         }
         session.recent.keep(Some(base));
         let mut handles = self.add(&mut session, objects)?;
@@ -80,11 +95,12 @@ impl Engine {
     fn derived(
         &self,
         token: &Token,
-        base: &Object,
+        parents: [Option<&Object>; 2],
         params: &Params,
         mut all: Attributes,
         mut value: Secret,
     ) -> Result<NewObject> {
+        let base = parents[0].ok_or(Error::KEY_HANDLE_INVALID)?;
         all.remove(CKA_VALUE_LEN);
         let class = all.ulong(CKA_CLASS).ok_or(Error::TEMPLATE_INCOMPLETE)?;
         let made = if class == CKO_DATA {
@@ -97,9 +113,11 @@ impl Engine {
         };
         inherit(base, &mut all, class);
         let purposes = token.policy().purposes_of_derived(base.subject(), params, &all)?;
+        let both =
+            |attribute| parents.into_iter().flatten().all(|by| by.attributes().bool(attribute));
         let origin = Origin::Derived {
-            always_sensitive: base.attributes().bool(CKA_ALWAYS_SENSITIVE),
-            never_extractable: base.attributes().bool(CKA_NEVER_EXTRACTABLE),
+            always_sensitive: both(CKA_ALWAYS_SENSITIVE),
+            never_extractable: both(CKA_NEVER_EXTRACTABLE),
         };
         let birth = Birth::new(origin, purposes, token.login_state());
         let mut object = rules::complete(birth, class, all, made)?;
@@ -156,6 +174,38 @@ fn inherit(base: &Object, all: &mut Attributes, class: u64) {
     }
 }
 
+/// Of these the standard says that the result is as secret as all that it is made of (PKCS#11 3.2 §6.43), whatever the policy
+/// is: it holds the value of the key, or a part of it.
+const fn keeps_secrecy(mechanism: CK_MECHANISM_TYPE) -> bool {
+    matches!(
+        mechanism,
+        CKM_CONCATENATE_BASE_AND_KEY
+            | CKM_CONCATENATE_BASE_AND_DATA
+            | CKM_CONCATENATE_DATA_AND_BASE
+            | CKM_XOR_BASE_AND_DATA
+            | CKM_EXTRACT_KEY_FROM_KEY
+    )
+}
+
+/// As long as two keys are together.
+fn both_lengths(one: &Object, other: &Object) -> Option<usize> {
+    let length = |key: &Object| usize::try_from(key.attributes().ulong(CKA_VALUE_LEN)?).ok();
+    length(one)?.checked_add(length(other)?)
+}
+
+fn oblige(parents: [Option<&Object>; 2], all: &mut Attributes) -> Result<()> {
+    for (attribute, secret) in [(CKA_SENSITIVE, true), (CKA_EXTRACTABLE, false)] {
+        let mut parents = parents.iter().flatten();
+        if parents.any(|by| by.attributes().bool(attribute) == secret) {
+            if all.get(attribute) == Some(&Value::Bool(!secret)) {
+                return Err(Error::TEMPLATE_INCONSISTENT);
+            }
+            all.set(attribute, Value::Bool(secret));
+        }
+    }
+    Ok(())
+}
+
 /// The other keys of a derivation, as this session may use them.
 struct SessionKeys<'a, 'b> {
     engine: &'a Engine,
@@ -163,10 +213,15 @@ struct SessionKeys<'a, 'b> {
     mechanism: CK_MECHANISM_TYPE,
 }
 
+impl SessionKeys<'_, '_> {
+    fn object(&self, handle: ObjectHandle) -> Result<Arc<Object>> {
+        self.engine.object_in(self.session, handle).map_err(|_| Error::KEY_HANDLE_INVALID)
+    }
+}
+
 impl Keys for SessionKeys<'_, '_> {
     fn key(&self, handle: ObjectHandle) -> Result<Arc<Key>> {
-        let object =
-            self.engine.object_in(self.session, handle).map_err(|_| Error::KEY_HANDLE_INVALID)?;
+        let object = self.object(handle)?;
         self.engine.kept_here(&object)?;
         self.engine.policy(self.session)?.salting(object.facts())?;
         if !object.subject().allows(self.mechanism) {

@@ -5,6 +5,7 @@ mod derive;
 mod encapsulate;
 mod generate;
 mod home;
+mod public;
 mod unwrap;
 mod wrap;
 

@@ -69,7 +69,7 @@ impl Engine {
         session.approving(token.policy(), mechanism, CKF_UNWRAP, Some(facts.key_type))?;
         token.policy().using_mechanism(mechanism, &params, facts, Direction::Backward, false)?;
         let form = wrap_form(mechanism, &params, nonce);
-        token.policy().unwrapping(form, by.subject(), &arriving)?;
+        token.policy().unwrapping((mechanism, form), by.subject(), &arriving)?;
         if nonce == NonceBy::Token && opens_bound(&params) {
             return Err(Error::WRAPPED_KEY_INVALID);
         }

@@ -85,7 +85,12 @@ impl Engine {
             Some(apart) => self.nonce(mechanism, &mut params, apart.fixed_bits)?,
             None => wrap_form(mechanism, &params, NonceBy::Caller),
         };
-        token.policy().wrapping(form, wrapping.subject(), key.subject(), plain.len())?;
+        token.policy().wrapping(
+            (mechanism, form),
+            wrapping.subject(),
+            key.subject(),
+            plain.len(),
+        )?;
         say_length(&mut params, plain.len());
         let by = self.key(&wrapping)?;
         let watch = metaslot_counters::begin();

@@ -127,6 +127,58 @@ impl<'a> Caller<'a> {
                     self.derived_keys(p.pAdditionalDerivedKeys, p.ulAdditionalDerivedKeys)?;
                 Ok(Params::Sp800108 { prf: p.prfType, data, iv: Bytes::new(), additional })
             }
+            Shape::Handle => {
+                Ok(Params::Key(ObjectHandle(self.parameter::<CK_OBJECT_HANDLE>(raw)?)))
+            }
+            _ => self.classic(shape, raw),
+        }
+    }
+
+    /// What is not asked for often, or takes its time anyway.
+    #[inline(never)]
+    fn classic(self, shape: Shape, raw: &CK_MECHANISM) -> Result<Params> {
+        match shape {
+            Shape::RsaAes => {
+                let p = self.parameter::<CK_RSA_AES_KEY_WRAP_PARAMS>(raw)?;
+                let by = self.oaep_at(Given::inside(p.pOAEPParams))?;
+                Ok(Params::Transport { bits: p.ulAESKeyBits, by: Box::new(by) })
+            }
+            Shape::EcdhAes => {
+                let p = self.parameter::<CK_ECDH_AES_KEY_WRAP_PARAMS>(raw)?;
+                let shared = self.owned(p.pSharedData, p.ulSharedDataLen)?;
+                let by = Params::Ecdh1 { kdf: p.kdf, shared, public: Bytes::new() };
+                Ok(Params::Transport { bits: p.ulAESKeyBits, by: Box::new(by) })
+            }
+            Shape::StringData => {
+                let p = self.parameter::<CK_KEY_DERIVATION_STRING_DATA>(raw)?;
+                Ok(Params::Data { iv: Bytes::new(), data: self.owned(p.pData, p.ulLen)? })
+            }
+            Shape::CbcData(8) => {
+                let p = self.parameter::<CK_DES_CBC_ENCRYPT_DATA_PARAMS>(raw)?;
+                let data = self.owned(p.pData, p.length)?;
+                Ok(Params::Data { iv: Bytes::from_slice(&p.iv), data })
+            }
+            Shape::CbcData(_) => {
+                let p = self.parameter::<CK_AES_CBC_ENCRYPT_DATA_PARAMS>(raw)?;
+                let data = self.owned(p.pData, p.length)?;
+                Ok(Params::Data { iv: Bytes::from_slice(&p.iv), data })
+            }
+            Shape::ChaCha20 => {
+                let p = self.parameter::<CK_CHACHA20_PARAMS>(raw)?;
+                let wide = match (p.blockCounterBits, p.ulNonceBits) {
+                    (32, 96) => false,
+                    (64, 64) => true,
+                    _ => return Err(Error::MECHANISM_PARAM_INVALID),
+                };
+                let mut block = [0; 16];
+                let (counter, nonce) = block.split_at_mut(if wide { 8 } else { 4 });
+                counter.copy_from_slice(&self.owned(p.pBlockCounter, p.blockCounterBits / 8)?);
+                nonce.copy_from_slice(&self.owned(p.pNonce, p.ulNonceBits / 8)?);
+                Ok(Params::ChaCha20 { wide, block })
+            }
+            Shape::IkePrf | Shape::Ike1Prf | Shape::Ike1Extended | Shape::Ike2PrfPlus => {
+                self.ike(shape, raw)
+            }
             Shape::Sp800108Feedback => {
                 let p = self.parameter::<CK_SP800_108_FEEDBACK_KDF_PARAMS>(raw)?;
                 let data = self.kdf_data(p.pDataParams, p.ulNumberOfDataParams, false)?;
@@ -135,7 +187,50 @@ impl<'a> Caller<'a> {
                     self.derived_keys(p.pAdditionalDerivedKeys, p.ulAdditionalDerivedKeys)?;
                 Ok(Params::Sp800108 { prf: p.prfType, data, iv, additional })
             }
+            _ => Err(Error::MECHANISM_INVALID),
         }
+    }
+
+    fn ike(self, shape: Shape, raw: &CK_MECHANISM) -> Result<Params> {
+        let mut data_as_key = false;
+        let (prf, keys, parts, number) = match shape {
+            Shape::IkePrf => {
+                let p = self.parameter::<CK_IKE_PRF_DERIVE_PARAMS>(raw)?;
+                data_as_key = p.bDataAsKey != CK_FALSE;
+                // Both at once is neither: only the derivation of a first key has its base as the message.
+                if data_as_key && p.bRekey != CK_FALSE {
+                    return Err(Error::MECHANISM_PARAM_INVALID);
+                }
+                let keys = [(p.bRekey, p.hNewKey), (CK_FALSE, 0)];
+                (p.prfMechanism, keys, [(p.pNi, p.ulNiLen), (p.pNr, p.ulNrLen)], None)
+            }
+            Shape::Ike1Prf => {
+                let p = self.parameter::<CK_IKE1_PRF_DERIVE_PARAMS>(raw)?;
+                let keys = [(p.bHasPrevKey, p.hPrevKey), (CK_TRUE, p.hKeygxy)];
+                let parts = [(p.pCKYi, p.ulCKYiLen), (p.pCKYr, p.ulCKYrLen)];
+                (p.prfMechanism, keys, parts, Some(p.keyNumber))
+            }
+            Shape::Ike1Extended => {
+                let p = self.parameter::<CK_IKE1_EXTENDED_DERIVE_PARAMS>(raw)?;
+                let keys = [(p.bHasKeygxy, p.hKeygxy), (CK_FALSE, 0)];
+                let parts = [(p.pExtraData, p.ulExtraDataLen), (std::ptr::null_mut(), 0)];
+                (p.prfMechanism, keys, parts, None)
+            }
+            _ => {
+                let p = self.parameter::<CK_IKE2_PRF_PLUS_DERIVE_PARAMS>(raw)?;
+                let keys = [(p.bHasSeedKey, p.hSeedKey), (CK_FALSE, 0)];
+                let parts = [(p.pSeedData, p.ulSeedDataLen), (std::ptr::null_mut(), 0)];
+                (p.prfMechanism, keys, parts, None)
+            }
+        };
+        let mut data = Bytes::new();
+        for (at, length) in parts {
+            data.extend_from_slice(&self.owned(at, length)?);
+        }
+        data.extend(number);
+        let there = keys.into_iter().filter(|(there, _)| *there != CK_FALSE);
+        let before = there.map(|(_, handle)| ObjectHandle(handle)).collect();
+        Ok(Params::Ike { prf, data, data_as_key, before })
     }
 
     /// A parameter that is one structure.
@@ -201,7 +296,14 @@ impl<'a> Caller<'a> {
     }
 
     fn oaep(self, raw: &CK_MECHANISM) -> Result<Params> {
-        let p = self.parameter::<CK_RSA_PKCS_OAEP_PARAMS>(raw)?;
+        if raw.ulParameterLen != size_of::<CK_RSA_PKCS_OAEP_PARAMS>() as CK_ULONG {
+            return Err(Error::MECHANISM_PARAM_INVALID);
+        }
+        self.oaep_at(Given::inside(raw.pParameter.cast()))
+    }
+
+    fn oaep_at(self, at: Given<'a, CK_RSA_PKCS_OAEP_PARAMS>) -> Result<Params> {
+        let p = at.read()?;
         let label = self.owned(p.pSourceData.cast_const().cast(), p.ulSourceDataLen)?;
         if !matches!(p.source, 0 | CKZ_DATA_SPECIFIED) || (p.source == 0 && !label.is_empty()) {
             return Err(Error::MECHANISM_PARAM_INVALID);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! ChaCha20-Poly1305 (RFC 8439) encryption in several parts; in one call it is [`crate::aead`]'s.
+//! ChaCha20-Poly1305 (RFC 8439) encryption in several parts; in one call it is [`crate::aead`]'s. Its two halves, alone.
 
 use crate::{Failed, Result};
 use aws_lc_sys::{
@@ -12,59 +12,90 @@ const BLOCK: usize = 64;
 
 /// An encryption in the middle; all of it lies in protected memory.
 pub struct Stream {
-    state: Protected<State>,
-    /// The next block's number.
-    counter: u32,
-    /// How much of the key stream's block is used up.
-    used: usize,
+    plain: Plain,
+    tag: Poly1305,
     aad: u64,
     length: u64,
+}
+
+/// A key stream (RFC 8439 §2.4), in protected memory.
+pub struct Plain {
+    state: Protected<State>,
+    /// The next block's number.
+    counter: u64,
+    /// Whether the counter has 64 bits and the nonce as many.
+    wide: bool,
+    /// How much of the key stream's block is used up.
+    used: usize,
 }
 
 #[derive(Clone, Copy)]
 struct State {
     key: [u8; 32],
-    nonce: [u8; 12],
+    /// The counter, then the nonce; the first is not kept up to date.
+    words: [u8; 16],
     stream: [u8; BLOCK],
-    poly: [u8; 512],
 }
 
-impl fmt::Debug for Stream {
+/// A MAC in the middle (RFC 8439 §2.5), in protected memory.
+pub struct Poly1305(Protected<[u8; 512]>);
+
+impl fmt::Debug for Plain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Stream({} bytes)", self.length)
+        write!(f, "Plain(block {})", self.counter)
     }
 }
 
-impl Stream {
-    /// Begins an encryption.
-    ///
-    /// # Errors
-    /// When the key is not 32 bytes long or the nonce not 12.
-    pub fn encrypt(key: &[u8], nonce: &[u8], aad: &[u8]) -> Result<Self> {
-        if key.len() != 32 || nonce.len() != 12 {
-            return Err(Failed);
-        }
+impl fmt::Debug for Poly1305 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Poly1305")
+    }
+}
+
+impl Poly1305 {
+    /// Begins a MAC by a key that makes this one only.
+    #[must_use]
+    pub fn new(key: &[u8; 32]) -> Self {
+        // SAFETY: bytes; zeros are some.
+        let mut state = unsafe { Protected::<[u8; 512]>::zeroed() };
+        // SAFETY: the place takes a state and does not move, being in protected memory.
+        unsafe { CRYPTO_poly1305_init(&raw mut *state, key.as_ptr()) };
+        wipe_shallow_stack();
+        Self(state)
+    }
+
+    /// Takes more data.
+    pub fn update(&mut self, data: &[u8]) {
+        // SAFETY: an initialised state, data with its length.
+        unsafe { CRYPTO_poly1305_update(&raw mut *self.0, data.as_ptr(), data.len()) };
+    }
+
+    /// Writes the MAC; this one is used up.
+    pub fn finish(&mut self, tag: &mut [u8; 16]) {
+        // SAFETY: an initialised state; 16 bytes are written.
+        unsafe { CRYPTO_poly1305_finish(&raw mut *self.0, tag.as_mut_ptr()) };
+        wipe_shallow_stack();
+    }
+}
+
+impl Plain {
+    /// Begins at the block whose number stands in `words`, little-endian, before the nonce; the number is `wide`, of 8 bytes, or
+    /// of 4.
+    #[must_use]
+    pub fn new(key: &[u8; 32], words: &[u8; 16], wide: bool) -> Self {
         // SAFETY: numbers; zeros are some.
         let mut state = unsafe { Protected::<State>::zeroed() };
-        state.key.copy_from_slice(key);
-        state.nonce.copy_from_slice(nonce);
-        let mut this = Self { state, counter: 0, used: BLOCK, aad: aad.len() as u64, length: 0 };
-        this.next_block()?;
-        this.used = BLOCK;
-        let State { stream, poly, .. } = &mut *this.state;
-        // SAFETY: the first 32 bytes of block 0 are the key (RFC 8439 §2.6); the place takes a
-        // state and does not move, being in protected memory.
-        unsafe { CRYPTO_poly1305_init(poly, stream.as_ptr()) };
-        this.authenticate(aad);
-        this.pad(this.aad);
-        wipe_shallow_stack();
-        Ok(this)
+        (state.key, state.words) = (*key, *words);
+        let mut counter = [0; 8];
+        let length = if wide { 8 } else { 4 };
+        counter[..length].copy_from_slice(&words[..length]);
+        Self { state, counter: u64::from_le_bytes(counter), wide, used: BLOCK }
     }
 
-    /// Encrypts more.
+    /// Adds the key stream.
     ///
     /// # Errors
-    /// When all parts together are longer than 2³⁸ − 64 bytes.
+    /// When the blocks have no more numbers.
     ///
     /// # Panics
     /// When `out` is not as long as `input`.
@@ -79,41 +110,42 @@ impl Stream {
             self.next_block()?;
             self.mask(rest, rest_out);
         }
-        self.authenticate(out);
-        self.length += out.len() as u64;
         wipe_shallow_stack();
         Ok(())
     }
 
-    /// Writes the tag; the stream is used up.
-    pub fn finish(&mut self, tag: &mut [u8; 16]) {
-        self.pad(self.length);
-        let mut lengths = [0; 16];
-        lengths[..8].copy_from_slice(&self.aad.to_le_bytes());
-        lengths[8..].copy_from_slice(&self.length.to_le_bytes());
-        self.authenticate(&lengths);
-        // SAFETY: an initialised state; 16 bytes are written.
-        unsafe { CRYPTO_poly1305_finish(&raw mut self.state.poly, tag.as_mut_ptr()) };
-        wipe_shallow_stack();
-    }
-
-    /// Whole blocks.
-    fn blocks(&mut self, input: &[u8], out: &mut [u8]) -> Result<()> {
-        let count = u32::try_from(input.len() / BLOCK).map_err(|_| Failed)?;
-        let next = self.counter.checked_add(count).ok_or(Failed)?;
-        let State { key, nonce, .. } = &*self.state;
-        // SAFETY: as many bytes are written as read; key and nonce have their lengths.
-        unsafe {
-            CRYPTO_chacha_20(
-                out.as_mut_ptr(),
-                input.as_ptr(),
-                input.len(),
-                key.as_ptr(),
-                nonce.as_ptr(),
-                self.counter,
-            );
+    /// Whole blocks, as many at a time as the library's own counter has numbers for.
+    fn blocks(&mut self, mut input: &[u8], mut out: &mut [u8]) -> Result<()> {
+        let numbers = if self.wide { u128::from(u64::MAX) } else { u128::from(u32::MAX) };
+        if u128::from(self.counter) + (input.len() / BLOCK) as u128 > numbers {
+            return Err(Failed);
         }
-        self.counter = next;
+        while !input.is_empty() {
+            let [a, b, c, d, high @ ..] = self.counter.to_le_bytes();
+            let low = u32::from_le_bytes([a, b, c, d]);
+            if self.wide {
+                self.state.words[4..8].copy_from_slice(&high);
+            }
+            let most = ((1_u64 << 32) - u64::from(low)).saturating_mul(BLOCK as u64);
+            let length = input.len().min(usize::try_from(most).unwrap_or(usize::MAX));
+            let (now, later) = input.split_at(length);
+            let (now_out, later_out) = out.split_at_mut(length);
+            let State { key, words, .. } = &*self.state;
+            let nonce: *const u8 = words[4..].as_ptr();
+            // SAFETY: as many bytes are written as read; key and nonce have their lengths.
+            unsafe {
+                CRYPTO_chacha_20(
+                    now_out.as_mut_ptr(),
+                    now.as_ptr(),
+                    length,
+                    key.as_ptr(),
+                    nonce,
+                    low,
+                );
+            }
+            self.counter += (length / BLOCK) as u64;
+            (input, out) = (later, later_out);
+        }
         Ok(())
     }
 
@@ -135,16 +167,67 @@ impl Stream {
         }
         self.used += input.len();
     }
+}
 
-    fn authenticate(&mut self, data: &[u8]) {
-        // SAFETY: an initialised state, data with its length.
-        unsafe { CRYPTO_poly1305_update(&raw mut self.state.poly, data.as_ptr(), data.len()) };
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Stream({} bytes)", self.length)
+    }
+}
+
+impl Stream {
+    /// Begins an encryption.
+    ///
+    /// # Errors
+    /// When the key is not 32 bytes long or the nonce not 12.
+    pub fn encrypt(key: &[u8], nonce: &[u8], aad: &[u8]) -> Result<Self> {
+        let key = key.try_into().map_err(|_| Failed)?;
+        let mut words = [0; 16];
+        if nonce.len() != 12 {
+            return Err(Failed);
+        }
+        words[4..].copy_from_slice(nonce);
+        let mut plain = Plain::new(key, &words, false);
+        plain.next_block()?;
+        plain.used = BLOCK;
+        // The first 32 bytes of block 0 are the key (RFC 8439 §2.6).
+        let tag = Poly1305::new(plain.state.stream.first_chunk().ok_or(Failed)?);
+        let mut this = Self { plain, tag, aad: aad.len() as u64, length: 0 };
+        this.tag.update(aad);
+        this.pad(this.aad);
+        wipe_shallow_stack();
+        Ok(this)
+    }
+
+    /// Encrypts more.
+    ///
+    /// # Errors
+    /// When all parts together are longer than 2³⁸ − 64 bytes.
+    ///
+    /// # Panics
+    /// When `out` is not as long as `input`.
+    pub fn update(&mut self, input: &[u8], out: &mut [u8]) -> Result<()> {
+        self.plain.update(input, out)?;
+        self.tag.update(out);
+        self.length += out.len() as u64;
+        wipe_shallow_stack();
+        Ok(())
+    }
+
+    /// Writes the tag; the stream is used up.
+    pub fn finish(&mut self, tag: &mut [u8; 16]) {
+        self.pad(self.length);
+        let mut lengths = [0; 16];
+        lengths[..8].copy_from_slice(&self.aad.to_le_bytes());
+        lengths[8..].copy_from_slice(&self.length.to_le_bytes());
+        self.tag.update(&lengths);
+        self.tag.finish(tag);
     }
 
     fn pad(&mut self, length: u64) {
         let rest = usize::try_from(length % 16).unwrap_or(0);
         if rest > 0 {
-            self.authenticate(&[0; 16][rest..]);
+            self.tag.update(&[0; 16][rest..]);
         }
     }
 }
@@ -178,8 +261,24 @@ mod tests {
     #[test]
     fn the_block_counter_does_not_come_round() {
         let mut stream = Stream::encrypt(&[8; 32], &[5; 12], b"").unwrap();
-        stream.counter = u32::MAX - 1;
+        stream.plain.counter = u64::from(u32::MAX) - 1;
         assert_eq!(stream.update(&[0; 64], &mut [0; 64]), Ok(()));
         assert_eq!(stream.update(&[0; 64], &mut [0; 64]), Err(Failed));
+        let mut plain = Plain::new(&[8; 32], &[0xff; 16], true);
+        assert_eq!(plain.update(&[0; 64], &mut [0; 64]), Err(Failed));
+    }
+
+    #[test]
+    fn a_wide_counter_goes_on_in_its_upper_half() {
+        let from = |number: u64, length| {
+            let mut words = [7; 16];
+            words[..8].copy_from_slice(&number.to_le_bytes());
+            let mut out = vec![0; length];
+            Plain::new(&[8; 32], &words, true).update(&vec![0; length], &mut out).unwrap();
+            out
+        };
+        let whole = from((1 << 32) - 1, 128);
+        assert_eq!(whole[..64], from((1 << 32) - 1, 64));
+        assert_eq!(whole[64..], from(1 << 32, 64));
     }
 }

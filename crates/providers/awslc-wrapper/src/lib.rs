@@ -29,6 +29,7 @@ pub mod prehash;
 pub mod random;
 mod raw;
 pub mod rc4;
+pub mod ripemd;
 pub mod rsa;
 pub mod seeded;
 pub mod shake;

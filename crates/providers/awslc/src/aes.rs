@@ -3,7 +3,9 @@
 
 mod ccm;
 mod cfb;
+mod chained;
 mod ctr;
+mod cts;
 mod gcm;
 mod key_wrap;
 mod keys;
@@ -14,7 +16,8 @@ use crate::block::BlockCipher;
 use crate::block::cbc::{Cbc, CbcPad};
 use crate::block::ecb::Ecb;
 use crate::failure::device_error;
-use keys::{KEYS, keys};
+pub(crate) use keys::KEYS;
+use keys::keys;
 use metaslot_awslc_wrapper::aes::{self, BLOCK, Keys, Way};
 use metaslot_ck::*;
 use metaslot_spi::Key;
@@ -22,12 +25,21 @@ use metaslot_spi::provider::Algorithm;
 use metaslot_spi::wrapping::ByCipher;
 
 /// One row per mode.
-pub(crate) const ROWS: [Algorithm; 13] = [
+pub(crate) const ROWS: [Algorithm; 24] = [
     ECB_ROW,
     CBC_ROW,
     CBC_PAD_ROW,
     ctr::ROW,
     cfb::ROW,
+    cfb::CFB64_ROW,
+    cfb::CFB8_ROW,
+    cfb::CFB1_ROW,
+    cfb::OFB_ROW,
+    cts::ROW,
+    chained::CBC_ROW,
+    chained::CBC_GENERAL_ROW,
+    chained::XCBC_ROW,
+    chained::XCBC_96_ROW,
     gcm::ROW,
     ccm::ROW,
     mac::CMAC_ROW,
@@ -36,6 +48,8 @@ pub(crate) const ROWS: [Algorithm; 13] = [
     xts::ROW,
     key_wrap::ROW,
     key_wrap::PADDED_ROW,
+    key_wrap::PKCS7_ROW,
+    key_wrap::PAD_ROW,
 ];
 
 const ECB_ROW: Algorithm = Algorithm {
@@ -72,7 +86,7 @@ const FEW: usize = 8 * BLOCK;
 
 /// AES in the modes that every block cipher has.
 #[derive(Debug)]
-struct Aes;
+pub(crate) struct Aes;
 
 impl BlockCipher<BLOCK> for Aes {
     type Keys = Keys;

@@ -1,23 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 //! ChaCha20-Poly1305 (PKCS#11 3.2 §6.63) with nonces of 12 bytes. A multi-part decryption keeps the
-//! ciphertext and releases nothing before the tag is verified.
+//! ciphertext and releases nothing before the tag is verified. `ChaCha20` (§6.59) and Poly1305 (§6.61) alone.
 
+use crate::mac::{self, Mac, running};
+use metaslot_awslc_wrapper::Failed;
 use metaslot_awslc_wrapper::aead::{self, TAG};
-use metaslot_awslc_wrapper::chacha20::Stream;
+use metaslot_awslc_wrapper::chacha20::{Plain, Poly1305, Stream};
 use metaslot_ck::*;
+use metaslot_memory::Secret;
 use metaslot_spi::buffer::hold;
-use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction};
+use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction, SignatureStream};
 use metaslot_spi::{Bytes, Key, Params};
 use std::sync::Arc;
 
-/// One row.
-pub(crate) const ROWS: [Algorithm; 1] = [Algorithm {
-    mechanism: CKM_CHACHA20_POLY1305,
-    key_sizes: (32, 32),
-    encrypt: Some(&ChaCha20Poly1305),
-    decrypt: Some(&ChaCha20Poly1305),
-    ..Algorithm::NONE
-}];
+/// The two together and each alone.
+pub(crate) const ROWS: [Algorithm; 3] = [
+    cipher(CKM_CHACHA20, &ChaCha20),
+    mac::row(CKM_POLY1305, SIZES, &POLY1305),
+    cipher(CKM_CHACHA20_POLY1305, &ChaCha20Poly1305),
+];
+
+const SIZES: (u64, u64) = (32, 32);
+
+const fn cipher(mechanism: CK_MECHANISM_TYPE, cipher: &'static dyn Cipher) -> Algorithm {
+    Algorithm {
+        mechanism,
+        key_sizes: SIZES,
+        encrypt: Some(cipher),
+        decrypt: Some(cipher),
+        ..Algorithm::NONE
+    }
+}
 
 #[derive(Debug)]
 struct ChaCha20Poly1305;
@@ -160,5 +173,119 @@ impl CipherStream for Opening {
     fn finish(&mut self, out: &mut [u8]) -> Result<usize> {
         let fields = (self.nonce.as_slice(), self.aad.as_slice());
         run(&self.key, Direction::Backward, fields, &self.sealed, out)
+    }
+}
+
+/// The key stream alone.
+#[derive(Debug)]
+struct ChaCha20;
+
+impl Cipher for ChaCha20 {
+    fn check(&self, _: Direction, key: &Key, params: &Params) -> Result<()> {
+        plain(key, params).map(drop)
+    }
+
+    fn length(&self, _: Direction, _: &Key, _: &Params, input: usize) -> Result<usize> {
+        Ok(input)
+    }
+
+    fn run(
+        &self,
+        _: Direction,
+        key: &Key,
+        params: &Params,
+        input: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize> {
+        let out = &mut out[..input.len()];
+        plain(key, params)?.update(input, out).map_err(|_| Error::DATA_LEN_RANGE)?;
+        Ok(input.len())
+    }
+
+    fn start(
+        &self,
+        _: Direction,
+        key: &Arc<Key>,
+        params: &Params,
+    ) -> Result<Box<dyn CipherStream>> {
+        Ok(Box::new(KeyStream(plain(key, params)?)))
+    }
+}
+
+fn plain(key: &Key, params: &Params) -> Result<Plain> {
+    let Params::ChaCha20 { wide, block } = params else {
+        return Err(Error::MECHANISM_PARAM_INVALID);
+    };
+    let value = key.secret(CKA_VALUE)?.try_into().map_err(|_| Error::KEY_SIZE_RANGE)?;
+    Ok(Plain::new(value, block, *wide))
+}
+
+#[derive(Debug)]
+struct KeyStream(Plain);
+
+impl CipherStream for KeyStream {
+    fn update_length(&self, input: usize) -> usize {
+        input
+    }
+
+    fn update(&mut self, input: &[u8], out: &mut [u8]) -> Result<()> {
+        self.0.update(input, out).map_err(|_| Error::DATA_LEN_RANGE)
+    }
+
+    fn finish_length(&self) -> usize {
+        0
+    }
+
+    fn finish(&mut self, _: &mut [u8]) -> Result<usize> {
+        Ok(0)
+    }
+}
+
+/// Poly1305, whose keys make one MAC each.
+const POLY1305: Mac = Mac {
+    general: false,
+    length: TAG,
+    prepared: |key| Ok(key.prepared(TagKey::new)?),
+    anew: |key| Ok(Box::new(TagKey::new(key)?)),
+};
+
+/// The key as it is: one type per function.
+#[derive(Debug)]
+struct TagKey(Secret);
+
+impl TagKey {
+    fn new(key: &Key) -> Result<Self> {
+        match key.secret(CKA_VALUE)? {
+            value if value.len() == 32 => Ok(Self(Secret::copy_of(value))),
+            _ => Err(Error::KEY_SIZE_RANGE),
+        }
+    }
+
+    fn poly1305(&self) -> std::result::Result<Poly1305, Failed> {
+        self.0.expose().try_into().map(Poly1305::new).map_err(|_| Failed)
+    }
+}
+
+impl mac::Prepared for TagKey {
+    fn mac(&self, data: &[u8], out: &mut [u8]) -> std::result::Result<(), Failed> {
+        let mut stream = self.poly1305()?;
+        stream.update(data);
+        mac::Stream::finish(&mut stream, out)
+    }
+
+    fn start(&self, length: usize) -> std::result::Result<Box<dyn SignatureStream>, Failed> {
+        Ok(running(self.poly1305()?, length))
+    }
+}
+
+impl mac::Stream for Poly1305 {
+    fn update(&mut self, data: &[u8]) -> std::result::Result<(), Failed> {
+        self.update(data);
+        Ok(())
+    }
+
+    fn finish(&mut self, out: &mut [u8]) -> std::result::Result<(), Failed> {
+        self.finish(out.try_into().map_err(|_| Failed)?);
+        Ok(())
     }
 }

@@ -43,10 +43,10 @@ pub(crate) const ROWS: [Algorithm; 3] = checked([
 ]);
 
 /// Sizes of keys, in bytes.
-const KEYS: (u64, u64) = (16, 24);
+pub(crate) const KEYS: (u64, u64) = (16, 24);
 
 #[derive(Debug)]
-struct Des;
+pub(crate) struct Des;
 
 impl BlockCipher<BLOCK> for Des {
     type Keys = Keys;

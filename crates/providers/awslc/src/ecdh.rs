@@ -5,6 +5,7 @@
 use crate::failure::device_error;
 use crate::{digest, ec, montgomery};
 use metaslot_awslc_wrapper::counter_kdf;
+use metaslot_awslc_wrapper::ec::EcKey;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::agreement::Agreement;
@@ -28,11 +29,16 @@ pub(crate) const ROWS: [Algorithm; 2] =
 #[derive(Debug)]
 struct Ecdh;
 
-fn agree(key: &Key, peer: &[u8]) -> Result<Secret> {
+/// The secret that a private key shares with `peer`.
+pub(crate) fn agree(key: &Key, peer: &[u8]) -> Result<Secret> {
     if key.key_type() == CKK_EC_MONTGOMERY {
-        return montgomery::agree(key, peer);
+        return montgomery::agree_by(key.secret(CKA_VALUE)?, peer);
     }
-    let key = ec::prepared(key)?;
+    agree_by(ec::prepared(key)?, peer)
+}
+
+/// The same on a short Weierstrass curve.
+pub(crate) fn agree_by(key: &EcKey, peer: &[u8]) -> Result<Secret> {
     let mut secret = Secret::zeroed(key.curve().length());
     key.diffie_hellman(ec::point(key.curve(), peer), secret.expose_mut())
         .map_err(|_| Error::MECHANISM_PARAM_INVALID)?;
@@ -79,7 +85,8 @@ impl Derive for Ecdh {
     }
 }
 
-fn expand(
+/// What [`Agreement::derive`] expands by.
+pub(crate) fn expand(
     mechanism: CK_MECHANISM_TYPE,
     length: usize,
     head: &[u8],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `C_GenerateKey` for keys that are random bytes (PKCS#11 3.2 §6.8, §6.13, §6.17, §6.18, §6.59, §6.64; RC4 by
+//! `C_GenerateKey` for keys that are random bytes (PKCS#11 3.2 §6.8, §6.13, §6.17, §6.18, §6.20, §6.59, §6.64; RC4 by
 //! PKCS#11 Historical Mechanisms 3.0 §2.4). Parity, which makes a DES key of them, is the engine's.
 
 use crate::failure::device_error;
@@ -10,16 +10,36 @@ use metaslot_spi::provider::{Algorithm, Generate};
 use metaslot_spi::{Attributes, NewObject, Params, Value};
 
 /// One row per key type.
-pub(crate) const ROWS: [Algorithm; 8] = [
+pub(crate) const ROWS: [Algorithm; 20] = [
     row(CKM_GENERIC_SECRET_KEY_GEN, (1, LONGEST), &RandomBytes { lengths: Lengths::UpTo(LONGEST) }),
     row(CKM_AES_KEY_GEN, (16, 32), &RandomBytes { lengths: Lengths::Of(&[16, 24, 32]) }),
     row(CKM_AES_XTS_KEY_GEN, (32, 64), &RandomBytes { lengths: Lengths::Of(&[32, 64]) }),
-    row(CKM_CHACHA20_KEY_GEN, (32, 32), &RandomBytes { lengths: Lengths::Always(32) }),
+    row(CKM_CHACHA20_KEY_GEN, (32, 32), &KEY_OF_32),
+    row(CKM_POLY1305_KEY_GEN, (32, 32), &KEY_OF_32),
     row(CKM_RC4_KEY_GEN, rc4::SIZES, &RandomBytes { lengths: Lengths::UpTo(rc4::SIZES.1 / 8) }),
     row(CKM_DES2_KEY_GEN, (16, 16), &RandomBytes { lengths: Lengths::Always(16) }),
     row(CKM_DES3_KEY_GEN, (24, 24), &RandomBytes { lengths: Lengths::Always(24) }),
     row(CKM_HKDF_KEY_GEN, (1, LONGEST), &RandomBytes { lengths: Lengths::UpTo(LONGEST) }),
+    mac(CKM_SHA_1_KEY_GEN),
+    mac(CKM_SHA224_KEY_GEN),
+    mac(CKM_SHA256_KEY_GEN),
+    mac(CKM_SHA384_KEY_GEN),
+    mac(CKM_SHA512_KEY_GEN),
+    mac(CKM_SHA512_224_KEY_GEN),
+    mac(CKM_SHA512_256_KEY_GEN),
+    mac(CKM_SHA3_224_KEY_GEN),
+    mac(CKM_SHA3_256_KEY_GEN),
+    mac(CKM_SHA3_384_KEY_GEN),
+    mac(CKM_SHA3_512_KEY_GEN),
 ];
+
+/// A key of one HMAC alone, of any length.
+pub(crate) const fn mac(mechanism: CK_MECHANISM_TYPE) -> Algorithm {
+    row(mechanism, (1, LONGEST), &RandomBytes { lengths: Lengths::UpTo(LONGEST) })
+}
+
+/// A key of ChaCha20 or Poly1305.
+const KEY_OF_32: RandomBytes = RandomBytes { lengths: Lengths::Always(32) };
 
 /// The longest generic secret, in bytes.
 pub(crate) const LONGEST: u64 = 8192;
@@ -132,6 +152,7 @@ mod tests {
         assert_eq!(generate(CKM_RC4_KEY_GEN, Some(257)).err(), Some(Error::KEY_SIZE_RANGE));
         assert!(generate(CKM_DES3_KEY_GEN, None).is_ok(), "one length only");
         assert!(generate(CKM_CHACHA20_KEY_GEN, None).is_ok(), "one length only");
+        assert!(generate(CKM_POLY1305_KEY_GEN, None).is_ok(), "one length only");
         assert_eq!(generate(CKM_CHACHA20_KEY_GEN, Some(16)).err(), Some(Error::KEY_SIZE_RANGE));
     }
 }

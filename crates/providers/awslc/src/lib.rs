@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod aes;
+mod blake2b;
 mod block;
 mod chacha20;
 mod des;
@@ -20,11 +21,13 @@ mod hash_ml_dsa;
 mod hashes;
 mod hkdf;
 mod hmac;
+mod ike;
 mod keccak;
 mod mac;
 mod ml_dsa;
 mod ml_kem;
 mod montgomery;
+mod other_hashes;
 mod pbkdf2;
 mod private_key;
 mod private_key_info;
@@ -39,7 +42,9 @@ mod rsa_raw;
 mod rsa_rejection;
 mod secret_key;
 mod seeded;
+mod simple;
 mod sp800_108;
+mod transport;
 
 use metaslot_ck::Result;
 use metaslot_memory::Secret;
@@ -76,6 +81,10 @@ const PARTS: &[&[Algorithm]] = &[
     &rsa::ROWS,
     &rsa_pkcs1::ROWS,
     &rsa_pss::ROWS,
+    &other_hashes::ROWS,
+    &ike::ROWS,
+    &simple::ROWS,
+    &transport::ROWS,
 ];
 
 static ALGORITHMS: [Algorithm; table::count(PARTS)] = const { checked(table::merged(PARTS)) };

@@ -50,12 +50,11 @@ pub(crate) fn check(key: &Key) -> Result<()> {
     scalar(key.secret(CKA_VALUE)?).map(|_| ())
 }
 
-/// The shared secret with `peer`.
-pub(crate) fn agree(key: &Key, peer: &[u8]) -> Result<Secret> {
+/// The shared secret of a private key's value with `peer`.
+pub(crate) fn agree_by(private: &[u8], peer: &[u8]) -> Result<Secret> {
     let peer = key_info::number_point(peer).ok_or(Error::MECHANISM_PARAM_INVALID)?;
     let mut secret = Secret::zeroed(LENGTH);
     let out = secret.expose_mut().try_into().map_err(|_| Error::DEVICE_ERROR)?;
-    x25519(scalar(key.secret(CKA_VALUE)?)?, peer, out)
-        .map_err(|_| Error::MECHANISM_PARAM_INVALID)?;
+    x25519(scalar(private)?, peer, out).map_err(|_| Error::MECHANISM_PARAM_INVALID)?;
     Ok(secret)
 }

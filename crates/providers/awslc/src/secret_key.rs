@@ -48,7 +48,7 @@ fn fits(key_type: Option<u64>, length: usize) -> bool {
     match key_type {
         Some(CKK_AES) => matches!(length, 16 | 24 | 32),
         Some(CKK_AES_XTS) => matches!(length, 32 | 64),
-        Some(CKK_CHACHA20) => length == 32,
+        Some(CKK_CHACHA20 | CKK_POLY1305) => length == 32,
         Some(CKK_RC4) => (1..=LONGEST_KEY).contains(&length),
         Some(CKK_DES2) => length == 16,
         Some(CKK_DES3) => length == 24,

@@ -44,23 +44,33 @@ enum Prf {
     Cmac,
 }
 
+/// The function under an HMAC.
+pub(crate) const fn hash(mechanism: CK_MECHANISM_TYPE) -> Option<Hash> {
+    Some(match mechanism {
+        CKM_SHA_1_HMAC => Hash::Sha1,
+        CKM_SHA224_HMAC => Hash::Sha224,
+        CKM_SHA256_HMAC => Hash::Sha256,
+        CKM_SHA384_HMAC => Hash::Sha384,
+        CKM_SHA512_HMAC => Hash::Sha512,
+        CKM_SHA512_224_HMAC => Hash::Sha512_224,
+        CKM_SHA512_256_HMAC => Hash::Sha512_256,
+        CKM_SHA3_224_HMAC => Hash::Sha3_224,
+        CKM_SHA3_256_HMAC => Hash::Sha3_256,
+        CKM_SHA3_384_HMAC => Hash::Sha3_384,
+        CKM_SHA3_512_HMAC => Hash::Sha3_512,
+        _ => return None,
+    })
+}
+
 impl Prf {
     const fn find(mechanism: CK_MECHANISM_TYPE) -> Option<Self> {
-        Some(Self::Hmac(match mechanism {
-            CKM_SHA_1_HMAC => Hash::Sha1,
-            CKM_SHA224_HMAC => Hash::Sha224,
-            CKM_SHA256_HMAC => Hash::Sha256,
-            CKM_SHA384_HMAC => Hash::Sha384,
-            CKM_SHA512_HMAC => Hash::Sha512,
-            CKM_SHA512_224_HMAC => Hash::Sha512_224,
-            CKM_SHA512_256_HMAC => Hash::Sha512_256,
-            CKM_SHA3_224_HMAC => Hash::Sha3_224,
-            CKM_SHA3_256_HMAC => Hash::Sha3_256,
-            CKM_SHA3_384_HMAC => Hash::Sha3_384,
-            CKM_SHA3_512_HMAC => Hash::Sha3_512,
-            CKM_AES_CMAC => return Some(Self::Cmac),
-            _ => return None,
-        }))
+        match mechanism {
+            CKM_AES_CMAC => Some(Self::Cmac),
+            _ => match hash(mechanism) {
+                Some(hash) => Some(Self::Hmac(hash)),
+                None => None,
+            },
+        }
     }
 
     const fn length(self) -> usize {

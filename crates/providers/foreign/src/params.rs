@@ -33,7 +33,12 @@ pub(crate) fn mechanism(number: CK_MECHANISM_TYPE, params: &Params) -> Result<Me
         Params::Ecdh1 { .. }
         | Params::Hkdf { .. }
         | Params::Pbkd2 { .. }
-        | Params::Sp800108 { .. } => return Err(Error::MECHANISM_PARAM_INVALID),
+        | Params::Sp800108 { .. }
+        | Params::Transport { .. }
+        | Params::Data { .. }
+        | Params::Key(_)
+        | Params::ChaCha20 { .. }
+        | Params::Ike { .. } => return Err(Error::MECHANISM_PARAM_INVALID),
     };
     Ok(Mechanism::with(number, params))
 }

@@ -27,7 +27,7 @@ pub(super) const REFUSALS: &[RefusalRow] = &[
     refusal(Refusal::RoleChanges, "role-changes", "a usage is switched on after the key was made"),
     refusal(Refusal::WrapUntrusted, "wrap-untrusted", "the wrapping key may be known outside: it was not made here as sensitive and unextractable, and the officer has not marked it as trusted"),
     refusal(Refusal::LostRestrictions, "lost-restrictions", "the wrapped form cannot carry the key's purpose and restrictions"),
-    refusal(Refusal::WrapMechanisms, "wrap-mechanisms", "keys are wrapped and unwrapped by mechanisms without a padding oracle, and by GCM under an IV that the token chooses"),
+    refusal(Refusal::WrapMechanisms, "wrap-mechanisms", "keys are wrapped and unwrapped by mechanisms without a padding oracle, by GCM under an IV that the token chooses, and by CKM_RSA_AES_KEY_WRAP where OAEP does not open the AES key alone"),
     refusal(Refusal::WeakWrappingKeys, "weak-wrapping-keys", "the wrapping key is weaker than the key that it wraps"),
     refusal(Refusal::UnwrapNonSensitive, "unwrap-non-sensitive", "an unwrapped key would be readable"),
     refusal(Refusal::LessPrivate, "less-private", "the key would be visible without a login, and what it is made from is not"),
@@ -41,7 +41,7 @@ pub(super) const REFUSALS: &[RefusalRow] = &[
     refusal(Refusal::WeakCurves, "weak-curves", "a curve has less than 112 bits of security"),
     refusal(Refusal::WeakExponents, "weak-exponents", "a public exponent is 1 or even, or, of a key that is made here, below 65537"),
     refusal(Refusal::Md5Signatures, "md5-signatures", "a signature would be over an MD5"),
-    refusal(Refusal::WeakCiphers, "weak-ciphers", "triple DES and RC4 open old data and make nothing new"),
+    refusal(Refusal::WeakCiphers, "weak-ciphers", "triple DES, RC4, CBC-MAC and RIPEMD-160 open old data and make nothing new, and two MACs by a key of Poly1305 give it away"),
     refusal(Refusal::DesParity, "des-parity", "a byte of a DES key has even parity"),
     refusal(Refusal::NotApproved, "not-approved", "FIPS 140-3 does not approve of the mechanism, or not for this"),
 ];
@@ -167,6 +167,10 @@ pub(super) const WRAPS: &[(CK_MECHANISM_TYPE, WrapForm)] = &[
     (CKM_AES_KEY_WRAP, WrapForm::Bare),
     (CKM_AES_KEY_WRAP_KWP, WrapForm::Bare),
     (CKM_RSA_PKCS_OAEP, WrapForm::Bare),
+    (CKM_RSA_AES_KEY_WRAP, WrapForm::Bare),
+    (CKM_ECDH_AES_KEY_WRAP, WrapForm::Bare),
+    (CKM_ECDH_COF_AES_KEY_WRAP, WrapForm::Bare),
+    (CKM_ECDH_X_AES_KEY_WRAP, WrapForm::Bare),
     (CKM_AES_GCM, WrapForm::Bound),
     (CKM_AES_CCM, WrapForm::Bare),
 ];

@@ -47,7 +47,7 @@ impl Policy {
     /// May `by` wrap `key`, of `length` bytes, in this form?
     pub fn wrapping(
         self,
-        form: WrapForm,
+        (mechanism, form): (CK_MECHANISM_TYPE, WrapForm),
         by: &Subject,
         key: &Subject,
         length: usize,
@@ -58,7 +58,10 @@ impl Policy {
             return Ok(());
         }
         self.using_key(KeyUse::Wrap, by.facts())?;
-        let leaks = form == WrapForm::Unsafe;
+        // The AES key that goes along would come back by OAEP, as one that decrypts. What allows the private half
+        // is not seen here; where the pair was made elsewhere, that is not here.
+        let opened = mechanism == CKM_RSA_AES_KEY_WRAP && !open && by.attributes().bool(CKA_LOCAL);
+        let leaks = form == WrapForm::Unsafe || opened;
         self.refuse(Refusal::WrapMechanisms, leaks, Error::MECHANISM_INVALID)?;
         // Under a short key's wrap lies one block of the cipher, which other modes compute with.
         self.long_enough(length, Error::KEY_SIZE_RANGE)?;
@@ -81,13 +84,19 @@ impl Policy {
     }
 
     /// May `by` open a key in this form into `template`?
-    pub fn unwrapping(self, form: WrapForm, by: &Subject, template: &Attributes) -> Result<()> {
+    pub fn unwrapping(
+        self,
+        (mechanism, form): (CK_MECHANISM_TYPE, WrapForm),
+        by: &Subject,
+        template: &Attributes,
+    ) -> Result<()> {
         self.using_key(KeyUse::Unwrap, by.facts())?;
         if by.facts().decrypts() {
             // The caller can decrypt what arrives and create it as it likes.
             return Ok(());
         }
-        let leaks = form == WrapForm::Unsafe;
+        let opened = mechanism == CKM_RSA_AES_KEY_WRAP && by.allows(CKM_RSA_PKCS_OAEP);
+        let leaks = form == WrapForm::Unsafe || opened;
         self.refuse(Refusal::WrapMechanisms, leaks, Error::MECHANISM_INVALID)?;
         let says = |attribute| template.get(attribute) == Some(&Value::Bool(false));
         let open = form == WrapForm::Bare && says(CKA_SENSITIVE);

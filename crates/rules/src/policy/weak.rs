@@ -59,7 +59,9 @@ impl Policy {
         self.approving_params(params, signs)?;
         let md5 = signs && (mechanism == CKM_MD5_RSA_PKCS || params.function() == Some(CKM_MD5));
         self.refuse(Refusal::Md5Signatures, md5, Error::MECHANISM_INVALID)?;
-        let old = forward && seals_weakly(mechanism);
+        // Two MACs by one key of Poly1305 give the key away.
+        let told = signs && mechanism == CKM_POLY1305 && !key.readable;
+        let old = forward && seals_weakly(mechanism) || told;
         self.refuse(Refusal::WeakCiphers, old, Error::MECHANISM_INVALID)?;
         let small = signing && forward && (1..MIN_RSA).contains(&key.modulus_bits);
         self.refuse(Refusal::WeakRsa, small, Error::KEY_SIZE_RANGE)?;
@@ -125,13 +127,24 @@ impl Policy {
 }
 
 /// Triple DES, whose blocks repeat after some gigabytes (SP 800-131A rev. 2), and RC4, whose key stream shows (RFC 7465): no
-/// key is made for them, and nothing new is sealed with them.
+/// key is made for them, and nothing new is sealed with them, nor with CBC-MAC, whose MACs of messages of two lengths make others
+/// (ISO/IEC 9797-1), nor with RIPEMD-160.
 const fn weak_cipher(key_type: CK_KEY_TYPE) -> bool {
     matches!(key_type, CKK_RC4 | CKK_DES2 | CKK_DES3)
 }
 
 const fn seals_weakly(mechanism: CK_MECHANISM_TYPE) -> bool {
-    matches!(mechanism, CKM_RC4 | CKM_DES3_ECB | CKM_DES3_CBC | CKM_DES3_CBC_PAD)
+    matches!(
+        mechanism,
+        CKM_RC4
+            | CKM_DES3_ECB
+            | CKM_DES3_CBC
+            | CKM_DES3_CBC_PAD
+            | CKM_AES_MAC
+            | CKM_AES_MAC_GENERAL
+            | CKM_RIPEMD160_HMAC
+            | CKM_RIPEMD160_HMAC_GENERAL
+    )
 }
 
 /// 1 and even exponents make no RSA. Below 65537 no key is made; keys with 3 exist, and sign.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! AES-CFB128 (PKCS#11 3.2 §6.13; SP 800-38A §6.3): the cipher's last block is the next one's key
-//! stream, so any length is served, byte by byte.
+//! AES as a key stream that depends on what came before (PKCS#11 3.2 §6.13; SP 800-38A §6.3, §6.4): cipher feedback in pieces of
+//! 128, 64, 8 and 1 bit, and output feedback. Any length is served, byte by byte.
 
 use super::keys::{KEYS, keys};
 use crate::block::iv;
@@ -13,19 +13,37 @@ use std::fmt;
 use std::sync::Arc;
 
 pub(super) const ROW: Algorithm = Algorithm {
-    mechanism: CKM_AES_CFB128,
-    key_sizes: KEYS,
-    encrypt: Some(&Cfb),
-    decrypt: Some(&Cfb),
-    wrap: Some(&ByCipher(Cfb)),
-    unwrap: Some(&ByCipher(Cfb)),
-    ..Algorithm::NONE
+    wrap: Some(&ByCipher(Feedback::Cipher(16))),
+    unwrap: Some(&ByCipher(Feedback::Cipher(16))),
+    ..row(CKM_AES_CFB128, &Feedback::Cipher(16))
 };
+pub(super) const CFB64_ROW: Algorithm = row(CKM_AES_CFB64, &Feedback::Cipher(8));
+pub(super) const CFB8_ROW: Algorithm = row(CKM_AES_CFB8, &Feedback::Cipher(1));
+pub(super) const CFB1_ROW: Algorithm = row(CKM_AES_CFB1, &Feedback::Bit);
+pub(super) const OFB_ROW: Algorithm = row(CKM_AES_OFB, &Feedback::Output);
 
-#[derive(Debug)]
-struct Cfb;
+const fn row(mechanism: CK_MECHANISM_TYPE, mode: &'static Feedback) -> Algorithm {
+    Algorithm {
+        mechanism,
+        key_sizes: KEYS,
+        encrypt: Some(mode),
+        decrypt: Some(mode),
+        ..Algorithm::NONE
+    }
+}
 
-impl Cipher for Cfb {
+/// What goes into the next block.
+#[derive(Clone, Copy, Debug)]
+enum Feedback {
+    /// So many bytes of ciphertext.
+    Cipher(usize),
+    /// One bit of it.
+    Bit,
+    /// The key stream.
+    Output,
+}
+
+impl Cipher for Feedback {
     fn check(&self, _: Direction, key: &Key, params: &Params) -> Result<()> {
         iv::<BLOCK>(params)?;
         keys(key).map(|_| ())
@@ -43,7 +61,7 @@ impl Cipher for Cfb {
         input: &[u8],
         out: &mut [u8],
     ) -> Result<usize> {
-        Register::new(iv(params)?).turn(keys(key)?, direction, input, out);
+        Register::new(*self, iv(params)?).turn(keys(key)?, direction, input, out);
         Ok(input.len())
     }
 
@@ -53,14 +71,18 @@ impl Cipher for Cfb {
         key: &Arc<Key>,
         params: &Params,
     ) -> Result<Box<dyn CipherStream>> {
-        let register = Register::new(iv(params)?);
+        let register = Register::new(*self, iv(params)?);
         Ok(Box::new(Running { key: Arc::clone(key), direction, register }))
     }
 }
 
-/// What is encrypted next: of the block begun, the encrypted bytes, then the rest of its key stream.
+/// What is encrypted next, and the key stream of the piece begun.
 struct Register {
+    mode: Feedback,
+    /// Its last bytes wait for those of the piece begun.
     block: [u8; BLOCK],
+    stream: [u8; BLOCK],
+    /// Of the piece.
     used: usize,
 }
 
@@ -73,29 +95,65 @@ impl fmt::Debug for Register {
 impl Drop for Register {
     fn drop(&mut self) {
         metaslot_awslc_wrapper::cleanse(&mut self.block);
+        metaslot_awslc_wrapper::cleanse(&mut self.stream);
     }
 }
 
 impl Register {
-    const fn new(iv: [u8; BLOCK]) -> Self {
-        Self { block: iv, used: BLOCK }
+    const fn new(mode: Feedback, iv: [u8; BLOCK]) -> Self {
+        Self { mode, block: iv, stream: [0; BLOCK], used: BLOCK }
     }
 
     fn turn(&mut self, keys: &Keys, direction: Direction, mut input: &[u8], out: &mut [u8]) {
+        let forward = direction == Direction::Forward;
+        let width = match self.mode {
+            Feedback::Cipher(width) => width,
+            Feedback::Output => BLOCK,
+            Feedback::Bit => {
+                for (out, byte) in out.iter_mut().zip(input) {
+                    *out = self.bits(keys, forward, *byte);
+                }
+                return;
+            }
+        };
+        let output = matches!(self.mode, Feedback::Output);
         let mut out = out.iter_mut();
         while !input.is_empty() {
-            if self.used == BLOCK {
-                keys.block(Way::Encrypt, &mut self.block);
+            if self.used >= width {
+                self.stream = self.block;
+                keys.block(Way::Encrypt, &mut self.stream);
+                self.block.copy_within(width.., 0);
                 self.used = 0;
             }
-            let (now, later) = input.split_at(input.len().min(BLOCK - self.used));
-            for ((place, byte), out) in self.block[self.used..].iter_mut().zip(now).zip(&mut out) {
-                *out = *place ^ byte;
-                *place = if direction == Direction::Forward { *out } else { *byte };
+            let (now, later) = input.split_at(input.len().min(width - self.used));
+            let places = self.block[BLOCK - width + self.used..].iter_mut();
+            let stream = &self.stream[self.used..];
+            for (((place, mask), byte), out) in places.zip(stream).zip(now).zip(&mut out) {
+                *out = mask ^ byte;
+                *place = if output {
+                    *mask
+                } else if forward {
+                    *out
+                } else {
+                    *byte
+                };
             }
             self.used += now.len();
             input = later;
         }
+    }
+
+    /// One byte, bit by bit, the most significant one first.
+    fn bits(&mut self, keys: &Keys, forward: bool, byte: u8) -> u8 {
+        (0..8).rev().fold(0, |made, bit| {
+            self.stream = self.block;
+            keys.block(Way::Encrypt, &mut self.stream);
+            let (given, mask) = (byte >> bit & 1, self.stream[0] >> 7);
+            let fed = if forward { given ^ mask } else { given };
+            let shifted = u128::from_be_bytes(self.block) << 1 | u128::from(fed);
+            self.block = shifted.to_be_bytes();
+            made << 1 | (given ^ mask)
+        })
     }
 }
 

@@ -1,35 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-//! AES key wrap (RFC 3394) and key wrap with padding (RFC 5649), PKCS#11 3.2 §6.19: to wrap keys, and
-//! as single-part encryption.
+//! AES key wrap (RFC 3394) and key wrap with padding (RFC 5649; or PKCS #7's, before RFC 3394's), PKCS#11 3.2 §6.19: to
+//! wrap keys, and as single-part encryption.
 
 use super::keys::{KEYS, keys};
 use crate::block::length_error;
 use metaslot_awslc_wrapper::aes;
 use metaslot_ck::*;
-use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction};
+use metaslot_memory::Secret;
+use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction, Wrap};
 use metaslot_spi::wrapping::ByCipher;
 use metaslot_spi::{Key, Params};
 use std::sync::Arc;
 
-pub(super) const ROW: Algorithm = Algorithm {
-    mechanism: CKM_AES_KEY_WRAP,
-    key_sizes: KEYS,
-    encrypt: Some(&KeyWrap),
-    decrypt: Some(&KeyWrap),
-    wrap: Some(&ByCipher(KeyWrap)),
-    unwrap: Some(&ByCipher(KeyWrap)),
-    ..Algorithm::NONE
-};
+const fn row(
+    mechanism: CK_MECHANISM_TYPE,
+    cipher: &'static dyn Cipher,
+    wrap: &'static dyn Wrap,
+) -> Algorithm {
+    Algorithm {
+        mechanism,
+        key_sizes: KEYS,
+        encrypt: Some(cipher),
+        decrypt: Some(cipher),
+        wrap: Some(wrap),
+        unwrap: Some(wrap),
+        ..Algorithm::NONE
+    }
+}
 
-pub(super) const PADDED_ROW: Algorithm = Algorithm {
-    mechanism: CKM_AES_KEY_WRAP_KWP,
-    key_sizes: KEYS,
-    encrypt: Some(&Padded),
-    decrypt: Some(&Padded),
-    wrap: Some(&ByCipher(Padded)),
-    unwrap: Some(&ByCipher(Padded)),
-    ..Algorithm::NONE
-};
+pub(super) const ROW: Algorithm = row(CKM_AES_KEY_WRAP, &KeyWrap, &ByCipher(KeyWrap));
+pub(super) const PADDED_ROW: Algorithm = row(CKM_AES_KEY_WRAP_KWP, &Padded, &ByCipher(Padded));
+pub(super) const PKCS7_ROW: Algorithm =
+    row(CKM_AES_KEY_WRAP_PKCS7, &Pkcs7::ONLY, &ByCipher(Pkcs7::ONLY));
+// It has been two things: RFC 5649 since 2.20's errata in many tokens, PKCS #7 by 2.40 and since. Their integrity
+// values tell them apart.
+pub(super) const PAD_ROW: Algorithm =
+    row(CKM_AES_KEY_WRAP_PAD, &Pkcs7::EITHER, &ByCipher(Pkcs7::EITHER));
 
 /// What wrapping adds, in bytes.
 const SEMIBLOCK: usize = 8;
@@ -39,6 +45,12 @@ struct KeyWrap;
 
 #[derive(Debug)]
 struct Padded;
+
+#[derive(Debug)]
+struct Pkcs7 {
+    /// Whether what [`Padded`] sealed is opened too.
+    either: bool,
+}
 
 /// The initial value, where the caller gave its own.
 fn iv<const N: usize>(params: &Params) -> Result<Option<&[u8; N]>> {
@@ -140,6 +152,82 @@ impl Cipher for Padded {
                 keys.unwrap_padded(iv, input, out).map_err(|_| Error::ENCRYPTED_DATA_INVALID)
             }
         }
+    }
+
+    fn start(&self, _: Direction, _: &Arc<Key>, _: &Params) -> Result<Box<dyn CipherStream>> {
+        Err(Error::FUNCTION_NOT_SUPPORTED)
+    }
+}
+
+impl Pkcs7 {
+    const ONLY: Self = Self { either: false };
+    const EITHER: Self = Self { either: true };
+
+    fn open(&self, key: &Key, params: &Params, input: &[u8], out: &mut [u8]) -> Result<usize> {
+        let keys = keys(key)?;
+        if self.either
+            && let Params::None = params
+            && let Ok(length) = keys.unwrap_padded(None, input, out)
+        {
+            return Ok(length);
+        }
+        keys.unwrap(iv(params)?, input, out).map_err(|_| Error::ENCRYPTED_DATA_INVALID)?;
+        // What it holds was authenticated, so that it tells nothing.
+        let padding = usize::from(out.last().copied().unwrap_or(0));
+        let start = out.len().checked_sub(padding).filter(|_| (1..=SEMIBLOCK).contains(&padding));
+        match start.filter(|start| out[*start..].iter().all(|byte| usize::from(*byte) == padding)) {
+            Some(length) => Ok(length),
+            None => {
+                metaslot_awslc_wrapper::cleanse(out);
+                Err(Error::ENCRYPTED_DATA_INVALID)
+            }
+        }
+    }
+}
+
+impl Cipher for Pkcs7 {
+    fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
+        KeyWrap.check(direction, key, params)
+    }
+
+    fn length(
+        &self,
+        direction: Direction,
+        key: &Key,
+        params: &Params,
+        input: usize,
+    ) -> Result<usize> {
+        match direction {
+            Direction::Forward => {
+                let padding = SEMIBLOCK - input % SEMIBLOCK;
+                let plain = input.checked_add(padding).ok_or(Error::DATA_LEN_RANGE)?;
+                KeyWrap.length(direction, key, params, plain)
+            }
+            // RFC 5649 has one block more, which is opened here too.
+            Direction::Backward if self.either => Padded.length(direction, key, params, input),
+            Direction::Backward => KeyWrap.length(direction, key, params, input),
+        }
+    }
+
+    fn run(
+        &self,
+        direction: Direction,
+        key: &Key,
+        params: &Params,
+        input: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize> {
+        let length = self.length(direction, key, params, input.len())?;
+        if direction == Direction::Backward {
+            return self.open(key, params, input, &mut out[..length]);
+        }
+        let padding = SEMIBLOCK - input.len() % SEMIBLOCK;
+        let plain = Secret::try_zeroed(input.len() + padding);
+        let mut plain = plain.ok_or(Error::DEVICE_MEMORY)?;
+        let (head, tail) = plain.expose_mut().split_at_mut(input.len());
+        head.copy_from_slice(input);
+        tail.fill(u8::try_from(padding).unwrap_or(0));
+        KeyWrap.run(direction, key, params, plain.expose(), out)
     }
 
     fn start(&self, _: Direction, _: &Arc<Key>, _: &Params) -> Result<Box<dyn CipherStream>> {

@@ -6,7 +6,7 @@ use metaslot_ck::*;
 use metaslot_spi::Key;
 
 /// Sizes of AES keys, in bytes.
-pub(super) const KEYS: (u64, u64) = (16, 32);
+pub(crate) const KEYS: (u64, u64) = (16, 32);
 
 /// The key schedules.
 pub(super) fn keys(key: &Key) -> Result<&Keys> {

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The keys of IKE (RFC 2409, RFC 7296) by an HMAC: PKCS#11 3.2, "IKE mechanisms".
+
+use crate::failure::device_error;
+use crate::sp800_108::hash;
+use metaslot_awslc_wrapper::hmac;
+use metaslot_ck::*;
+use metaslot_memory::Secret;
+use metaslot_spi::buffer::Buffer;
+use metaslot_spi::provider::{Algorithm, Derive, Keys};
+use metaslot_spi::{Key, Params};
+
+pub(crate) const ROWS: [Algorithm; 4] = [
+    row(CKM_IKE2_PRF_PLUS_DERIVE, &Step::Plus),
+    row(CKM_IKE_PRF_DERIVE, &Step::Once),
+    row(CKM_IKE1_PRF_DERIVE, &Step::Once),
+    row(CKM_IKE1_EXTENDED_DERIVE, &Step::Extended),
+];
+
+const fn row(mechanism: CK_MECHANISM_TYPE, step: &'static Step) -> Algorithm {
+    Algorithm { mechanism, key_sizes: (1, 8192), derive: Some(step), ..Algorithm::NONE }
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Step {
+    /// One MAC.
+    Once,
+    /// MACs of the one before and the message (RFC 2409, appendix B).
+    Extended,
+    /// The same with a number behind the message (RFC 7296 §2.13).
+    Plus,
+}
+
+/// The decoded parameter.
+struct Fields<'a> {
+    hash: metaslot_awslc_wrapper::digest::Hash,
+    data: &'a [u8],
+    data_as_key: bool,
+    before: &'a [ObjectHandle],
+}
+
+fn fields(params: &Params) -> Result<Fields<'_>> {
+    let Params::Ike { prf, data, data_as_key, before } = params else {
+        return Err(Error::MECHANISM_PARAM_INVALID);
+    };
+    let hash = hash(*prf).ok_or(Error::MECHANISM_PARAM_INVALID)?;
+    Ok(Fields { hash, data, data_as_key: *data_as_key, before })
+}
+
+impl Step {
+    /// MACs one after the other, each of the one before and `message`, the first of this alone.
+    fn chain(self, mac: &hmac::Key, message: &[u8], out: &mut [u8]) -> Result<()> {
+        let length = mac.hash().length();
+        let mut last: &[u8] = &[];
+        let mut rest = out;
+        for number in 1..=u8::MAX {
+            let (block, others) = rest.split_at_mut(rest.len().min(length));
+            let number = [number];
+            let tail: &[u8] = match self {
+                Self::Plus => &number,
+                // Nothing to say is said by a zero.
+                Self::Extended if message.is_empty() && last.is_empty() => &[0],
+                _ => &[],
+            };
+            mac.mac(&[last, message, tail], block).map_err(device_error)?;
+            if others.is_empty() {
+                break;
+            }
+            (last, rest) = (block, others);
+        }
+        Ok(())
+    }
+}
+
+impl Derive for Step {
+    fn check(&self, key: &Key, params: &Params) -> Result<()> {
+        fields(params)?;
+        key.secret(CKA_VALUE).map(drop)
+    }
+
+    fn natural_length(&self, _: &Key, params: &Params) -> Option<usize> {
+        Some(fields(params).ok()?.hash.length())
+    }
+
+    fn derive(
+        &self,
+        key: &Key,
+        params: &Params,
+        lengths: &[usize],
+        keys: &dyn Keys,
+    ) -> Result<Vec<Secret>> {
+        let fields = fields(params)?;
+        let [length] = lengths else { return Err(Error::MECHANISM_PARAM_INVALID) };
+        let value = key.secret(CKA_VALUE)?;
+        let most = if *self == Self::Once { 1 } else { 255 };
+        if *length > most * fields.hash.length() {
+            return Err(Error::KEY_SIZE_RANGE);
+        }
+        let mut message = Buffer::default();
+        for handle in fields.before {
+            message.push(keys.key(*handle)?.secret(CKA_VALUE)?)?;
+        }
+        message.push(fields.data)?;
+        let (by, message) = match fields.data_as_key {
+            true => (message.bytes(), value),
+            false => (value, message.bytes()),
+        };
+        // A key that is long enough is not extended.
+        if *self == Self::Extended && message.is_empty() && *length <= value.len() {
+            return Ok(vec![Secret::copy_of(&value[..*length])]);
+        }
+        let mac = hmac::Key::new(fields.hash, by).map_err(device_error)?;
+        let mut out = Secret::try_zeroed(*length).ok_or(Error::DEVICE_MEMORY)?;
+        self.chain(&mac, message, out.expose_mut())?;
+        Ok(vec![out])
+    }
+}

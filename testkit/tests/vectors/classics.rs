@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The vectors of `testdata/openssl/classics.json`: each says its mechanism, the parameter as it lies in memory, and what
+//! comes out.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use metaslot_ck::*;
+use metaslot_client::{Mechanism, Params, Session, Template};
+use metaslot_testkit::user_session;
+use serde_json::Value;
+
+use crate::cipher::both_ways;
+use crate::derive::value_is;
+use crate::file::{Verdict, hex};
+
+/// Every vector.
+pub(crate) fn run() -> Result<()> {
+    let (_module, session) = user_session()?;
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/openssl/classics.json");
+    let file: Value = serde_json::from_slice(&std::fs::read(path).context("read the vectors")?)?;
+    let tests = file["tests"].as_array().context("no vectors")?;
+    for (at, vector) in tests.iter().enumerate() {
+        let verdict = one(&session, vector)
+            .with_context(|| format!("vector {at}: {}", vector["mechanism"]))?;
+        ensure!(verdict.is_accepted(), "vector {at}: {} {verdict:?}", vector["mechanism"]);
+    }
+    println!("    {:<48} {:>5} passed", "classics", tests.len());
+    Ok(())
+}
+
+/// A parameter in memory, and what it points to.
+#[derive(Default)]
+struct Laid {
+    bytes: Vec<u8>,
+    others: Vec<Self>,
+}
+
+impl Laid {
+    fn out(session: &Session, fields: &Value) -> Result<Self> {
+        let mut laid = Self::default();
+        for field in fields.as_array().context("no parameter")? {
+            let word = match field {
+                Value::Number(number) => number.as_u64().context("no word")?,
+                Value::Array(_) => laid.points_to(Self::out(session, field)?),
+                Value::String(text) => {
+                    let bytes = hex(&Value::String(text[1..].to_owned()))?;
+                    match text.as_bytes()[0] {
+                        b'=' => {
+                            laid.bytes.extend_from_slice(&bytes);
+                            continue;
+                        }
+                        b'&' => laid.points_to(Self { bytes, others: Vec::new() }),
+                        _ => secret(session, CKK_GENERIC_SECRET, &bytes)?.0,
+                    }
+                }
+                _ => bail!("an unknown field"),
+            };
+            laid.bytes.extend_from_slice(&word.to_ne_bytes());
+        }
+        Ok(laid)
+    }
+
+    fn points_to(&mut self, other: Self) -> u64 {
+        let at = other.bytes.as_ptr().expose_provenance() as u64;
+        self.others.push(other);
+        at
+    }
+}
+
+fn number(name: &Value) -> Result<u64> {
+    let name = name.as_str().context("no name")?;
+    let known = [
+        ("CKK_GENERIC_SECRET", CKK_GENERIC_SECRET),
+        ("CKK_AES", CKK_AES),
+        ("CKK_DES2", CKK_DES2),
+        ("CKK_DES3", CKK_DES3),
+        ("CKK_POLY1305", CKK_POLY1305),
+        ("CKK_CHACHA20", CKK_CHACHA20),
+        ("CKK_RSA", CKK_RSA),
+        ("CKK_EC", CKK_EC),
+        ("CKK_EC_MONTGOMERY", CKK_EC_MONTGOMERY),
+        ("CKA_MODULUS", CKA_MODULUS),
+        ("CKA_PUBLIC_EXPONENT", CKA_PUBLIC_EXPONENT),
+        ("CKA_PRIVATE_EXPONENT", CKA_PRIVATE_EXPONENT),
+        ("CKA_PRIME_1", CKA_PRIME_1),
+        ("CKA_PRIME_2", CKA_PRIME_2),
+        ("CKA_EXPONENT_1", CKA_EXPONENT_1),
+        ("CKA_EXPONENT_2", CKA_EXPONENT_2),
+        ("CKA_COEFFICIENT", CKA_COEFFICIENT),
+        ("CKA_EC_PARAMS", CKA_EC_PARAMS),
+        ("CKA_VALUE", CKA_VALUE),
+    ];
+    let found = known.iter().find(|row| row.0 == name);
+    found.map(|row| row.1).with_context(|| format!("an unknown name: {name}"))
+}
+
+/// A readable session key that may do everything.
+fn secret(session: &Session, key_type: u64, value: &[u8]) -> Result<ObjectHandle> {
+    let template = readable(CKO_SECRET_KEY)
+        .key_type(key_type)
+        .bool(CKA_SIGN, true)
+        .bool(CKA_VERIFY, true)
+        .bool(CKA_ENCRYPT, true)
+        .bool(CKA_DECRYPT, true)
+        .bool(CKA_DERIVE, true)
+        .bool(CKA_WRAP, true)
+        .bool(CKA_UNWRAP, true)
+        .bytes(CKA_VALUE, value);
+    Ok(session.create(&template)?)
+}
+
+fn readable(class: u64) -> Template {
+    Template::new().class(class).token(false).bool(CKA_SENSITIVE, false).bool(CKA_EXTRACTABLE, true)
+}
+
+fn one(session: &Session, vector: &Value) -> Result<Verdict> {
+    let name = vector["mechanism"].as_str().context("no mechanism")?;
+    let mechanism = mechanism_by_name(name).context("an unknown mechanism")?;
+    if vector["does"] == "digest" {
+        let digest = session.digest(&mechanism.into(), &hex(&vector["msg"])?);
+        return Ok(Verdict::of(digest, &hex(&vector["digest"])?));
+    }
+    let laid = Laid::out(session, &vector["params"])?;
+    let params = match laid.bytes.as_slice() {
+        [] => Params::None,
+        bytes => Params::Bytes(bytes),
+    };
+    let mechanism = Mechanism::with(mechanism, params);
+    if vector["does"] == "unwrap" {
+        return unwrapped(session, &mechanism, vector);
+    }
+    let key = secret(session, number(&vector["type"])?, &hex(&vector["key"])?)?;
+    let verdict = match vector["does"].as_str() {
+        Some("derive") => {
+            let template = readable(CKO_SECRET_KEY).key_type(CKK_GENERIC_SECRET);
+            let template = match vector["length"].as_u64() {
+                Some(length) => template.ulong(CKA_VALUE_LEN, length),
+                None => template,
+            };
+            let made = session.derive(&mechanism, key, &template);
+            value_is(session, made, &hex(&vector["value"])?)
+        }
+        Some("mac") => {
+            let (message, tag) = (hex(&vector["msg"])?, hex(&vector["tag"])?);
+            let verified = Verdict::of_check(session.verify(&mechanism, key, &message, &tag));
+            ensure!(verified.is_accepted(), "not verified: {verified:?}");
+            Verdict::of(session.sign(&mechanism, key, &message), &tag)
+        }
+        Some("encrypt") => {
+            both_ways(session, &mechanism, key, &hex(&vector["msg"])?, &hex(&vector["ct"])?)
+        }
+        _ => bail!("an unknown operation"),
+    };
+    session.destroy(key)?;
+    Ok(verdict)
+}
+
+/// Opens; then wraps what came out by the other half, and opens that.
+fn unwrapped(session: &Session, mechanism: &Mechanism<'_>, vector: &Value) -> Result<Verdict> {
+    let (value, wrapped) = (hex(&vector["value"])?, hex(&vector["wrapped"])?);
+    let (private, public) = halves(session, &vector["private"])?;
+    let template = readable(CKO_SECRET_KEY).key_type(CKK_GENERIC_SECRET);
+    let opened = session.unwrap(mechanism, private, &wrapped, &template)?;
+    let verdict = Verdict::of(session.attribute(opened, CKA_VALUE), &value);
+    if !verdict.is_accepted() || vector["sure"].is_null() {
+        return Ok(verdict);
+    }
+    let again = session.wrap(mechanism, public, opened)?;
+    ensure!(vector["sure"] != true || again == wrapped, "wrapped to other bytes");
+    let twice = session.unwrap(mechanism, private, &again, &template)?;
+    let verdict = Verdict::of(session.attribute(twice, CKA_VALUE), &value);
+    for at in [0, wrapped.len() / 2, wrapped.len() - 1] {
+        let mut changed = wrapped.clone();
+        changed[at] ^= 4;
+        let opened = session.unwrap(mechanism, private, &changed, &template);
+        ensure!(opened.is_err(), "opened although the byte at {at} was changed");
+    }
+    for length in [0, 1, wrapped.len() - 1, wrapped.len() - 8] {
+        let opened = session.unwrap(mechanism, private, &wrapped[..length], &template);
+        ensure!(opened.is_err(), "opened although it was cut to {length}");
+    }
+    Ok(verdict)
+}
+
+/// What unwraps and what wraps: two halves, or one key.
+fn halves(session: &Session, said: &Value) -> Result<(ObjectHandle, ObjectHandle)> {
+    let said = said.as_object().context("no key")?;
+    let key_type = number(said.get("CKA_KEY_TYPE").context("no type")?)?;
+    if key_type == CKK_AES {
+        let key = secret(session, key_type, &hex(&said["CKA_VALUE"])?)?;
+        return Ok((key, key));
+    }
+    let mut private = readable(CKO_PRIVATE_KEY).key_type(key_type).bool(CKA_UNWRAP, true);
+    let mut public =
+        Template::new().class(CKO_PUBLIC_KEY).token(false).key_type(key_type).bool(CKA_WRAP, true);
+    for (name, value) in said {
+        match name.as_str() {
+            "CKA_KEY_TYPE" => {}
+            "point" => public = public.bytes(CKA_EC_POINT, hex(value)?),
+            name => {
+                let attribute = number(&Value::String(name.to_owned()))?;
+                private = private.bytes(attribute, hex(value)?);
+                if matches!(attribute, CKA_MODULUS | CKA_PUBLIC_EXPONENT | CKA_EC_PARAMS) {
+                    public = public.bytes(attribute, hex(value)?);
+                }
+            }
+        }
+    }
+    Ok((session.create(&private)?, session.create(&public)?))
+}
+
+/// The public half of a private key shows what the one that was made with it shows.
+pub(crate) fn public_halves() -> Result<()> {
+    let (_module, session) = user_session()?;
+    let p256 = [6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7];
+    let rsa = Template::new().ulong(CKA_MODULUS_BITS, 2048).bytes(CKA_PUBLIC_EXPONENT, [1, 0, 1]);
+    for (by, template) in [
+        (CKM_RSA_PKCS_KEY_PAIR_GEN, rsa),
+        (CKM_EC_KEY_PAIR_GEN, Template::new().bytes(CKA_EC_PARAMS, p256)),
+        (
+            CKM_EC_EDWARDS_KEY_PAIR_GEN,
+            Template::new().bytes(CKA_EC_PARAMS, [6, 3, 0x2b, 0x65, 0x70]),
+        ),
+        (CKM_ML_DSA_KEY_PAIR_GEN, Template::new().ulong(CKA_PARAMETER_SET, CKP_ML_DSA_44)),
+    ] {
+        let private = Template::new().token(false).bool(CKA_SENSITIVE, true);
+        let (public, private) =
+            session.generate_key_pair(&by.into(), &template.token(false), &private)?;
+        let template = Template::new().class(CKO_PUBLIC_KEY).token(false).bool(CKA_VERIFY, true);
+        let made = session.derive(&CKM_PUB_KEY_FROM_PRIV_KEY.into(), private, &template)?;
+        let shown = |key| session.attribute(key, CKA_PUBLIC_KEY_INFO);
+        ensure!(shown(made)? == shown(public)?, "{by:#x}: another key");
+        let wrong = Template::new().class(CKO_SECRET_KEY).token(false);
+        let refused = session.derive(&CKM_PUB_KEY_FROM_PRIV_KEY.into(), private, &wrong);
+        ensure!(refused.is_err(), "{by:#x}: a secret key came out");
+        ensure!(
+            session.derive(&CKM_PUB_KEY_FROM_PRIV_KEY.into(), public, &template).is_err(),
+            "{by:#x}: of a public key"
+        );
+    }
+    Ok(())
+}
