@@ -164,8 +164,14 @@ enum Shape {
     Iv(&'static [u8]),
     Ctr,
     Gcm(&'static [u8]),
+    /// The token makes the nonce, and says it: it stands before what it wraps.
+    Told,
     Oaep,
-    Hkdf { extract: bool, expand: bool, salted: bool },
+    Hkdf {
+        extract: bool,
+        expand: bool,
+        salted: bool,
+    },
     Counter(CK_MECHANISM_TYPE),
     Ecdh(u64),
     Length(u64),
@@ -197,6 +203,8 @@ pub(crate) static MECHANISMS: &[Mechanism] = &[
     mechanism("kwp-as-kw", CKM_AES_KEY_WRAP_KWP, Shape::Iv(&[0xa6; 4]), WRAPS),
     mechanism("bound", CKM_AES_GCM, Shape::Gcm(&[]), WRAPS),
     mechanism("gcm", CKM_AES_GCM, Shape::Gcm(&[7; 12]), WRAPS | ENCRYPTS),
+    mechanism("gcm-told", CKM_AES_GCM, Shape::Told, WRAPS),
+    mechanism("ccm-told", CKM_AES_CCM, Shape::Told, WRAPS),
     mechanism("ctr", CKM_AES_CTR, Shape::Ctr, WRAPS | ENCRYPTS),
     mechanism("cbc", CKM_AES_CBC, Shape::Iv(&[5; 16]), WRAPS | ENCRYPTS),
     mechanism("cbc-pad", CKM_AES_CBC_PAD, Shape::Iv(&[5; 16]), WRAPS | ENCRYPTS),
@@ -224,6 +232,9 @@ pub(crate) static MECHANISMS: &[Mechanism] = &[
     mechanism("sha3", CKM_SHA3_256, Shape::None, DIGESTS),
 ];
 
+/// Bytes of a nonce that the token makes.
+pub(crate) const TOLD: usize = 12;
+
 /// The base point of P-256: the other side's public key, whose private one is 1. Where the owner's key hides what it agrees
 /// on, the attacker acts as if he did not know that.
 const BASE_POINT: [u8; 65] = [
@@ -249,6 +260,7 @@ impl Mechanism {
             Shape::Gcm(iv) => {
                 Params::Gcm { iv: Bytes::from_slice(iv), aad: Bytes::new(), tag_bits: 128 }
             }
+            Shape::Told => self.told([0; TOLD]),
             Shape::Oaep => {
                 Params::Oaep { hash: CKM_SHA256, mgf: CKG_MGF1_SHA256, label: Bytes::new() }
             }
@@ -277,9 +289,23 @@ impl Mechanism {
         }
     }
 
+    /// Parameters with this nonce.
+    pub(crate) fn told(&self, nonce: [u8; TOLD]) -> Params {
+        let (iv, aad) = (Bytes::from_slice(&nonce), Bytes::new());
+        match self.number {
+            CKM_AES_CCM => Params::Ccm { data_length: 0, nonce: iv, aad, mac_length: 16 },
+            _ => Params::Gcm { iv, aad, tag_bits: 128 },
+        }
+    }
+
+    /// Whether the token makes the nonce, and says it.
+    pub(crate) const fn is_told(&self) -> bool {
+        matches!(self.shape, Shape::Told)
+    }
+
     /// Whether it adds a key stream that depends on key and IV only.
     pub(crate) const fn streams(&self) -> bool {
-        matches!(self.number, CKM_AES_CTR | CKM_AES_GCM)
+        matches!(self.number, CKM_AES_CTR | CKM_AES_GCM) && !self.is_told()
     }
 
     /// Whether it is the first of HKDF's two steps alone.

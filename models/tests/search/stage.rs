@@ -5,7 +5,7 @@ use crate::alphabet;
 use crate::step::{Data, Function, Name, Step};
 use metaslot_awslc::AWSLC;
 use metaslot_ck::*;
-use metaslot_engine::{Answer, Engine, Output, Policy};
+use metaslot_engine::{Answer, Apart, Engine, NonceBy, Output, Policy};
 use metaslot_lanes::provider::Lanes;
 use metaslot_models::{MemoryStore, collect, engine_by, open, row};
 use metaslot_spi::provider::Direction::{Backward, Forward};
@@ -238,12 +238,30 @@ impl<'a> Stage<'a> {
             }
             Function::Trust => return self.trust(step),
             Function::Unwrap => {
-                let (by, template) = (self.key(step, 0)?, self.template(step));
-                engine.unwrap_key(session, number, params()?, by, &input(0)?, template)?
+                let (by, template, wrapped) = (self.key(step, 0)?, self.template(step), input(0)?);
+                match step.mechanism.filter(|mechanism| mechanism.is_told()) {
+                    Some(mechanism) => {
+                        let (nonce, wrapped) =
+                            wrapped.split_first_chunk().ok_or(Error::WRAPPED_KEY_LEN_RANGE)?;
+                        let chosen = (number, mechanism.told(*nonce), NonceBy::Token);
+                        engine.unwrap_key_apart(session, chosen, by, wrapped, template)?
+                    }
+                    None => {
+                        engine.unwrap_key(session, number, params()?, by, &wrapped, template)?
+                    }
+                }
             }
             Function::Derive => return self.derive(step, number, params()?),
             Function::Wrap => {
                 let (by, key) = (self.key(step, 0)?, self.key(step, 1)?);
+                if step.mechanism.is_some_and(alphabet::Mechanism::is_told) {
+                    let mut apart = Apart { fixed_bits: Some(0), ..Apart::default() };
+                    let wrapped = collect(|out| {
+                        let chosen = (number, params()?);
+                        engine.wrap_key_apart(session, chosen, by, key, Some(&mut apart), out)
+                    })?;
+                    return Ok(Done::Gave([&apart.nonce, &wrapped[..]].concat()));
+                }
                 let wrap = |out: &mut Output<'_>| {
                     engine.wrap_key(session, number, params()?, by, key, out)
                 };
