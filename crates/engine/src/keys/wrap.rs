@@ -82,7 +82,13 @@ impl Engine {
         session.approving(token.policy(), mechanism, CKF_WRAP, Some(facts.key_type))?;
         token.policy().using_mechanism(mechanism, &params, facts, Direction::Forward, false)?;
         let form = match &mut apart {
-            Some(apart) => self.nonce(mechanism, &mut params, apart.fixed_bits)?,
+            Some(apart) => {
+                let form = self.nonce(mechanism, &mut params, apart.fixed_bits)?;
+                if opens_bound(&params) {
+                    return Err(Error::MECHANISM_PARAM_INVALID);
+                }
+                form
+            }
             None => wrap_form(mechanism, &params, NonceBy::Caller),
         };
         token.policy().wrapping(

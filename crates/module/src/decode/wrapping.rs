@@ -148,7 +148,8 @@ impl<'a> Told<'a> {
     /// How the key is to be wrapped.
     ///
     /// # Errors
-    /// `CKR_MECHANISM_PARAM_INVALID` for a generator that is not served: a counter would have to outlive the process.
+    /// `CKR_MECHANISM_PARAM_INVALID` for a generator that is not served: twins of a key would count twice, and one nonce for two keys gives
+    /// both away.
     pub(crate) fn apart(&self) -> Result<Apart> {
         let fixed_bits = match self.generator {
             CKG_NO_GENERATE => None,

@@ -330,6 +330,17 @@ static void bound(void)
 	EXPECT(p11->C_UnwrapKey(session, &f->whole, by, out + head, 32, arriving, 2, &opened),
 	       CKR_WRAPPED_KEY_INVALID);
 	OK(p11->C_UnwrapKey(session, &mechanism, by, out, length, arriving, 2, &opened));
+	/* Nor is a form that says nothing made to look like one, under a key that may choose its nonce. */
+	CK_BYTE value[16] = {1};
+	by = imported(&aes, value, 16);
+	key = imported(&generic, value, 16);
+	f = form(CKM_AES_GCM, 12, 0, CKG_NO_GENERATE);
+	memcpy(f->nonce, aad + 8, 12);
+	length = sizeof out;
+	EXPECT(p11->C_WrapKeyAuthenticated(session, &f->apart, by, key, aad, head + 8, out, &length),
+	       CKR_MECHANISM_PARAM_INVALID);
+	f->nonce[0] ^= 1;
+	OK(p11->C_WrapKeyAuthenticated(session, &f->apart, by, key, aad, head + 8, out, &length));
 }
 
 int main(void)
