@@ -86,8 +86,10 @@ fn vectors(more: &serde_json::Map<String, serde_json::Value>) -> BTreeMap<String
         let words = rest.split('"').skip(1).step_by(2).map(str::to_owned);
         found.entry(format!("CKM_{name}")).or_default().extend(words);
     }
-    for name in named(&read(&root().join("testdata/openssl/ciphers.json"))) {
-        found.entry(name.to_owned()).or_default().push("openssl/ciphers".to_owned());
+    for file in ["openssl/ciphers", "openssl/classics"] {
+        for name in named(&read(&root().join(format!("testdata/{file}.json")))) {
+            found.entry(name.to_owned()).or_default().push(file.to_owned());
+        }
     }
     for (word, file) in more {
         for (_, name) in names().into_iter().filter(|(_, name)| means(word, name)) {
