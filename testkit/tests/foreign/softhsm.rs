@@ -3,7 +3,7 @@
 
 use super::view::{private_key, user, with_pin};
 use super::*;
-use metaslot_client::{Mechanism, Params, Value};
+use metaslot_client::{Mechanism, MessageParams, Params, Value, Way};
 
 /// DER of the object identifier of P-256.
 pub(super) const P256: &[u8] = &[6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7];
@@ -162,6 +162,7 @@ fn what_its_keys_encrypt_they_decrypt() {
             parts.extend(session.decrypt_final()?);
             ensure!(parts == data, "{number:#x}: decrypted in parts");
         }
+        seals_messages(&session, aes)?;
         let (public, private) = rsa_pair(&session, "rsa")?;
         let (other, encrypting) = ours(module, &session, public)?;
         let sealed = other.encrypt(&CKM_RSA_PKCS.into(), encrypting, b"secret")?;
@@ -174,6 +175,30 @@ fn what_its_keys_encrypt_they_decrypt() {
         ensure!(session.encrypt(&cbc, aes, &data[..96])?.len() == 96, "after a cancelled one");
         Ok(())
     });
+}
+
+/// Several messages under a key that stays there: its IVs are drawn here, and not counted, for others use it, too.
+fn seals_messages(session: &Session, key: ObjectHandle) -> Result<()> {
+    let (mut iv, mut tag, mut before) = ([1; 12], [0; 16], [1; 12]);
+    for way in [Way::Encrypt, Way::Decrypt] {
+        session.message_init(way, &CKM_AES_GCM.into(), key)?;
+    }
+    for generator in [CKG_GENERATE, CKG_GENERATE_RANDOM, CKG_NO_GENERATE] {
+        let mut gcm = MessageParams::Gcm { iv: &mut iv, fixed_bits: 0, generator, tag: &mut tag };
+        let sealed = session.message(Way::Encrypt, &mut gcm, b"head", b"a message")?;
+        let opened = session.message(Way::Decrypt, &mut gcm, b"head", &sealed)?;
+        ensure!(opened == b"a message", "it is another one");
+        ensure!((iv == before) == (generator == CKG_NO_GENERATE), "{iv:?} after {before:?}");
+        before = iv;
+    }
+    let generator = CKG_GENERATE_COUNTER;
+    let mut gcm = MessageParams::Gcm { iv: &mut iv, fixed_bits: 32, generator, tag: &mut tag };
+    let counted = session.message(Way::Encrypt, &mut gcm, b"", b"a message");
+    fails_with(counted, Error::MECHANISM_PARAM_INVALID)?;
+    for way in [Way::Encrypt, Way::Decrypt] {
+        session.message_final(way)?;
+    }
+    Ok(())
 }
 
 #[test]
