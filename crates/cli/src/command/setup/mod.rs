@@ -100,10 +100,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let program = Program::find(&args.program)?;
     let directory = directory(args.directory.as_deref())?;
     let is_here = in_path(program.command);
-    possible(args, program, is_here)?;
-    if args.apply || args.verify {
-        own(&directory)?;
-    }
+    possible(args, program, is_here, &directory)?;
     let mut chosen = Chosen {
         key: args.key.clone(),
         cert: whole_name(args.cert.as_deref().unwrap_or("site.pem")),
@@ -119,14 +116,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         // What root's services read, they read with other rights; PINs have a mode of their own.
         rustix::process::umask(Mode::from_raw_mode(0o022));
     }
-    // Before anything is made. Elsewhere the PIN's file stands in a URI, which escapes.
-    let room = if args.verify { env::temp_dir() } else { PathBuf::new() };
-    let named = [
-        ("directory", directory.display().to_string()),
-        ("cert", chosen.cert.clone()),
-        ("room", room.display().to_string()),
-    ];
-    plain::check(&named, chosen.pin.as_deref().filter(|_| args.verify))?;
+    plain_paths(args, &directory, &chosen)?;
     if let Some(label) = &args.new {
         chosen = make(app, args, label, chosen.pin, program, &directory)?;
     }
@@ -186,7 +176,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
 }
 
 /// Refuses what this machine, or this user, cannot do.
-fn possible(args: &Args, program: &Program, is_here: bool) -> Result<()> {
+fn possible(args: &Args, program: &Program, is_here: bool, directory: &Path) -> Result<()> {
     if !is_here && (args.apply || args.verify) {
         return Err(Failure::failed(format!("{} is not installed", program.name)).hint(format!(
             "apt-get install {}, or have it printed, without --apply",
@@ -205,7 +195,18 @@ fn possible(args: &Args, program: &Program, is_here: bool) -> Result<()> {
         }
         may_be_included(program.name, &plan)?;
     }
-    Ok(())
+    if args.apply || args.verify { own(directory) } else { Ok(()) }
+}
+
+/// Before anything is made. Elsewhere the PIN's file stands in a URI, which escapes.
+fn plain_paths(args: &Args, directory: &Path, chosen: &Chosen) -> Result<()> {
+    let room = if args.verify { env::temp_dir() } else { PathBuf::new() };
+    let named = [
+        ("directory", directory.display().to_string()),
+        ("cert", chosen.cert.clone()),
+        ("room", room.display().to_string()),
+    ];
+    plain::check(&named, chosen.pin.as_deref().filter(|_| args.verify))
 }
 
 /// Makes what is missing.

@@ -217,7 +217,7 @@ impl Pins {
 /// How long who gave a label up waits: not as long as another.
 fn pause() -> Duration {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Duration::from_millis(u64::from(now.subsec_nanos() / 1000 % 1000))
+    Duration::from_millis(u64::from(now.subsec_micros() % 1000))
 }
 
 /// The label as a token has it. Refuses one that has no room (PKCS#11 3.2 §3.2).
