@@ -355,18 +355,26 @@ fn one(input: &mut Input<'_>, shape: Shape, key: ObjectHandle) -> Params {
             let additional = (0..input.byte() % 3).map(|_| made(input)).collect();
             Params::Sp800108 { prf, data, iv, additional }
         }
+        _ => classic(input, shape, key),
+    }
+}
+
+fn classic(input: &mut Input<'_>, shape: Shape, key: ObjectHandle) -> Params {
+    let owned = |bytes: &[u8]| Bytes::from_slice(bytes);
+    match shape {
         Shape::RsaAes | Shape::EcdhAes => {
             let bits = input.constant(&[256, 128, 192, 0, 64]);
             let inner = if shape == Shape::RsaAes { Shape::Oaep } else { Shape::Ecdh1 };
             Params::Transport { bits, by: Box::new(one(input, inner, key)) }
         }
         Shape::StringData => Params::Data { iv: Bytes::new(), data: owned(input.bytes()) },
-        Shape::CbcData(length) => {
-            Params::Data { iv: sized(input, length), data: owned(input.bytes()) }
-        }
+        Shape::CbcData(length) => Params::Data {
+            iv: owned(&[9; 16][..if input.is(8) { 3 } else { length.min(16) }]),
+            data: owned(input.bytes()),
+        },
         Shape::Handle => Params::Key(key),
         Shape::ChaCha20 => Params::ChaCha20 { wide: input.is(2), block: [0xff; 16] },
-        Shape::IkePrf | Shape::Ike1Prf | Shape::Ike1Extended | Shape::Ike2PrfPlus => {
+        _ => {
             let prf = input.constant(&[CKM_SHA256_HMAC, CKM_AES_XCBC_MAC, CKM_SHA256]);
             let before = (0..input.byte() % 3).map(|_| key).collect();
             Params::Ike { prf, data: owned(input.bytes()), data_as_key: input.is(2), before }

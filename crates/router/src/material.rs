@@ -55,7 +55,7 @@ impl Pairs {
             return if row.keys.is_empty() { Ok(None) } else { Err(Error::MECHANISM_INVALID) };
         };
         if !sized(kind) {
-            let key = Arc::new(secret_key(kind));
+            let key = Arc::new(secret_key(kind, row.number));
             return Ok(Some([Arc::clone(&key), key]));
         }
         let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -74,8 +74,10 @@ const fn sized(kind: CK_KEY_TYPE) -> bool {
     matches!(kind, CKK_RSA | CKK_EC | CKK_EC_EDWARDS | CKK_ML_DSA)
 }
 
-fn secret_key(kind: CK_KEY_TYPE) -> Key {
+fn secret_key(kind: CK_KEY_TYPE, mechanism: CK_MECHANISM_TYPE) -> Key {
     let length: u8 = match kind {
+        // AES-128 only.
+        _ if matches!(mechanism, CKM_AES_XCBC_MAC | CKM_AES_XCBC_MAC_96) => 16,
         CKK_AES_XTS => 64,
         CKK_DES3 => 24,
         CKK_RC4 => 16,

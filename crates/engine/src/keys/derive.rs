@@ -235,7 +235,7 @@ impl Keys for SessionKeys<'_, '_> {
 fn derived_length(all: &Attributes, natural: Option<usize>) -> Result<usize> {
     let length = match (all.ulong(CKA_VALUE_LEN), all.ulong(CKA_KEY_TYPE)) {
         (Some(length), _) => usize::try_from(length).unwrap_or(usize::MAX),
-        (None, Some(CKK_CHACHA20)) => 32,
+        (None, Some(CKK_CHACHA20 | CKK_POLY1305)) => 32,
         (None, Some(CKK_DES3)) => 24,
         (None, Some(CKK_DES2)) => 16,
         (None, Some(CKK_GENERIC_SECRET | CKK_HKDF) | None) => {

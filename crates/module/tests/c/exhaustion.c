@@ -125,7 +125,7 @@ static void derivations(CK_ULONG room)
 	};
 	CK_MECHANISM generate = {CKM_PKCS5_PBKD2, &pbkd2, sizeof pbkd2};
 	for (int i = 0; i < 4; i++) {
-		CK_RV rv = p11->C_DeriveKey(session, &derive[i], secret, template, i == 1 ? 2 : 3, &made);
+		CK_RV rv = p11->C_DeriveKey(session, &derive[i], secret, template, 3, &made);
 		if (rv == CKR_MECHANISM_INVALID || rv == CKR_MECHANISM_PARAM_INVALID || rv == CKR_KEY_FUNCTION_NOT_PERMITTED) {
 			CHECK(i > 0);
 			continue;

@@ -38,7 +38,7 @@ pub(crate) const ROWS: [Algorithm; 24] = [
     block_row(CKM_DES3_ECB_ENCRYPT_DATA, des::KEYS, &Step::Encrypt(encrypt::<des::Des, 8>)),
     block_row(CKM_DES3_CBC_ENCRYPT_DATA, des::KEYS, &Step::Encrypt(encrypt::<des::Des, 8>)),
     // The engine makes the public half of what the private one shows.
-    block_row(CKM_PUB_KEY_FROM_PRIV_KEY, (0, 16384), &Step::Public),
+    block_row(CKM_PUB_KEY_FROM_PRIV_KEY, (0, 8192), &Step::Public),
 ];
 
 const fn row(mechanism: CK_MECHANISM_TYPE, step: &'static Step) -> Algorithm {

@@ -13,7 +13,7 @@ use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::agreement::Agreement;
 use metaslot_spi::provider::{Algorithm, Direction, Wrap, checked};
-use metaslot_spi::{Key, Params, key_info};
+use metaslot_spi::{Key, Params};
 
 const fn row(mechanism: CK_MECHANISM_TYPE, key_sizes: (u64, u64), by: &'static By) -> Algorithm {
     Algorithm { mechanism, key_sizes, wrap: Some(by), unwrap: Some(by), ..Algorithm::NONE }
@@ -36,8 +36,13 @@ enum By {
 
 /// The parameter: bytes of the AES key, and the parameter of the mechanism by which it goes along.
 fn fields(params: &Params) -> Result<(usize, &Params)> {
-    match params {
-        Params::Transport { bits: bits @ (128 | 192 | 256), by } => Ok((*bits as usize / 8, by)),
+    let Params::Transport { bits, by } = params else {
+        return Err(Error::MECHANISM_PARAM_INVALID);
+    };
+    match bits {
+        128 => Ok((16, by)),
+        192 => Ok((24, by)),
+        256 => Ok((32, by)),
         _ => Err(Error::MECHANISM_PARAM_INVALID),
     }
 }
@@ -129,14 +134,9 @@ impl Wrap for By {
                 let plain = Agreement::read(by)?.is_plain();
                 // Of a secret that is cut, the AES key would be the end; a shorter one gives none.
                 let short = match key.key_type() {
-                    CKK_EC_MONTGOMERY => {
-                        key_info::number(montgomery::LENGTH, key.bytes(CKA_EC_POINT)?)
-                            .ok_or(Error::KEY_TYPE_INCONSISTENT)?
-                            .len()
-                            < length
-                    }
-                    _ => ec::prepared(key)?.curve().length() < length,
-                };
+                    CKK_EC_MONTGOMERY => montgomery::LENGTH,
+                    _ => ec::prepared(key)?.curve().length(),
+                } < length;
                 if plain && short { Err(Error::MECHANISM_PARAM_INVALID) } else { Ok(()) }
             }
         }

@@ -245,18 +245,38 @@ fn symmetric_leaves_nothing(generate: CK_MECHANISM_TYPE, key_type: u64, length: 
     assert!(left.is_empty(), "{} {length}: {left:#?}", mechanism_name(generate).unwrap());
 }
 
+fn length(key: &Key) -> usize {
+    key.secret(CKA_VALUE).map_or(0, <[u8]>::len)
+}
+
 /// Uses the key with a mechanism, in one call and in parts, where parameters for it are known.
 fn uses(mechanism: CK_MECHANISM_TYPE, key: &Arc<Key>) -> bool {
     let (row, iv) = (algorithm(mechanism), Bytes::from_slice(&[1; 16]));
     let nonce = Bytes::from_slice(&[2; 12]);
     let params = match (key.key_type(), mechanism) {
-        (CKK_AES, CKM_AES_ECB | CKM_AES_CMAC | CKM_AES_KEY_WRAP | CKM_AES_KEY_WRAP_KWP)
-        | (CKK_GENERIC_SECRET, CKM_SHA256_HMAC | CKM_SHA512_HMAC | CKM_SHA3_256_HMAC) => {
-            Params::None
-        }
-        (CKK_AES, CKM_AES_CBC | CKM_AES_CBC_PAD | CKM_AES_GMAC) | (CKK_AES_XTS, CKM_AES_XTS) => {
-            Params::Iv(iv)
-        }
+        (
+            CKK_AES,
+            CKM_AES_ECB
+            | CKM_AES_CMAC
+            | CKM_AES_MAC
+            | CKM_AES_KEY_WRAP
+            | CKM_AES_KEY_WRAP_KWP
+            | CKM_AES_KEY_WRAP_PKCS7,
+        )
+        | (
+            CKK_GENERIC_SECRET,
+            CKM_SHA256_HMAC | CKM_SHA512_HMAC | CKM_SHA3_256_HMAC | CKM_BLAKE2B_512_HMAC
+            | CKM_RIPEMD160_HMAC,
+        )
+        | (CKK_POLY1305, CKM_POLY1305) => Params::None,
+        (
+            CKK_AES,
+            CKM_AES_CBC | CKM_AES_CBC_PAD | CKM_AES_GMAC | CKM_AES_CTS | CKM_AES_OFB | CKM_AES_CFB1
+            | CKM_AES_CFB8 | CKM_AES_CFB64,
+        )
+        | (CKK_AES_XTS, CKM_AES_XTS) => Params::Iv(iv),
+        (CKK_AES, CKM_AES_XCBC_MAC) if length(key) == 16 => Params::None,
+        (CKK_CHACHA20, CKM_CHACHA20) => Params::ChaCha20 { wide: false, block: [3; 16] },
         (CKK_RC4, CKM_RC4) | (CKK_DES3, CKM_DES3_ECB) => Params::None,
         (CKK_DES3, CKM_DES3_CBC | CKM_DES3_CBC_PAD) => Params::Iv(Bytes::from_slice(&[1; 8])),
         (CKK_AES, CKM_AES_CTR) => Params::Ctr { bits: 64, block: [3; 16] },
@@ -296,6 +316,7 @@ fn a_dropped_secret_key_leaves_nothing() {
         (CKM_AES_XTS_KEY_GEN, CKK_AES_XTS, 32),
         (CKM_AES_XTS_KEY_GEN, CKK_AES_XTS, 64),
         (CKM_CHACHA20_KEY_GEN, CKK_CHACHA20, 32),
+        (CKM_POLY1305_KEY_GEN, CKK_POLY1305, 32),
         (CKM_RC4_KEY_GEN, CKK_RC4, 16),
         (CKM_DES3_KEY_GEN, CKK_DES3, 24),
         (CKM_GENERIC_SECRET_KEY_GEN, CKK_GENERIC_SECRET, 32),

@@ -41,7 +41,7 @@ pub(super) const REFUSALS: &[RefusalRow] = &[
     refusal(Refusal::WeakCurves, "weak-curves", "a curve has less than 112 bits of security"),
     refusal(Refusal::WeakExponents, "weak-exponents", "a public exponent is 1 or even, or, of a key that is made here, below 65537"),
     refusal(Refusal::Md5Signatures, "md5-signatures", "a signature would be over an MD5"),
-    refusal(Refusal::WeakCiphers, "weak-ciphers", "triple DES, RC4, CBC-MAC and RIPEMD-160 open old data and make nothing new, and two MACs by a key of Poly1305 give it away"),
+    refusal(Refusal::WeakCiphers, "weak-ciphers", "triple DES, RC4, RIPEMD-160, CBC-MAC and Poly1305 alone open old data and make nothing new"),
     refusal(Refusal::DesParity, "des-parity", "a byte of a DES key has even parity"),
     refusal(Refusal::NotApproved, "not-approved", "FIPS 140-3 does not approve of the mechanism, or not for this"),
 ];
