@@ -24,39 +24,61 @@ pub(super) trait Word:
     fn write(self, to: &mut [u8]);
 }
 
-macro_rules! words {
-    ($($word:ty)*) => {$(
-        impl Word for $word {
-            const ZERO: Self = 0;
+impl Word for u32 {
+    const ZERO: Self = 0;
 
-            fn add(self, other: Self) -> Self {
-                self.wrapping_add(other)
-            }
+    fn add(self, other: Self) -> Self {
+        self.wrapping_add(other)
+    }
 
-            fn rotate(self, count: u32) -> Self {
-                self.rotate_left(count)
-            }
+    fn rotate(self, count: u32) -> Self {
+        self.rotate_left(count)
+    }
 
-            fn shift_right(self, count: u32) -> Self {
-                self >> count
-            }
+    fn shift_right(self, count: u32) -> Self {
+        self >> count
+    }
 
-            fn swap_bytes(self) -> Self {
-                self.swap_bytes()
-            }
+    fn swap_bytes(self) -> Self {
+        self.swap_bytes()
+    }
 
-            fn read(from: &[u8]) -> Self {
-                Self::from_le_bytes(*from.first_chunk().expect("a whole word"))
-            }
+    fn read(from: &[u8]) -> Self {
+        Self::from_le_bytes(*from.first_chunk().expect("a whole word"))
+    }
 
-            fn write(self, to: &mut [u8]) {
-                *to.first_chunk_mut().expect("a whole word") = self.to_le_bytes();
-            }
-        }
-    )*};
+    fn write(self, to: &mut [u8]) {
+        *to.first_chunk_mut().expect("a whole word") = self.to_le_bytes();
+    }
 }
 
-words!(u32 u64);
+impl Word for u64 {
+    const ZERO: Self = 0;
+
+    fn add(self, other: Self) -> Self {
+        self.wrapping_add(other)
+    }
+
+    fn rotate(self, count: u32) -> Self {
+        self.rotate_left(count)
+    }
+
+    fn shift_right(self, count: u32) -> Self {
+        self >> count
+    }
+
+    fn swap_bytes(self) -> Self {
+        self.swap_bytes()
+    }
+
+    fn read(from: &[u8]) -> Self {
+        Self::from_le_bytes(*from.first_chunk().expect("a whole word"))
+    }
+
+    fn write(self, to: &mut [u8]) {
+        *to.first_chunk_mut().expect("a whole word") = self.to_le_bytes();
+    }
+}
 
 impl<W: Word> Vector for One<W> {
     type Word = W;
