@@ -84,41 +84,21 @@ impl Set {
 const RANDOM_LENGTH: usize = 32;
 
 /// Signs µ with given random bytes: private key, signature and its length, µ, prefix, random bytes.
-type SignWith = unsafe extern "C" fn(
-    *const u8,
-    *mut u8,
-    *mut usize,
-    *const u8,
-    usize,
-    *const u8,
-    usize,
-    *const u8,
-) -> c_int;
+type SignWith = unsafe extern "C" fn(In, Out, Length, In, usize, In, usize, In) -> c_int;
 
-macro_rules! sign_with {
-    ($($name:ident = $symbol:literal;)*) => {
-        unsafe extern "C" {$(
-            #[link_name = $symbol]
-            fn $name(
-                key: *const u8,
-                out: *mut u8,
-                length: *mut usize,
-                mu: *const u8,
-                mu_length: usize,
-                prefix: *const u8,
-                prefix_length: usize,
-                random: *const u8,
-            ) -> c_int;
-        )*}
-    };
-}
+type In = *const u8;
+type Out = *mut u8;
+type Length = *mut usize;
 
 // From AWS-LC's `crypto/fipsmodule/ml_dsa/ml_dsa.h`, which exports them; no header that is installed has them, so `aws-lc-sys` does
 // not, either. Their names end with its version: another one does not link, whatever it changed.
-sign_with! {
-    sign_44_with = "aws_lc_0_47_0_ml_dsa_extmu_44_sign_internal";
-    sign_65_with = "aws_lc_0_47_0_ml_dsa_extmu_65_sign_internal";
-    sign_87_with = "aws_lc_0_47_0_ml_dsa_extmu_87_sign_internal";
+unsafe extern "C" {
+    #[link_name = "aws_lc_0_47_0_ml_dsa_extmu_44_sign_internal"]
+    fn sign_44_with(_: In, _: Out, _: Length, _: In, _: usize, _: In, _: usize, _: In) -> c_int;
+    #[link_name = "aws_lc_0_47_0_ml_dsa_extmu_65_sign_internal"]
+    fn sign_65_with(_: In, _: Out, _: Length, _: In, _: usize, _: In, _: usize, _: In) -> c_int;
+    #[link_name = "aws_lc_0_47_0_ml_dsa_extmu_87_sign_internal"]
+    fn sign_87_with(_: In, _: Out, _: Length, _: In, _: usize, _: In, _: usize, _: In) -> c_int;
 }
 
 /// A public or private key, ready for use.
