@@ -2,9 +2,8 @@
 //! Object management functions (PKCS#11 3.2 §5.7).
 
 use crate::engine::Engine;
-use crate::object::series::SeriesOfKey;
 use crate::object::session_objects::SessionObjects;
-use crate::object::{Location, Object, terms};
+use crate::object::{Location, Object, record};
 use crate::session::SessionGuard;
 use crate::token::epoch::Epoch;
 use crate::token::handles::Handles;
@@ -12,10 +11,11 @@ use crate::token::{Login, Token};
 use metaslot_ck::attribute;
 use metaslot_ck::*;
 use metaslot_rules::Purposes;
+use metaslot_rules::series::SeriesOfKey;
 use metaslot_rules::{self as rules, Birth, Origin};
 use metaslot_rules::{Typed, class_of, typed};
 use metaslot_spi::Template;
-use metaslot_spi::store::{Change, Record};
+use metaslot_spi::store::Change;
 use metaslot_spi::{Attributes, NewObject, Secrets, Value};
 use std::sync::Arc;
 
@@ -330,14 +330,4 @@ enum Ready {
 fn in_memory(object: NewObject, slot: SlotId, epoch: Epoch) -> Object {
     let (handle, place) = (SessionObjects::next_handle(), Location::Session);
     Object::with_secrets(handle, slot, place, object.attributes, object.secrets, epoch)
-}
-
-/// A row of the store. `CKA_TOKEN` and `CKA_PRIVATE` stand in it like any other attribute.
-pub(crate) fn record(attributes: &Attributes, secrets: &Secrets) -> Result<Record> {
-    Ok(Record {
-        private: attributes.bool(CKA_PRIVATE),
-        attributes: attributes.encode(),
-        secrets: (!secrets.is_empty()).then(|| secrets.encode()).transpose()?,
-        terms: terms(attributes),
-    })
 }

@@ -3,7 +3,6 @@
 
 pub(crate) mod one_time;
 pub(crate) mod recent;
-pub(crate) mod series;
 pub(crate) mod session_objects;
 
 use crate::token::epoch::Epoch;
@@ -12,12 +11,12 @@ use metaslot_ck::attribute::{
 };
 use metaslot_ck::*;
 use metaslot_rules::facts::Facts;
+use metaslot_rules::series::SeriesOfKey;
 use metaslot_rules::{Subject, standing};
 use metaslot_spi::Material;
 use metaslot_spi::key::OneTime;
-use metaslot_spi::store::Store;
+use metaslot_spi::store::{Record, Store};
 use metaslot_spi::{Attributes, Key, Secrets, Value};
-use series::SeriesOfKey;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -277,8 +276,18 @@ pub(crate) const fn is_our_own(attribute: CK_ATTRIBUTE_TYPE) -> bool {
     matches!(attribute, CKA_BIRTH_ROLES | CKA_PURPOSES | CKA_FOREIGN_ROW | CKA_IV_SERIES)
 }
 
+/// A row of the store. `CKA_TOKEN` and `CKA_PRIVATE` stand in it like any other attribute.
+pub(crate) fn record(attributes: &Attributes, secrets: &Secrets) -> Result<Record> {
+    Ok(Record {
+        private: attributes.bool(CKA_PRIVATE),
+        attributes: attributes.encode(),
+        secrets: (!secrets.is_empty()).then(|| secrets.encode()).transpose()?,
+        terms: terms(attributes),
+    })
+}
+
 /// The rows of the store's index for these attributes.
-pub(crate) fn terms(attributes: &Attributes) -> Vec<metaslot_spi::store::Term> {
+fn terms(attributes: &Attributes) -> Vec<metaslot_spi::store::Term> {
     AttributeRow::indexed().filter_map(|attribute| term(attributes, attribute)).collect()
 }
 

@@ -2,8 +2,7 @@
 //! Private keys of one-time keys (PKCS#11 3.2 §6.65): how many are left stands in the key's row, and one that is taken is
 //! written there before it signs. So no thread and no process takes it again, whatever becomes of this one.
 
-use crate::object::Object;
-use crate::objects::record;
+use super::{Object, record};
 use metaslot_ck::*;
 use metaslot_spi::key::OneTime;
 use metaslot_spi::store::{Change, Store};

@@ -2,9 +2,8 @@
 //! A tree with all its nodes, which can sign.
 
 use super::message::{self, CHILD_ID, CHILD_SEED, MESSAGE, RANDOMIZER};
-use super::set::Set;
+use super::set::{ID, Id, Set, word};
 use super::tree::{Part, Tree};
-use super::{ID, Id};
 use metaslot_awslc_wrapper::Result;
 use metaslot_memory::Secret;
 
@@ -34,10 +33,10 @@ impl Grown {
     ///
     /// # Errors
     /// When the library fails.
-    pub(super) fn child(&self, set: Set, number: u64, leaf: u32) -> Result<Self> {
+    pub(super) fn child(&self, set: Set, number: u64, leaf: usize) -> Result<Self> {
         let (mut seed, mut id) = (Secret::zeroed(set.node), [0; ID]);
-        message::derive(self, leaf, CHILD_SEED, seed.expose_mut())?;
-        message::derive(self, leaf, CHILD_ID, &mut id)?;
+        self.derive(leaf, CHILD_SEED, seed.expose_mut())?;
+        self.derive(leaf, CHILD_ID, &mut id)?;
         let child = Self::new(set, seed, id, number, Vec::new());
         let public = child.signed.clone();
         Ok(Self { signed: [self.sign(leaf, &[&public])?, public].concat(), ..child })
@@ -61,11 +60,11 @@ impl Grown {
         &self.nodes[number * self.set.node..][..self.set.node]
     }
 
-    pub(super) const fn seed(&self) -> &Secret {
-        &self.seed
+    fn derive(&self, leaf: usize, what: u16, out: &mut [u8]) -> Result<()> {
+        message::derive(self.tree(), &self.seed, (leaf, what), out)
     }
 
-    pub(super) const fn tree(&self) -> Tree<'_> {
+    const fn tree(&self) -> Tree<'_> {
         Tree { set: &self.set, id: &self.id }
     }
 
@@ -73,13 +72,13 @@ impl Grown {
     ///
     /// # Errors
     /// When the library fails.
-    pub(super) fn sign(&self, leaf: u32, message: &[&[u8]]) -> Result<Vec<u8>> {
+    pub(super) fn sign(&self, leaf: usize, message: &[&[u8]]) -> Result<Vec<u8>> {
         let Set { node, height, chain_type, tree_type, .. } = self.set;
         let mut signature = Vec::with_capacity(self.set.signature_length());
-        signature.extend(leaf.to_be_bytes());
+        signature.extend(word(leaf));
         signature.extend(chain_type.to_be_bytes());
         let mut randomizer = vec![0; node];
-        message::derive(self, leaf, RANDOMIZER, &mut randomizer)?;
+        self.derive(leaf, RANDOMIZER, &mut randomizer)?;
         signature.extend(&randomizer);
         let hash =
             message::digest(self.tree(), leaf, MESSAGE, &[&[&randomizer[..]], message].concat())?;
@@ -88,7 +87,7 @@ impl Grown {
         self.tree().chains(leaf, Part::ToDigit(self.seed.expose(), &digits), &mut shown);
         signature.extend(&shown);
         signature.extend(tree_type.to_be_bytes());
-        let first = (1_usize << height) + leaf as usize;
+        let first = (1_usize << height) + leaf;
         (0..height).for_each(|level| signature.extend(self.node(first >> level ^ 1)));
         Ok(signature)
     }
@@ -99,13 +98,13 @@ fn grow(tree: Tree<'_>, seed: &[u8], nodes: &mut [u8]) {
     let (node, leaves) = (tree.set.node, 1_usize << tree.set.height);
     let mut ends = vec![0; TOGETHER.min(leaves) * tree.set.chains() * node];
     for (group, out) in nodes[leaves * node..].chunks_mut(TOGETHER * node).enumerate() {
-        let first = (group * TOGETHER) as u32;
+        let first = group * TOGETHER;
         tree.chains(first, Part::Whole(seed), &mut ends);
         tree.leaves(first, &ends, out);
     }
     for level in (0..tree.set.height).rev() {
         let first = 1_usize << level;
         let (parents, children) = nodes.split_at_mut(2 * first * node);
-        tree.nodes(first as u32, &children[..2 * first * node], &mut parents[first * node..]);
+        tree.nodes(first, &children[..2 * first * node], &mut parents[first * node..]);
     }
 }

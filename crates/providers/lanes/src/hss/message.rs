@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is hashed alone: messages, and what a seed makes besides the chains.
 
-use super::grown::Grown;
+use super::set::word;
 use super::tree::Tree;
 use crate::hash::many::Function;
 use metaslot_awslc_wrapper::Result;
 use metaslot_awslc_wrapper::digest::{Hash, Stream};
 use metaslot_awslc_wrapper::shake::{self, Shake};
+use metaslot_memory::Secret;
 
 /// A message of a one-time key (RFC 8554 §4.5).
 pub(super) const MESSAGE: u16 = 0x8181;
@@ -21,7 +22,7 @@ pub(super) const CHILD_ID: u16 = 0xffff;
 ///
 /// # Errors
 /// When the library fails.
-pub(super) fn digest(tree: Tree<'_>, number: u32, kind: u16, parts: &[&[u8]]) -> Result<Vec<u8>> {
+pub(super) fn digest(tree: Tree<'_>, number: usize, kind: u16, parts: &[&[u8]]) -> Result<Vec<u8>> {
     let mut out = vec![0; tree.set.node];
     fill(tree, number, kind, parts, &mut out)?;
     Ok(out)
@@ -31,13 +32,18 @@ pub(super) fn digest(tree: Tree<'_>, number: u32, kind: u16, parts: &[&[u8]]) ->
 ///
 /// # Errors
 /// When the library fails.
-pub(super) fn derive(tree: &Grown, leaf: u32, what: u16, out: &mut [u8]) -> Result<()> {
-    fill(tree.tree(), leaf, what, &[&[0xff], tree.seed().expose()], out)
+pub(super) fn derive(
+    tree: Tree<'_>,
+    seed: &Secret,
+    (leaf, what): (usize, u16),
+    out: &mut [u8],
+) -> Result<()> {
+    fill(tree, leaf, what, &[&[0xff], seed.expose()], out)
 }
 
 /// As much of the hash as there is room for.
-fn fill(tree: Tree<'_>, number: u32, kind: u16, parts: &[&[u8]], out: &mut [u8]) -> Result<()> {
-    let (number, kind) = (number.to_be_bytes(), kind.to_be_bytes());
+fn fill(tree: Tree<'_>, number: usize, kind: u16, parts: &[&[u8]], out: &mut [u8]) -> Result<()> {
+    let (number, kind) = (word(number), kind.to_be_bytes());
     let all = [&[&tree.id[..], &number, &kind], parts].concat();
     if tree.set.function == Function::Shake256 {
         let mut shake = Shake::new(shake::Function::Shake256)?;
@@ -46,7 +52,7 @@ fn fill(tree: Tree<'_>, number: u32, kind: u16, parts: &[&[u8]], out: &mut [u8])
     }
     let mut stream = Stream::new(Hash::Sha256)?;
     all.iter().try_for_each(|part| stream.update(part))?;
-    let mut whole = metaslot_memory::Secret::zeroed(32);
+    let mut whole = Secret::zeroed(32);
     stream.finish(whole.expose_mut())?;
     out.copy_from_slice(&whole.expose()[..out.len()]);
     Ok(())

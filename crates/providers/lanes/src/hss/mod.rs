@@ -15,14 +15,10 @@ mod tree;
 
 use grown::Grown;
 use metaslot_awslc_wrapper::{Result, constant_time};
-pub use set::Set;
+pub use set::{ID, Set};
+use set::{Id, word};
 use std::fmt;
 use tree::{Part, Tree};
-
-/// Bytes of a tree's name.
-pub const ID: usize = 16;
-/// The name of a tree, I.
-type Id = [u8; ID];
 
 /// The most levels of trees (RFC 8554 §6).
 pub const MOST_LEVELS: usize = 8;
@@ -63,7 +59,7 @@ impl Private {
     /// §6.1
     #[must_use]
     pub fn public(&self) -> Vec<u8> {
-        [&(self.sets.len() as u32).to_be_bytes(), &self.trees[0].public()[..]].concat()
+        [&word(self.sets.len()), &self.trees[0].public()[..]].concat()
     }
 
     /// The signature with this number, below [`signatures`], of a message in parts (§6.2).
@@ -76,17 +72,22 @@ impl Private {
             if self.trees.get(level).is_none_or(|grown| grown.number != tree) {
                 self.trees.truncate(level);
                 let above = &self.trees[level - 1];
-                let leaf = tree as u32 & ((1 << self.sets[level - 1].height) - 1);
+                let leaf = leaf(tree, &self.sets[level - 1]);
                 let child = above.child(self.sets[level], tree, leaf)?;
                 self.trees.push(child);
             }
         }
-        let mut signature = (self.sets.len() as u32 - 1).to_be_bytes().to_vec();
+        let mut signature = word(self.sets.len() - 1).to_vec();
         self.trees[1..].iter().for_each(|tree| signature.extend(&tree.signed));
         let (last, set) = (&self.trees[self.sets.len() - 1], &self.sets[self.sets.len() - 1]);
-        signature.extend(last.sign(number as u32 & ((1 << set.height) - 1), message)?);
+        signature.extend(last.sign(leaf(number, set), message)?);
         Ok(signature)
     }
+}
+
+/// Which leaf of its tree has a number of its level.
+fn leaf(number: u64, set: &Set) -> usize {
+    usize::try_from(number & ((1 << set.height) - 1)).expect("a tree has fewer leaves")
 }
 
 /// Levels of all trees together.
@@ -151,6 +152,7 @@ fn verify_tree(public: &[u8], message: &[&[u8]], signature: &[u8]) -> Result<boo
         return Ok(false);
     }
     let (leaf, rest) = number(signature).unwrap_or_default();
+    let leaf = leaf as usize;
     let (chain_type, rest) = number(rest).unwrap_or_default();
     let (randomizer, rest) = rest.split_at(set.node);
     let (shown, rest) = rest.split_at(set.chains() * set.node);
@@ -167,7 +169,7 @@ fn verify_tree(public: &[u8], message: &[&[u8]], signature: &[u8]) -> Result<boo
     let mut at = (1 << set.height) + leaf;
     for beside in path.chunks_exact(set.node) {
         let children =
-            if at % 2 == 0 { [&node, beside].concat() } else { [beside, &node].concat() };
+            if at.is_multiple_of(2) { [&node, beside].concat() } else { [beside, &node].concat() };
         at /= 2;
         tree.nodes(at, &children, &mut node);
     }

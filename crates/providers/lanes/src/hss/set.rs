@@ -3,6 +3,11 @@
 
 use crate::hash::many::Function;
 
+/// Bytes of a tree's name.
+pub const ID: usize = 16;
+/// The name of a tree, I.
+pub(super) type Id = [u8; ID];
+
 /// A kind of tree, and the kind of one-time keys that are its leaves.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Set {
@@ -31,6 +36,12 @@ const HASHES: [(Function, usize); 4] = [
 const FIRST_TREE: u32 = 5;
 const FIRST_CHAIN: u32 = 1;
 
+/// A number as the standard has it, in four bytes; all of them are below 2³².
+pub(super) const fn word(number: usize) -> [u8; 4] {
+    let [_, _, _, _, a, b, c, d] = (number as u64).to_be_bytes();
+    [a, b, c, d]
+}
+
 impl Set {
     /// Of two types; both must have the same hash (SP 800-208 §4).
     #[must_use]
@@ -56,7 +67,7 @@ impl Set {
 
     /// Steps of a chain.
     pub(super) const fn steps(&self) -> u8 {
-        ((1_u16 << self.width) - 1) as u8
+        u8::MAX >> (8 - self.width)
     }
 
     /// Digits of a hash.
@@ -95,7 +106,7 @@ impl Set {
     /// Bytes of a public key of one tree.
     #[must_use]
     pub const fn public_length(&self) -> usize {
-        8 + super::ID + self.node
+        8 + ID + self.node
     }
 
     /// Bytes of a signature by one tree (§5.4).

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One tree: its one-time keys (LM-OTS, RFC 8554 §4) and the hashes above them (LMS, §5), as many at once as there are lanes.
 
-use super::set::Set;
-use super::{ID, Id};
+use super::set::{ID, Id, Set, word};
 use crate::hash::many::Many;
 
 /// What is hashed, as a number that stands before it.
@@ -56,7 +55,7 @@ impl Tree<'_> {
     }
 
     /// The chains of the one-time keys from `first` on, one after the other, as far as `part` says.
-    pub(super) fn chains(&self, first: u32, part: Part<'_>, out: &mut [u8]) {
+    pub(super) fn chains(&self, first: usize, part: Part<'_>, out: &mut [u8]) {
         let (node, count) = (self.set.node, self.set.chains());
         let mut lanes = self.lanes(BEFORE + 1 + node);
         let width = lanes.lanes();
@@ -68,8 +67,8 @@ impl Tree<'_> {
             for lane in 0..used {
                 let message = lanes.message(lane);
                 let (key, chain) = ((begin + lane) / count, (begin + lane) % count);
-                message[ID..ID + 4].copy_from_slice(&(first + key as u32).to_be_bytes());
-                message[ID + 4..BEFORE].copy_from_slice(&(chain as u16).to_be_bytes());
+                message[ID..ID + 4].copy_from_slice(&word(first + key));
+                message[ID + 4..BEFORE].copy_from_slice(&word(chain)[2..]);
                 message[BEFORE] = SECRET;
                 message[BEFORE + 1..].copy_from_slice(match part {
                     Part::Whole(seed) | Part::ToDigit(seed, _) => seed,
@@ -88,7 +87,7 @@ impl Tree<'_> {
     }
 
     /// The leaves of the one-time keys from `first` on: of the ends of their chains.
-    pub(super) fn leaves(&self, first: u32, ends: &[u8], leaves: &mut [u8]) {
+    pub(super) fn leaves(&self, first: usize, ends: &[u8], leaves: &mut [u8]) {
         let length = self.set.chains() * self.set.node;
         let mut keys = vec![0; leaves.len()];
         self.hash(CHAIN_ENDS, first, length, &mut keys, |key| &ends[key * length..][..length]);
@@ -97,7 +96,7 @@ impl Tree<'_> {
     }
 
     /// Nodes from `first` on: of the children of each, side by side.
-    pub(super) fn nodes(&self, first: u32, children: &[u8], nodes: &mut [u8]) {
+    pub(super) fn nodes(&self, first: usize, children: &[u8], nodes: &mut [u8]) {
         let length = 2 * self.set.node;
         self.hash(INNER, first, length, nodes, |node| &children[node * length..][..length]);
     }
@@ -106,7 +105,7 @@ impl Tree<'_> {
     fn hash<'a>(
         &self,
         kind: u16,
-        first: u32,
+        first: usize,
         length: usize,
         out: &mut [u8],
         content: impl Fn(usize) -> &'a [u8],
@@ -118,8 +117,7 @@ impl Tree<'_> {
             let (begin, used) = (group * width, out.len() / node);
             for lane in 0..used {
                 let message = lanes.message(lane);
-                let number = first + (begin + lane) as u32;
-                message[ID..ID + 4].copy_from_slice(&number.to_be_bytes());
+                message[ID..ID + 4].copy_from_slice(&word(first + begin + lane));
                 message[ID + 4..BEFORE].copy_from_slice(&kind.to_be_bytes());
                 message[BEFORE..].copy_from_slice(content(begin + lane));
             }
