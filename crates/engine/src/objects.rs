@@ -2,7 +2,6 @@
 //! Object management functions (PKCS#11 3.2 §5.7).
 
 use crate::engine::Engine;
-use crate::object::series::SeriesOfKey;
 use crate::object::session_objects::SessionObjects;
 use crate::object::{Location, Object, terms};
 use crate::session::SessionGuard;
@@ -12,6 +11,7 @@ use crate::token::{Login, Token};
 use metaslot_ck::attribute;
 use metaslot_ck::*;
 use metaslot_rules::Purposes;
+use metaslot_rules::series::SeriesOfKey;
 use metaslot_rules::{self as rules, Birth, Origin};
 use metaslot_rules::{Typed, class_of, typed};
 use metaslot_spi::Template;

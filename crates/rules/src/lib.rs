@@ -8,6 +8,7 @@ pub mod facts;
 mod login;
 pub mod policy;
 pub mod purpose;
+pub mod series;
 mod subject;
 mod template;
 

@@ -3,7 +3,6 @@
 
 pub(crate) mod one_time;
 pub(crate) mod recent;
-pub(crate) mod series;
 pub(crate) mod session_objects;
 
 use crate::token::epoch::Epoch;
@@ -12,12 +11,12 @@ use metaslot_ck::attribute::{
 };
 use metaslot_ck::*;
 use metaslot_rules::facts::Facts;
+use metaslot_rules::series::SeriesOfKey;
 use metaslot_rules::{Subject, standing};
 use metaslot_spi::Material;
 use metaslot_spi::key::OneTime;
 use metaslot_spi::store::Store;
 use metaslot_spi::{Attributes, Key, Secrets, Value};
-use series::SeriesOfKey;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 

@@ -5,12 +5,12 @@
 //! processes share none; what a process that ends has not used is lost. Those of a session's key are counted beside it.
 
 use crate::engine::Engine;
-use crate::object::series::{Series, SeriesOfKey, free_bits};
 use crate::object::{Location, Object};
 use crate::objects::record;
 use crate::token::Token;
 use metaslot_ck::attribute::CKA_IV_SERIES;
 use metaslot_ck::*;
+use metaslot_rules::series::{Series, SeriesOfKey, free_bits};
 use metaslot_spi::store::Change;
 use metaslot_spi::{Bytes, Message, Secrets, Value, detail};
 use std::cell::Cell;

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 /// IVs of one key that differ in a number.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Series {
+pub struct Series {
     /// Empty for random IVs, which are only counted.
     base: Bytes,
     fixed_bits: u16,
@@ -23,7 +23,7 @@ pub(crate) struct Series {
 
 /// The series of a key.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) struct SeriesOfKey(Vec<Series>);
+pub struct SeriesOfKey(Vec<Series>);
 
 /// No key has more.
 const MOST: usize = 256;
@@ -38,7 +38,7 @@ const LAST_BLOCKS: u32 = 16;
 
 impl Series {
     /// Random IVs.
-    pub(crate) fn random() -> Self {
+    pub fn random() -> Self {
         Self { base: Bytes::new(), fixed_bits: 0, next: 0, end: MOST_RANDOM, block: 0 }
     }
 
@@ -51,7 +51,7 @@ impl Series {
     ///
     /// # Errors
     /// `CKR_MECHANISM_PARAM_INVALID`
-    pub(crate) fn counted(base: &[u8], fixed_bits: u64) -> Result<Self> {
+    pub fn counted(base: &[u8], fixed_bits: u64) -> Result<Self> {
         let bits = 8 * base.len() as u64;
         let (Some(free), Ok(fixed_bits), 1..=255) =
             (bits.checked_sub(fixed_bits), u16::try_from(fixed_bits), base.len())
@@ -75,12 +75,14 @@ impl Series {
         last.saturating_mul(2).clamp(first, most)
     }
 
-    pub(crate) fn is_random(&self) -> bool {
+    /// Whether its IVs are random.
+    #[must_use]
+    pub fn is_random(&self) -> bool {
         self.base.is_empty()
     }
 
     /// The IV of a number.
-    pub(crate) fn iv(&self, number: u64) -> Bytes {
+    pub fn iv(&self, number: u64) -> Bytes {
         let mut iv = self.base.clone();
         for (byte, bits) in iv.iter_mut().rev().zip(number.to_le_bytes()) {
             *byte ^= bits;
@@ -108,14 +110,14 @@ impl Series {
 }
 
 /// Which bits of a byte of an IV are not fixed.
-pub(crate) fn free_bits(byte: u64, fixed_bits: u64) -> u8 {
+pub fn free_bits(byte: u64, fixed_bits: u64) -> u8 {
     let fixed = fixed_bits.saturating_sub(8 * byte).min(8);
     u8::try_from(0xff_u16 >> fixed).unwrap_or(0)
 }
 
 impl SeriesOfKey {
     /// Those of a copy.
-    pub(crate) fn of_copy() -> Self {
+    pub fn of_copy() -> Self {
         Self(vec![Series::copied()])
     }
 
@@ -123,7 +125,7 @@ impl SeriesOfKey {
     ///
     /// # Errors
     /// As [`Self::decode`].
-    pub(crate) fn of(attributes: &Attributes) -> Result<Self> {
+    pub fn of(attributes: &Attributes) -> Result<Self> {
         attributes.bytes(CKA_IV_SERIES).map_or_else(|| Ok(Self::default()), Self::decode)
     }
 
@@ -131,7 +133,7 @@ impl SeriesOfKey {
     ///
     /// # Errors
     /// `CKR_MECHANISM_PARAM_INVALID`
-    pub(crate) fn admits(&self, wanted: &Series) -> Result<()> {
+    pub fn admits(&self, wanted: &Series) -> Result<()> {
         if !wanted.is_random() && self.0.iter().any(|series| series.is(&Series::copied())) {
             detail::set(format_args!(
                 "the key is a copy: its counter would begin where that of the other one began"
@@ -151,7 +153,7 @@ impl SeriesOfKey {
     ///
     /// # Errors
     /// `CKR_KEY_EXHAUSTED`; `CKR_MECHANISM_PARAM_INVALID` where IVs of another series could be the same.
-    pub(crate) fn take(&mut self, wanted: &Series, most: u64) -> Result<Range<u64>> {
+    pub fn take(&mut self, wanted: &Series, most: u64) -> Result<Range<u64>> {
         if let Some(series) = self.0.iter_mut().find(|series| series.is(wanted)) {
             return series.take(wanted.end, most);
         }
@@ -166,26 +168,26 @@ impl SeriesOfKey {
     }
 
     /// The next number of those that were taken of a series.
-    pub(crate) fn next(&mut self, wanted: &Series) -> Option<u64> {
+    pub fn next(&mut self, wanted: &Series) -> Option<u64> {
         let series = self.0.iter_mut().find(|series| series.is(wanted))?;
         series.take(series.end, 1).ok().map(|range| range.start)
     }
 
     /// How many numbers of a series to take from the store now.
-    pub(crate) fn block(&self, wanted: &Series) -> u64 {
+    pub fn block(&self, wanted: &Series) -> u64 {
         let last = self.0.iter().find(|series| series.is(wanted)).map_or(0, |series| series.block);
         wanted.block(last)
     }
 
     /// Notes that these were taken.
-    pub(crate) fn put(&mut self, wanted: &Series, range: Range<u64>) {
+    pub fn put(&mut self, wanted: &Series, range: Range<u64>) {
         self.0.retain(|series| !series.is(wanted));
         let Range { start: next, end } = range;
         self.0.push(Series { next, end, block: end - next, ..wanted.clone() });
     }
 
     /// As an attribute has them.
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         for Series { base, fixed_bits, next, .. } in &self.0 {
             out.push(u8::try_from(base.len()).unwrap_or(0));
@@ -200,7 +202,7 @@ impl SeriesOfKey {
     ///
     /// # Errors
     /// `CKR_DEVICE_ERROR` for what is none.
-    pub(crate) fn decode(mut from: &[u8]) -> Result<Self> {
+    pub fn decode(mut from: &[u8]) -> Result<Self> {
         let mut all = Vec::new();
         while let Some(([length, bits @ .., _, _, _, _, _, _, _, _], rest)) =
             from.split_first_chunk::<11>()
