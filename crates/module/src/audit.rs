@@ -198,7 +198,9 @@ impl Act {
             Function::GenerateKey | Function::GenerateKeyPair => ("generated", true),
             Function::CreateObject => ("created", true),
             Function::UnwrapKey | Function::UnwrapKeyAuthenticated => ("unwrapped", true),
-            Function::DeriveKey => ("derived", true),
+            Function::DeriveKey | Function::EncapsulateKey | Function::DecapsulateKey => {
+                ("derived", true)
+            }
             Function::CopyObject => ("copied", true),
             Function::DestroyObject => ("destroyed", true),
             Function::SetAttributeValue => ("changed", true),

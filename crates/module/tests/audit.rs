@@ -76,6 +76,8 @@ fn one_thing_of_each_kind_leaves_its_line_and_nothing_secret() {
         "wrapped object=renamed by=wrapper CKR_OK",
         "unwrapped object=back CKR_OK",
         "derived object=derived CKR_OK",
+        "derived object=derived CKR_OK",
+        "derived object=derived CKR_OK",
         "destroyed object=copy CKR_OK",
         "refused CKR_MECHANISM_PARAM_INVALID",
         "pin CKR_OK",

@@ -61,7 +61,12 @@ static void keys(void)
 	CK_GCM_PARAMS gcm = {value, 12, 96, NULL, 0, 32};
 	CK_MECHANISM short_tag = {CKM_AES_GCM, &gcm, sizeof gcm};
 	CK_ULONG out_length = sizeof out;
-	CK_OBJECT_HANDLE first, copy, back, derived;
+	CK_MECHANISM pair = {CKM_ML_KEM_KEY_PAIR_GEN, NULL, 0}, kem = {CKM_ML_KEM, NULL, 0};
+	CK_ML_KEM_PARAMETER_SET_TYPE parameters = CKP_ML_KEM_512;
+	CK_ATTRIBUTE set[] = {{CKA_PARAMETER_SET, &parameters, sizeof parameters}};
+	CK_BYTE sealed[768];
+	CK_ULONG sealed_length = sizeof sealed;
+	CK_OBJECT_HANDLE first, copy, back, derived, public_key, private_key;
 	CK_OBJECT_HANDLE wrapper = generate_for(CKA_WRAP, CKM_AES_KEY_GEN, "wrapper");
 	CK_OBJECT_HANDLE base = generate_for(CKA_DERIVE, CKM_GENERIC_SECRET_KEY_GEN, "base");
 
@@ -75,6 +80,11 @@ static void keys(void)
 	OK(p11->C_WrapKey(session, &wrap, wrapper, first, out, &out_length));
 	OK(p11->C_UnwrapKey(session, &wrap, wrapper, out, out_length, unwrapped, 4, &back));
 	OK(p11->C_DeriveKey(session, &derive, base, made, 5, &derived));
+	OK(p11->C_GenerateKeyPair(session, &pair, set, 1, NULL, 0, &public_key, &private_key));
+	OK(p11->C_EncapsulateKey(session, &kem, public_key, made, 5, NULL, &sealed_length, NULL));
+	OK(p11->C_EncapsulateKey(session, &kem, public_key, made, 5, sealed, &sealed_length, &derived));
+	OK(p11->C_DecapsulateKey(session, &kem, private_key, &made[4], 1, sealed, sealed_length, &derived));
+	OK(p11->C_DecapsulateKey(session, &kem, private_key, made, 5, sealed, sealed_length, &derived));
 	OK(p11->C_DestroyObject(session, copy));
 	/* Fails, not by the policy. */
 	EXPECT(p11->C_DestroyObject(session, copy), CKR_OBJECT_HANDLE_INVALID);
