@@ -301,6 +301,11 @@ fn no_one_time_key_signs_twice_whatever_happens_to_processes() {
 }
 
 #[test]
+fn threads_use_up_a_key_of_one_time_keys_and_lose_none() {
+    Home::new("hss-threads").run(&program("hss_threads"), &[]);
+}
+
+#[test]
 fn what_a_restored_key_has_used_is_said_before_it_goes_on() {
     let home = Home::new("restored");
     let file = home.path().join("metaslot.toml");
