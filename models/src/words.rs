@@ -180,6 +180,10 @@ impl Store for MemoryStore {
         Err(Error::FUNCTION_NOT_SUPPORTED)
     }
 
+    fn restored(&self) -> Result<u64> {
+        Ok(0)
+    }
+
     fn generation(&self) -> Option<u64> {
         Some(self.generation.load(Ordering::SeqCst))
     }

@@ -96,6 +96,10 @@ impl Store for Slow {
         self.store.examine(role, pin, what, remark)
     }
 
+    fn restored(&self) -> Result<u64> {
+        self.store.restored()
+    }
+
     fn generation(&self) -> Option<u64> {
         None
     }

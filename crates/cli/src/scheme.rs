@@ -208,7 +208,8 @@ impl Scheme {
             Family::MlDsa => Self::ml_dsa(hash),
             Family::SlhDsa => Self::slh_dsa(hash),
             Family::Aes if hash.is_none() => Ok(Self::streaming(CKM_AES_CMAC)),
-            Family::Ed25519 | Family::Aes => {
+            Family::Hss if hash.is_none() => Ok(Self::streaming(CKM_HSS)),
+            Family::Ed25519 | Family::Aes | Family::Hss => {
                 Err(Failure::usage(format!("signatures with {kind} keys have no --hash")))
             }
             Family::MlKem | Family::X25519 => {

@@ -3,7 +3,7 @@
 
 use crate::engine::Engine;
 use crate::object::session_objects::SessionObjects;
-use crate::object::{Location, Object, record};
+use crate::object::{Location, Object, counted, one_time, record};
 use crate::session::SessionGuard;
 use crate::token::epoch::Epoch;
 use crate::token::handles::Handles;
@@ -79,10 +79,11 @@ impl Engine {
         // What may fail comes first: the objects of the token, which are durable when they are
         // written. Those in memory are ready by then and only have to be put where they are seen.
         let mut changes = Vec::new();
-        let mut ready = |object: NewObject| {
+        let mut ready = |mut object: NewObject| {
             if !object.attributes.bool(CKA_TOKEN) {
                 return Ok(Ready::InMemory(in_memory(object, session.slot, epoch)));
             }
+            counted::born(&mut object.attributes, &*token.store)?;
             changes.push(Change::Insert(record(&object.attributes, &object.secrets)?));
             Ok(Ready::Row { private: object.attributes.bool(CKA_PRIVATE) })
         };
@@ -314,7 +315,9 @@ impl Engine {
             });
         }
         let written = self.write_version(token, object, |old, id, version| {
-            let record = record(&changed(old)?, &Secrets::new())?;
+            let mut attributes = changed(old)?;
+            one_time::say(&changes.attributes, &mut attributes, &*token.store)?;
+            let record = record(&attributes, &Secrets::new())?;
             Ok(Change::Update { id, version, record })
         });
         written.map(drop)

@@ -2,11 +2,13 @@
 //! A copy of a token in one file, taken while others use it, and a token made of such a file. What is in it is sealed as
 //! it is in the token, and opens with the same PINs.
 
+use crate::crypto::Keys;
 use crate::error::{Error, Result};
 use crate::files::directory;
+use crate::format::FORMAT;
 use crate::open::{Config, SqliteStore};
 use crate::schema::{now, signed};
-use crate::{crypto, pin, verify};
+use crate::{crypto, pin, state, v1, verify};
 use metaslot_spi::store::{Examined, Remark, Role};
 use rusqlite::{Connection, OpenFlags};
 use rustix::fs::{self, AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, RenameFlags};
@@ -52,7 +54,7 @@ fn copy(
         database.connection.execute("VACUUM INTO ?1", [name])?;
         Ok(())
     })?;
-    let seen = room.examine(store, role, pin, remark)?;
+    let (seen, _) = room.examine(store, role, pin, remark)?;
     if seen.findings == 0 {
         room.give(to, Mode::RUSR | Mode::WUSR)?;
     }
@@ -76,10 +78,11 @@ pub(crate) fn restore(
     files.check_directory()?;
     let room = Room::new(&files.database)?;
     room.take(from)?;
-    let seen = room.examine(store, role, pin, remark).map_err(|error| error.of(from))?;
+    let (seen, keys) = room.examine(store, role, pin, remark).map_err(|error| error.of(from))?;
     if seen.findings > 0 {
         return Ok(seen);
     }
+    store.gate.apart(|| mark(&room.token(), &keys))?;
     let mode = files.mode(store.config.group.is_some());
     let locks = store.gate.locks()?;
     let _attempt = locks.login.hold()?;
@@ -158,7 +161,7 @@ impl Room {
         role: Role,
         pin: &[u8],
         remark: &mut dyn FnMut(Remark<'_>) -> bool,
-    ) -> Result<Examined> {
+    ) -> Result<(Examined, Keys)> {
         let token = self.token();
         let length =
             store.gate.apart(|| begin_log(&token).map_err(|e| Error::from(e).at(&token)))?;
@@ -173,7 +176,7 @@ impl Room {
             pepper: store.config.pepper.clone(),
             ..Config::new(path)
         };
-        verify::examine(&SqliteStore::new(config), role, pin, false, remark)
+        verify::examine_by(&SqliteStore::new(config), role, pin, false, remark)
     }
 
     /// Gives the file, durably, a name that nothing has.
@@ -256,12 +259,30 @@ fn clear(path: &Path) -> std::result::Result<(), Errno> {
     fs::rmdir(path)
 }
 
-/// As a token has it; the copy that SQLite makes does not. Gives the bytes that the file should have.
-fn begin_log(token: &Path) -> rusqlite::Result<u64> {
+/// Says in the token that it was restored: keys that count in their rows do not go on by themselves.
+fn mark(token: &Path, keys: &Keys) -> Result<()> {
+    let mut connection = connect(token)?;
+    let transaction = connection.transaction()?;
+    if transaction.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? < FORMAT {
+        v1::upgrade(&transaction, keys)?;
+    }
+    let mut state = state::of(&transaction, keys)?;
+    state.restored = u64::from_ne_bytes(crypto::random::<8>()?) | 1;
+    state.write(&transaction, keys)?;
+    transaction.commit()?;
+    connection.close().map_err(|(_, error)| error.into())
+}
+
+fn connect(token: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-    let connection = Connection::open_with_flags(token, flags)?;
+    Connection::open_with_flags(token, flags)
+}
+
+/// As a token has it; the copy that SQLite makes does not. Gives the bytes that the file should have.
+fn begin_log(token: &Path) -> rusqlite::Result<u64> {
+    let connection = connect(token)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, u32>(0));
     Ok(u64::from(number("page_size")?) * u64::from(number("page_count")?))

@@ -37,6 +37,8 @@ pub(crate) struct State {
     pub(crate) label: Digest,
     pub(crate) height: u8,
     pub(crate) root: Node,
+    /// The random number of the last restore; 0 where there was none, which is not stored.
+    pub(crate) restored: u64,
     /// As it is stored.
     pub(crate) mac: [u8; MAC],
 }
@@ -81,6 +83,7 @@ impl State {
             label: name(Some(label.as_bytes())),
             height: 0,
             root: Node::default(),
+            restored: 0,
             mac: [0; MAC],
         }
     }
@@ -102,6 +105,13 @@ impl State {
         let [commits, count, next_id] = numbers.map(u64::from_le_bytes);
         let (height, names) = rest.split_first()?;
         let [so, user, label] = *names.as_chunks().0.first_chunk()?;
+        // A root is of entries of 16 bytes.
+        let (root, restored) = match root.split_last_chunk() {
+            Some((root, last)) if root.len().is_multiple_of(16) => {
+                (root, u64::from_le_bytes(*last))
+            }
+            _ => (root, 0),
+        };
         let root = Node::decode(root)?;
         (*height <= HIGHEST).then_some(Self {
             commits,
@@ -112,6 +122,7 @@ impl State {
             label,
             height: *height,
             root,
+            restored,
             mac,
         })
     }
@@ -128,6 +139,9 @@ impl State {
             out.extend_from_slice(&name);
         }
         out.extend_from_slice(self.root.encode());
+        if self.restored != 0 {
+            out.extend_from_slice(&self.restored.to_le_bytes());
+        }
         self.mac = keys.state(&out)?;
         out.extend_from_slice(&self.mac);
         Ok(out)

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::gate::Database;
 use crate::open::{Announce, SqliteStore};
 use crate::schema::{Head, Stored, Token};
-use crate::state::Known;
+use crate::state::{Known, State};
 use crate::{apply, backup, label, pin, schema, search, uncounted, verify};
 use metaslot_ck as ck;
 use metaslot_counters as counters;
@@ -286,6 +286,17 @@ impl Store for SqliteStore {
             Examination::Rename(label) => label::rename(self, role, pin, label),
             Examination::Remove(label) => label::remove(self, role, pin, label),
         })
+    }
+
+    fn restored(&self) -> ck::Result<u64> {
+        let keys = self.keys().ok_or(Error::NotLoggedIn);
+        self.report(keys.and_then(|keys| {
+            self.gate.read(|database| {
+                let head = Head::read(&database.connection)?;
+                apply::current(Some(&keys), &head)?;
+                Ok(State::open(&keys, &head.state)?.restored)
+            })
+        }))
     }
 
     fn generation(&self) -> Option<u64> {

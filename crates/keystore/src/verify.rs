@@ -65,12 +65,23 @@ pub(crate) fn examine(
     repair: bool,
     remark: &mut dyn FnMut(Remark<'_>) -> bool,
 ) -> Result<Examined> {
+    Ok(examine_by(store, role, pin, repair, remark)?.0)
+}
+
+/// The same, with the keys that the PIN opens.
+pub(crate) fn examine_by(
+    store: &SqliteStore,
+    role: Role,
+    pin: &[u8],
+    repair: bool,
+    remark: &mut dyn FnMut(Remark<'_>) -> bool,
+) -> Result<(Examined, Keys)> {
     let mut keys = crate::pin::keys(store, role, pin)?;
     let mut tried = None;
     loop {
         match look(store, &keys, tried, repair, remark) {
             Err(Error::NotLoggedIn) => tried = Some(keys.id),
-            done => return done,
+            done => return done.map(|seen| (seen, keys)),
         }
         keys = crate::pin::keys(store, role, pin)?;
     }

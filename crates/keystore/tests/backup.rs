@@ -87,6 +87,34 @@ fn a_copy_has_all_that_was_acknowledged_while_others_write() {
 }
 
 #[test]
+fn each_restore_has_a_number_of_its_own() {
+    let place = Sandbox::new();
+    let store = place.user();
+    let (_room, file) = outside(&place);
+    backup(&store, &file).unwrap();
+    let of_restored = |pin: &[u8]| {
+        let target = Sandbox::new();
+        let restored = target.store();
+        does(&restored, pin, Examination::Restore(&file)).unwrap();
+        assert_eq!(restored.restored(), Err(Error::USER_NOT_LOGGED_IN));
+        restored.login(Role::User, USER).unwrap();
+        let number = restored.restored().unwrap();
+        for name in 0..70 {
+            insert(&restored, private(&format!("{name}")));
+        }
+        restored.set_pin(Role::User, USER, b"another pin").unwrap();
+        assert_eq!(restored.restored(), Ok(number), "whatever is written");
+        assert!(restored.verify().unwrap().is_sound());
+        number
+    };
+    let numbers =
+        [store.restored().unwrap(), of_restored(USER), of_restored(USER), of_restored(SO)];
+    assert_eq!(numbers[0], 0);
+    let different = numbers.iter().collect::<std::collections::BTreeSet<_>>();
+    assert_eq!(different.len(), numbers.len(), "{numbers:?}");
+}
+
+#[test]
 fn what_a_copy_that_was_killed_has_left_goes_with_the_next() {
     let place = Sandbox::new();
     let store = place.user();

@@ -117,6 +117,11 @@ impl<S: Store> Store for UncancelledStore<S> {
         self.0.examine(role, pin, what, remark)
     }
 
+    fn restored(&self) -> Result<u64> {
+        let _uncancelled = Uncancelled::begin();
+        self.0.restored()
+    }
+
     fn generation(&self) -> Option<u64> {
         // Called at every use of a key, and makes no call at which threads are cancelled.
         self.0.generation()

@@ -301,6 +301,22 @@ fn no_one_time_key_signs_twice_whatever_happens_to_processes() {
 }
 
 #[test]
+fn threads_use_up_a_key_of_one_time_keys_and_lose_none() {
+    Home::new("hss-threads").run(&program("hss_threads"), &[]);
+}
+
+#[test]
+fn what_a_restored_key_has_used_is_said_before_it_goes_on() {
+    let home = Home::new("restored");
+    let file = home.path().join("metaslot.toml");
+    let token = |name: &str| format!("[[token]]\npath = {:?}\n", home.path().join(name));
+    fs::write(&file, ["a/token", "b/token", "c/token"].map(token).concat()).unwrap();
+    let copy = home.path().join("copy");
+    let variables = [("METASLOT_CONF", file.as_os_str())];
+    home.run_with(&program("restored"), &[copy.to_str().unwrap()], &variables);
+}
+
+#[test]
 fn a_signature_may_come_before_its_data() {
     Home::new("signature_first").run(&program("signature_first"), &[]);
 }

@@ -374,6 +374,7 @@ fn is_fewer(old: Option<&Value>, new: &Value) -> bool {
         (Some(Value::Ulongs(old)), Value::Ulongs(new)) if !old.is_empty() => {
             !new.is_empty() && new.iter().all(|number| old.contains(number))
         }
+        (Some(Value::Ulong(old)), Value::Ulong(new)) => new <= old,
         _ => true,
     }
 }

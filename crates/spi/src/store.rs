@@ -97,6 +97,13 @@ pub trait Store: Send + Sync {
         remark: &mut dyn FnMut(Remark<'_>) -> bool,
     ) -> Result<Examined>;
 
+    /// A number that the token got by chance when it was restored from a backup last, and 0 where it never was: what counts in
+    /// rows may have gone on in another token since the backup.
+    ///
+    /// # Errors
+    /// `CKR_USER_NOT_LOGGED_IN`, `CKR_DEVICE_ERROR`
+    fn restored(&self) -> Result<u64>;
+
     /// Counts the commits of all processes: one load of a mapped page, or a system call where others could
     /// cut it. Odd while a commit is under way; `None` when it is not known, and every look must go
     /// to the store. Makes no call at which the C library cancels threads.

@@ -326,6 +326,10 @@ impl Store for SharedStore {
         Err(Error::FUNCTION_NOT_SUPPORTED)
     }
 
+    fn restored(&self) -> Result<u64> {
+        Ok(0)
+    }
+
     fn generation(&self) -> Option<u64> {
         self.disk.page.then(|| self.disk.generation.load(Ordering::SeqCst))
     }

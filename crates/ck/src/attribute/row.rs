@@ -85,7 +85,7 @@ pub const COPY: u32 = 8;
 pub const ONLY_ON: u32 = 16;
 /// Changes from true to false only.
 pub const ONLY_OFF: u32 = 32;
-/// Takes elements out only; where there are none, any may be put in.
+/// Takes elements out only; where there are none, any may be put in. A number does not go up.
 pub const ONLY_FEWER: u32 = 256;
 /// Taken in a template, and neither kept nor answered.
 pub const IGNORED: u32 = 512;
@@ -105,6 +105,9 @@ pub const CKA_METASLOT_HOME: CK_ATTRIBUTE_TYPE = CKA_VENDOR_DEFINED | 0x4d53_000
 
 /// Our own, never shown: which IVs a secret key was used with, where they are generated.
 pub const CKA_IV_SERIES: CK_ATTRIBUTE_TYPE = CKA_VENDOR_DEFINED | 0x4d53_0005;
+
+/// Our own, never shown: after which restore of its token a key's count goes on; absent in one that never was restored.
+pub const CKA_COUNTED_SINCE: CK_ATTRIBUTE_TYPE = CKA_VENDOR_DEFINED | 0x4d53_0006;
 
 /// The usages, in the order of the bits of `CKA_BIRTH_ROLES`.
 pub const ROLES: &[CK_ATTRIBUTE_TYPE] = &[

@@ -128,7 +128,7 @@ pub(super) const ATTRIBUTES: &[AttributeRow] = &[
     row(CKA_HSS_LMOTS_TYPE, Kind::Ulong, PUBLIC, GIVEN),
     row(CKA_HSS_LMS_TYPES, Kind::Ulongs, PRIVATE, MAKE),
     row(CKA_HSS_LMOTS_TYPES, Kind::Ulongs, PRIVATE, MAKE),
-    row(CKA_HSS_KEYS_REMAINING, Kind::Ulong, PRIVATE, 0),
+    row(CKA_HSS_KEYS_REMAINING, Kind::Ulong, PRIVATE, CHANGE | ONLY_FEWER),
     row(CKA_PARAMETER_SET, Kind::Ulong, PUBLIC | PRIVATE, GIVEN),
     row(CKA_ENCAPSULATE_TEMPLATE, Kind::Template, PUBLIC, GIVEN).absent(Empty),
     row(CKA_DECAPSULATE_TEMPLATE, Kind::Template, PRIVATE, GIVEN).absent(Empty),
@@ -152,6 +152,7 @@ pub(super) const ATTRIBUTES: &[AttributeRow] = &[
     row(CKA_FOREIGN_ROW, Kind::Ulong, KEYS, 0),
     row(CKA_METASLOT_HOME, Kind::Bytes, ANY, 0),
     row(CKA_IV_SERIES, Kind::Bytes, SECRET, 0),
+    row(CKA_COUNTED_SINCE, Kind::Ulong, PRIVATE | SECRET, 0),
 ];
 
 /// How many attributes have a rank: ranks are 1 to this.

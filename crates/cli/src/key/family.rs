@@ -11,6 +11,7 @@ pub(crate) enum Family {
     Ec,
     Ed25519,
     Generic,
+    Hss,
     MlDsa,
     MlKem,
     Rc4,

@@ -2,6 +2,7 @@
 //! Types of keys: how they are written (`ec:p256`), generated and recognised. One row per type.
 
 use super::family::Family;
+use super::hss;
 use super::set::Set;
 use crate::encoding::significant;
 use crate::failure::Failure;
@@ -57,7 +58,7 @@ const EXPONENT: [u8; 3] = [1, 0, 1];
 /// The types that `--type` takes, for help and errors.
 pub(crate) const TYPES: &str = "rsa:BITS, ec:p224, ec:p256, ec:p384, ec:p521, ec:secp256k1, \
     ec:sect163k1 to ec:sect571r1, ed25519, x25519, ml-dsa:44, ml-dsa:65, ml-dsa:87, ml-kem:512, ml-kem:768, ml-kem:1024, \
-    slh-dsa:sha2-128s to slh-dsa:shake-256f, aes:128, aes:192, aes:256, chacha20, generic:BYTES, \
+    slh-dsa:sha2-128s to slh-dsa:shake-256f, hss, hss:HASH:TREES, aes:128, aes:192, aes:256, chacha20, generic:BYTES, \
     des2, des3, rc4:BITS";
 
 /// Types that are written as they are, or often of one of these sizes.
@@ -71,6 +72,7 @@ const USUAL: &[&str] = &[
     "aes:192",
     "aes:256",
     "chacha20",
+    "hss",
     "generic:32",
     "des2",
     "des3",
@@ -102,6 +104,7 @@ impl FromStr for Kind {
             ("ed25519", None) if size.is_empty() => Some((Family::Ed25519, 32)),
             ("x25519", None) if size.is_empty() => Some((Family::X25519, 32)),
             ("chacha20", None) if size.is_empty() => Some((Family::ChaCha20, 32)),
+            ("hss", None) if !lower.ends_with(':') => hss::types(size).map(|_| (Family::Hss, 0)),
             _ => Set::named(&lower).map(|set| (set.family, set.size)),
         };
         let (family, size) = found.ok_or_else(|| takes(family, number))?;
@@ -121,6 +124,7 @@ fn takes(family: &str, number: Option<usize>) -> String {
         ("slh-dsa", _) => String::from(
             "SLH-DSA has the sets sha2-128s, sha2-128f, sha2-192s, sha2-192f, sha2-256s, sha2-256f, and those of shake",
         ),
+        ("hss", _) => hss::FORM.to_owned(),
         _ => format!("one of {TYPES}"),
     }
 }
@@ -147,6 +151,8 @@ pub(crate) struct Generation {
     pub(crate) mechanism: CK_MECHANISM_TYPE,
     /// For the public half, or for the secret key.
     pub(crate) template: Template,
+    /// For the private half.
+    pub(crate) private: Template,
     pub(crate) pair: bool,
     /// What the key is for when nothing is said.
     pub(crate) usages: &'static [Usage],
@@ -187,6 +193,7 @@ impl Kind {
             CKK_EC_MONTGOMERY => plain(Family::X25519, 32, "x25519"),
             CKK_ML_DSA => plain(Family::MlDsa, 0, "ml-dsa"),
             CKK_ML_KEM => plain(Family::MlKem, 0, "ml-kem"),
+            CKK_HSS => plain(Family::Hss, 0, "hss"),
             CKK_SLH_DSA => plain(Family::SlhDsa, 0, "slh-dsa"),
             other => {
                 let name = key_type_name(other).and_then(|name| name.strip_prefix("CKK_"));
@@ -228,6 +235,7 @@ impl Kind {
             Family::Des3 => CKK_DES3,
             Family::Ec => CKK_EC,
             Family::Ed25519 => CKK_EC_EDWARDS,
+            Family::Hss => CKK_HSS,
             Family::MlDsa => CKK_ML_DSA,
             Family::MlKem => CKK_ML_KEM,
             Family::Rc4 => CKK_RC4,
@@ -245,6 +253,7 @@ impl Kind {
             Family::ChaCha20 | Family::Des2 | Family::Des3 | Family::Generic => Some(self.size),
             Family::Ec
             | Family::Ed25519
+            | Family::Hss
             | Family::MlDsa
             | Family::MlKem
             | Family::Other
@@ -258,7 +267,7 @@ impl Kind {
         match self.family {
             Family::Rsa => &[Usage::Sign, Usage::Decrypt, Usage::Unwrap],
             Family::Ec => &[Usage::Sign, Usage::Derive],
-            Family::Ed25519 | Family::MlDsa | Family::SlhDsa => &[Usage::Sign],
+            Family::Ed25519 | Family::Hss | Family::MlDsa | Family::SlhDsa => &[Usage::Sign],
             Family::MlKem => &[Usage::Decapsulate],
             Family::X25519 => &[Usage::Derive],
             Family::Generic => &[Usage::Sign, Usage::Derive],
@@ -288,8 +297,13 @@ impl Kind {
     /// How to make such a key.
     pub(crate) fn generation(&self) -> Generation {
         let length = |bytes: usize| Template::new().ulong(CKA_VALUE_LEN, bytes as CK_ULONG);
-        let secret =
-            |mechanism, template, usages| Generation { mechanism, template, pair: false, usages };
+        let secret = |mechanism, template, usages| Generation {
+            mechanism,
+            template,
+            private: Template::new(),
+            pair: false,
+            usages,
+        };
         let pair = |mechanism, template, usages| Generation {
             pair: true,
             ..secret(mechanism, template, usages)
@@ -317,6 +331,10 @@ impl Kind {
             Family::MlDsa => pair(CKM_ML_DSA_KEY_PAIR_GEN, of_set(), &[Usage::Sign]),
             Family::MlKem => pair(CKM_ML_KEM_KEY_PAIR_GEN, of_set(), &[Usage::Decapsulate]),
             Family::SlhDsa => pair(CKM_SLH_DSA_KEY_PAIR_GEN, of_set(), &[Usage::Sign]),
+            Family::Hss => Generation {
+                private: hss::template(&self.name),
+                ..pair(CKM_HSS_KEY_PAIR_GEN, Template::new(), &[Usage::Sign])
+            },
             Family::Aes => secret(CKM_AES_KEY_GEN, length(self.size / 8), &[Usage::Decrypt]),
             Family::Rc4 => secret(CKM_RC4_KEY_GEN, length(self.size / 8), &[Usage::Decrypt]),
             Family::Des2 => secret(CKM_DES2_KEY_GEN, Template::new(), &[Usage::Decrypt]),
@@ -361,6 +379,9 @@ mod tests {
             "ml-kem:44",
             "slh-dsa",
             "slh-dsa:128s",
+            "hss:",
+            "hss:1",
+            "hss:sha256-192:h10",
         ] {
             assert!(name.parse::<Kind>().is_err(), "{name}");
         }
@@ -386,6 +407,7 @@ mod tests {
         );
         assert_eq!(Kind::of_set(CKK_SLH_DSA, 13).to_string(), "slh-dsa");
         assert_eq!(Kind::of_set(CKK_AES, CKP_ML_DSA_87).to_string(), "aes");
+        assert_eq!(Kind::of(CKK_HSS, None, None, None), "hss".parse().unwrap());
         for (key_type, oid, name) in [
             (CKK_EC_EDWARDS, ED25519_OID, "ed25519"),
             (CKK_EC_EDWARDS, ED448_OID, "ed448"),

@@ -111,7 +111,7 @@ fn generate(
     }
     let public = usage::public(named(&brought, true).bool(CKA_PRIVATE, false), usages);
     let public = with(public, &how.template);
-    let private = usage::private(limited(), usages);
+    let private = with(usage::private(limited(), usages), &how.private);
     let (public, private) = session.generate_key_pair(&mechanism, &public, &private)?;
     Ok(vec![private, public])
 }

@@ -4,6 +4,7 @@
 mod alike;
 mod bring;
 mod family;
+mod hss;
 mod kind;
 mod make;
 mod pairs;
@@ -22,7 +23,7 @@ pub(crate) use family::Family;
 pub(crate) use kind::{ED25519_OID, Generation, Kind, X25519_OID, types};
 pub(crate) use make::{Order, made, make, random_id, refuse_same_label};
 pub(crate) use public::{public_key, ssh_line};
-pub(crate) use read::{limited, only_mechanisms, search, search_all, value};
+pub(crate) use read::{limited, one_time_left, only_mechanisms, search, search_all, value};
 pub(crate) use set::{Form, Set};
 pub(crate) use usage::{Usage, Usages, usage_names};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From objects of a session to [`Key`]s.
 
-use super::{Key, Kind, Part, Usages, pairs, usage};
+use super::{Family, Key, Kind, Part, Usages, pairs, usage};
 use crate::failure::{Failure, Result};
 use crate::find::Object;
 use crate::uri::{Class, Uri};
@@ -97,6 +97,12 @@ pub(crate) fn only_mechanisms(session: &Session, handle: ObjectHandle) -> Vec<St
     numbers
         .map(|it| mechanism_name(it).map_or_else(|| format!("0x{it:x}"), str::to_owned))
         .collect()
+}
+
+/// How many one-time keys a private key of such has left.
+pub(crate) fn one_time_left(session: &Session, key: &Key) -> Option<CK_ULONG> {
+    let private = key.part(Class::Private).filter(|_| key.kind.family == Family::Hss)?;
+    number(&session.attribute(private, CKA_HSS_KEYS_REMAINING).ok()?)
 }
 
 /// The same failure, unless the code for a mechanism that is not there means one that the key is not to do.

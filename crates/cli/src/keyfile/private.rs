@@ -30,6 +30,9 @@ pub(crate) type Read<T> = std::result::Result<T, Refused>;
 const RSA: [&[u32]; 2] = [&[1, 2, 840, 113_549, 1, 1, 1], &[1, 2, 840, 113_549, 1, 1, 10]];
 const EC: &[u32] = &[1, 2, 840, 10045, 2, 1];
 
+/// RFC 9708 §4: the key says which trees it has.
+const HSS: &[u32] = &[1, 2, 840, 113_549, 1, 9, 16, 3, 17];
+
 /// Algorithms that have a name and no place here.
 const OTHERS: &[(&[u32], &str)] = &[
     (&[1, 2, 840, 10040, 4, 1], "DSA"),
@@ -306,6 +309,9 @@ pub(crate) fn public_values(der: &[u8]) -> Read<Template> {
     if algorithm.is(EC) {
         check_curve(algorithm.params)?;
         return on(CKK_EC, algorithm.params);
+    }
+    if algorithm.is(HSS) {
+        return Ok(Template::new().key_type(CKK_HSS).bytes(CKA_VALUE, key));
     }
     if let Some(set) = algorithm.set()? {
         let is_whole = key.len() == set.public;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Objects: attributes and, for keys, material.
 
+pub(crate) mod counted;
 pub(crate) mod one_time;
 pub(crate) mod recent;
 pub(crate) mod session_objects;
 
 use crate::token::epoch::Epoch;
 use metaslot_ck::attribute::{
-    AttributeRow, CKA_BIRTH_ROLES, CKA_FOREIGN_ROW, CKA_IV_SERIES, CKA_PURPOSES,
+    AttributeRow, CKA_BIRTH_ROLES, CKA_COUNTED_SINCE, CKA_FOREIGN_ROW, CKA_IV_SERIES, CKA_PURPOSES,
 };
 use metaslot_ck::*;
 use metaslot_rules::facts::Facts;
@@ -273,7 +274,10 @@ impl Object {
 
 /// Whether an attribute is kept with objects and never shown, neither by a value nor by what a search finds.
 pub(crate) const fn is_our_own(attribute: CK_ATTRIBUTE_TYPE) -> bool {
-    matches!(attribute, CKA_BIRTH_ROLES | CKA_PURPOSES | CKA_FOREIGN_ROW | CKA_IV_SERIES)
+    matches!(
+        attribute,
+        CKA_BIRTH_ROLES | CKA_PURPOSES | CKA_FOREIGN_ROW | CKA_IV_SERIES | CKA_COUNTED_SINCE
+    )
 }
 
 /// A row of the store. `CKA_TOKEN` and `CKA_PRIVATE` stand in it like any other attribute.

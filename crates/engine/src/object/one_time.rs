@@ -2,7 +2,7 @@
 //! Private keys of one-time keys (PKCS#11 3.2 §6.65): how many are left stands in the key's row, and one that is taken is
 //! written there before it signs. So no thread and no process takes it again, whatever becomes of this one.
 
-use super::{Object, record};
+use super::{Object, counted, record};
 use metaslot_ck::*;
 use metaslot_spi::key::OneTime;
 use metaslot_spi::store::{Change, Store};
@@ -11,7 +11,25 @@ use std::sync::Arc;
 
 /// Whether an object is such a key.
 pub(crate) fn is(object: &Object) -> bool {
-    object.class() == CKO_PRIVATE_KEY && object.attributes().ulong(CKA_KEY_TYPE) == Some(CKK_HSS)
+    are(object.attributes())
+}
+
+/// Whether these attributes are those of such a key.
+pub(crate) fn are(attributes: &Attributes) -> bool {
+    attributes.ulong(CKA_CLASS) == Some(CKO_PRIVATE_KEY)
+        && attributes.ulong(CKA_KEY_TYPE) == Some(CKK_HSS)
+}
+
+/// To say how many are left says, too, that the count is that of the token as it is now.
+pub(crate) fn say(
+    changes: &Attributes,
+    attributes: &mut Attributes,
+    store: &dyn Store,
+) -> Result<()> {
+    match changes.get(CKA_HSS_KEYS_REMAINING) {
+        Some(_) if are(attributes) => counted::begin(attributes, store),
+        _ => Ok(()),
+    }
 }
 
 /// The row of such a key.
@@ -36,6 +54,13 @@ impl OneTime for Stored {
             let attributes = Attributes::decode(&row.attributes);
             let mut attributes = attributes.map_err(|_| Error::DEVICE_ERROR)?;
             let left = attributes.ulong(CKA_HSS_KEYS_REMAINING).ok_or(Error::DEVICE_ERROR)?;
+            if !counted::goes_on(&attributes, &*self.store)? {
+                detail::set(format_args!(
+                    "the token was restored from a backup, and what was signed with since would sign twice: say by \
+                     CKA_HSS_KEYS_REMAINING, or 'metaslot key set --one-time-left', how many of its {left} one-time keys are left"
+                ));
+                return Err(Error::KEY_FUNCTION_NOT_PERMITTED);
+            }
             let left = left.checked_sub(1).ok_or(Error::KEY_EXHAUSTED)?;
             attributes.set(CKA_HSS_KEYS_REMAINING, Value::Ulong(left));
             let record = record(&attributes, &Secrets::new())?;

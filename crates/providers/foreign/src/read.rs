@@ -53,6 +53,7 @@ pub(crate) fn attributes(
     let ours = |attribute| {
         matches!(attribute, CKA_FOREIGN_ROW | CKA_METASLOT_HOME | CKA_BIRTH_ROLES)
             || matches!(attribute, attribute::CKA_PURPOSES | attribute::CKA_IV_SERIES)
+            || attribute == attribute::CKA_COUNTED_SINCE
     };
     let wanted = of_class(class, |row| {
         !row.secret && row.kind != attribute::Kind::Template && !ours(row.number)

@@ -235,6 +235,10 @@ impl Store for ForeignStore {
         Err(Error::FUNCTION_NOT_SUPPORTED)
     }
 
+    fn restored(&self) -> Result<u64> {
+        Ok(0)
+    }
+
     fn generation(&self) -> Option<u64> {
         Some(self.0.generation())
     }

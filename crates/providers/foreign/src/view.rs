@@ -308,6 +308,10 @@ impl Store for View {
         self.own.examine(role, pin, what, remark)
     }
 
+    fn restored(&self) -> Result<u64> {
+        self.own.restored()
+    }
+
     /// Odd where the own token's is: guests count in twos.
     fn generation(&self) -> Option<u64> {
         let own = self.own.generation()?;

@@ -49,11 +49,14 @@ pub(crate) struct Args {
     /// Keep it in the token; there is no way back
     #[arg(long, group = "change")]
     unextractable: bool,
+    /// So many one-time keys of an HSS key are left: fewer than there were, or as many in a token that was restored
+    #[arg(long, group = "change", value_name = "NUMBER")]
+    one_time_left: Option<CK_ULONG>,
     /// As security officer, trust it to wrap others
-    #[arg(long, group = "change", conflicts_with_all = ["label", "id", "subject", "usage", "sensitive", "unextractable"])]
+    #[arg(long, group = "change", conflicts_with_all = ["label", "id", "subject", "usage", "one_time_left", "sensitive", "unextractable"])]
     trusted: bool,
     /// As security officer, trust it no more
-    #[arg(long, group = "change", conflicts_with_all = ["label", "id", "subject", "usage", "sensitive", "unextractable", "trusted"])]
+    #[arg(long, group = "change", conflicts_with_all = ["label", "id", "subject", "usage", "one_time_left", "sensitive", "unextractable", "trusted"])]
     untrusted: bool,
     /// Allow a second key with the same label
     #[arg(long)]
@@ -106,6 +109,16 @@ fn check(session: &Session, key: &Key, args: &Args) -> Result<()> {
     }
     if args.subject.is_some() && key.parts.iter().all(|part| part.class == Class::Secret) {
         return refused("is a secret key, which has no subject");
+    }
+    if let Some(number) = args.one_time_left {
+        let left = key::one_time_left(session, key);
+        match left {
+            None => return refused("is no private key of one-time keys"),
+            Some(left) if number > left => {
+                return refused(&format!("has {left} one-time keys left: they never become more"));
+            }
+            Some(_) => {}
+        }
     }
     let hides = args.sensitive || args.unextractable;
     if hides && key.parts.iter().all(|part| part.class == Class::Public) {
@@ -161,6 +174,10 @@ impl Args {
         changes.extend(id.map(|id| (CKA_ID, Value::Bytes(id.to_vec()))));
         if part.class != Class::Secret {
             changes.extend(subject.map(|subject| (CKA_SUBJECT, Value::Bytes(subject.to_vec()))));
+        }
+        if part.class == Class::Private {
+            let left = self.one_time_left;
+            changes.extend(left.map(|left| (CKA_HSS_KEYS_REMAINING, Value::Ulong(left))));
         }
         if part.class != Class::Public {
             let hidden = [

@@ -70,6 +70,10 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         ("usage", dash(key.usages.names().join(","))),
         ("value", [&[key.protection()], &sentences[..]].concat().join(", ")),
     ];
+    if let Some(left) = key::one_time_left(&session, &key) {
+        json["one_time_left"] = left.into();
+        rows.push(("one-time", format!("{left} keys left, each for one signature")));
+    }
     let only = [Class::Private, Class::Secret].into_iter().find_map(|it| key.part(it));
     let only = only.map(|handle| key::only_mechanisms(&session, handle)).unwrap_or_default();
     json["only"] = only.clone().into();

@@ -141,6 +141,7 @@ fn described(key: &Key, class: Class) -> String {
         Family::Ed25519 => "Ed25519",
         Family::MlDsa => "ML-DSA",
         Family::MlKem => "ML-KEM",
+        Family::Hss => "HSS",
         Family::SlhDsa => "SLH-DSA",
         Family::X25519 => "X25519",
         Family::ChaCha20 => "ChaCha20",

@@ -5,7 +5,7 @@
 //! processes share none; what a process that ends has not used is lost. Those of a session's key are counted beside it.
 
 use crate::engine::Engine;
-use crate::object::{Location, Object, record};
+use crate::object::{Location, Object, counted, record};
 use crate::token::Token;
 use metaslot_ck::attribute::CKA_IV_SERIES;
 use metaslot_ck::*;
@@ -92,6 +92,13 @@ impl Engine {
         let block = Cell::new(0..0);
         self.write_version(token, key.handle, |key, id, version| {
             let mut attributes = key.attributes().clone();
+            if !series.is_random() && !counted::goes_on(&attributes, &*token.store)? {
+                detail::set(format_args!(
+                    "the token was restored from a backup: the key's counter would begin again where it was then; random IVs \
+                     or another key serve"
+                ));
+                return Err(Error::MECHANISM_PARAM_INVALID);
+            }
             let mut stored = SeriesOfKey::of(&attributes)?;
             block.set(stored.take(series, most)?);
             attributes.set(CKA_IV_SERIES, Value::Bytes(stored.encode()));

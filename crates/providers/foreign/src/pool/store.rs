@@ -152,6 +152,10 @@ impl Store for PoolStore {
         Err(Error::FUNCTION_NOT_SUPPORTED)
     }
 
+    fn restored(&self) -> Result<u64> {
+        Ok(0)
+    }
+
     fn generation(&self) -> Option<u64> {
         Some(self.pool.generation())
     }

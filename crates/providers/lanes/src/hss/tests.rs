@@ -34,9 +34,8 @@ fn sets_are_those_of_the_standard() {
 #[test]
 fn public_keys_are_those_of_another_implementation() {
     for vector in vectors("keys") {
-        let types: Vec<u64> =
-            vector["types"].as_array().unwrap().iter().filter_map(Value::as_u64).collect();
-        let set = Set::new(types[0] as u32, types[1] as u32).unwrap();
+        let types = [0, 1].map(|at| u32::try_from(vector["types"][at].as_u64().unwrap()).unwrap());
+        let set = Set::new(types[0], types[1]).unwrap();
         let id: Vec<u8> = hex(&vector["id"]);
         let private = Private::new(&[set], &hex(&vector["seed"]), id.first_chunk().unwrap());
         assert_eq!(private.public(), hex(&vector["public"]), "{types:?}");

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Keys that count in their rows what they have used, one-time keys or generated IVs. After a restore the backup's count
+//! stands there, and the token of which it is may have gone on: the count is good after that restore only after which it began.
+
+use crate::object::one_time;
+use metaslot_ck::attribute::CKA_COUNTED_SINCE;
+use metaslot_ck::*;
+use metaslot_spi::store::Store;
+use metaslot_spi::{Attributes, Value};
+
+/// Notes in a row that its count goes on in the token as it is now.
+pub(crate) fn begin(attributes: &mut Attributes, store: &dyn Store) -> Result<()> {
+    match store.restored()? {
+        0 => drop(attributes.remove(CKA_COUNTED_SINCE)),
+        restored => attributes.set(CKA_COUNTED_SINCE, Value::Ulong(restored)),
+    }
+    Ok(())
+}
+
+/// The same for a new row, of an object that may count.
+pub(crate) fn born(attributes: &mut Attributes, store: &dyn Store) -> Result<()> {
+    let counts = attributes.ulong(CKA_CLASS) == Some(CKO_SECRET_KEY) || one_time::are(attributes);
+    if counts { begin(attributes, store) } else { Ok(()) }
+}
+
+/// Whether the count of a row is that of the token as it is now.
+pub(crate) fn goes_on(attributes: &Attributes, store: &dyn Store) -> Result<bool> {
+    Ok(store.restored()? == attributes.ulong(CKA_COUNTED_SINCE).unwrap_or(0))
+}
