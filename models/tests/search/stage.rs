@@ -5,7 +5,7 @@ use crate::alphabet;
 use crate::step::{Data, Function, Name, Step};
 use metaslot_awslc::AWSLC;
 use metaslot_ck::*;
-use metaslot_engine::{Answer, Apart, Engine, NonceBy, Output, Policy};
+use metaslot_engine::{Answer, Apart, Engine, NonceBy, Policy};
 use metaslot_lanes::provider::Lanes;
 use metaslot_models::{MemoryStore, collect, engine_by, open, row};
 use metaslot_spi::provider::Direction::{Backward, Forward};
@@ -213,6 +213,46 @@ impl<'a> Stage<'a> {
         Ok(done)
     }
 
+    /// What is wrapped, behind the nonce where the token says one.
+    fn wrap(
+        &self,
+        step: &Step,
+        number: CK_MECHANISM_TYPE,
+        params: impl Fn() -> Result<Params>,
+    ) -> Result<Vec<u8>> {
+        let (engine, session) = (&self.engine, self.session);
+        let (by, key) = (self.key(step, 0)?, self.key(step, 1)?);
+        if !step.mechanism.is_some_and(alphabet::Mechanism::is_told) {
+            return collect(|out| engine.wrap_key(session, number, params()?, by, key, out));
+        }
+        let mut apart = Apart { fixed_bits: Some(0), ..Apart::default() };
+        let wrapped = collect(|out| {
+            let chosen = (number, params()?);
+            engine.wrap_key_apart(session, chosen, by, key, Some(&mut apart), out)
+        })?;
+        Ok([&apart.nonce, &wrapped[..]].concat())
+    }
+
+    fn unwrap(
+        &self,
+        step: &Step,
+        number: CK_MECHANISM_TYPE,
+        params: Params,
+        wrapped: &[u8],
+    ) -> Result<ObjectHandle> {
+        let (engine, session) = (&self.engine, self.session);
+        let (by, template) = (self.key(step, 0)?, self.template(step));
+        match step.mechanism.filter(|mechanism| mechanism.is_told()) {
+            Some(mechanism) => {
+                let (nonce, wrapped) =
+                    wrapped.split_first_chunk().ok_or(Error::WRAPPED_KEY_LEN_RANGE)?;
+                let chosen = (number, mechanism.told(*nonce), NonceBy::Token);
+                engine.unwrap_key_apart(session, chosen, by, wrapped, template)
+            }
+            None => engine.unwrap_key(session, number, params, by, wrapped, template),
+        }
+    }
+
     fn call(&mut self, step: &Step) -> Result<Done> {
         let number = step.mechanism.map_or(UNAVAILABLE, |mechanism| mechanism.number);
         let salt = step.keys.get(1).map_or(Ok(ObjectHandle(0)), |_| self.key(step, 1));
@@ -237,9 +277,9 @@ impl<'a> Stage<'a> {
                 return Ok(Done::Nothing);
             }
             Function::Trust => return self.trust(step),
-            Function::Unwrap => self.unwrap(step, number, params())?,
+            Function::Unwrap => self.unwrap(step, number, params()?, &input(0)?)?,
             Function::Derive => return self.derive(step, number, params()?),
-            Function::Wrap => return self.wrap(step, number, params),
+            Function::Wrap => return self.wrap(step, number, params).map(Done::Gave),
             Function::Encrypt | Function::Decrypt => {
                 let encrypts = step.function == Function::Encrypt;
                 let direction = if encrypts { Forward } else { Backward };
@@ -276,44 +316,6 @@ impl<'a> Stage<'a> {
         };
         self.objects.insert(name, made);
         Ok(Done::Made(vec![name]))
-    }
-
-    fn unwrap(
-        &self,
-        step: &Step,
-        number: CK_MECHANISM_TYPE,
-        params: Result<Params>,
-    ) -> Result<ObjectHandle> {
-        let (engine, session, by) = (&self.engine, self.session, self.key(step, 0)?);
-        let template = self.template(step);
-        let wrapped = step.data.first().map_or_else(|| Ok(Vec::new()), |data| self.data(data))?;
-        let Some(mechanism) = step.mechanism.filter(|mechanism| mechanism.is_told()) else {
-            return engine.unwrap_key(session, number, params?, by, &wrapped, template);
-        };
-        let (nonce, wrapped) = wrapped.split_first_chunk().ok_or(Error::WRAPPED_KEY_LEN_RANGE)?;
-        let chosen = (number, mechanism.told(*nonce), NonceBy::Token);
-        engine.unwrap_key_apart(session, chosen, by, wrapped, template)
-    }
-
-    fn wrap(
-        &self,
-        step: &Step,
-        number: CK_MECHANISM_TYPE,
-        params: impl Fn() -> Result<Params>,
-    ) -> Result<Done> {
-        let (engine, session) = (&self.engine, self.session);
-        let (by, key) = (self.key(step, 0)?, self.key(step, 1)?);
-        if !step.mechanism.is_some_and(alphabet::Mechanism::is_told) {
-            let wrap =
-                |out: &mut Output<'_>| engine.wrap_key(session, number, params()?, by, key, out);
-            return collect(wrap).map(Done::Gave);
-        }
-        let mut apart = Apart { fixed_bits: Some(0), ..Apart::default() };
-        let wrapped = collect(|out| {
-            let chosen = (number, params()?);
-            engine.wrap_key_apart(session, chosen, by, key, Some(&mut apart), out)
-        })?;
-        Ok(Done::Gave([&apart.nonce, &wrapped[..]].concat()))
     }
 
     fn key(&self, step: &Step, at: usize) -> Result<ObjectHandle> {
