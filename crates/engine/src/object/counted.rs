@@ -2,7 +2,6 @@
 //! Keys that count in their rows what they have used, one-time keys or generated IVs. After a restore the backup's count
 //! stands there, and the token of which it is may have gone on: the count is good after that restore only after which it began.
 
-use crate::object::one_time;
 use metaslot_ck::attribute::CKA_COUNTED_SINCE;
 use metaslot_ck::*;
 use metaslot_spi::store::Store;
@@ -19,8 +18,14 @@ pub(crate) fn begin(attributes: &mut Attributes, store: &dyn Store) -> Result<()
 
 /// The same for a new row, of an object that may count.
 pub(crate) fn born(attributes: &mut Attributes, store: &dyn Store) -> Result<()> {
-    let counts = attributes.ulong(CKA_CLASS) == Some(CKO_SECRET_KEY) || one_time::are(attributes);
+    let counts = attributes.ulong(CKA_CLASS) == Some(CKO_SECRET_KEY) || signs_once(attributes);
     if counts { begin(attributes, store) } else { Ok(()) }
+}
+
+/// Whether these attributes are those of a private key of one-time keys.
+pub(crate) fn signs_once(attributes: &Attributes) -> bool {
+    attributes.ulong(CKA_CLASS) == Some(CKO_PRIVATE_KEY)
+        && attributes.ulong(CKA_KEY_TYPE) == Some(CKK_HSS)
 }
 
 /// Whether the count of a row is that of the token as it is now.

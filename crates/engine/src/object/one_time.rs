@@ -11,13 +11,7 @@ use std::sync::Arc;
 
 /// Whether an object is such a key.
 pub(crate) fn is(object: &Object) -> bool {
-    are(object.attributes())
-}
-
-/// Whether these attributes are those of such a key.
-pub(crate) fn are(attributes: &Attributes) -> bool {
-    attributes.ulong(CKA_CLASS) == Some(CKO_PRIVATE_KEY)
-        && attributes.ulong(CKA_KEY_TYPE) == Some(CKK_HSS)
+    counted::signs_once(object.attributes())
 }
 
 /// To say how many are left says, too, that the count is that of the token as it is now.
@@ -27,7 +21,7 @@ pub(crate) fn say(
     store: &dyn Store,
 ) -> Result<()> {
     match changes.get(CKA_HSS_KEYS_REMAINING) {
-        Some(_) if are(attributes) => counted::begin(attributes, store),
+        Some(_) if counted::signs_once(attributes) => counted::begin(attributes, store),
         _ => Ok(()),
     }
 }
