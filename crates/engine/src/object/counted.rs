@@ -18,17 +18,17 @@ pub(crate) fn begin(attributes: &mut Attributes, store: &dyn Store) -> Result<()
 
 /// The same for a new row, of an object that may count.
 pub(crate) fn born(attributes: &mut Attributes, store: &dyn Store) -> Result<()> {
-    let counts = attributes.ulong(CKA_CLASS) == Some(CKO_SECRET_KEY) || is_one_time(attributes);
+    let counts = attributes.ulong(CKA_CLASS) == Some(CKO_SECRET_KEY) || signs_once(attributes);
     if counts { begin(attributes, store) } else { Ok(()) }
+}
+
+/// Whether these attributes are those of a private key of one-time keys.
+pub(crate) fn signs_once(attributes: &Attributes) -> bool {
+    attributes.ulong(CKA_CLASS) == Some(CKO_PRIVATE_KEY)
+        && attributes.ulong(CKA_KEY_TYPE) == Some(CKK_HSS)
 }
 
 /// Whether the count of a row is that of the token as it is now.
 pub(crate) fn goes_on(attributes: &Attributes, store: &dyn Store) -> Result<bool> {
     Ok(store.restored()? == attributes.ulong(CKA_COUNTED_SINCE).unwrap_or(0))
-}
-
-/// Whether these attributes are those of a private key of one-time keys.
-pub(crate) fn is_one_time(attributes: &Attributes) -> bool {
-    attributes.ulong(CKA_CLASS) == Some(CKO_PRIVATE_KEY)
-        && attributes.ulong(CKA_KEY_TYPE) == Some(CKK_HSS)
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// Whether an object is such a key.
 pub(crate) fn is(object: &Object) -> bool {
-    counted::is_one_time(object.attributes())
+    counted::signs_once(object.attributes())
 }
 
 /// To say how many are left says, too, that the count is that of the token as it is now.
@@ -21,7 +21,7 @@ pub(crate) fn say(
     store: &dyn Store,
 ) -> Result<()> {
     match changes.get(CKA_HSS_KEYS_REMAINING) {
-        Some(_) if counted::is_one_time(attributes) => counted::begin(attributes, store),
+        Some(_) if counted::signs_once(attributes) => counted::begin(attributes, store),
         _ => Ok(()),
     }
 }
