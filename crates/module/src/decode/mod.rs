@@ -336,7 +336,7 @@ fn copied(bytes: &[u8]) -> Result<Secret> {
 ///
 /// # Errors
 /// `CKR_HOST_MEMORY`
-pub(super) fn check_room(length: usize) -> Result<()> {
+pub(crate) fn check_room(length: usize) -> Result<()> {
     const LONG: usize = 1 << 16;
     const COPIES: usize = 8;
     if length < LONG {

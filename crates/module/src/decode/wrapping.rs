@@ -3,7 +3,7 @@
 //! §6.13.5).
 
 use super::mechanism::Chosen;
-use super::{Caller, Given};
+use super::{Caller, Given, check_room};
 use metaslot_ck::*;
 use metaslot_engine::Apart;
 use metaslot_spi::{Bytes, Params};
@@ -120,7 +120,10 @@ impl<'a> Caller<'a> {
         apart: bool,
     ) -> Result<(Chosen, Told<'a>)> {
         let owned = |(at, length): (*const u8, CK_ULONG)| {
-            self.owned(at, length).map_err(|_| Error::MECHANISM_PARAM_INVALID)
+            self.owned(at, length).map_err(|error| match error {
+                Error::ARGUMENTS_BAD => Error::MECHANISM_PARAM_INVALID,
+                other => other,
+            })
         };
         let (nonce, aad) = (owned(fields.nonce)?, owned(fields.aad)?);
         let params = match mechanism {
@@ -174,8 +177,9 @@ impl<'a> Told<'a> {
     /// What was wrapped, with its tag behind it.
     ///
     /// # Errors
-    /// `CKR_ARGUMENTS_BAD`
+    /// `CKR_ARGUMENTS_BAD`, `CKR_HOST_MEMORY`
     pub(crate) fn whole(self, caller: Caller<'a>, wrapped: &[u8]) -> Result<Bytes> {
+        check_room(wrapped.len())?;
         let mut whole = Bytes::from_slice(wrapped);
         if let Some((at, length)) = self.tag {
             whole.extend_from_slice(caller.bytes(at, length)?);

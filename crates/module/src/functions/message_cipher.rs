@@ -3,7 +3,7 @@
 
 use super::call::{Bytes, Room, decoded};
 use crate::decode::message::Tag;
-use crate::decode::{Caller, Given};
+use crate::decode::{Caller, Given, check_room};
 use crate::enter::enter_session;
 use metaslot_ck::*;
 use metaslot_engine::OperationKind;
@@ -51,6 +51,7 @@ pub(super) fn whole(
         let arguments = caller.output(out.0, out.1).and_then(|output| {
             let at = caller.message(parameter.0, parameter.1, tag(direction))?;
             let aad = caller.input(aad.0, aad.1, &output)?;
+            check_room(aad.len())?;
             let data = caller.input(data.0, data.1, &output)?;
             Ok((output, at, aad, data))
         });
@@ -78,7 +79,8 @@ pub(super) fn begin(
     enter_session(function, session, |engine, caller, session| {
         let arguments = caller
             .message(parameter.0, parameter.1, Tag::Later)
-            .and_then(|at| Ok((at, caller.bytes(aad.0, aad.1)?)));
+            .and_then(|at| Ok((at, caller.bytes(aad.0, aad.1)?)))
+            .and_then(|(at, aad)| check_room(aad.len()).map(|()| (at, aad)));
         let (mut at, aad) = decoded(engine, session, function, arguments)?;
         engine.cipher_message_begin(direction, session, &mut at.message, aad)?;
         if direction == Direction::Forward { at.put_iv(caller) } else { Ok(()) }

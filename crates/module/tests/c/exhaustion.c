@@ -2,6 +2,7 @@
 /* Memory runs out in the middle of calls whose lengths the caller chooses: such a call says so, harms nothing else,
  * and works when there is memory again. */
 #include "common.h"
+#include <malloc.h>
 #include <sys/resource.h>
 
 #define LARGE (20UL << 20)
@@ -29,8 +30,9 @@ static CK_OBJECT_HANDLE key(CK_KEY_TYPE type, CK_ULONG length)
 	CK_ATTRIBUTE template[] = {
 		{CKA_CLASS, &class, sizeof class}, {CKA_KEY_TYPE, &type, sizeof type},
 		{CKA_VALUE, large, length}, {CKA_DERIVE, &yes, 1}, {CKA_SIGN, &yes, 1}, {CKA_SENSITIVE, &no, 1},
+		{CKA_WRAP, &yes, 1}, {CKA_UNWRAP, &yes, 1},
 	};
-	OK(p11->C_CreateObject(session, template, 6, &made));
+	OK(p11->C_CreateObject(session, template, type == CKK_AES ? 8 : 6, &made));
 	return made;
 }
 
@@ -77,7 +79,7 @@ static void searches(CK_ULONG room)
 	}
 }
 
-static CK_OBJECT_HANDLE aes, secret, hmac;
+static CK_OBJECT_HANDLE aes, half, secret, hmac;
 
 static void ciphers(CK_ULONG room)
 {
@@ -103,6 +105,42 @@ static void ciphers(CK_ULONG room)
 		rv = p11->C_DecryptFinal(session, large + LARGE / 2, &length);
 		if (rv != CKR_ENCRYPTED_DATA_INVALID) OK_OR_MEMORY(rv);
 	}
+}
+
+/* Associated data, and keys that arrive, are as long as the caller says. */
+static void messages(CK_ULONG room)
+{
+	CK_BYTE iv[12] = {0}, tag[16] = {0}, out[16];
+	CK_ULONG length = sizeof out;
+	CK_OBJECT_CLASS class = CKO_SECRET_KEY;
+	CK_KEY_TYPE type = CKK_GENERIC_SECRET;
+	CK_OBJECT_HANDLE made;
+	CK_ATTRIBUTE template[] = {{CKA_CLASS, &class, sizeof class}, {CKA_KEY_TYPE, &type, sizeof type}};
+	CK_GCM_MESSAGE_PARAMS gcm = {iv, 12, 0, CKG_GENERATE, tag, 128};
+	CK_MECHANISM mechanism = {CKM_AES_GCM, NULL, 0}, apart = {CKM_AES_GCM, &gcm, sizeof gcm};
+	CK_RV rv = p11->C_MessageEncryptInit(session, &mechanism, aes);
+	OK_OR_MEMORY(rv);
+	if (rv == CKR_OK) {
+		OK_OR_MEMORY(p11->C_EncryptMessage(session, &gcm, sizeof gcm, large, LARGE, out, 16, out, &length));
+		rv = p11->C_EncryptMessageBegin(session, &gcm, sizeof gcm, large, LARGE);
+		OK_OR_MEMORY(rv);
+		length = sizeof out;
+		if (rv == CKR_OK)
+			OK_OR_MEMORY(p11->C_EncryptMessageNext(session, &gcm, sizeof gcm, out, 16, out, &length, CKF_END_OF_MESSAGE));
+		OK(p11->C_MessageEncryptFinal(session));
+	}
+	rv = p11->C_MessageDecryptInit(session, &mechanism, aes);
+	OK_OR_MEMORY(rv);
+	if (rv == CKR_OK) {
+		rv = p11->C_DecryptMessage(session, &gcm, sizeof gcm, large, LARGE, out, 16, out, &length);
+		if (rv != CKR_AEAD_DECRYPT_FAILED) OK_OR_MEMORY(rv);
+		OK(p11->C_MessageDecryptFinal(session));
+	}
+	length = sizeof out;
+	rv = p11->C_WrapKeyAuthenticated(session, &apart, aes, half, large, LARGE, out, &length);
+	OK_OR_MEMORY(rv);
+	rv = p11->C_UnwrapKeyAuthenticated(session, &apart, aes, large, LARGE, template, 2, out, 16, &made);
+	if (rv != CKR_WRAPPED_KEY_INVALID) OK_OR_MEMORY(rv);
 }
 
 static void derivations(CK_ULONG room)
@@ -207,6 +245,8 @@ int main(void)
 {
 	CK_OBJECT_HANDLE stored;
 	alarm(240);
+	/* What is large and freed goes back at once, and is not there for the next call. */
+	CHECK(mallopt(M_MMAP_THRESHOLD, 1 << 20) == 1);
 	load();
 	OK(p11->C_Initialize(NULL));
 	make_token();
@@ -215,6 +255,7 @@ int main(void)
 	large = calloc(1, LARGE);
 	CHECK(large != NULL);
 	aes = key(CKK_AES, 32);
+	half = key(CKK_AES, 16);
 	secret = key(CKK_GENERIC_SECRET, 32);
 	hmac = key(CKK_GENERIC_SECRET, 1 << 20);
 	OK(create(CKO_DATA, &yes, &yes, &stored));
@@ -226,6 +267,7 @@ int main(void)
 		objects(room);
 		searches(room);
 		ciphers(room);
+		messages(room);
 		derivations(room);
 		reads(room, stored);
 		limit(RLIM_INFINITY);
