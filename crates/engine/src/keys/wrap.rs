@@ -79,7 +79,7 @@ impl Engine {
         wrappable(&key, wrapping.attributes())?;
         let plain = self.plain(token, &key)?;
         let facts = wrapping.facts();
-        session.approving(token.policy(), mechanism, CKF_WRAP, Some(facts.key_type))?;
+        let approved = token.policy().approving(mechanism, CKF_WRAP, Some(facts.key_type))?;
         token.policy().using_mechanism(mechanism, &params, facts, Direction::Forward, false)?;
         let form = match &mut apart {
             Some(apart) => {
@@ -108,7 +108,7 @@ impl Engine {
             count.done(plain.len(), result.is_ok(), watch);
         }
         if result == Ok(Written::Done) {
-            session.recent.completes();
+            session.recent.completes(approved);
         }
         session.recent.keep(Some(wrapping));
         result.map(drop)
