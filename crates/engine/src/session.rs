@@ -10,7 +10,6 @@ use crate::operation::{Operation, OperationKind, Operations};
 use crate::search::Find;
 use crate::token::epoch::{Epoch, Moment};
 use metaslot_ck::*;
-use metaslot_rules::policy::{Policy, Refusal};
 use metaslot_spi::store::Store;
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
@@ -68,19 +67,6 @@ impl Session {
             self.rows_seen =
                 store.generation().filter(|_| key.is_current_in(store)).or(Some(u64::MAX));
         }
-    }
-
-    /// May a mechanism be used so by this policy? An operation begins then, which is approved where the policy refuses what is not.
-    pub(crate) fn approving(
-        &mut self,
-        policy: Policy,
-        mechanism: CK_MECHANISM_TYPE,
-        operation: CK_FLAGS,
-        key: Option<CK_KEY_TYPE>,
-    ) -> Result<()> {
-        policy.approving(mechanism, operation, key)?;
-        self.recent.begins(policy.refuses(Refusal::NotApproved));
-        Ok(())
     }
 
     /// Whether another process may have destroyed the key of an active operation.

@@ -109,6 +109,17 @@ impl Series {
     }
 }
 
+/// No random part of an IV is shorter, in bits (SP 800-38D §8.2.2).
+pub const RANDOM_BITS: u64 = 96;
+
+/// Puts random bits behind the fixed ones.
+pub fn randomize(iv: &mut [u8], fixed_bits: u64, random: &[u8]) {
+    for ((byte, random), at) in iv.iter_mut().zip(random).zip(0..) {
+        let free = free_bits(at, fixed_bits);
+        *byte = *byte & !free | random & free;
+    }
+}
+
 /// Which bits of a byte of an IV are not fixed.
 pub fn free_bits(byte: u64, fixed_bits: u64) -> u8 {
     let fixed = fixed_bits.saturating_sub(8 * byte).min(8);

@@ -36,7 +36,8 @@ impl Engine {
         }
         let refused = |error| self.refused(mechanism, |row| row.derive, error);
         let base = self.key_for(&mut session, base, CKA_DERIVE, mechanism).map_err(refused)?;
-        session.approving(token.policy(), mechanism, CKF_DERIVE, Some(base.facts().key_type))?;
+        let approved =
+            token.policy().approving(mechanism, CKF_DERIVE, Some(base.facts().key_type))?;
         token.policy().approving_params(&params, false)?;
         token.policy().deriving(mechanism, base.facts())?;
         let mut templates = vec![derived_template(token, mechanism, &base, template)?];
@@ -87,7 +88,7 @@ impl Engine {
         }
         session.recent.keep(Some(base));
         let mut handles = self.add(&mut session, objects)?;
-        session.recent.completes();
+        session.recent.completes(approved);
         let first = handles.remove(0);
         Ok((first, handles))
     }

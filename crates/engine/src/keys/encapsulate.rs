@@ -49,6 +49,7 @@ struct Ready {
     template: Attributes,
     algorithm: &'static dyn Encapsulation,
     count: Count,
+    approved: bool,
 }
 
 impl Engine {
@@ -84,7 +85,7 @@ impl Engine {
         })?;
         session.recent.keep(Some(ready.by));
         if made.is_some() {
-            session.recent.completes();
+            session.recent.completes(ready.approved);
         }
         Ok(if written == Written::Done { made } else { None })
     }
@@ -112,7 +113,7 @@ impl Engine {
         ready.count.done(ciphertext.len(), secret.is_ok(), watch);
         let made = self.agreed(&mut session, token, &DECAPSULATE, &ready, secret?)?;
         session.recent.keep(Some(ready.by));
-        session.recent.completes();
+        session.recent.completes(ready.approved);
         Ok(made)
     }
 
@@ -129,7 +130,7 @@ impl Engine {
         let refused = |error| self.refused(mechanism, way.of, error);
         let by = self.key_for(session, key, way.usage, mechanism).map_err(refused)?;
         let policy = token.policy();
-        session.approving(policy, mechanism, way.flag, Some(by.facts().key_type))?;
+        let approved = policy.approving(mechanism, way.flag, Some(by.facts().key_type))?;
         policy.agreeing(by.facts())?;
         let mut template = secret_template(token, way, &by, template)?;
         policy.making(&template, true)?;
@@ -145,7 +146,7 @@ impl Engine {
             Some(said) if said != Value::Ulong(length as CK_ULONG) => {
                 Err(Error::TEMPLATE_INCONSISTENT)
             }
-            _ => Ok(Ready { by, template, algorithm, count }),
+            _ => Ok(Ready { by, template, algorithm, count, approved }),
         }
     }
 

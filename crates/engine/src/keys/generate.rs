@@ -26,7 +26,7 @@ impl Engine {
     ) -> Result<ObjectHandle> {
         let mut session = self.session(session)?;
         let token = self.token(session.slot)?;
-        session.approving(token.policy(), mechanism, CKF_GENERATE, None)?;
+        let approved = token.policy().approving(mechanism, CKF_GENERATE, None)?;
         if let Some(home) = token.home.filter(|_| asks_for_token(&template)) {
             return self.generate_at_home(&session, token, home, (mechanism, params), template);
         }
@@ -53,7 +53,7 @@ impl Engine {
         });
         count.done(0, made.is_ok(), watch);
         let handles = self.add(&mut session, vec![made.map_err(size)?])?;
-        session.recent.completes();
+        session.recent.completes(approved);
         Ok(handles[0])
     }
 
@@ -71,7 +71,7 @@ impl Engine {
     ) -> Result<(ObjectHandle, ObjectHandle)> {
         let mut session = self.session(session)?;
         let token = self.token(session.slot)?;
-        session.approving(token.policy(), mechanism, CKF_GENERATE_KEY_PAIR, None)?;
+        let approved = token.policy().approving(mechanism, CKF_GENERATE_KEY_PAIR, None)?;
         if let Some(home) = token.home.filter(|_| asks_for_token(&private)) {
             let templates = (public, private);
             return self.generate_pair_at_home(
@@ -100,7 +100,7 @@ impl Engine {
         let second = rules::complete(birth, CKO_PRIVATE_KEY, private, second)?;
         seal_as(&mut first, &second);
         let handles = self.add(&mut session, vec![first, second])?;
-        session.recent.completes();
+        session.recent.completes(approved);
         Ok((handles[0], handles[1]))
     }
 }

@@ -39,7 +39,8 @@ impl Engine {
         if !base.subject().allows(mechanism) {
             return Err(Error::MECHANISM_INVALID);
         }
-        token.policy().approving(mechanism, CKF_DERIVE, Some(base.facts().key_type))?;
+        let approved =
+            token.policy().approving(mechanism, CKF_DERIVE, Some(base.facts().key_type))?;
         let class = CKO_PUBLIC_KEY;
         if class_of(&template).is_some_and(|said| said != class) {
             return Err(Error::TEMPLATE_INCONSISTENT);
@@ -66,6 +67,8 @@ impl Engine {
         let purposes = Purposes::at_birth(&all, class);
         let origin = Origin::Derived { always_sensitive: false, never_extractable: false };
         let object = rules::complete(Birth::new(origin, purposes, login), class, all, made)?;
-        self.add(session, vec![object]).map(|handles| handles[0])
+        let handles = self.add(session, vec![object])?;
+        session.recent.completes(approved);
+        Ok(handles[0])
     }
 }

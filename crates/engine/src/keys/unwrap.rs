@@ -66,7 +66,7 @@ impl Engine {
         let login = token.login_state();
         let arriving = with_imposed(arriving, by.attributes(), CKA_UNWRAP_TEMPLATE, login)?;
         let facts = by.facts();
-        session.approving(token.policy(), mechanism, CKF_UNWRAP, Some(facts.key_type))?;
+        let approved = token.policy().approving(mechanism, CKF_UNWRAP, Some(facts.key_type))?;
         token.policy().using_mechanism(mechanism, &params, facts, Direction::Backward, false)?;
         let form = wrap_form(mechanism, &params, nonce);
         token.policy().unwrapping((mechanism, form), by.subject(), &arriving)?;
@@ -83,7 +83,7 @@ impl Engine {
         let object = self.opened(token, &by, opened?, algorithm.key_at_end())?;
         session.recent.keep(Some(by));
         let handles = self.add(&mut session, vec![object])?;
-        session.recent.completes();
+        session.recent.completes(approved);
         Ok(handles[0])
     }
 

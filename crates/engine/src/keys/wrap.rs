@@ -9,6 +9,7 @@ use crate::token::Token;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_rules::policy::{NonceBy, WrapForm, described, wrap_form};
+use metaslot_rules::series::{RANDOM_BITS, randomize};
 use metaslot_spi::provider::{Direction, Wrap};
 use metaslot_spi::{Attributes, Bytes, Key, Params, Value};
 
@@ -22,8 +23,7 @@ const WRAPPING: [Error; 3] = [
 const MAGIC: &[u8; 8] = b"metawrp1";
 /// Length of the IV that the token chooses, in bytes (SP 800-38D §8.2.2).
 const IV: usize = 12;
-/// No nonce that the token makes has fewer random bits (SP 800-38D §8.2.2), or more bytes.
-const RANDOM_BITS: u64 = 96;
+/// No nonce that the token makes has more bytes.
 const LONGEST_NONCE: usize = 256;
 
 /// A wrap by an authenticated cipher of which the caller is told more than the bytes (PKCS#11 3.2 §6.13.3, §6.13.5).
@@ -79,7 +79,7 @@ impl Engine {
         wrappable(&key, wrapping.attributes())?;
         let plain = self.plain(token, &key)?;
         let facts = wrapping.facts();
-        session.approving(token.policy(), mechanism, CKF_WRAP, Some(facts.key_type))?;
+        let approved = token.policy().approving(mechanism, CKF_WRAP, Some(facts.key_type))?;
         token.policy().using_mechanism(mechanism, &params, facts, Direction::Forward, false)?;
         let form = match &mut apart {
             Some(apart) => {
@@ -108,7 +108,7 @@ impl Engine {
             count.done(plain.len(), result.is_ok(), watch);
         }
         if result == Ok(Written::Done) {
-            session.recent.completes();
+            session.recent.completes(approved);
         }
         session.recent.keep(Some(wrapping));
         result.map(drop)
@@ -148,11 +148,7 @@ impl Engine {
         }
         let mut random = Bytes::from_elem(0, nonce.len());
         self.random_bytes(&mut random)?;
-        for ((at, byte), random) in (0..).zip(nonce.iter_mut()).zip(random) {
-            let kept = u32::try_from(fixed.saturating_sub(8 * at)).unwrap_or(u32::MAX);
-            let free = u8::MAX.checked_shr(kept).unwrap_or(0);
-            *byte = *byte & !free | random & free;
-        }
+        randomize(nonce, fixed, &random);
         Ok(wrap_form(mechanism, params, NonceBy::Token))
     }
 

@@ -10,10 +10,8 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub(crate) struct Recent {
     keys: [Option<Arc<Object>>; 2],
-    /// Whether the policy refused what is not approved when an operation began last.
-    begun: bool,
-    /// The same of the operation that was completed last.
-    completed: bool,
+    /// Whether the operation that was completed last began under a policy that refuses what is not approved.
+    approved: bool,
 }
 
 impl Recent {
@@ -41,18 +39,13 @@ impl Recent {
         }
     }
 
-    /// An operation begins, under a policy that refuses what is not approved, or another.
-    pub(crate) const fn begins(&mut self, approved: bool) {
-        self.begun = approved;
-    }
-
-    /// An operation is completed.
-    pub(crate) const fn completes(&mut self) {
-        self.completed = self.begun;
+    /// An operation is completed that was approved when it began, or not.
+    pub(crate) const fn completes(&mut self, approved: bool) {
+        self.approved = approved;
     }
 
     /// Whether the operation that was completed last was approved.
     pub(crate) const fn was_approved(&self) -> bool {
-        self.completed
+        self.approved
     }
 }

@@ -30,6 +30,8 @@ pub(crate) struct Chosen<A: ?Sized + 'static> {
     /// `None` for a digest.
     pub(crate) object: Option<Arc<Object>>,
     pub(crate) lock: Lock,
+    /// Whether the policy under which it began refuses what is not approved.
+    pub(crate) approved: bool,
 }
 
 /// `CKA_ALWAYS_AUTHENTICATE`
@@ -49,14 +51,15 @@ pub(crate) struct Choice<A: ?Sized + 'static> {
     pub(crate) algorithm: &'static A,
     pub(crate) object: Arc<Object>,
     pub(crate) lock: Lock,
+    pub(crate) approved: bool,
 }
 
 impl<A: ?Sized> Choice<A> {
     /// With what the caller said.
     #[inline]
     pub(crate) fn with(self, mechanism: CK_MECHANISM_TYPE, params: Params) -> Chosen<A> {
-        let Self { count, algorithm, object, lock } = self;
-        Chosen { count, mechanism, algorithm, params, object: Some(object), lock }
+        let Self { count, algorithm, object, lock, approved } = self;
+        Chosen { count, mechanism, algorithm, params, object: Some(object), lock, approved }
     }
 }
 
@@ -190,10 +193,11 @@ impl<A: Streams + ?Sized> Active<A> {
         {
             return result.map(drop);
         }
+        let approved = self.any().is_some_and(|chosen| chosen.approved);
         if let Some((count, object)) = self.end() {
             count.done(bytes, result.is_ok(), watch);
             if result.is_ok() {
-                recent.completes();
+                recent.completes(approved);
             }
             recent.keep(object);
         }
@@ -225,7 +229,7 @@ impl<A: Streams + ?Sized> Active<A> {
         }
         self.end_message(bytes, watch, result.is_ok());
         if result.is_ok() {
-            recent.completes();
+            recent.completes(self.any().is_some_and(|chosen| chosen.approved));
         }
         result.map(drop)
     }
@@ -313,6 +317,9 @@ pub(crate) trait Operation {
     /// What it does.
     fn mechanism(&self) -> Option<CK_MECHANISM_TYPE>;
 
+    /// A message of it begins, approved or not.
+    fn begins(&mut self, approved: bool);
+
     /// Whether a context-specific login is missing.
     fn is_locked(&self) -> bool;
 
@@ -338,7 +345,7 @@ pub(crate) trait Operation {
     ///
     /// # Errors
     /// `CKR_PENDING`, `CKR_OPERATION_NOT_INITIALIZED`
-    fn arrive(&mut self, recent: &mut Recent) -> Result<(Later, Count)>;
+    fn arrive(&mut self, recent: &mut Recent) -> Result<(Later, Count, bool)>;
 }
 
 impl<A: Streams + ?Sized> Operation for Active<A> {
@@ -356,6 +363,12 @@ impl<A: Streams + ?Sized> Operation for Active<A> {
 
     fn mechanism(&self) -> Option<CK_MECHANISM_TYPE> {
         self.any().map(|chosen| chosen.mechanism)
+    }
+
+    fn begins(&mut self, approved: bool) {
+        if let Self::Initialized(chosen) = self {
+            chosen.approved = approved;
+        }
     }
 
     fn is_locked(&self) -> bool {
@@ -391,7 +404,7 @@ impl<A: Streams + ?Sized> Operation for Active<A> {
         }
     }
 
-    fn arrive(&mut self, recent: &mut Recent) -> Result<(Later, Count)> {
+    fn arrive(&mut self, recent: &mut Recent) -> Result<(Later, Count, bool)> {
         let Self::Pending(_, later) = self else { return Err(Error::OPERATION_NOT_INITIALIZED) };
         if !later.work.poll() {
             return Err(Error::PENDING);
@@ -400,7 +413,7 @@ impl<A: Streams + ?Sized> Operation for Active<A> {
             return Err(Error::GENERAL_ERROR);
         };
         recent.keep(chosen.object);
-        Ok((later, chosen.count))
+        Ok((later, chosen.count, chosen.approved))
     }
 }
 

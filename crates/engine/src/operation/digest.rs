@@ -33,8 +33,7 @@ impl Engine {
     pub fn digest_init(&self, session: SessionHandle, mechanism: CK_MECHANISM_TYPE) -> Result<()> {
         let mut session = self.session(session)?;
         session.operations.digest.free()?;
-        let policy = self.policy(&session)?;
-        session.approving(policy, mechanism, CKF_DIGEST, None)?;
+        let approved = self.policy(&session)?.approving(mechanism, CKF_DIGEST, None)?;
         let later = session.asynchronous;
         let (count, algorithm) =
             self.route(mechanism, |row| row.digest.filter(|digest| later || digest.for_waiting()))?;
@@ -46,6 +45,7 @@ impl Engine {
             params: Params::None,
             object: None,
             lock: Lock::Open,
+            approved,
         });
         Ok(())
     }

@@ -113,7 +113,7 @@ impl Engine {
         let signing = !matches!(kind.key_use(), KeyUse::Encrypt | KeyUse::Decrypt);
         let (policy, facts) = (self.policy(session)?, object.facts());
         policy.using_key(kind.key_use(), facts)?;
-        session.approving(policy, mechanism, kind.flag(), Some(facts.key_type))?;
+        let approved = policy.approving(mechanism, kind.flag(), Some(facts.key_type))?;
         policy.using_mechanism(mechanism, params, facts, direction, signing)?;
         let (key, later) = (self.key(&object)?, session.asynchronous);
         let (count, algorithm) = self
@@ -125,6 +125,6 @@ impl Engine {
         let slot = session.slot;
         session.uses(&object, kind, &*self.token(slot)?.store);
         let lock = if object.facts().always_authenticate { Lock::Locked } else { Lock::Open };
-        Ok(Choice { count, algorithm, object, lock })
+        Ok(Choice { count, algorithm, object, lock, approved })
     }
 }

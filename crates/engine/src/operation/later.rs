@@ -27,12 +27,12 @@ impl Engine {
         let [kind] = OperationKind::of(function) else {
             return Err(Error::OPERATION_NOT_INITIALIZED);
         };
-        let (later, count) = operations.of(*kind).arrive(recent)?;
+        let (later, count, approved) = operations.of(*kind).arrive(recent)?;
         let Later { work, room, bytes, watch } = later;
         let result = work.finish(open(room)).map(|length| Room { length, ..room });
         count.done(bytes, result.is_ok(), watch);
         if result.is_ok() {
-            recent.completes();
+            recent.completes(approved);
         }
         result
     }

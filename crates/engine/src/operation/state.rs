@@ -52,18 +52,17 @@ impl Engine {
         let rest = state.strip_prefix(MAGIC).ok_or(Error::SAVED_STATE_INVALID)?;
         let (mechanism, rest) = rest.split_first_chunk().ok_or(Error::SAVED_STATE_INVALID)?;
         let mechanism = u64::from_le_bytes(*mechanism);
-        let policy = self.policy(&session)?;
-        let approved = session.approving(policy, mechanism, CKF_DIGEST, None);
-        let (count, algorithm) = approved
-            .and_then(|()| self.route(mechanism, |row| row.digest))
-            .map_err(|_| Error::SAVED_STATE_INVALID)?;
+        let approved = self.policy(&session)?.approving(mechanism, CKF_DIGEST, None);
+        let approved = approved.map_err(|_| Error::SAVED_STATE_INVALID)?;
+        let route = self.route(mechanism, |row| row.digest);
+        let (count, algorithm) = route.map_err(|_| Error::SAVED_STATE_INVALID)?;
         let stream = algorithm.restore(rest)?;
         let run = digest::DigestRun { stream, holds_key: false, brought: true };
         let Session { operations, recent, find, .. } = &mut *session;
         operations.cancel(recent, |_, _| true);
         *find = None;
-        let params = Params::None;
-        let chosen = Chosen { count, mechanism, algorithm, params, object: None, lock: Lock::Open };
+        let (params, lock) = (Params::None, Lock::Open);
+        let chosen = Chosen { count, mechanism, algorithm, params, object: None, lock, approved };
         operations.digest = Active::MultiPart(chosen, run);
         Ok(())
     }

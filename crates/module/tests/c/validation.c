@@ -52,6 +52,19 @@ static CK_OBJECT_HANDLE key(void)
 	return made;
 }
 
+/* The public half of a new pair, made of the private one. */
+static void public_half(void)
+{
+	CK_MECHANISM pair = {CKM_EC_KEY_PAIR_GEN, NULL, 0}, half = {CKM_PUB_KEY_FROM_PRIV_KEY, NULL, 0};
+	CK_BYTE p256[] = {0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07};
+	CK_ATTRIBUTE template[] = {{CKA_EC_PARAMS, p256, sizeof p256}};
+	CK_SESSION_HANDLE own = open_session();
+	CK_OBJECT_HANDLE public, private;
+	OK(p11->C_GenerateKeyPair(own, &pair, template, 1, NULL, 0, &public, &private));
+	OK(p11->C_DeriveKey(session, &half, private, NULL, 0, &public));
+	OK(p11->C_CloseSession(own));
+}
+
 /* A message of several. */
 static void message(void)
 {
@@ -79,7 +92,7 @@ static void login(void)
 int main(void)
 {
 	CK_MECHANISM ecb = {CKM_AES_ECB, NULL, 0};
-	CK_BYTE block[16] = {0}, out[16];
+	CK_BYTE block[16] = {0}, out[16], digested[16];
 	CK_ULONG length = 16;
 	load();
 	policy("default");
@@ -138,8 +151,24 @@ int main(void)
 	CHECK(flags() == 0);
 	session = first;
 	CHECK(flags() == 1);
+	public_half();
+	CHECK(flags() == 0);
 	key();
 	CHECK(flags() == 0);
+	/* What began where anything passes is not approved when it ends elsewhere, whatever began meanwhile. */
+	CK_MECHANISM md5 = {CKM_MD5, NULL, 0};
+	OK(p11->C_DigestInit(session, &md5));
+	policy("fips");
+	session = third;
+	becomes(CKR_MECHANISM_INVALID);
+	session = first;
+	OK(p11->C_EncryptInit(session, &ecb, made));
+	length = sizeof digested;
+	OK(p11->C_Digest(session, (CK_BYTE *)"abc", 3, digested, &length));
+	CHECK(flags() == 0);
+	length = sizeof out;
+	OK(p11->C_Encrypt(session, block, 16, out, &length));
+	CHECK(flags() == 1);
 	OK(p11->C_Finalize(NULL));
 	return 0;
 }

@@ -152,11 +152,12 @@ impl Plain {
     /// Makes the next block of the key stream.
     fn next_block(&mut self) -> Result<()> {
         let mut block = [0; BLOCK];
-        let done = self.blocks(&[0; BLOCK], &mut block);
+        // Where there is none, zeros would mask what comes next.
+        self.blocks(&[0; BLOCK], &mut block)?;
         self.state.stream = block;
         crate::cleanse(&mut block);
         self.used = 0;
-        done
+        Ok(())
     }
 
     /// Masks with what is left of the key stream's block.
@@ -266,6 +267,13 @@ mod tests {
         assert_eq!(stream.update(&[0; 64], &mut [0; 64]), Err(Failed));
         let mut plain = Plain::new(&[8; 32], &[0xff; 16], true);
         assert_eq!(plain.update(&[0; 64], &mut [0; 64]), Err(Failed));
+        for _ in 0..2 {
+            assert_eq!(
+                plain.update(&[0; 1], &mut [0; 1]),
+                Err(Failed),
+                "and nothing is masked by zeros"
+            );
+        }
     }
 
     #[test]

@@ -132,7 +132,8 @@ fn compress(state: &mut [u8], count: u128, last: bool) {
             mix(&mut work, [place(0), place(1), place(2), place(3)], said);
         }
     }
-    let chaining = state.as_chunks_mut::<8>().0.iter_mut().zip(chain);
+    // Borrowed: an iterator's copy would stay in the stack.
+    let chaining = state.as_chunks_mut::<8>().0.iter_mut().zip(&chain);
     for (at, (place, old)) in chaining.enumerate() {
         *place = (old ^ work[at] ^ work[at + 8]).to_le_bytes();
     }

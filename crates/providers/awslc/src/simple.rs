@@ -6,7 +6,7 @@ use crate::block::BlockCipher;
 use crate::failure::device_error;
 use crate::{aes, des};
 use metaslot_awslc_wrapper::aes::Way;
-use metaslot_awslc_wrapper::digest::{Hash, MAX_LENGTH};
+use metaslot_awslc_wrapper::digest::Hash;
 use metaslot_awslc_wrapper::shake::{Function, Shake};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
@@ -138,7 +138,7 @@ impl Step {
                 return Ok(extracted(value, first_bit(value, params)?, length));
             }
             Self::Digest(hash) => {
-                let mut out = Secret::zeroed(hash.length().min(MAX_LENGTH));
+                let mut out = Secret::zeroed(hash.length());
                 hash.digest(value()?, out.expose_mut()).map_err(device_error)?;
                 out
             }

@@ -81,15 +81,16 @@ impl Policy {
         if self.refuses(Refusal::NotApproved) { approved(mechanism) } else { CK_FLAGS::MAX }
     }
 
-    /// May a mechanism be used so (`CKF_…`), with a key of this type?
+    /// May a mechanism be used so (`CKF_…`), with a key of this type? Whether what may is approved, not only let pass.
     pub fn approving(
         self,
         mechanism: CK_MECHANISM_TYPE,
         operation: CK_FLAGS,
         key: Option<CK_KEY_TYPE>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let found = self.approved(mechanism) & operation == 0 || key == Some(CKK_EC_MONTGOMERY);
-        self.refuse(Refusal::NotApproved, found, Error::MECHANISM_INVALID)
+        self.refuse(Refusal::NotApproved, found, Error::MECHANISM_INVALID)?;
+        Ok(self.refuses(Refusal::NotApproved))
     }
 
     /// May parameters name this function, to sign or for something else?

@@ -9,14 +9,11 @@ use crate::object::{Location, Object, counted, record};
 use crate::token::Token;
 use metaslot_ck::attribute::CKA_IV_SERIES;
 use metaslot_ck::*;
-use metaslot_rules::series::{Series, SeriesOfKey, free_bits};
+use metaslot_rules::series::{RANDOM_BITS, Series, SeriesOfKey, free_bits, randomize};
 use metaslot_spi::store::Change;
 use metaslot_spi::{Bytes, Message, Secrets, Value, detail};
 use std::cell::Cell;
 use std::ops::Range;
-
-/// No random part is shorter, in bits (SP 800-38D §8.2.2).
-const RANDOM_BITS: u64 = 96;
 
 impl Engine {
     /// Makes the IV of a message, as its generator says.
@@ -32,22 +29,19 @@ impl Engine {
         let bits = 8 * message.iv.len() as u64;
         let fixed = message.fixed_bits;
         let free = bits.checked_sub(fixed);
-        let masks = || (0..).map(|at| free_bits(at, fixed));
         match (message.generator, free) {
             (CKG_NO_GENERATE, _) => Ok(()),
             (CKG_GENERATE_RANDOM | CKG_GENERATE, Some(RANDOM_BITS..)) => {
                 self.number(token, key, &Series::random())?;
                 let mut random = Bytes::from_elem(0, message.iv.len());
                 self.random_bytes(&mut random)?;
-                for ((byte, random), mask) in message.iv.iter_mut().zip(random).zip(masks()) {
-                    *byte = *byte & !mask | random & mask;
-                }
+                randomize(&mut message.iv, fixed, &random);
                 Ok(())
             }
             (CKG_GENERATE | CKG_GENERATE_COUNTER | CKG_GENERATE_COUNTER_XOR, Some(_)) => {
                 let mut base = message.iv.clone();
                 if message.generator != CKG_GENERATE_COUNTER_XOR {
-                    base.iter_mut().zip(masks()).for_each(|(byte, mask)| *byte &= !mask);
+                    base.iter_mut().zip(0..).for_each(|(byte, at)| *byte &= !free_bits(at, fixed));
                 }
                 let series = Series::counted(&base, fixed)?;
                 message.iv = series.iv(self.number(token, key, &series)?);

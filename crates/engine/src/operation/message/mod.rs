@@ -33,6 +33,8 @@ impl Engine {
         let Some(mechanism) = process.mechanism() else {
             return Err(Error::OPERATION_NOT_INITIALIZED);
         };
-        session.approving(policy, mechanism, kind.flag(), key_type)
+        let approved = policy.approving(mechanism, kind.flag(), key_type)?;
+        process.begins(approved);
+        Ok(())
     }
 }

@@ -73,8 +73,8 @@ fn steal(keys: &Keys, direction: Direction, mut iv: [u8; BLOCK], input: &[u8], o
         Direction::Forward => {
             keys.cbc(way, &mut iv, &tail[..BLOCK], &mut before);
             last[..rest].copy_from_slice(&tail[BLOCK..]);
-            let padded = last;
-            keys.cbc(way, &mut iv, &padded, &mut last);
+            last.iter_mut().zip(&before).for_each(|(byte, chained)| *byte ^= chained);
+            keys.block(Way::Encrypt, &mut last);
             tail_out[..rest].copy_from_slice(&before[..rest]);
             tail_out[rest..].copy_from_slice(&last);
         }
@@ -84,7 +84,7 @@ fn steal(keys: &Keys, direction: Direction, mut iv: [u8; BLOCK], input: &[u8], o
             // Behind the piece stand zeros, so that the rest of the block before shows.
             before.copy_from_slice(&last);
             before[..rest].copy_from_slice(&tail[..rest]);
-            for ((out, one), other) in tail_out[BLOCK..].iter_mut().zip(last).zip(before) {
+            for ((out, one), other) in tail_out[BLOCK..].iter_mut().zip(&last).zip(&before) {
                 *out = one ^ other;
             }
             keys.cbc(way, &mut iv, &before, &mut tail_out[..BLOCK]);
