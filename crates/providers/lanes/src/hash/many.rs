@@ -12,6 +12,18 @@ use crate::cpu::cpu;
 use metaslot_awslc_wrapper::digest::Hash;
 use metaslot_memory::{Secret, wipe_shallow_stack};
 
+/// Whether there is ordinary memory for so many bytes of nodes, and for what is needed beside them.
+pub(crate) fn has_room(nodes: usize) -> bool {
+    let mut room = Vec::<u8>::new();
+    let has = room.try_reserve_exact(nodes + SPARE).is_ok();
+    // Not a pair of calls that the compiler leaves out.
+    std::hint::black_box(room.as_ptr());
+    has
+}
+
+/// Bytes beside the nodes: lanes, indices, and what an allocator keeps for itself.
+const SPARE: usize = 1 << 18;
+
 /// What hashes them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Function {

@@ -10,6 +10,13 @@ use metaslot_memory::Secret;
 /// One-time keys whose leaves are computed together, so that what is between them stays in the cache.
 const TOGETHER: usize = 64;
 
+/// Bytes of ordinary memory that a tree has, and what it is grown and signs with.
+pub(super) const fn room(set: &Set) -> usize {
+    let leaves = 1 << set.height;
+    let together = if leaves < TOGETHER { leaves } else { TOGETHER };
+    (2 * leaves + together * (set.chains() + 1)) * set.node + 2 * set.signature_length()
+}
+
 /// A tree of a key.
 pub(super) struct Grown {
     set: Set,

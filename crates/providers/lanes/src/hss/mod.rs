@@ -13,6 +13,7 @@ mod set;
 mod tests;
 mod tree;
 
+use crate::hash::many;
 use grown::Grown;
 use metaslot_awslc_wrapper::{Result, constant_time};
 pub use set::{ID, Set};
@@ -88,6 +89,13 @@ impl Private {
 /// Which leaf of its tree has a number of its level.
 fn leaf(number: u64, set: &Set) -> usize {
     usize::try_from(number & ((1 << set.height) - 1)).expect("a tree has fewer leaves")
+}
+
+/// Whether there is memory for trees of these sets, one of each, and for a signature by them; as for SLH-DSA it is asked for
+/// beforehand.
+#[must_use]
+pub fn has_room(sets: &[Set]) -> bool {
+    many::has_room(sets.iter().map(grown::room).sum::<usize>() + 2 * signature_length(sets))
 }
 
 /// Levels of all trees together.

@@ -136,10 +136,15 @@ impl GeneratePair for KeyPair {
 /// Of a seed with its name.
 fn grown(sets: &[Set], value: &[u8]) -> Result<Private> {
     let (seed, id) = value.split_last_chunk::<ID>().ok_or(Error::KEY_TYPE_INCONSISTENT)?;
-    match seed.len() == sets[0].node {
-        true => Ok(Private::new(sets, seed, id)),
-        false => Err(Error::KEY_TYPE_INCONSISTENT),
+    if seed.len() != sets[0].node {
+        return Err(Error::KEY_TYPE_INCONSISTENT);
     }
+    room(&sets[..1])?;
+    Ok(Private::new(sets, seed, id))
+}
+
+fn room(sets: &[Set]) -> Result<()> {
+    if hss::has_room(sets) { Ok(()) } else { Err(Error::HOST_MEMORY) }
 }
 
 /// As `Provider::complete`.
@@ -174,6 +179,8 @@ impl Hss {
     fn sign(key: &Key, message: &[u8], out: &mut [u8]) -> Result<usize> {
         let private = Self::private(key)?;
         let mut private = private.lock().unwrap_or_else(PoisonError::into_inner);
+        // Before one is taken, which would be lost.
+        room(&private.sets()[1..])?;
         let left = key.one_time()?.spend()?;
         let signatures = hss::signatures(private.sets()).ok_or(Error::KEY_TYPE_INCONSISTENT)?;
         let number = signatures.checked_sub(left + 1).ok_or(Error::KEY_EXHAUSTED)?;

@@ -16,6 +16,7 @@ mod set;
 #[cfg(test)]
 mod tests;
 
+use crate::hash::many;
 use chains::Leaf;
 use hashes::Hashes;
 use metaslot_awslc_wrapper::{Result, constant_time};
@@ -25,16 +26,8 @@ pub use set::Set;
 /// alone decides: who asks at the beginning gets an answer where the process would end in the middle.
 #[must_use]
 pub fn has_room(set: &'static Set) -> bool {
-    let bytes = fors::room(set) + hypertree::room(set) + SPARE;
-    let mut room = Vec::<u8>::new();
-    let has = room.try_reserve_exact(bytes).is_ok();
-    // Not a pair of calls that the compiler leaves out.
-    std::hint::black_box(room.as_ptr());
-    has
+    many::has_room(fors::room(set) + hypertree::room(set))
 }
-
-/// Bytes beside the nodes: lanes, indices, and what an allocator keeps for itself.
-const SPARE: usize = 1 << 18;
 
 /// The public key of the seeds of a private one, as far as it is not there: its root (algorithm 18). `secret` and `seed` are
 /// SK.seed and PK.seed.
