@@ -194,9 +194,9 @@ fn wrap(
     };
     let shown = if apart.tag_apart { plain.len() } else { length };
     out.exact(shown, |room| {
-        let mut sealed = vec![0; length];
-        algorithm.wrap(by, params, plain.expose(), &mut sealed)?;
-        let (bytes, tag) = sealed.split_at(shown);
+        let mut sealed = Secret::try_zeroed(length).ok_or(Error::DEVICE_MEMORY)?;
+        algorithm.wrap(by, params, plain.expose(), sealed.expose_mut())?;
+        let (bytes, tag) = sealed.expose().split_at(shown);
         room.copy_from_slice(bytes);
         apart.tag = Bytes::from_slice(tag);
         apart.nonce = nonce_of(params).map(std::mem::take).unwrap_or_default();

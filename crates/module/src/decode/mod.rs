@@ -342,7 +342,11 @@ pub(crate) fn check_room(length: usize) -> Result<()> {
     if length < LONG {
         return Ok(());
     }
-    Vec::<u8>::new().try_reserve_exact(COPIES * length).map_err(|_| Error::HOST_MEMORY)
+    let mut room = Vec::<u8>::new();
+    let has = room.try_reserve_exact(COPIES * length).map_err(|_| Error::HOST_MEMORY);
+    // Not a pair of calls that the compiler leaves out.
+    std::hint::black_box(room.as_ptr());
+    has
 }
 
 /// A length that a slice can have, with memory behind it as far as that can be told cheaply.

@@ -226,6 +226,37 @@ static void signatures(void)
 	OK(p11->C_DestroyObject(session, public));
 }
 
+/* A key of one-time keys loses none where its lower tree, of some hundred kilobytes, has no room. */
+static void one_time_keys(void)
+{
+	static CK_BYTE signature[10240];
+	static void *taken[20000];
+	CK_ULONG trees[] = {5, 6}, chains[] = {4, 1}, left, length;
+	CK_MECHANISM generate = {CKM_HSS_KEY_PAIR_GEN, NULL, 0}, sign = {CKM_HSS, NULL, 0};
+	CK_ATTRIBUTE template[] = {{CKA_HSS_LMS_TYPES, trees, sizeof trees}, {CKA_HSS_LMOTS_TYPES, chains, sizeof chains},
+				   {CKA_TOKEN, &yes, 1}};
+	CK_ATTRIBUTE remaining = {CKA_HSS_KEYS_REMAINING, &left, sizeof left};
+	CK_OBJECT_HANDLE public, private;
+	int count = 0;
+	OK(p11->C_GenerateKeyPair(session, &generate, NULL, 0, template, 3, &public, &private));
+	OK(p11->C_SignInit(session, &sign, private));
+	limit(in_use());
+	for (size_t bytes = 1 << 20; bytes >= 4096; bytes /= 2)
+		while (count < 20000 && (taken[count] = malloc(bytes)) != NULL) count++;
+	limit(in_use() + (512 << 10));
+	length = sizeof signature;
+	EXPECT(p11->C_Sign(session, (CK_BYTE *)"message", 7, signature, &length), CKR_HOST_MEMORY);
+	limit(RLIM_INFINITY);
+	while (count > 0) free(taken[--count]);
+	OK(p11->C_GetAttributeValue(session, private, &remaining, 1));
+	CHECK(left == 1UL << 15);
+	OK(p11->C_SignInit(session, &sign, private));
+	length = sizeof signature;
+	OK(p11->C_Sign(session, (CK_BYTE *)"message", 7, signature, &length));
+	OK(p11->C_GetAttributeValue(session, private, &remaining, 1));
+	CHECK(left == (1UL << 15) - 1);
+}
+
 /* Protected memory ends without any limit. */
 static void protected_memory_ends(void)
 {
@@ -275,6 +306,7 @@ int main(void)
 	}
 	CHECK(refused > 0);
 	signatures();
+	one_time_keys();
 	printf("memory was out %d times\n", refused);
 	objects(0);
 	OK(p11->C_Finalize(NULL));
