@@ -28,7 +28,10 @@ impl Engine {
         let token = self.token(session.slot)?;
         let approved = token.policy().approving(mechanism, CKF_GENERATE, None)?;
         if let Some(home) = token.home.filter(|_| asks_for_token(&template)) {
-            return self.generate_at_home(&session, token, home, (mechanism, params), template);
+            let chosen = (mechanism, params);
+            let made = self.generate_at_home(&session, token, home, chosen, template)?;
+            session.recent.completes(approved);
+            return Ok(made);
         }
         let (count, algorithm) = self.route(mechanism, |row| row.generate)?;
         let template = self.make(token, mechanism, CKO_SECRET_KEY, template)?;
@@ -74,13 +77,10 @@ impl Engine {
         let approved = token.policy().approving(mechanism, CKF_GENERATE_KEY_PAIR, None)?;
         if let Some(home) = token.home.filter(|_| asks_for_token(&private)) {
             let templates = (public, private);
-            return self.generate_pair_at_home(
-                &session,
-                token,
-                home,
-                (mechanism, params),
-                templates,
-            );
+            let chosen = (mechanism, params);
+            let made = self.generate_pair_at_home(&session, token, home, chosen, templates)?;
+            session.recent.completes(approved);
+            return Ok(made);
         }
         self.route(mechanism, |row| row.generate_pair)?;
         let public = self.make(token, mechanism, CKO_PUBLIC_KEY, public)?;
