@@ -139,6 +139,16 @@ static void messages(CK_ULONG room)
 	length = sizeof out;
 	rv = p11->C_WrapKeyAuthenticated(session, &apart, aes, half, large, LARGE, out, &length);
 	OK_OR_MEMORY(rv);
+	CK_MECHANISM wraps[] = {{CKM_AES_KEY_WRAP_KWP, NULL, 0}, {CKM_AES_KEY_WRAP_PKCS7, NULL, 0}, {CKM_AES_KEY_WRAP, NULL, 0}};
+	length = LARGE;
+	OK_OR_MEMORY(p11->C_WrapKeyAuthenticated(session, &apart, aes, hmac, NULL, 0, large, &length));
+	for (int i = 0; i < 3; i++) {
+		length = LARGE;
+		OK_OR_MEMORY(p11->C_WrapKey(session, &wraps[i], aes, hmac, large, &length));
+		rv = p11->C_UnwrapKey(session, &wraps[i], aes, large, LARGE, template, 2, &made);
+		if (rv != CKR_WRAPPED_KEY_INVALID && rv != CKR_WRAPPED_KEY_LEN_RANGE) OK_OR_MEMORY(rv);
+	}
+	memset(large, 0, LARGE);
 	rv = p11->C_UnwrapKeyAuthenticated(session, &apart, aes, large, LARGE, template, 2, out, 16, &made);
 	if (rv != CKR_WRAPPED_KEY_INVALID) OK_OR_MEMORY(rv);
 }
@@ -288,7 +298,7 @@ int main(void)
 	aes = key(CKK_AES, 32);
 	half = key(CKK_AES, 16);
 	secret = key(CKK_GENERIC_SECRET, 32);
-	hmac = key(CKK_GENERIC_SECRET, 1 << 20);
+	hmac = key(CKK_GENERIC_SECRET, 4 << 20);
 	OK(create(CKO_DATA, &yes, &yes, &stored));
 	protected_memory_ends();
 	CHECK(refused > 0);
