@@ -129,6 +129,9 @@ pub(crate) fn results_are_as_secret(session: &Session) -> anyhow::Result<()> {
     let data = [1; 32];
     let (text, open) = (string(&data), readable().bool(CKA_DERIVE, true).bytes(CKA_VALUE, [2; 32]));
     let (kept, open) = (target(session)?, session.create(&open)?);
+    // CK_IKE1_EXTENDED_DERIVE_PARAMS with nothing to extend by: a part of the key is what comes out.
+    let nothing: Vec<u8> =
+        [CKM_SHA256_HMAC, 0, 0, 0, 0].into_iter().flat_map(u64::to_ne_bytes).collect();
     let (kept_word, open_word) = (kept.0.to_ne_bytes(), open.0.to_ne_bytes());
     for (number, params, base) in [
         (CKM_CONCATENATE_BASE_AND_KEY, Params::Bytes(&open_word), kept),
@@ -137,6 +140,7 @@ pub(crate) fn results_are_as_secret(session: &Session) -> anyhow::Result<()> {
         (CKM_CONCATENATE_DATA_AND_BASE, Params::Bytes(&text), kept),
         (CKM_XOR_BASE_AND_DATA, Params::Bytes(&text), kept),
         (CKM_EXTRACT_KEY_FROM_KEY, Params::Ulong(3), kept),
+        (CKM_IKE1_EXTENDED_DERIVE, Params::Bytes(&nothing), kept),
     ] {
         let mechanism = Mechanism::with(number, params);
         let length = readable().ulong(CKA_VALUE_LEN, 16);

@@ -76,7 +76,7 @@ impl Engine {
             }
         }
         let parents = [Some(&*base), beside.as_deref()];
-        for all in templates.iter_mut().filter(|_| keeps_secrecy(mechanism)) {
+        for all in templates.iter_mut().filter(|_| keeps_secrecy(mechanism, &params)) {
             oblige(parents, all)?;
         }
         let watch = metaslot_counters::begin();
@@ -177,15 +177,21 @@ fn inherit(base: &Object, all: &mut Attributes, class: u64) {
 
 /// Of these the standard says that the result is as secret as all that it is made of (PKCS#11 3.2 §6.43), whatever the policy
 /// is: it holds the value of the key, or a part of it.
-const fn keeps_secrecy(mechanism: CK_MECHANISM_TYPE) -> bool {
-    matches!(
-        mechanism,
-        CKM_CONCATENATE_BASE_AND_KEY
-            | CKM_CONCATENATE_BASE_AND_DATA
-            | CKM_CONCATENATE_DATA_AND_BASE
-            | CKM_XOR_BASE_AND_DATA
-            | CKM_EXTRACT_KEY_FROM_KEY
-    )
+fn keeps_secrecy(mechanism: CK_MECHANISM_TYPE, params: &Params) -> bool {
+    match (mechanism, params) {
+        // What is extended by nothing is cut.
+        (CKM_IKE1_EXTENDED_DERIVE, Params::Ike { data, before, .. }) => {
+            data.is_empty() && before.is_empty()
+        }
+        _ => matches!(
+            mechanism,
+            CKM_CONCATENATE_BASE_AND_KEY
+                | CKM_CONCATENATE_BASE_AND_DATA
+                | CKM_CONCATENATE_DATA_AND_BASE
+                | CKM_XOR_BASE_AND_DATA
+                | CKM_EXTRACT_KEY_FROM_KEY
+        ),
+    }
 }
 
 /// As long as two keys are together.
