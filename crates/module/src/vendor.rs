@@ -450,3 +450,21 @@ impl Asked<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::VERSION;
+
+    #[test]
+    fn the_header_and_the_book_have_the_version_and_every_function() {
+        let header = include_str!("../../../include/metaslot/metaslot.h");
+        let book = include_str!("../../../docs/functions.md");
+        let named = format!("\"Vendor Metaslot\" {}.{}", VERSION.major, VERSION.minor);
+        assert!(header.contains(&format!("{named} of")) && book.contains(&format!("{named}.")));
+        let (_, list) = header.split_once("METASLOT_FUNCTION_LIST {").unwrap();
+        for function in list.split("CK_RV (*").skip(1) {
+            let (name, _) = function.split_once(')').unwrap();
+            assert!(book.contains(&format!("`{name}`")), "{name}");
+        }
+    }
+}

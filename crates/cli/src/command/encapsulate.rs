@@ -27,12 +27,15 @@ Examples:
   metaslot decapsulate --key me --in sealed.bin --label shared
   metaslot decapsulate --key me --in sealed.bin --type generic:32 --out secret.bin";
 
+const TYPES: &str =
+    "What it is: aes:256, chacha20, generic:32 (bytes), because ML-KEM agrees on 32 bytes";
+
 /// What every parameter set of ML-KEM agrees on, in bytes.
 const SECRET: usize = 32;
 
 /// Arguments of `encapsulate`.
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_arg("kind", |arg| arg.help(TYPES)))]
 pub(crate) struct Args {
     /// The other side's public key, or its certificate: PEM or DER
     #[arg(long, value_name = "FILE", required_unless_present = "key", conflicts_with = "key")]
@@ -57,7 +60,7 @@ pub(crate) struct Args {
 
 /// Arguments of `decapsulate`.
 #[derive(clap::Args, Debug)]
-#[command(after_help = DECAPSULATE_EXAMPLES)]
+#[command(after_help = DECAPSULATE_EXAMPLES, mut_arg("kind", |arg| arg.help(TYPES)))]
 pub(crate) struct OpenArgs {
     /// The pair that the ciphertext is for
     #[arg(long, value_name = "URI|LABEL")]

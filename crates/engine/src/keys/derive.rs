@@ -65,7 +65,7 @@ impl Engine {
         };
         let mut lengths = Vec::new();
         for all in &templates {
-            lengths.push(derived_length(all, natural)?);
+            lengths.push(derived_length(all, natural, of_one_step(&params))?);
             if all.ulong(CKA_CLASS) == Some(CKO_SECRET_KEY) {
                 token.policy().making(all, true)?;
                 if !base.facts().readable {
@@ -238,8 +238,14 @@ impl Keys for SessionKeys<'_, '_> {
     }
 }
 
+/// Derivations of one step, where a key type that has several lengths wants one to be said (PKCS#11 3.2 §6.15, §6.20, §6.43);
+/// agreements, HKDF and IKE give it what comes out.
+const fn of_one_step(params: &Params) -> bool {
+    matches!(params, Params::None | Params::Data { .. } | Params::Key(_) | Params::Ulong(_))
+}
+
 /// How many bytes to derive: what the template says, what the key type fixes, or what comes out.
-fn derived_length(all: &Attributes, natural: Option<usize>) -> Result<usize> {
+fn derived_length(all: &Attributes, natural: Option<usize>, one_step: bool) -> Result<usize> {
     let length = match (all.ulong(CKA_VALUE_LEN), all.ulong(CKA_KEY_TYPE)) {
         (Some(length), _) => usize::try_from(length).unwrap_or(usize::MAX),
         (None, Some(CKK_CHACHA20 | CKK_POLY1305)) => 32,
@@ -248,7 +254,9 @@ fn derived_length(all: &Attributes, natural: Option<usize>) -> Result<usize> {
         (None, Some(CKK_GENERIC_SECRET | CKK_HKDF) | None) => {
             natural.ok_or(Error::TEMPLATE_INCOMPLETE)?
         }
-        (None, Some(_)) => return natural.ok_or(Error::TEMPLATE_INCOMPLETE),
+        (None, Some(_)) => {
+            return natural.filter(|_| !one_step).ok_or(Error::TEMPLATE_INCOMPLETE);
+        }
     };
     if length == 0 || length > MAX_DERIVED { Err(Error::KEY_SIZE_RANGE) } else { Ok(length) }
 }

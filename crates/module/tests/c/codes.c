@@ -223,6 +223,29 @@ static void hkdf_gives_a_hash_where_no_length_is_said(void)
 	CHECK(said == 48);
 }
 
+/* A key type that has several lengths wants one of them to be said (PKCS#11 3.2 §6.20, §6.43), and data that are too
+ * short for the key are said to be (§6.15). */
+static void derived_keys_have_a_length(void)
+{
+	CK_BYTE data[16] = {1};
+	CK_ULONG said = 32;
+	CK_KEY_DERIVATION_STRING_DATA string = {data, sizeof data};
+	CK_MECHANISM encrypted = {CKM_AES_ECB_ENCRYPT_DATA, &string, sizeof string};
+	CK_MECHANISM variable[] = {{CKM_SHA256_KEY_DERIVATION, NULL, 0}, {CKM_BLAKE2B_256_KEY_DERIVE, NULL, 0},
+				   {CKM_CONCATENATE_BASE_AND_DATA, &string, sizeof string},
+				   {CKM_XOR_BASE_AND_DATA, &string, sizeof string}};
+	CK_OBJECT_HANDLE base = plain(&generic_gen, 16), derived;
+	CK_ATTRIBUTE template[] = {{CKA_CLASS, &secret_class, sizeof secret_class}, {CKA_KEY_TYPE, &aes_type, sizeof aes_type},
+				   {CKA_VALUE_LEN, &said, sizeof said}};
+	EXPECT(p11->C_DeriveKey(session, &encrypted, plain(&aes_gen, 16), template, 3, &derived), CKR_DATA_LEN_RANGE);
+	said = 16;
+	for (unsigned at = 0; at < COUNT(variable); at++) {
+		EXPECT(p11->C_DeriveKey(session, &variable[at], base, template, 2, &derived), CKR_TEMPLATE_INCOMPLETE);
+		OK(p11->C_DeriveKey(session, &variable[at], base, template, 3, &derived));
+		OK(p11->C_DeriveKey(session, &variable[at], base, template, 1, &derived));
+	}
+}
+
 /* However it is made, a secret key is of a type that secret keys have. */
 static void no_secret_key_is_of_a_type_of_pairs(void)
 {
@@ -276,6 +299,7 @@ int main(void)
 	a_copy_may_say_what_a_change_may();
 	a_certificate_says_whose_it_is();
 	hkdf_gives_a_hash_where_no_length_is_said();
+	derived_keys_have_a_length();
 	no_secret_key_is_of_a_type_of_pairs();
 	OK(p11->C_Finalize(NULL));
 	return 0;

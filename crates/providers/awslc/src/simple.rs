@@ -156,6 +156,7 @@ impl Step {
             Self::Public => return Err(Error::FUNCTION_NOT_SUPPORTED),
         };
         match whole.len().checked_sub(length) {
+            None if matches!(self, Self::Encrypt(_)) => Err(Error::DATA_LEN_RANGE),
             None => Err(Error::KEY_SIZE_RANGE),
             // What is too much goes from the end.
             Some(_) => Ok(whole.truncated(length)),
