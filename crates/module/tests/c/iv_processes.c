@@ -6,12 +6,17 @@
 #include "common.h"
 
 #define WORKERS 8
+/* Messages beyond those that are asked for, and of them what forks and what is on its way take. */
+#define MORE 4000000
+#define SPARE 10000
 #define BLOCK 1024
 /* Of the fixed parts each has a counter, the second one with a base. */
 #define BASE 0x5a5a5a5a5a5a5a5aULL
 
 static struct {
 	atomic_ulong used, started;
+	/* Until they are over, nobody ends: a fast machine would have done everything before. */
+	atomic_int kills_left;
 	_Atomic pid_t at_work[WORKERS];
 	atomic_ulong left[WORKERS];
 	CK_ULONG room;
@@ -90,10 +95,14 @@ static void work(int number)
 	begin();
 	shared->at_work[number] = getpid();
 	CK_ULONG forks_at = shared->left[number] / 2;
-	while (shared->left[number] > 0) {
-		CK_ULONG left = atomic_fetch_sub(&shared->left[number], 1);
+	while (shared->left[number] > 0 || shared->kills_left > 0) {
+		if (shared->left[number] == 0 && shared->used + SPARE > shared->room) {
+			usleep(1000);
+			continue;
+		}
+		CK_ULONG left = shared->left[number] > 0 ? atomic_fetch_sub(&shared->left[number], 1) : 0;
 		seal((int)(left & 1));
-		if (left == forks_at) {
+		if (left > 0 && left == forks_at) {
 			shared->at_work[number] = 0;
 			fork_once();
 			shared->at_work[number] = getpid();
@@ -135,7 +144,7 @@ static int kill_one(pid_t *workers, unsigned *chance)
 static int at_work(pid_t *workers)
 {
 	for (int i = 0; i < WORKERS; i++)
-		if (workers[i] != 0 && shared->left[i] > 0) return 1;
+		if (workers[i] != 0) return 1;
 	return 0;
 }
 
@@ -167,7 +176,7 @@ static void judge(int killed)
 int main(int argc, char **argv)
 {
 	CHECK(argc == 3);
-	CK_ULONG each = strtoul(argv[1], NULL, 10), room = WORKERS * (each + 200);
+	CK_ULONG each = strtoul(argv[1], NULL, 10), room = WORKERS * (each + 200) + MORE;
 	int killed = 0, to_kill = atoi(argv[2]), status;
 	unsigned chance = (unsigned)time(NULL);
 	pid_t workers[WORKERS];
@@ -186,8 +195,10 @@ int main(int argc, char **argv)
 	OK(p11->C_GenerateKey(session, &generate, template, 2, &key));
 	OK(p11->C_Finalize(NULL));
 	for (int i = 0; i < WORKERS; i++) shared->left[i] = each;
+	shared->kills_left = to_kill;
 	for (int i = 0; i < WORKERS; i++) workers[i] = start(i);
 	while (killed < to_kill && at_work(workers)) killed += kill_one(workers, &chance);
+	shared->kills_left = 0;
 	for (int i = 0; i < WORKERS; i++) {
 		if (workers[i] == 0) continue;
 		CHECK(waitpid(workers[i], &status, 0) == workers[i]);
