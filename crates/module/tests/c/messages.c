@@ -339,7 +339,7 @@ static void draw(CK_OBJECT_HANDLE with)
 	OK(p11->C_MessageEncryptFinal(session));
 }
 
-/* What is noted in the key's row is nobody's business. */
+/* What is noted in the key's row is not shown. */
 static void hidden(CK_OBJECT_HANDLE of)
 {
 	CK_BYTE noted[64] = {0};

@@ -120,7 +120,7 @@ impl GeneratePair for KeyPair {
         attributes.set(CKA_HSS_LMS_TYPES, types(|set| set.tree_type));
         attributes.set(CKA_HSS_LMOTS_TYPES, types(|set| set.chain_type));
         attributes.set(CKA_HSS_KEYS_REMAINING, Value::Ulong(signatures));
-        // A row that is written without a login is nobody's word.
+        // A row that is written without a login is not authenticated: its count could be anything.
         attributes.set(CKA_PRIVATE, Value::Bool(true));
         attributes.set(CKA_SENSITIVE, Value::Bool(true));
         attributes.set(CKA_EXTRACTABLE, Value::Bool(false));
