@@ -32,7 +32,7 @@ impl MechanismRow {
 }
 
 /// The place of every number in the table. A search in the table would cost as much as a short digest.
-static PLACES: [u8; NUMBERS] = places();
+static PLACES: [u16; NUMBERS] = places();
 
 /// One more than the largest number in the table.
 const NUMBERS: usize = {
@@ -41,15 +41,15 @@ const NUMBERS: usize = {
     (last & 0xffff) as usize + 1
 };
 
-const NOWHERE: u8 = u8::MAX;
+const NOWHERE: u16 = u16::MAX;
 
 #[expect(clippy::cast_possible_truncation, reason = "the bounds are asserted")]
-const fn places() -> [u8; NUMBERS] {
-    assert!(table::MECHANISMS.len() < NOWHERE as usize, "places need more than a byte");
+const fn places() -> [u16; NUMBERS] {
+    assert!(table::MECHANISMS.len() < NOWHERE as usize, "places need more than two bytes");
     let mut places = [NOWHERE; NUMBERS];
     let mut at = 0;
     while at < table::MECHANISMS.len() {
-        places[table::MECHANISMS[at].number as usize] = at as u8;
+        places[table::MECHANISMS[at].number as usize] = at as u16;
         at += 1;
     }
     places
