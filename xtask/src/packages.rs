@@ -182,7 +182,30 @@ const PYTHON: &[(&str, &str)] = &[
     ("PyKCS11==1.5.20", "PyKCS11"),
     ("python-pkcs11==0.10.1", "pkcs11"),
     ("cryptography==48.0.0", "cryptography.hazmat.primitives.asymmetric.mldsa"),
+    // For the suite of python-pkcs11.
+    ("pytest==9.0.2", "pytest"),
+    ("parameterized==0.9.0", "parameterized"),
 ];
+
+/// The distribution whose tests [`python_suite`] unpacks.
+const SUITE: &str = "python-pkcs11==0.10.1";
+
+/// The tests of python-pkcs11, which its source distribution has and its wheels lack, under the target directory.
+pub(crate) fn python_suite(python: &Path) -> Result<()> {
+    let home = target().join("suites/python-pkcs11");
+    if home.join("tests/__init__.py").exists() {
+        return Ok(());
+    }
+    println!("    unpacking the tests of {SUITE} in {}", home.display());
+    fs::create_dir_all(&home).context("make the directory of the suite")?;
+    let mut pip = Command::new(python);
+    pip.args(["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]);
+    quietly(pip.args(["--no-binary", "python-pkcs11", "--dest"]).arg(&home).arg(SUITE))?;
+    let archive = home.join(format!("{}.tar.gz", SUITE.replace("==", "-").replacen('-', "_", 1)));
+    let mut tar = Command::new("tar");
+    tar.args(["--strip-components=1", "--wildcards", "--directory"]).arg(&home);
+    quietly(tar.arg("--extract").arg("--file").arg(archive).arg("*/tests/*"))
+}
 
 /// The Python environment of the tests, made under the target directory when it is not there yet.
 pub(crate) fn python() -> Result<PathBuf> {

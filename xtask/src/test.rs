@@ -20,7 +20,7 @@ pub(crate) fn run() -> Result<()> {
     report.step("packages", || {
         packages::install(&[FOR_RUN, FOR_TESTS])?;
         packages::make_users()?;
-        packages::python()?;
+        packages::python_suite(&packages::python()?)?;
         packages::provider()?;
         packages::node().map(|_| Count::ONE)
     });
@@ -44,6 +44,7 @@ pub(crate) fn run() -> Result<()> {
         ("vectors through the C ABI", "vectors"),
         ("attacks through the C ABI", "attacks"),
         ("real clients", "clients"),
+        ("suites that others wrote", "suites"),
         ("tokens of other modules", "foreign"),
     ] {
         report.step(name, || {

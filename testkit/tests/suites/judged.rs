@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What became of a suite's tests, beside what is known of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+
+/// Every test that was run, and whether it passed.
+pub(crate) type Ran = BTreeMap<String, bool>;
+
+/// Compares `ran` with `testdata/suites/NAME.txt`: the number of tests that pass, then a line for each of those that fail, `name:
+/// reason`.
+///
+/// # Errors
+///
+/// When a test fails that is not in the file, or one that is there does not, or another number passes: all of them are named.
+pub(crate) fn compare(name: &str, ran: &Ran, told: &str) -> Result<()> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../testdata/suites/{name}.txt"));
+    let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let mut lines = text.lines().filter(|line| !line.starts_with('#'));
+    let passes = lines.next().and_then(|line| line.strip_prefix("passed: "));
+    let passes: usize = passes.context("the first line is `passed: NUMBER`")?.parse()?;
+    let judged = lines.map(|line| line.split_once(": ").map(|(name, _)| name));
+    let judged: BTreeSet<&str> = judged.collect::<Option<_>>().context("a line has no reason")?;
+    let failed: BTreeSet<&str> =
+        ran.iter().filter(|(_, passed)| !**passed).map(|(name, _)| name.as_str()).collect();
+    let mut wrong = String::new();
+    for name in failed.difference(&judged) {
+        writeln!(wrong, "{name} fails, and no reason is known")?;
+    }
+    for name in judged.difference(&failed) {
+        writeln!(wrong, "{name} is said to fail, and does not")?;
+    }
+    let passed = ran.len() - failed.len();
+    if passed != passes {
+        writeln!(wrong, "{passed} pass, and {passes} should")?;
+    }
+    ensure!(wrong.is_empty(), "{wrong}{told}");
+    Ok(())
+}
