@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod apart;
+mod go;
 mod others;
 mod outcome;
 mod process;
@@ -14,6 +15,7 @@ mod summary;
 mod token;
 
 pub use apart::{apart, inside, is_inside, user_session};
+pub use go::compile_go;
 pub use outcome::{Outcome, check, left_out, not_run};
 pub use process::{Output, Program, Server, find_program, free_port};
 pub use token::{SO_PIN, TestToken, USER_PIN, command, module_path};

@@ -60,7 +60,8 @@ pub fn command() -> String {
     found.unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn target() -> PathBuf {
+/// Where what the tests build and keep is.
+pub(crate) fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"), PathBuf::from)
 }

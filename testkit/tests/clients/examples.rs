@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use metaslot_testkit::{Program, TestToken, USER_PIN, check, command};
+use metaslot_testkit::{Program, TestToken, USER_PIN, check, command, compile_go};
 
-use crate::{go, java, pykcs11};
+use crate::{java, pykcs11};
 
 const CLIENT: &str = "examples";
 /// Lines: a reader shall see all of it at once.
@@ -93,7 +93,7 @@ fn go() {
     example("Go", &["go", "gcc"], |token| {
         let source = source("go/sign.go")?;
         let directory = source.parent().context("no directory")?;
-        go::compile(token, directory, &["build", "."], &token.path("sign"))?;
+        compile_go(token, directory, &["build", "."], &token.path("sign"))?;
         Ok(token.program("./sign"))
     });
 }

@@ -2,36 +2,13 @@
 //! Go: programs in `testdata/go` with miekg/pkcs11 and crypto11, and the acceptance test of OpenBao's seal.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use metaslot_testkit::{Program, TestToken, USER_PIN, check, left_out};
+use metaslot_testkit::{Program, USER_PIN, check, compile_go, left_out};
 
 use crate::recipe;
 
 const NEEDS: &[&str] = &["go", "gcc", "pkcs11-tool"];
-/// The first time it fetches modules and compiles them.
-const LIMIT: Duration = Duration::from_secs(300);
-
-/// One compilation at a time: two of them would compile Go's own library twice.
-static COMPILER: Mutex<()> = Mutex::new(());
-
-/// Has the compiler make `to` of what is in `directory`: a program, or by `words` something else. Its downloads and results are
-/// kept below `target`.
-pub(crate) fn compile(
-    token: &TestToken,
-    directory: &Path,
-    words: &[&str],
-    to: &Path,
-) -> Result<()> {
-    let cache = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/go");
-    let go = token.program("go").env("GOPATH", &cache).env("GOCACHE", cache.join("cache"));
-    let go = go.env("GOFLAGS", "-modcacherw -buildvcs=false").limit(LIMIT).directory(directory);
-    let (first, more) = words.split_first().context("no words")?;
-    let _alone = COMPILER.lock().unwrap_or_else(PoisonError::into_inner);
-    go.arg(first).arg("-o").arg(to).args(more).run().map(drop)
-}
 
 fn source(name: &str) -> Result<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/go").join(name);
@@ -41,7 +18,7 @@ fn source(name: &str) -> Result<PathBuf> {
 fn works(client: &str, program: &str) {
     check(client, "sign, seal, find", NEEDS, |token| {
         let built = token.path(program);
-        compile(token, &source(program)?, &["build", "."], &built)?;
+        compile_go(token, &source(program)?, &["build", "."], &built)?;
         token.spy()?;
         let program_ = token.program(&built.to_string_lossy()).arg(token.module());
         program_.args([token.label(), USER_PIN]).run()?.with(&["done"])?;
@@ -76,7 +53,7 @@ fn code_of_the_page_signs() {
             std::fs::copy(source(name)?, directory.join(name)).context("copy")?;
         }
         let built = token.path("built");
-        compile(token, &directory, &["build", "."], &built)?;
+        compile_go(token, &directory, &["build", "."], &built)?;
         token.program(&built.to_string_lossy()).run().map(drop)
     });
 }
@@ -100,7 +77,7 @@ fn openbao() {
         token.key_pair("rsa:2048", "02", "seal-rsa")?;
         let test = token.path("openbao.test");
         let package = "github.com/openbao/go-kms-wrapping/wrappers/pkcs11/v2";
-        compile(token, &source("openbao")?, &["test", "-c", package], &test)?;
+        compile_go(token, &source("openbao")?, &["test", "-c", package], &test)?;
         token.spy()?;
         for (label, id, mechanism) in
             [("seal", "01", "CKM_AES_GCM"), ("seal-rsa", "02", "CKM_RSA_PKCS_OAEP")]

@@ -4,13 +4,13 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use metaslot_testkit::{TestToken, USER_PIN, check};
+use anyhow::Result;
+use metaslot_testkit::{TestToken, USER_PIN, check, compile_go};
 
 use crate::judged::{self, Ran};
 
 const NEEDS: &[&str] = &["go", "gcc", "pkcs11-tool"];
-/// The first time it fetches modules and compiles them.
+/// It makes RSA and DSA keys, many times.
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// What a line such as `--- FAIL: TestSigningDSA (0.00s)` says.
@@ -26,15 +26,9 @@ fn outcome(line: &str) -> Option<(String, bool)> {
 
 fn run(token: &mut TestToken) -> Result<()> {
     token.policy("legacy")?;
-    let at = |path: &str| {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path);
-        path.canonicalize().with_context(|| path.display().to_string())
-    };
-    let (cache, built) = (at("target")?.join("go"), token.path("crypto11.test"));
-    let go = token.program("go").env("GOPATH", &cache).env("GOCACHE", cache.join("cache"));
-    let go = go.env("GOFLAGS", "-modcacherw -buildvcs=false").limit(LIMIT);
-    let go = go.directory(&at("testdata/go")?).line("test -c -o").arg(&built);
-    go.arg("github.com/ThalesIgnite/crypto11").run()?;
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/go").canonicalize()?;
+    let built = token.path("crypto11.test");
+    compile_go(token, &source, &["test", "-c", "github.com/ThalesIgnite/crypto11"], &built)?;
     let config = format!(
         "{{\"Path\": {:?}, \"TokenLabel\": {:?}, \"Pin\": {USER_PIN:?}}}",
         token.module(),
