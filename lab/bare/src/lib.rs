@@ -6,6 +6,10 @@
 //! program that links those too would measure the bare library with them, and what they cost
 //! would not show.
 
+mod post_quantum;
+
+pub use post_quantum::{ML_DSA_65_SIGNATURE, ML_KEM_768_CIPHERTEXT, MlDsa65, MlKem768};
+
 use aws_lc_sys as sys;
 use std::ffi::c_int;
 use std::fmt;
