@@ -176,6 +176,23 @@ pub(crate) fn ed25519(session: &Session) -> Result<Pair> {
     with(ED25519).or_else(|first| with(ED25519_NAME).map_err(|_| first))
 }
 
+/// A token key pair of ML-DSA-65.
+pub(crate) fn ml_dsa_65(session: &Session) -> Result<Pair> {
+    let public = public_key("ml-dsa").ulong(CKA_PARAMETER_SET, CKP_ML_DSA_65);
+    pair(session, CKM_ML_DSA_KEY_PAIR_GEN, &public, "ml-dsa")
+}
+
+/// A token key pair of ML-KEM-768.
+pub(crate) fn ml_kem_768(session: &Session) -> Result<Pair> {
+    let (public, private) = (Template::new().token(true), Template::new().token(true));
+    let public = public.ulong(CKA_PARAMETER_SET, CKP_ML_KEM_768).bool(CKA_ENCAPSULATE, true);
+    let private = private.bool(CKA_PRIVATE, true).bool(CKA_SENSITIVE, true);
+    let private = private.bool(CKA_DECAPSULATE, true).label("ml-kem");
+    let mechanism = Mechanism::new(CKM_ML_KEM_KEY_PAIR_GEN);
+    let (public, private) = session.generate_key_pair(&mechanism, &public, &private)?;
+    Ok(Pair { public, private })
+}
+
 fn pair(
     session: &Session,
     mechanism: CK_MECHANISM_TYPE,

@@ -29,6 +29,8 @@ pub(crate) enum Function {
     Sign,
     Verify,
     Encrypt,
+    /// A secret out of a ciphertext, as a session object that is destroyed at once.
+    Decapsulate,
     /// Random bytes.
     Random,
     /// A key, or a pair, as a session object.
@@ -45,6 +47,10 @@ pub(crate) enum Key {
     Rsa(CK_ULONG),
     /// A pair on a curve.
     Curve(Curve),
+    /// A pair of ML-DSA-65.
+    MlDsa65,
+    /// A pair of ML-KEM-768.
+    MlKem768,
     /// A secret key of a type, `CKK_…`, and so many bytes; the same in every process.
     Secret(CK_KEY_TYPE, usize),
 }
@@ -85,14 +91,17 @@ impl Job {
 
     /// Whether all that have the same key get the same result.
     pub(crate) const fn determined(&self) -> bool {
-        let made =
-            matches!(self.function, Function::Random | Function::Generate | Function::Session);
+        use self::Function::{Decapsulate, Generate, Random, Session};
+        let made = matches!(self.function, Random | Generate | Session | Decapsulate);
         !made && !self.fresh() && matches!(self.key, Key::None | Key::Secret(..))
     }
 
     /// Bytes that the result may be longer than the message.
     pub(crate) const fn longer(&self) -> usize {
-        512
+        match self.key {
+            Key::MlDsa65 => 4096,
+            _ => 512,
+        }
     }
 
     /// The mechanism with its parameter; `iv` is used where there is one.

@@ -7,7 +7,10 @@ use super::team::Maker;
 use crate::buffer::Buffer;
 use crate::speed::subject::{Loop, Operation, expect};
 use crate::{Failure, Result};
-use metaslot_bare::{self as bench, Cbc, Ctr, Ec, Ed25519, Gcm, Rc4, Rsa};
+use metaslot_bare::{
+    self as bench, Cbc, Ctr, Ec, Ed25519, Gcm, ML_DSA_65_SIGNATURE, ML_KEM_768_CIPHERTEXT, MlDsa65,
+    MlKem768, Rc4, Rsa,
+};
 use metaslot_ck::*;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,7 +30,7 @@ type Apply = Box<dyn Fn(&[u8], &mut [u8]) -> Result<usize>>;
 impl Raw {
     /// The pair for a job, whose mechanism the raw library has.
     fn pair(&self, job: &Job) -> Result<Arc<dyn Signs>> {
-        if !matches!(job.mechanism, CKM_SHA256_RSA_PKCS | CKM_ECDSA | CKM_EDDSA) {
+        if !matches!(job.mechanism, CKM_SHA256_RSA_PKCS | CKM_ECDSA | CKM_EDDSA | CKM_ML_DSA) {
             return Err(Failure::new(ABSENT));
         }
         let mut pairs = self.pairs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -38,7 +41,8 @@ impl Raw {
             Key::Rsa(bits) => Arc::new(rsa(bits)?),
             Key::Curve(Curve::P256) => Arc::new(Ec::generate()?),
             Key::Curve(Curve::Ed25519) => Arc::new(Ed25519::generate()),
-            Key::None | Key::Secret(..) => return Err(Failure::new(ABSENT)),
+            Key::MlDsa65 => Arc::new(MlDsa65::generate()?),
+            Key::None | Key::Secret(..) | Key::MlKem768 => return Err(Failure::new(ABSENT)),
         };
         pairs.insert(job.key, Arc::clone(&pair));
         Ok(pair)
@@ -47,7 +51,7 @@ impl Raw {
     fn with_pair(&self, job: &Job) -> Result<Box<dyn Operation>> {
         let pair = self.pair(job)?;
         let data = Buffer::input(job.bytes);
-        let mut signature = vec![0; 512];
+        let mut signature = vec![0; job.bytes + job.longer()];
         let used = pair.sign(&data, &mut signature)?;
         let judge = Arc::clone(&pair);
         match job.function {
@@ -88,6 +92,8 @@ fn generates(key: Key) -> Result<Box<dyn Operation>> {
         Key::Rsa(bits) => generates_pairs(move || rsa(bits)),
         Key::Curve(Curve::P256) => generates_pairs(|| Ok(Ec::generate()?)),
         Key::Curve(Curve::Ed25519) => generates_pairs(|| Ok(Ed25519::generate())),
+        Key::MlDsa65 => generates_pairs(|| Ok(MlDsa65::generate()?)),
+        Key::MlKem768 => Err(Failure::new(ABSENT)),
         Key::Secret(_, length) => Ok(random(length)),
         Key::None => Err(Failure::new("a job without a key")),
     }
@@ -103,10 +109,24 @@ fn generates_pairs<K: Signs + 'static>(
             Ok(())
         },
         |pair| {
-            let mut out = [0; 512];
+            let mut out = [0; ML_DSA_65_SIGNATURE];
             let used = pair.sign(&[1; 32], &mut out)?;
             pair.verify(&[1; 32], &out[..used])
         },
+    ))
+}
+
+/// The secret that was encapsulated, again and again.
+fn decapsulates() -> Result<Box<dyn Operation>> {
+    let (key, mut ciphertext) = (MlKem768::generate()?, [0; ML_KEM_768_CIPHERTEXT]);
+    let right = key.encapsulate(&mut ciphertext)?;
+    Ok(Loop::boxed(
+        [0; 32],
+        move |secret| {
+            *secret = key.decapsulate(&ciphertext)?;
+            Ok(())
+        },
+        move |secret| expect(*secret == right, "another secret than was encapsulated"),
     ))
 }
 
@@ -168,7 +188,8 @@ impl Maker for Raw {
             (Function::Session, _) => return Err(Failure::new("a library has no sessions")),
             (Function::Random, _) => return Ok(random(job.bytes)),
             (Function::Generate, key) => return generates(key),
-            (_, Key::Rsa(_) | Key::Curve(_)) => return self.with_pair(job),
+            (Function::Decapsulate, Key::MlKem768) => return decapsulates(),
+            (_, Key::Rsa(_) | Key::Curve(_) | Key::MlDsa65) => return self.with_pair(job),
             _ => {}
         }
         let (data, out) = (Buffer::input(job.bytes), Buffer::output(job.bytes + job.longer()));

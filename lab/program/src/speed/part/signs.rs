@@ -5,7 +5,7 @@ use super::job::Job;
 use crate::speed::subject::expect;
 use crate::token::Pair;
 use crate::{Failure, Result};
-use metaslot_bare::{self as bench, EC_SIGNATURE, Ec, Ed25519, Rsa};
+use metaslot_bare::{self as bench, EC_SIGNATURE, Ec, Ed25519, MlDsa65, Rsa};
 use metaslot_ck::*;
 use metaslot_client::Session;
 use metaslot_spi::der::Node;
@@ -65,6 +65,18 @@ impl Signs for Ed25519 {
     }
 }
 
+impl Verifies for MlDsa65 {
+    fn verify(&self, message: &[u8], signature: &[u8]) -> Result<()> {
+        Ok(self.verify(message, signature)?)
+    }
+}
+
+impl Signs for MlDsa65 {
+    fn sign(&self, message: &[u8], out: &mut [u8]) -> Result<usize> {
+        Ok(self.sign(message, out)?)
+    }
+}
+
 /// A public key of a token: its ECDSA signatures are `r ‖ s`, where the raw library's are DER.
 struct Standard(Ec);
 
@@ -94,6 +106,7 @@ pub(super) fn judge(session: &Session, job: &Job, key: Pair) -> Result<Option<Bo
             Box::new(Rsa::public(&modulus, &exponent)?)
         }
         CKM_ECDSA => Box::new(Standard(Ec::public(&point(session, key)?)?)),
+        CKM_ML_DSA => Box::new(MlDsa65::public(&session.attribute(key.public, CKA_VALUE)?)?),
         CKM_EDDSA => Box::new(Edwards(*array(&point(session, key)?)?)),
         _ => return Ok(None),
     }))
@@ -127,6 +140,7 @@ fn length() -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use metaslot_bare::ML_DSA_65_SIGNATURE;
 
     #[test]
     fn raw_signatures_become_der() {
@@ -135,10 +149,13 @@ mod tests {
 
     #[test]
     fn what_was_signed_verifies_and_nothing_else_does() {
-        let pairs: [Box<dyn Signs>; 2] =
-            [Box::new(Ec::generate().unwrap()), Box::new(Ed25519::generate())];
+        let pairs: [Box<dyn Signs>; 3] = [
+            Box::new(Ec::generate().unwrap()),
+            Box::new(Ed25519::generate()),
+            Box::new(MlDsa65::generate().unwrap()),
+        ];
         for pair in pairs {
-            let mut out = [0; 512];
+            let mut out = [0; ML_DSA_65_SIGNATURE];
             let used = pair.sign(&[7; 32], &mut out).unwrap();
             pair.verify(&[7; 32], &out[..used]).unwrap();
             assert!(pair.verify(&[8; 32], &out[..used]).is_err());

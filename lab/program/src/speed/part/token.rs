@@ -88,6 +88,7 @@ impl Tokens {
             Function::Encrypt => self.encrypts(job, self.pair(&job)?),
             Function::Sign => self.signs(job, self.pair(&job)?),
             Function::Verify => self.verifies(job, self.pair(&job)?),
+            Function::Decapsulate => self.decapsulates(job, self.pair(&job)?),
             Function::Random => self.randomizes(job),
             Function::Generate => generates(self.token.session()?, job),
             Function::Session => Ok(Loop::boxed(
@@ -159,6 +160,28 @@ impl Tokens {
                     let (mechanism, data) = (job.with(&state.iv), &state.data);
                     Ok(state.session.verify(&mechanism, key.public, data, state.result())?)
                 }
+            },
+        ))
+    }
+
+    fn decapsulates(&self, job: Job, key: Pair) -> Result<Box<dyn Operation>> {
+        let (session, mechanism) = (self.token.session()?, Mechanism::new(job.mechanism));
+        let template = Template::new().class(CKO_SECRET_KEY).key_type(CKK_GENERIC_SECRET);
+        let template = template.token(false).bool(CKA_SENSITIVE, false).bool(CKA_EXTRACTABLE, true);
+        let (ciphertext, made) = session.encapsulate(&mechanism, key.public, &template)?;
+        let right = session.attribute(made, CKA_VALUE)?;
+        let (again, ciphertext_, template_) = (mechanism, ciphertext.clone(), template.clone());
+        Ok(Loop::boxed(
+            session,
+            move |session| {
+                let made = session.decapsulate(&mechanism, key.private, &ciphertext, &template)?;
+                Ok(session.destroy(made)?)
+            },
+            move |session| {
+                let made = session.decapsulate(&again, key.private, &ciphertext_, &template_)?;
+                let value = session.attribute(made, CKA_VALUE)?;
+                session.destroy(made)?;
+                expect(value == right, "another secret than was encapsulated")
             },
         ))
     }
@@ -250,6 +273,8 @@ fn made(session: &Session, key: Key) -> Result<Pair> {
             let key = session.create(&secret_key(kind, &secret(length)))?;
             return Ok(Pair { public: key, private: key });
         }
+        Key::MlDsa65 => return token::ml_dsa_65(session),
+        Key::MlKem768 => return token::ml_kem_768(session),
         Key::Curve(Curve::P256) => return token::p256(session),
         Key::Curve(Curve::Ed25519) => return token::ed25519(session),
         Key::Rsa(bits) => {

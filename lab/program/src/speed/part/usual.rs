@@ -33,6 +33,8 @@ const fn key(kind: CK_KEY_TYPE) -> Option<Key> {
         CKK_RSA => Key::Rsa(2048),
         CKK_EC => Key::Curve(Curve::P256),
         CKK_EC_EDWARDS => Key::Curve(Curve::Ed25519),
+        CKK_ML_DSA => Key::MlDsa65,
+        CKK_ML_KEM => Key::MlKem768,
         CKK_AES | CKK_CHACHA20 => Key::Secret(kind, 32),
         CKK_AES_XTS | CKK_GENERIC_SECRET => Key::Secret(kind, 64),
         CKK_DES3 => Key::Secret(kind, 24),
@@ -44,7 +46,7 @@ const fn key(kind: CK_KEY_TYPE) -> Option<Key> {
 /// The parameter of a job, by its layout.
 fn parameter(row: &MechanismRow) -> Option<Parameter> {
     Some(match row.shape {
-        Shape::None | Shape::OptionalIv(_) | Shape::EdDsa => Parameter::None,
+        Shape::None | Shape::OptionalIv(_) | Shape::EdDsa | Shape::SignContext => Parameter::None,
         Shape::Iv(length) => Parameter::Iv(length),
         Shape::Nonce => Parameter::Nonce,
         Shape::Ulong => Parameter::Length(SHORT),
