@@ -19,6 +19,7 @@ pub mod des;
 mod field52;
 pub mod hash;
 pub mod hss;
+pub mod ml_kem;
 pub mod p256;
 pub mod p384;
 #[cfg(target_arch = "x86_64")]

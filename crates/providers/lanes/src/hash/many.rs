@@ -127,7 +127,14 @@ impl Many {
     }
 }
 
-fn read(state: &[u8], lanes: usize, word: usize, little: bool, lane: usize, out: &mut [u8]) {
+pub(super) fn read(
+    state: &[u8],
+    lanes: usize,
+    word: usize,
+    little: bool,
+    lane: usize,
+    out: &mut [u8],
+) {
     if word == 4 {
         for (to, row) in out.as_chunks_mut::<4>().0.iter_mut().zip(state.chunks_exact(4 * lanes)) {
             let word: &[u8; 4] = row[4 * lane..].first_chunk().expect("a whole word");
