@@ -113,7 +113,7 @@ pub(crate) fn committed() -> Result<String> {
     Ok(time)
 }
 
-/// A package is the same when it is made again, installs into a system of its own, and works there.
+/// A package is the same when it is made again, installs into a system of its own, beside the lab's, and works there.
 pub(crate) fn test(pages: &Path) -> Result<()> {
     let package = token(pages)?;
     let first = fs::read(&package).context("read the package")?;
@@ -136,7 +136,7 @@ pub(crate) fn test(pages: &Path) -> Result<()> {
                 "--log=/dev/null",
             ])
             .arg("--install")
-            .arg(&package)
+            .args([&package, &lab(pages)?])
             .stdout(std::process::Stdio::null()),
     )?;
     let home = system.join("home");

@@ -24,6 +24,9 @@ const OPENSSL: u64 = 5 << 19;
 /// The Solaris commands that the command is, too, by names that clash with nothing.
 const PERSONALITIES: [&str; 6] = ["cryptoadm", "decrypt", "digest", "encrypt", "mac", "pktool"];
 
+/// Both programs write a page of this name. The lab's package has it: two that have one file cannot both be installed.
+const LABS_PAGE: &str = "metaslot-lab.1";
+
 /// Files as they are in a system whose root is some directory.
 pub(crate) struct Tree {
     root: PathBuf,
@@ -65,7 +68,7 @@ impl Tree {
             let below = page.strip_prefix(root()).context("a page outside")?.to_owned();
             self.copy(&page, &format!("share/doc/metaslot/{}", below.display()))?;
         }
-        self.pages(&pages.join("metaslot"))?;
+        self.pages(&pages.join("metaslot"), &[LABS_PAGE])?;
         let (prefix, version) = (self.prefix.display(), env!("CARGO_PKG_VERSION"));
         let package = format!(
             "prefix={prefix}\nlibdir=${{prefix}}/{LIBRARY}\nincludedir=${{prefix}}/include\n\
@@ -90,7 +93,7 @@ impl Tree {
         self.copy(&stripped(&lab(), "--strip-debug")?, "bin/metaslot-lab")?;
         self.copy(&stripped(&kernels(), "--strip-debug")?, "bin/metaslot-kernels")?;
         self.copy(&root().join("LICENSE"), "share/doc/metaslot-lab/LICENSE")?;
-        self.pages(&pages.join("metaslot-lab"))
+        self.pages(&pages.join("metaslot-lab"), &[])
     }
 
     /// Where the module is, in that system.
@@ -106,9 +109,9 @@ impl Tree {
         self.link("pkcs11/libmetaslot.so", &format!("{LIBRARY}/libmetaslot.so"))
     }
 
-    fn pages(&mut self, pages: &Path) -> Result<()> {
-        for page in files_below(pages)? {
-            self.copy(&page, &place_of(&page))?;
+    fn pages(&mut self, pages: &Path, without: &[&str]) -> Result<()> {
+        for page in files_below(pages)?.iter().filter(|page| !without.contains(&&*name(page))) {
+            self.copy(page, &place_of(page))?;
         }
         Ok(())
     }

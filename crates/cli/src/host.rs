@@ -102,10 +102,13 @@ impl Host {
                 Err(error) => tokens.push(Token::unreadable(slot, &error.into())),
             }
         }
-        let labels: Vec<String> = tokens.iter().map(|token| token.info.label.clone()).collect();
+        let names: Vec<(String, String)> = tokens.iter().map(Token::label_and_serial).collect();
         for token in &mut tokens {
-            let same = labels.iter().filter(|label| **label == token.info.label).count();
-            token.serial_needed = same > 1 || token.info.label.is_empty();
+            let (label, serial) = token.label_and_serial();
+            let same: Vec<_> = names.iter().filter(|name| name.0 == label).collect();
+            token.serial_needed = same.len() > 1 || label.is_empty();
+            // A copy of a token that was restored beside it has its serial number, too.
+            token.slot_needed = same.iter().filter(|name| name.1 == serial).count() > 1;
         }
         Ok(tokens)
     }
@@ -282,6 +285,8 @@ pub(crate) struct Token {
     pub(crate) problem: Option<String>,
     /// Another token has the same label.
     serial_needed: bool,
+    /// Another token has the same serial number, too.
+    slot_needed: bool,
 }
 
 impl Token {
@@ -294,7 +299,12 @@ impl Token {
             fast_login: None,
             problem: None,
             serial_needed: false,
+            slot_needed: false,
         }
+    }
+
+    fn label_and_serial(&self) -> (String, String) {
+        (self.info.label.clone(), self.info.serial.clone())
     }
 
     /// Why it cannot be read, if it cannot.
@@ -336,6 +346,7 @@ impl Token {
         Uri {
             token: (!self.info.label.is_empty()).then(|| self.info.label.clone()),
             serial: self.serial_needed.then(|| self.info.serial.clone()),
+            slot_id: self.slot_needed.then_some(self.slot.0),
             ..Uri::default()
         }
     }

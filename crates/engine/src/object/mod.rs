@@ -246,7 +246,7 @@ impl Object {
         self.seen.store(generation.unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// One attribute. The material must be attached when `shows_secrets`.
+    /// One attribute. The material is attached when `shows_secrets`, but for a login that there is not.
     ///
     /// # Errors
     /// `CKR_ATTRIBUTE_SENSITIVE`, `CKR_ATTRIBUTE_TYPE_INVALID`
@@ -267,8 +267,8 @@ impl Object {
         if !self.subject.shows_secrets() {
             return Err(Error::ATTRIBUTE_SENSITIVE);
         }
-        let value = self.key.get().and_then(|key| key.secrets().get(attribute));
-        value.map(Answer::Secret).ok_or(Error::ATTRIBUTE_TYPE_INVALID)
+        let key = self.key.get().ok_or(Error::ATTRIBUTE_SENSITIVE)?;
+        key.secrets().get(attribute).map(Answer::Secret).ok_or(Error::ATTRIBUTE_TYPE_INVALID)
     }
 }
 

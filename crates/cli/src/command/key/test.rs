@@ -4,7 +4,7 @@
 use crate::app::App;
 use crate::command::arguments::{Opened, UserArg};
 use crate::failure::{Failure, Result};
-use crate::key::{Family, Key};
+use crate::key::{self, Family, Key};
 use crate::output::Report;
 use crate::scheme::Scheme;
 use crate::uri::Class;
@@ -32,8 +32,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let usages = key.usages.names();
     let (what, mechanism) = if usages.contains(&"sign") {
         let offered = session.module().mechanisms(token.slot)?;
-        let scheme = Scheme::choose(&key.kind, None, None, &offered)?;
-        signs(session, key, &scheme, pin)?
+        signs(session, key, &offered, pin)?
     } else if usages.contains(&"encrypt") && key.kind.family == Family::Aes {
         encrypts(session, key)?
     } else if key.kind.family == Family::MlKem {
@@ -54,16 +53,24 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
 /// A message of this command's own: no one can ask for a signature of something else by it.
 const MESSAGE: &[u8] = b"metaslot key test: this text says nothing";
 
-fn signs(session: &Session, key: &Key, scheme: &Scheme, pin: &Secret) -> Result<Done> {
+fn signs(
+    session: &Session,
+    key: &Key,
+    offered: &[CK_MECHANISM_TYPE],
+    pin: &Secret,
+) -> Result<Done> {
     let missing =
         || Failure::not_found(format!("the token has only the public half of '{}'", key.label));
     let signer =
         key.part(Class::Private).or_else(|| key.part(Class::Secret)).ok_or_else(missing)?;
+    let scheme = scheme(session, key, signer, offered)?;
     let data = match scheme.digest {
         Some(digest) => session.digest(&digest.into(), MESSAGE)?,
         None => MESSAGE.to_vec(),
     };
-    session.sign_init(&scheme.mechanism, signer)?;
+    session
+        .sign_init(&scheme.mechanism, signer)
+        .map_err(|error| key::limited(session, key, signer, error.into()))?;
     if key.always_authenticate {
         session.login(User::ContextSpecific, pin.expose())?;
     }
@@ -73,6 +80,22 @@ fn signs(session: &Session, key: &Key, scheme: &Scheme, pin: &Secret) -> Result<
     };
     session.verify(&scheme.mechanism, verifier, &data, &signature)?;
     Ok(("signed and verified", scheme.name()))
+}
+
+/// The usual way to sign; of a key that is limited to others the first of them that wants no more said.
+fn scheme(
+    session: &Session,
+    key: &Key,
+    signer: ObjectHandle,
+    offered: &[CK_MECHANISM_TYPE],
+) -> Result<Scheme> {
+    let usual = Scheme::choose(&key.kind, None, None, offered)?;
+    let only = key::only_mechanisms(session, signer);
+    if only.is_empty() || only.contains(&usual.name()) {
+        return Ok(usual);
+    }
+    let named = |name: &String| Scheme::choose(&key.kind, Some(name), None, offered).ok();
+    Ok(only.iter().find_map(named).unwrap_or(usual))
 }
 
 /// Both sides' secrets are the same if their MACs are: no value has to be readable for that.

@@ -69,7 +69,7 @@ impl Place {
     fn check(&self) -> Result<()> {
         if !is_free(&self.store) {
             return Err(Failure::failed(format!("{} is there already", self.store.display()))
-                .hint("choose another --label; 'metaslot token list' shows what there is"));
+                .hint("choose another --label, or another name for the copy; 'metaslot token list' shows what there is"));
         }
         let section = section(&self.store, None)?;
         let left = |(_, text): &(PathBuf, io::Result<String>)| {
