@@ -41,8 +41,11 @@ pub(crate) fn remove(store: &SqliteStore, role: Role, pin: &[u8], label: &str) -
     // Another process may have made the token anew since the PIN was tried, or renamed it.
     let now = store.gate.read(|database| {
         let token = Token::read(&database.connection)?;
-        Ok((Head::read(&database.connection)?.key_id, token.map(|token| token.label)))
+        let is_half_made = token.as_ref().is_some_and(|token| token.user.wrap.is_none());
+        let label = token.map(|token| token.label);
+        Ok(((Head::read(&database.connection)?.key_id, label), is_half_made))
     })?;
+    let (now, is_half_made) = now;
     match now {
         (key, _) if key != keys.id => return Err(Error::NotLoggedIn),
         (_, named) if named.as_deref() != Some(label) => {
@@ -58,6 +61,10 @@ pub(crate) fn remove(store: &SqliteStore, role: Role, pin: &[u8], label: &str) -
     }
     // A process that was forked has the token closed, and its keys still: at its next use it looks.
     store.gate.announce_end(|| files.remove())?;
+    // That of a token that had a user refuses older copies of it still.
+    if is_half_made {
+        store.forget_anchor(&keys.serial);
+    }
     Ok(Examined::default())
 }
 
