@@ -102,10 +102,13 @@ impl Host {
                 Err(error) => tokens.push(Token::unreadable(slot, &error.into())),
             }
         }
-        let labels: Vec<String> = tokens.iter().map(|token| token.info.label.clone()).collect();
+        let infos: Vec<TokenInfo> = tokens.iter().map(|token| token.info.clone()).collect();
         for token in &mut tokens {
-            let same = labels.iter().filter(|label| **label == token.info.label).count();
-            token.serial_needed = same > 1 || token.info.label.is_empty();
+            let same = infos.iter().filter(|info| info.label == token.info.label);
+            let same: Vec<&TokenInfo> = same.collect();
+            token.serial_needed = same.len() > 1 || token.info.label.is_empty();
+            let same = same.iter().filter(|info| info.serial == token.info.serial);
+            token.slot_needed = same.count() > 1;
         }
         Ok(tokens)
     }
@@ -282,6 +285,8 @@ pub(crate) struct Token {
     pub(crate) problem: Option<String>,
     /// Another token has the same label.
     serial_needed: bool,
+    /// Another one has the same serial number as well: it was restored beside the one that it is a copy of.
+    slot_needed: bool,
 }
 
 impl Token {
@@ -294,6 +299,7 @@ impl Token {
             fast_login: None,
             problem: None,
             serial_needed: false,
+            slot_needed: false,
         }
     }
 
@@ -336,6 +342,7 @@ impl Token {
         Uri {
             token: (!self.info.label.is_empty()).then(|| self.info.label.clone()),
             serial: self.serial_needed.then(|| self.info.serial.clone()),
+            slot_id: self.slot_needed.then_some(self.slot.0),
             ..Uri::default()
         }
     }
