@@ -527,6 +527,26 @@ fn what_is_enabled_is_taken_back_where_its_test_is_interrupted() {
     }
 }
 
+/// Before the program runs, too: what runs that were killed have left is taken away then, which takes some time.
+#[test]
+fn what_is_enabled_is_taken_back_where_a_signal_comes_as_it_is_written() {
+    let sandbox = with_a_key();
+    if !has_own_etc(&sandbox, "true") {
+        return;
+    }
+    sandbox.run("rm -f etc/pkcs11/modules/metaslot.module fakes/p11-kit; printf '#!/bin/sh\\nsleep 1000\\n' > fakes/p11-kit; chmod 755 fakes/p11-kit");
+    let before = names(&sandbox);
+    let line = "metaslot setup p11-kit --apply --enable --verify --key site --pin-source plain.pin";
+    for _ in 0..2 {
+        sandbox.run(&format!(
+            "export TMPDIR=$PWD/tmp; mkdir -p tmp/metaslot-verify-{{1..200}}/run/metaslot
+             (until [ -e etc/pkcs11/modules/metaslot.module ]; do :; done; kill -INT $(cat pid)) &
+             PATH=$PWD/fakes:$PATH {OWN_ETC} sh -c 'echo $$ > pid; exec {line} --directory conf'; wait; rm pid"
+        ));
+        assert_eq!(names(&sandbox), before);
+    }
+}
+
 /// Pipes, devices and directories in the place of a file: refused at once.
 #[test]
 fn what_is_no_file_is_not_waited_for() {

@@ -148,6 +148,10 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let run_with = chosen.pin.as_deref().filter(|_| args.verify);
     let pin = run_with.map(|path| pin_file(path, program)).transpose()?;
     let enabled = args.enable.then(|| kept(&directory, &plan)).transpose()?;
+    if args.enable && args.verify {
+        // From now on it waits for what takes the files back.
+        tree::signal().map_err(|error| Failure::io("cannot wait for signals", &error))?;
+    }
     let written = match &test {
         Some(test) => test.apply(&directory, &plan)?,
         None if args.apply => apply(&directory, &plan)?,
