@@ -115,8 +115,9 @@ pub enum Error {
 }
 
 /// SQLite's codes for a write that the system refused.
-const WRITES: [std::ffi::c_int; 4] = [
+const WRITES: [std::ffi::c_int; 5] = [
     rusqlite::ffi::SQLITE_IOERR_WRITE,
+    rusqlite::ffi::SQLITE_IOERR_SHMOPEN,
     rusqlite::ffi::SQLITE_IOERR_SHMSIZE,
     rusqlite::ffi::SQLITE_IOERR_FSYNC,
     rusqlite::ffi::SQLITE_IOERR_TRUNCATE,

@@ -76,7 +76,7 @@ fn an_anchor_follows_a_new_name() {
 }
 
 #[test]
-fn an_anchor_of_a_token_that_never_had_a_user_is_free_again() {
+fn an_anchor_of_a_token_in_which_nothing_ever_was_is_free_again() {
     let place = Sandbox::new();
     let anchor = place.path().with_extension("anchor");
     fs::write(&anchor, "").unwrap();
@@ -86,8 +86,13 @@ fn an_anchor_of_a_token_that_never_had_a_user_is_free_again() {
     assert_ne!(fs::read(&anchor).unwrap(), b"");
     does(&store, SO, Examination::Remove("test token")).unwrap();
     assert_eq!(fs::read(&anchor).unwrap(), b"");
-    // Of one that had, older copies are refused still.
     common::initialize(&store);
+    does(&store, SO, Examination::Remove("test token")).unwrap();
+    assert_eq!(fs::read(&anchor).unwrap(), b"");
+    // Of another older copies are refused still.
+    common::initialize(&store);
+    store.login(Role::User, USER).unwrap();
+    insert(&store, private("key"));
     does(&store, SO, Examination::Remove("test token")).unwrap();
     assert_ne!(fs::read(&anchor).unwrap(), b"");
     assert_eq!(store.initialize(SO, "test token"), Err(Error::DEVICE_ERROR));
