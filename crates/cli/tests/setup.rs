@@ -580,20 +580,27 @@ fn a_temporary_directory_that_a_configuration_would_read_is_refused() {
 #[test]
 fn root_writes_nothing_into_the_directory_of_another_user() {
     let sandbox = with_a_key();
-    sandbox.run("mkdir theirs && chown nobody theirs && touch root");
+    sandbox.run("mkdir theirs open own && chown nobody theirs && chmod 777 open && mkdir open/own && ln -s own door && chown -h nobody door && touch root");
     if sandbox.run("[ -e root ] && [ $(stat -c %U theirs) = nobody ] && id -u") != ["0"] {
         return println!("not run: this is not root");
     }
     let before = everything(&sandbox);
     for more in ["--apply", "--apply --new more", "--verify"] {
-        for place in ["theirs", "theirs/below"] {
+        let (theirs, open) = ("is another user's", "may be written by every other user");
+        for (place, part, why) in [
+            ("theirs", "theirs", theirs),
+            ("theirs/below", "theirs", theirs),
+            ("door/below", "door", theirs),
+            ("open", "open", open),
+            ("open/own/below", "open", open),
+        ] {
             let line = format!("metaslot setup openssl {more} --directory {place}");
             let told = sandbox.run(&line).join("\n");
-            assert!(told.starts_with("error: /home/you/theirs is another user's"), "{told}");
+            assert!(told.starts_with(&format!("error: /home/you/{part} {why}")), "{told}");
         }
     }
     assert_eq!(everything(&sandbox), before);
-    assert_eq!(sandbox.run("ls theirs"), [""; 0]);
+    assert_eq!(sandbox.run("ls theirs own open/own").len(), 5);
 }
 
 #[test]

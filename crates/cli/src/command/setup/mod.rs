@@ -272,10 +272,10 @@ fn directory(said: Option<&Path>) -> Result<PathBuf> {
 /// Root writes nothing where another user could change it: root's services load what it names.
 fn own(directory: &Path) -> Result<()> {
     let is_root = rustix::process::geteuid().is_root();
-    match places::of_another(directory).filter(|_| is_root) {
+    match is_root.then(|| places::in_others_hands(directory)).flatten() {
         None => Ok(()),
-        Some(place) => {
-            let what = format!("{} is another user's", place.display());
+        Some((place, why)) => {
+            let what = format!("{} {why}", place.display());
             Err(Failure::failed(format!("{what}, who could change what root's services load"))
                 .hint("say another --directory, or do it as that user"))
         }
