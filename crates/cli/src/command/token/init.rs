@@ -146,14 +146,16 @@ fn half_made(host: &Host, order: &Order<'_>) -> Result<Option<Token>> {
             && token.info.label == order.label
             && order.slot.is_none_or(|slot| token.slot == SlotId(slot))
     };
+    if order.force {
+        return Ok(None);
+    }
     let end = Instant::now() + MAKING;
-    while !order.force {
+    loop {
         match host.tokens()?.into_iter().find(is_it) {
             Some(_) if Instant::now() < end => sleep(PAUSE),
             found => return Ok(found),
         }
     }
-    Ok(None)
 }
 
 /// The module reads the configuration when it is loaded: the slot is there before, and the PINs before that.
