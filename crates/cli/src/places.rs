@@ -133,3 +133,22 @@ pub(crate) fn of_another(path: &Path) -> Option<&Path> {
     let owner = fs::metadata(there).ok()?.uid();
     (![0, user].contains(&owner)).then_some(there)
 }
+
+/// What of a path other users could put something else in the place of, and why: what is another's, a link, too, and a directory that
+/// everybody may write. Above the last one it may be sticky: nobody renames another's names there.
+pub(crate) fn in_others_hands(path: &Path) -> Option<(PathBuf, &'static str)> {
+    let real = path.ancestors().find_map(|part| part.canonicalize().ok());
+    let owners = [Path::new("/").metadata().ok()?.uid(), 0, rustix::process::geteuid().as_raw()];
+    let parts = path.ancestors().chain(real.iter().flat_map(|real| real.ancestors()));
+    parts.filter_map(|part| Some((part, part.symlink_metadata().ok()?))).find_map(
+        |(part, there)| {
+            let is_last = part == path || real.as_deref() == Some(part);
+            let is_sticky = there.mode() & 0o1000 != 0 && !is_last;
+            let is_open = there.is_dir() && there.mode() & 0o2 != 0 && !is_sticky;
+            let is_others = !owners.contains(&there.uid());
+            let why = is_others.then_some("is another user's");
+            let why = why.or_else(|| is_open.then_some("may be written by every other user"));
+            why.map(|why| (part.to_owned(), why))
+        },
+    )
+}

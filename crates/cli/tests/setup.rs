@@ -527,6 +527,26 @@ fn what_is_enabled_is_taken_back_where_its_test_is_interrupted() {
     }
 }
 
+/// Before the program runs, too: what runs that were killed have left is taken away then, which takes some time.
+#[test]
+fn what_is_enabled_is_taken_back_where_a_signal_comes_as_it_is_written() {
+    let sandbox = with_a_key();
+    if !has_own_etc(&sandbox, "true") {
+        return;
+    }
+    sandbox.run("rm -f etc/pkcs11/modules/metaslot.module fakes/p11-kit; printf '#!/bin/sh\\nsleep 1000\\n' > fakes/p11-kit; chmod 755 fakes/p11-kit");
+    let before = names(&sandbox);
+    let line = "metaslot setup p11-kit --apply --enable --verify --key site --pin-source plain.pin";
+    for _ in 0..2 {
+        sandbox.run(&format!(
+            "export TMPDIR=$PWD/tmp; mkdir -p tmp/metaslot-verify-{{1..200}}/run/metaslot
+             (until [ -e etc/pkcs11/modules/metaslot.module ]; do :; done; kill -INT $(cat pid)) &
+             PATH=$PWD/fakes:$PATH {OWN_ETC} sh -c 'echo $$ > pid; exec {line} --directory conf'; wait; rm pid"
+        ));
+        assert_eq!(names(&sandbox), before);
+    }
+}
+
 /// Pipes, devices and directories in the place of a file: refused at once.
 #[test]
 fn what_is_no_file_is_not_waited_for() {
@@ -560,20 +580,27 @@ fn a_temporary_directory_that_a_configuration_would_read_is_refused() {
 #[test]
 fn root_writes_nothing_into_the_directory_of_another_user() {
     let sandbox = with_a_key();
-    sandbox.run("mkdir theirs && chown nobody theirs && touch root");
+    sandbox.run("mkdir theirs open own && chown nobody theirs && chmod 777 open && mkdir open/own && ln -s own door && chown -h nobody door && touch root");
     if sandbox.run("[ -e root ] && [ $(stat -c %U theirs) = nobody ] && id -u") != ["0"] {
         return println!("not run: this is not root");
     }
     let before = everything(&sandbox);
     for more in ["--apply", "--apply --new more", "--verify"] {
-        for place in ["theirs", "theirs/below"] {
+        let (theirs, open) = ("is another user's", "may be written by every other user");
+        for (place, part, why) in [
+            ("theirs", "theirs", theirs),
+            ("theirs/below", "theirs", theirs),
+            ("door/below", "door", theirs),
+            ("open", "open", open),
+            ("open/own/below", "open", open),
+        ] {
             let line = format!("metaslot setup openssl {more} --directory {place}");
             let told = sandbox.run(&line).join("\n");
-            assert!(told.starts_with("error: /home/you/theirs is another user's"), "{told}");
+            assert!(told.starts_with(&format!("error: /home/you/{part} {why}")), "{told}");
         }
     }
     assert_eq!(everything(&sandbox), before);
-    assert_eq!(sandbox.run("ls theirs"), [""; 0]);
+    assert_eq!(sandbox.run("ls theirs own open/own").len(), 5);
 }
 
 #[test]

@@ -68,6 +68,13 @@ pub(crate) fn check(path: &Path, database: &Path, serial: &Serial) -> Result<u64
     Ok(of_token(path, database, serial, OFlags::RDWR)?.1.map_or(0, |mark| mark.commits))
 }
 
+/// Empties the anchor of a token that is no more, where it is this one's.
+pub(crate) fn forget(path: &Path, database: &Path, serial: &Serial) -> Result<()> {
+    let (file, _) = of_token(path, database, serial, OFlags::RDWR)?;
+    let emptied = file.set_len(0).and_then(|()| file.sync_data());
+    emptied.map_err(|error| Error::file(path, "write", error))
+}
+
 fn of_token(
     path: &Path,
     database: &Path,
@@ -78,7 +85,10 @@ fn of_token(
     let mark = read(&file, path)?;
     match mark.as_ref().is_none_or(|mark| mark.serial == *serial) {
         true => Ok((file, mark)),
-        false => Err(refused(path, database, "is another token's")),
+        false => {
+            let reason = "is another token's: that of a new one begins as an empty file";
+            Err(refused(path, database, reason))
+        }
     }
 }
 

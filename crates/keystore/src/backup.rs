@@ -15,6 +15,7 @@ use rustix::fs::{self, AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, RenameFl
 use rustix::io::Errno;
 use rustix::process::geteuid;
 use std::fs::File;
+use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
@@ -77,12 +78,19 @@ pub(crate) fn restore(
     let files = store.files.resolve()?;
     files.check_directory()?;
     let room = Room::new(&files.database)?;
-    room.take(from)?;
-    let (seen, keys) = room.examine(store, role, pin, remark).map_err(|error| error.of(from))?;
+    // What is written in the room is the token's: the file is only read.
+    let room_is_full = |error| match error {
+        Error::Full { .. } => Error::Full { path: files.database.clone() },
+        error => error,
+    };
+    room.take(from).map_err(room_is_full)?;
+    let examined = room.examine(store, role, pin, remark);
+    let (seen, keys) = examined.map_err(|error| room_is_full(error.of(from)))?;
     if seen.findings > 0 {
         return Ok(seen);
     }
-    store.gate.apart(|| mark(&room.token(), &keys))?;
+    let marked = store.gate.apart(|| mark(&room.token(), &keys));
+    marked.map_err(|error| room_is_full(error.at(&files.database)))?;
     let mode = files.mode(store.config.group.is_some());
     let locks = store.gate.locks()?;
     let _attempt = locks.login.hold()?;
@@ -142,9 +150,15 @@ impl Room {
             return Err(Error::file(from, "open", "not a regular file"));
         }
         let mut copy = self.create("token")?;
-        std::io::copy(&mut source, &mut copy)
-            .map_err(|error| Error::file(from, "read", error))
-            .map(drop)
+        let mut bytes = vec![0; 1 << 16];
+        loop {
+            let read = source.read(&mut bytes).map_err(|error| Error::file(from, "read", error))?;
+            let written = copy.write_all(bytes.get(..read).unwrap_or_default());
+            written.map_err(|error| Error::io(&self.token(), "write", &error))?;
+            if read == 0 {
+                return Ok(());
+            }
+        }
     }
 
     fn create(&self, name: &str) -> Result<File> {
@@ -170,7 +184,7 @@ impl Room {
             return Err(Error::not_token("its end is missing"));
         }
         let path = self.path.join("examined");
-        std::fs::copy(&token, &path).map_err(|error| Error::file(&path, "write", error))?;
+        std::fs::copy(&token, &path).map_err(|error| Error::io(&path, "write", &error))?;
         let config = Config {
             kdf: store.config.kdf,
             pepper: store.config.pepper.clone(),

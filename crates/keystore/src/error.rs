@@ -2,7 +2,9 @@
 //! What can go wrong with a token on disk, in words for a person and in a code for PKCS#11.
 
 use metaslot_ck as ck;
+use rustix::io::Errno;
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Why a store could not do what it was asked.
@@ -112,6 +114,20 @@ pub enum Error {
     Memory,
 }
 
+/// SQLite's codes for a write that the system refused.
+const WRITES: [std::ffi::c_int; 5] = [
+    rusqlite::ffi::SQLITE_IOERR_WRITE,
+    rusqlite::ffi::SQLITE_IOERR_SHMOPEN,
+    rusqlite::ffi::SQLITE_IOERR_SHMSIZE,
+    rusqlite::ffi::SQLITE_IOERR_FSYNC,
+    rusqlite::ffi::SQLITE_IOERR_TRUNCATE,
+];
+
+fn is_full(error: &io::Error) -> bool {
+    let full = [Errno::NOSPC, Errno::DQUOT, Errno::FBIG];
+    Errno::from_io_error(error).is_some_and(|errno| full.contains(&errno))
+}
+
 /// What nearly every function of this crate returns.
 pub(crate) type Result<T> = std::result::Result<T, Error>;
 
@@ -121,14 +137,21 @@ impl Error {
     }
 
     /// A failed system call on a file that must be writable.
-    pub(crate) fn system(path: &Path, action: &'static str, errno: rustix::io::Errno) -> Self {
-        use rustix::io::Errno;
+    pub(crate) fn system(path: &Path, action: &'static str, errno: Errno) -> Self {
         match errno {
             Errno::ACCESS | Errno::PERM | Errno::ROFS => {
                 Self::WriteProtected { path: path.to_owned(), reason: plain(&errno.to_string()) }
             }
             Errno::NOSPC | Errno::DQUOT | Errno::FBIG => Self::Full { path: path.to_owned() },
             _ => Self::file(path, action, errno),
+        }
+    }
+
+    /// The same of an error of the standard library.
+    pub(crate) fn io(path: &Path, action: &'static str, error: &io::Error) -> Self {
+        match Errno::from_io_error(error) {
+            Some(errno) => Self::system(path, action, errno),
+            None => Self::file(path, action, error),
         }
     }
 
@@ -139,6 +162,7 @@ impl Error {
         | Self::Damaged { path, .. }
         | Self::Tampered { path, .. }
         | Self::WriteProtected { path, .. }
+        | Self::File { path, .. }
         | Self::Full { path } = &mut self
             && path.as_os_str().is_empty()
         {
@@ -176,19 +200,19 @@ impl Error {
 
     /// What SQLite's answer means here.
     fn sqlite(path: &Path, error: &rusqlite::Error) -> Self {
-        use rusqlite::ffi::{self, ErrorCode};
+        use rusqlite::ffi::ErrorCode;
         let path = path.to_owned();
         let reason = error.to_string();
         let Some(code) = error.sqlite_error() else { return Self::Database { path, reason } };
         match code.code {
             ErrorCode::OutOfMemory => Self::Memory,
             ErrorCode::DiskFull => Self::Full { path },
-            // A file size limit (EFBIG), and no room for the log's index, arrive here and not as "full".
-            _ if [ffi::SQLITE_IOERR_WRITE, ffi::SQLITE_IOERR_SHMSIZE]
-                .contains(&code.extended_code) =>
-            {
-                Self::Full { path }
-            }
+            // A file size limit (EFBIG), a quota, and no room for the log's index arrive here and not as "full"; a disk
+            // that fails does as well. The system's number is that of the call that failed last.
+            _ if WRITES.contains(&code.extended_code) => match io::Error::last_os_error() {
+                error if is_full(&error) => Self::Full { path },
+                error => Self::file(&path, "write", error),
+            },
             ErrorCode::ReadOnly | ErrorCode::PermissionDenied => {
                 Self::WriteProtected { path, reason }
             }
@@ -308,14 +332,16 @@ impl From<Error> for ck::Error {
 mod tests {
     use super::*;
     use rusqlite::ffi;
+    use std::fs::File;
+    use std::io::{Read, Write};
 
     #[test]
     fn no_reason_ends_with_the_systems_number() {
         let path = Path::new("/a");
-        let reason = format!("{}; put it back", rustix::io::Errno::NOENT);
+        let reason = format!("{}; put it back", Errno::NOENT);
         for (error, words) in [
             (Error::file(path, "open", reason), "; put it back"),
-            (Error::system(path, "open", rustix::io::Errno::PERM), "permitted"),
+            (Error::system(path, "open", Errno::PERM), "permitted"),
             (Error::file(path, "open", "no such (os error"), "(os error"),
         ] {
             let told = error.to_string();
@@ -325,9 +351,22 @@ mod tests {
 
     #[test]
     fn no_room_for_any_of_the_files_is_a_full_disk() {
-        for code in [ffi::SQLITE_FULL, ffi::SQLITE_IOERR_WRITE, ffi::SQLITE_IOERR_SHMSIZE] {
+        for code in [&[ffi::SQLITE_FULL][..], &WRITES].concat() {
+            // The system's last word is that there is no room.
+            File::options().write(true).open("/dev/full").unwrap().write(b"1").unwrap_err();
             let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
             assert!(matches!(Error::from(error), Error::Full { .. }), "{code}");
+        }
+    }
+
+    #[test]
+    fn a_disk_that_fails_is_not_a_full_one() {
+        for code in WRITES {
+            // Nothing is mapped at its beginning.
+            File::open("/proc/self/mem").unwrap().read(&mut [0]).unwrap_err();
+            let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+            let told = Error::from(error).at(Path::new("/a")).to_string();
+            assert_eq!(told, "/a: cannot write: Input/output error");
         }
     }
 }

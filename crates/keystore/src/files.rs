@@ -207,7 +207,7 @@ impl Files {
             };
         }
         if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent).map_err(|error| io(parent, "create", &error))?;
+            std::fs::create_dir_all(parent).map_err(|error| Error::io(parent, "create", &error))?;
         }
         let refused = |errno| Error::system(path, "create", errno);
         match fs::mkdir(path, Mode::RWXU) {
@@ -398,13 +398,6 @@ fn check_shared(path: &Path, group: fs::Gid) -> Result<()> {
     let wanted =
         format!("it is not empty and not the group's: chgrp {}, chmod 2770", group.as_raw());
     Err(Error::file(path, "share", wanted))
-}
-
-fn io(path: &Path, action: &'static str, error: &std::io::Error) -> Error {
-    match error.raw_os_error() {
-        Some(code) => Error::system(path, action, Errno::from_raw_os_error(code)),
-        None => Error::file(path, action, error),
-    }
 }
 
 /// A group's number, by number or by name in the group file.

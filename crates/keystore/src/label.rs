@@ -24,6 +24,9 @@ pub(crate) fn rename(store: &SqliteStore, role: Role, pin: &[u8], label: &str) -
     })
 }
 
+/// The id of the first object of a token.
+const FIRST_ID: u64 = 1;
+
 /// Takes the token's files away, by the officer's PIN.
 ///
 /// # Errors
@@ -41,8 +44,10 @@ pub(crate) fn remove(store: &SqliteStore, role: Role, pin: &[u8], label: &str) -
     // Another process may have made the token anew since the PIN was tried, or renamed it.
     let now = store.gate.read(|database| {
         let token = Token::read(&database.connection)?;
-        Ok((Head::read(&database.connection)?.key_id, token.map(|token| token.label)))
+        let head = Head::read(&database.connection)?;
+        Ok(((head.key_id, token.map(|token| token.label)), head.next_id))
     })?;
+    let (now, next_id) = now;
     match now {
         (key, _) if key != keys.id => return Err(Error::NotLoggedIn),
         (_, named) if named.as_deref() != Some(label) => {
@@ -58,6 +63,10 @@ pub(crate) fn remove(store: &SqliteStore, role: Role, pin: &[u8], label: &str) -
     }
     // A process that was forked has the token closed, and its keys still: at its next use it looks.
     store.gate.announce_end(|| files.remove())?;
+    // Otherwise it refuses older copies still. In this one nothing ever was.
+    if next_id == FIRST_ID {
+        store.forget_anchor(&keys.serial);
+    }
     Ok(Examined::default())
 }
 

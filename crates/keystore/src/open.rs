@@ -247,6 +247,12 @@ impl SqliteStore {
         anchor.map_or(Ok(0), |anchor| anchor::check(anchor, &self.config.path, serial))
     }
 
+    /// Empties the anchor of a token that was hardly made, as far as that can be had.
+    pub(crate) fn forget_anchor(&self, serial: &Serial) {
+        let forget = |anchor: &PathBuf| anchor::forget(anchor, &self.config.path, serial);
+        self.config.anchor.as_ref().map_or(Ok(()), forget).unwrap_or_default();
+    }
+
     /// [`Self::advance_held`] for callers without the lock.
     pub(crate) fn advance_anchor(&self, keys: &Keys) -> Result<()> {
         if self.config.anchor.is_none() {

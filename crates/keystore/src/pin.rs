@@ -122,6 +122,8 @@ pub(crate) fn initialize(store: &SqliteStore, so_pin: &[u8], label: &str) -> Res
     if anchored.is_err() {
         crate::fork::close();
         files.remove_remains()?;
+        // What was written of it would stand in the way of the next one.
+        store.forget_anchor(&serial);
     }
     anchored
 }

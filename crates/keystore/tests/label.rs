@@ -76,6 +76,32 @@ fn an_anchor_follows_a_new_name() {
 }
 
 #[test]
+fn an_anchor_of_a_token_in_which_nothing_ever_was_is_free_again() {
+    let place = Sandbox::new();
+    let anchor = place.path().with_extension("anchor");
+    fs::write(&anchor, "").unwrap();
+    let config = Config { anchor: Some(anchor.clone()), ..place.config() };
+    let store = SqliteStore::new(config);
+    store.initialize(SO, "test token").unwrap();
+    assert_ne!(fs::read(&anchor).unwrap(), b"");
+    does(&store, SO, Examination::Remove("test token")).unwrap();
+    assert_eq!(fs::read(&anchor).unwrap(), b"");
+    common::initialize(&store);
+    does(&store, SO, Examination::Remove("test token")).unwrap();
+    assert_eq!(fs::read(&anchor).unwrap(), b"");
+    // Of another older copies are refused still.
+    common::initialize(&store);
+    store.login(Role::User, USER).unwrap();
+    insert(&store, private("key"));
+    does(&store, SO, Examination::Remove("test token")).unwrap();
+    assert_ne!(fs::read(&anchor).unwrap(), b"");
+    assert_eq!(store.initialize(SO, "test token"), Err(Error::DEVICE_ERROR));
+    let told = store.last_error().unwrap();
+    assert!(told.contains("another token's: that of a new one begins as an empty file"), "{told}");
+    fs::remove_file(&anchor).unwrap();
+}
+
+#[test]
 fn nothing_is_left_of_a_token_that_was_removed() {
     let place = Sandbox::new();
     let (store, other) = (place.user(), place.store());

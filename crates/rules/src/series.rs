@@ -190,11 +190,13 @@ impl SeriesOfKey {
         wanted.block(last)
     }
 
-    /// Notes that these were taken.
+    /// Notes that these were taken. What was used before is not used again, where an older copy of the store gives it.
     pub fn put(&mut self, wanted: &Series, range: Range<u64>) {
+        let used = self.0.iter().find(|series| series.is(wanted)).map_or(0, |series| series.next);
         self.0.retain(|series| !series.is(wanted));
-        let Range { start: next, end } = range;
-        self.0.push(Series { next, end, block: end - next, ..wanted.clone() });
+        let block = range.end - range.start;
+        let (next, end) = (range.start.max(used), range.end.max(used));
+        self.0.push(Series { next, end, block, ..wanted.clone() });
     }
 
     /// As an attribute has them.
@@ -261,6 +263,19 @@ mod tests {
         assert_eq!(counted(&[0; 12], 96).end, 1);
         assert_eq!(Series::counted(&[0; 12], 97), Err(Error::MECHANISM_PARAM_INVALID));
         assert_eq!(Series::counted(&[0; 256], 0), Err(Error::MECHANISM_PARAM_INVALID));
+    }
+
+    #[test]
+    fn no_number_is_used_again_that_an_older_store_gives() {
+        let (mut key, wanted) = (SeriesOfKey::default(), counted(&[0; 12], 64));
+        let mut used = |range: Range<u64>| {
+            key.put(&wanted, range);
+            std::iter::from_fn(|| key.next(&wanted)).collect::<Vec<u64>>()
+        };
+        assert_eq!(used(4..6), [4, 5]);
+        assert_eq!(used(0..4), [0; 0]);
+        assert_eq!(used(4..8), [6, 7]);
+        assert_eq!(used(8..9), [8]);
     }
 
     #[test]

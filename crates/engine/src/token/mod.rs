@@ -10,7 +10,10 @@ pub(crate) use epoch::Login;
 use epoch::{Clock, Epoch};
 use handles::Handles;
 use metaslot_ck::attribute::{CKA_BIRTH_ROLES, CKA_PURPOSES};
-use metaslot_ck::{CK_OBJECT_CLASS, CKA_TRUSTED, Error, ObjectHandle, Result, SlotId};
+use metaslot_ck::{
+    CK_OBJECT_CLASS, CKA_CLASS, CKA_TRUST_OCSP_SIGNING, CKA_TRUST_SERVER_AUTH, CKA_TRUSTED,
+    CKO_TRUST, CKT_NOT_TRUSTED, Error, ObjectHandle, Result, SlotId,
+};
 use metaslot_router::HomeRoute;
 use metaslot_rules::Purposes;
 use metaslot_rules::policy::{CurrentPolicy, Policy};
@@ -291,6 +294,13 @@ impl Token {
 fn distrust(attributes: &mut Attributes) {
     if attributes.bool(CKA_TRUSTED) {
         attributes.set(CKA_TRUSTED, Value::Bool(false));
+    }
+    if attributes.ulong(CKA_CLASS) == Some(CKO_TRUST) {
+        for usage in CKA_TRUST_SERVER_AUTH..=CKA_TRUST_OCSP_SIGNING {
+            if attributes.ulong(usage).is_some_and(|said| said != u64::from(CKT_NOT_TRUSTED)) {
+                attributes.remove(usage);
+            }
+        }
     }
     if [CKA_PURPOSES, CKA_BIRTH_ROLES].iter().any(|said| attributes.get(*said).is_some()) {
         let purposes = Purposes::of_key(attributes).without(Purposes::SEALED);

@@ -145,6 +145,17 @@ int main(int argc, char **argv)
 	EXPECT(sign("first", &number), CKR_KEY_FUNCTION_NOT_PERMITTED);
 	OK(say("first", ALL - 6));
 	works("first", 6);
+	/* A file that is put back knows nothing of it; the process that has signed since does. */
+	OK(p11->C_OpenSession(0, CKF_SERIAL_SESSION | CKF_RW_SESSION, NULL, NULL, &session));
+	CHECK(system("cp -a \"$HOME/a\" \"$HOME/old\"") == 0);
+	works("first", 5);
+	works("first", 6);
+	CHECK(system("mv \"$HOME/a\" \"$HOME/newer\" && mv \"$HOME/old\" \"$HOME/a\"") == 0);
+	for (CK_ULONG at = 5; at < 7; at++) {
+		EXPECT(sign("first", &number), CKR_KEY_FUNCTION_NOT_PERMITTED);
+		CHECK(left("first") == ALL - 1 - at);
+	}
+	works("first", 7);
 	OK(p11->C_Finalize(NULL));
 	return 0;
 }

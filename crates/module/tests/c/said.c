@@ -130,13 +130,29 @@ static void trust(void)
 	CHECK(number(made, CKA_TRUST_SERVER_AUTH) == CKT_NOT_TRUSTED);
 	CHECK(find(&template[2], 2) == 1 && found[0] == made);
 	CHECK(find(template, 1) == 1 && found[0] == made);
+	serial[2] = 8;
+	OK(p11->C_CreateObject(session, template, 8, &made));
 	/* It is there for the next process as well. */
 	OK(p11->C_CloseAllSessions(0));
 	OK(p11->C_Finalize(NULL));
 	OK(p11->C_Initialize(NULL));
 	session = open_session();
+	serial[2] = 7;
 	CHECK(find(template, 4) == 1);
 	CHECK(number(found[0], CKA_TRUST_CODE_SIGNING) == CKT_NOT_TRUSTED);
+	/* Who can write the store's file can write what needs no login: nothing is trusted by that. */
+	serial[2] = 9;
+	OK(p11->C_CreateObject(session, template, 8, &made));
+	for (int login = 0; login < 2; login++) {
+		for (serial[2] = 8; serial[2] <= 9; serial[2]++) {
+			int is_trusted = login && serial[2] == 8;
+			CHECK(find(template, 4) == 1);
+			CHECK(number(found[0], CKA_TRUST_SERVER_AUTH) == (is_trusted ? CKT_TRUST_ANCHOR : CKT_TRUST_UNKNOWN));
+			CHECK(number(found[0], CKA_TRUST_CODE_SIGNING) == CKT_NOT_TRUSTED);
+			CHECK(find(template, 8) == (CK_ULONG)is_trusted);
+		}
+		if (!login) OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	}
 }
 
 int main(int argc, char **argv)

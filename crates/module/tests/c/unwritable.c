@@ -18,6 +18,52 @@ static CK_RV make_key(void)
 	return p11->C_GenerateKey(session, &mechanism, template, 4, &key);
 }
 
+enum { ONE_TIME_KEYS = 32 };
+
+/* A key of one-time keys: what is taken is written before it signs. */
+static void make_hss(void)
+{
+	CK_MECHANISM mechanism = {CKM_HSS_KEY_PAIR_GEN, NULL, 0};
+	CK_ULONG tree = 5, chain = 4;
+	CK_ATTRIBUTE public[] = {{CKA_TOKEN, &no, sizeof no}};
+	CK_ATTRIBUTE private[] = {{CKA_TOKEN, &yes, sizeof yes}, {CKA_HSS_LMS_TYPES, &tree, sizeof tree},
+				  {CKA_HSS_LMOTS_TYPES, &chain, sizeof chain}};
+	CK_OBJECT_HANDLE keys[2];
+	OK(p11->C_GenerateKeyPair(session, &mechanism, public, 1, private, 3, keys, keys + 1));
+}
+
+/* None signs where that cannot be written, none signs twice, and what could not be written is not lost. */
+static void sign_once(CK_RV refused)
+{
+	CK_OBJECT_CLASS private = CKO_PRIVATE_KEY;
+	CK_ULONG left, count, signatures = 0, refusals = 0, uses[ONE_TIME_KEYS] = {0};
+	CK_ATTRIBUTE query = {CKA_CLASS, &private, sizeof private}, remaining = {CKA_HSS_KEYS_REMAINING, &left, sizeof left};
+	CK_MECHANISM mechanism = {CKM_HSS, NULL, 0};
+	CK_OBJECT_HANDLE key;
+	OK(p11->C_FindObjectsInit(session, &query, 1));
+	OK(p11->C_FindObjects(session, &key, 1, &count));
+	OK(p11->C_FindObjectsFinal(session));
+	CHECK(count == 1);
+	for (int i = 0; i < ONE_TIME_KEYS; i++) {
+		CK_BYTE signature[4000] = {0};
+		CK_ULONG length = sizeof signature;
+		OK(p11->C_SignInit(session, &mechanism, key));
+		CK_RV rv = p11->C_Sign(session, (CK_BYTE *)"abc", 3, signature, &length);
+		if (rv == CKR_OK) {
+			CHECK(signature[7] < ONE_TIME_KEYS && uses[signature[7]]++ == 0);
+			signatures++;
+		} else {
+			EXPECT(rv, refused);
+			for (CK_ULONG at = 0; at < sizeof signature; at++) CHECK(signature[at] == 0);
+			refusals++;
+		}
+	}
+	OK(p11->C_GetAttributeValue(session, key, &remaining, 1));
+	CHECK(left == ONE_TIME_KEYS - signatures);
+	/* On a full disk the log has room for some. */
+	CHECK(refusals > 0 && (signatures == 0 || refused == CKR_DEVICE_MEMORY));
+}
+
 static void make(void)
 {
 	OK(p11->C_InitToken(0, so_pin, 8, label));
@@ -27,6 +73,7 @@ static void make(void)
 	OK(p11->C_Logout(session));
 	OK(p11->C_Login(session, CKU_USER, pin, 8));
 	OK(make_key());
+	make_hss();
 }
 
 static void use(int read_only)
@@ -57,7 +104,9 @@ static void use(int read_only)
 	/* On a full disk there may be space for one or two. */
 	CK_RV rv = CKR_OK;
 	for (int i = 0; i < 1000 && rv == CKR_OK; i++) rv = make_key();
-	EXPECT(rv, read_only ? CKR_TOKEN_WRITE_PROTECTED : CKR_DEVICE_MEMORY);
+	CK_RV refused = read_only ? CKR_TOKEN_WRITE_PROTECTED : CKR_DEVICE_MEMORY;
+	EXPECT(rv, refused);
+	sign_once(refused);
 	OK(p11->C_Logout(session));
 	/* Each pause is twice as long as the one before: on a slow machine more attempts are taken. */
 	rv = CKR_PIN_INCORRECT;

@@ -13,7 +13,7 @@ use crate::output::warn;
 use crate::pin::cost::LONG_ENOUGH;
 use crate::places;
 use crate::uri::Uri;
-use metaslot_ck::{CK_OBJECT_CLASS, CKO_CERTIFICATE, CKO_PUBLIC_KEY};
+use metaslot_ck::{CK_OBJECT_CLASS, CKF_USER_PIN_INITIALIZED, CKO_CERTIFICATE, CKO_PUBLIC_KEY};
 use metaslot_client::{Access, Template};
 use metaslot_memory::Secret;
 use rustix::fs::{FlockOperation, flock};
@@ -164,7 +164,9 @@ fn token(app: &App, wanted: &Wanted<'_>, directory: &Path) -> Result<(String, Pa
     let name: String = label.chars().map(plain).collect();
     let [own, so, serial] =
         ["pin", "so-pin", "token"].map(|kind| directory.join(format!("{name}.{kind}")));
-    if exists {
+    // One is begun with an empty file, which is all that a run has of its token that was killed.
+    let is_begun = serial.metadata().is_ok_and(|file| file.is_file() && file.len() == 0);
+    if exists && !is_begun {
         let token = app.token(&wanted.token)?;
         let pin = match &wanted.pin {
             Some(pin) => pin.clone(),
@@ -172,7 +174,7 @@ fn token(app: &App, wanted: &Wanted<'_>, directory: &Path) -> Result<(String, Pa
         };
         return Ok((token.uri().to_string(), pin));
     }
-    if serial.exists() {
+    if serial.exists() && !is_begun {
         let what = format!("{} is of a token that is not there", serial.display());
         return Err(Failure::failed(what).hint(format!(
             "mount its store, or name it in the configuration; for another token: --directory, or move {name}.pin, {name}.so-pin and {name}.token away"
@@ -186,12 +188,30 @@ fn token(app: &App, wanted: &Wanted<'_>, directory: &Path) -> Result<(String, Pa
     }
     let pin = wanted.pin.clone().unwrap_or(own);
     let [so, user] = [&so, &pin].map(|path| format!("file:{}", path.display()));
-    let line = ["token", "init", "--label", &label, "--so-pin-source", &so, "--pin-source", &user];
+    save(&serial, "", 0o644)?;
+    let is_whole = exists && app.token(&wanted.token)?.has(CKF_USER_PIN_INITIALIZED);
+    let line = match is_whole {
+        true => ["token", "show", "--token", &label, "--pin-source", &user].to_vec(),
+        false => {
+            ["token", "init", "--label", &label, "--so-pin-source", &so, "--pin-source", &user]
+                .to_vec()
+        }
+    };
     run(app, &line).map_err(|failure| {
+        if exists && failure.is(Exit::Pin) {
+            // It is another's, and no PIN is tried there again.
+            fs::remove_file(&serial).ok();
+            return failure;
+        }
         let now = app.host(&wanted.token).and_then(|host| host.candidates(&wanted.token));
         match now.is_ok_and(|now| !now.is_empty()) {
-            true => Failure::pin("another command has made the token in the meantime")
-                .hint("name the file with its user PIN: --pin-source FILE"),
+            true => {
+                if !is_begun {
+                    fs::remove_file(&serial).ok();
+                }
+                Failure::pin("another command has made the token in the meantime")
+                    .hint("name the file with its user PIN: --pin-source FILE")
+            }
             false => failure,
         }
     })?;

@@ -148,6 +148,10 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let run_with = chosen.pin.as_deref().filter(|_| args.verify);
     let pin = run_with.map(|path| pin_file(path, program)).transpose()?;
     let enabled = args.enable.then(|| kept(&directory, &plan)).transpose()?;
+    if args.enable && args.verify {
+        // From now on it waits for what takes the files back.
+        tree::signal().map_err(|error| Failure::io("cannot wait for signals", &error))?;
+    }
     let written = match &test {
         Some(test) => test.apply(&directory, &plan)?,
         None if args.apply => apply(&directory, &plan)?,
@@ -268,10 +272,10 @@ fn directory(said: Option<&Path>) -> Result<PathBuf> {
 /// Root writes nothing where another user could change it: root's services load what it names.
 fn own(directory: &Path) -> Result<()> {
     let is_root = rustix::process::geteuid().is_root();
-    match places::of_another(directory).filter(|_| is_root) {
+    match is_root.then(|| places::in_others_hands(directory)).flatten() {
         None => Ok(()),
-        Some(place) => {
-            let what = format!("{} is another user's", place.display());
+        Some((place, why)) => {
+            let what = format!("{} {why}", place.display());
             Err(Failure::failed(format!("{what}, who could change what root's services load"))
                 .hint("say another --directory, or do it as that user"))
         }

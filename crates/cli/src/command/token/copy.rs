@@ -117,14 +117,14 @@ impl RestoreArgs {
 
 pub(crate) fn restore(app: &App, args: &RestoreArgs) -> Result<()> {
     let name = args.file.file_stem().unwrap_or_default().to_string_lossy();
-    let (examined, slot) = if args.new {
+    let (examined, slot, host) = if args.new {
         let place = Place::find(&name)?;
         let pin = restored_pin(args)?;
         let added = place.add()?;
         let host = app.host(&Uri::default())?;
-        let done = restored(app, host, added.token(host)?, args, pin)?;
+        let (examined, slot) = restored(app, host, added.token(host)?, args, pin)?;
         added.keep(app.output);
-        done
+        (examined, slot, host)
     } else {
         let usual = Usual::look();
         let host = app.host(&Uri::default())?;
@@ -134,11 +134,19 @@ pub(crate) fn restore(app: &App, args: &RestoreArgs) -> Result<()> {
             return Err(Failure::failed(message)
                 .hint("a token is never replaced: '--new' gives this one a slot of its own; or move the other one's files away"));
         }
-        let done = restored(app, host, token, args, restored_pin(args)?)?;
+        let (examined, slot) = restored(app, host, token, args, restored_pin(args)?)?;
         usual.keep()?;
-        done
+        (examined, slot, host)
     };
-    let made = app.token(&Uri { slot_id: Some(slot.0), ..Uri::default() })?;
+    let made = host.tokens()?.into_iter().find(|token| token.slot == slot);
+    let made = made.ok_or_else(|| Failure::failed(format!("slot {slot} is gone")))?;
+    if let Some(problem) = &made.problem {
+        // Reading takes files that the disk may have no room for.
+        let what = format!("the token is restored into slot {slot}, and cannot be read: {problem}");
+        return Err(
+            Failure::failed(what).hint("'metaslot token list' says whether it can be read now")
+        );
+    }
     let uri = made.uri().to_string();
     let objects = examined.objects;
     app.output.print(&Report {

@@ -13,7 +13,7 @@ use metaslot_client::{Access, TokenInfo, User};
 use metaslot_memory::Secret;
 use serde_json::json;
 use std::thread::sleep;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,6 +26,10 @@ pub(super) const BESIDE: &str = "'--new' makes another token beside those that t
 
 /// How often a token is made again that two commands have both given up.
 const MAKINGS: usize = 4;
+
+/// How long a token may be without a user PIN while it is made, and how often it is looked at.
+const MAKING: Duration = Duration::from_secs(3);
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Arguments of `token init`.
 #[derive(clap::Args, Debug)]
@@ -112,6 +116,10 @@ pub(crate) fn init(app: &App, order: &Order<'_>) -> Result<NewPins> {
     }
     let usual = Usual::look();
     let host = app.host(&Uri::default())?;
+    if let Some(token) = half_made(host, order)? {
+        app.output.note(&format!("finishing {} in slot {}", token.name(), token.slot));
+        return Pins::read(app, order, Some(&token))?.finish(host, &token, order);
+    }
     let token = first_free(host, order.slot)?;
     if let Some(problem) = &token.problem {
         let what = format!("the token in slot {} cannot be read: {problem}", token.slot);
@@ -127,6 +135,27 @@ pub(crate) fn init(app: &App, order: &Order<'_>) -> Result<NewPins> {
     let pins = Pins::read(app, order, exists.then_some(&token))?;
     let made = pins.make(host, &token, order)?;
     usual.keep().map(|()| made)
+}
+
+/// A token whose making was ended by a kill has its label and no user PIN: nothing in it is lost when it gets one. One that another
+/// process is making has it soon.
+fn half_made(host: &Host, order: &Order<'_>) -> Result<Option<Token>> {
+    let is_it = |token: &Token| {
+        token.has(ck::CKF_TOKEN_INITIALIZED | ck::CKF_LOGIN_REQUIRED)
+            && !token.has(ck::CKF_USER_PIN_INITIALIZED)
+            && token.info.label == order.label
+            && order.slot.is_none_or(|slot| token.slot == SlotId(slot))
+    };
+    if order.force {
+        return Ok(None);
+    }
+    let end = Instant::now() + MAKING;
+    loop {
+        match host.tokens()?.into_iter().find(is_it) {
+            Some(_) if Instant::now() < end => sleep(PAUSE),
+            found => return Ok(found),
+        }
+    }
 }
 
 /// The module reads the configuration when it is loaded: the slot is there before, and the PINs before that.
@@ -169,10 +198,25 @@ impl Pins {
         Ok(Self { so, user })
     }
 
-    fn make(&self, host: &Host, token: &Token, order: &Order<'_>) -> Result<NewPins> {
-        // Before anything is changed: a PIN that the token refuses would leave it half made.
+    /// Before anything is changed: a PIN that the token refuses would leave it half made.
+    fn check(&self, token: &Token) -> Result<()> {
         check_length(Role::So, &self.so, &token.info)?;
-        check_length(Role::User, &self.user, &token.info)?;
+        check_length(Role::User, &self.user, &token.info)
+    }
+
+    fn new_pins(&self, token: Token) -> NewPins {
+        NewPins { token, pins: vec![(Role::User, self.user.len()), (Role::So, self.so.len())] }
+    }
+
+    /// Sets the user's PIN of a token that has none.
+    fn finish(&self, host: &Host, token: &Token, order: &Order<'_>) -> Result<NewPins> {
+        self.check(token)?;
+        let made = set_user_pin(host, token, order.label, (&self.so, &self.user))?;
+        Ok(self.new_pins(made))
+    }
+
+    fn make(&self, host: &Host, token: &Token, order: &Order<'_>) -> Result<NewPins> {
+        self.check(token)?;
         let mut again = 0..MAKINGS;
         let made = loop {
             let made = make(host, token, order.label, &self.so, &self.user)?;
@@ -199,8 +243,7 @@ impl Pins {
                 }
             }
         };
-        let pins = vec![(Role::User, self.user.len()), (Role::So, self.so.len())];
-        Ok(NewPins { token: made, pins })
+        Ok(self.new_pins(made))
     }
 
     /// Whether the label is no more in the slot: with the token, which is new, or as the token was called that was emptied.
@@ -343,7 +386,8 @@ fn set_user_pin(
     // A module may move a new token to another slot: it is found by its label and state.
     let made = moved(host, token, label)?;
     let session = host.module().open_session(made.slot, Access::ReadWrite)?;
-    session.login(User::SecurityOfficer, so_pin.expose())?;
+    let opened = session.login(User::SecurityOfficer, so_pin.expose());
+    opened.map_err(|error| host.login_failure(&made, Role::So, error))?;
     session.init_pin(user_pin.expose())?;
     session.logout()?;
     moved(host, token, label)

@@ -72,7 +72,12 @@ impl Engine {
         }
         let block = self.reserve(token, key, series, taken.block(series))?;
         taken.put(series, block);
-        taken.next(series).ok_or(Error::KEY_EXHAUSTED)
+        taken.next(series).ok_or_else(|| {
+            detail::set(format_args!(
+                "the token's file was replaced by an older one: this process has given these IVs already"
+            ));
+            Error::MECHANISM_PARAM_INVALID
+        })
     }
 
     /// Takes a block of numbers out of the key's row.

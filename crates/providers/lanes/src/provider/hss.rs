@@ -164,26 +164,43 @@ pub(super) fn complete(object: &mut NewObject) -> Result<()> {
     key_info::complete_shown(&mut object.attributes, &shown)
 }
 
+/// A private key in this process.
+#[derive(Debug)]
+struct Grown {
+    private: Private,
+    /// No one-time key before this one signs here, whatever the key's row says.
+    next: u64,
+}
+
 /// `CKM_HSS`
 #[derive(Debug)]
 struct Hss;
 
 impl Hss {
-    fn private(key: &Key) -> Result<&Mutex<Private>> {
+    fn private(key: &Key) -> Result<&Mutex<Grown>> {
         key.prepared(|key| {
             let sets = sets(key.attributes()).map_err(|_| Error::KEY_TYPE_INCONSISTENT)?;
-            grown(&sets, key.secret(CKA_VALUE)?).map(Mutex::new)
+            let private = grown(&sets, key.secret(CKA_VALUE)?)?;
+            Ok(Mutex::new(Grown { private, next: 0 }))
         })
     }
 
     fn sign(key: &Key, message: &[u8], out: &mut [u8]) -> Result<usize> {
         let private = Self::private(key)?;
-        let mut private = private.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut grown = private.lock().unwrap_or_else(PoisonError::into_inner);
+        let Grown { private, next } = &mut *grown;
         // Before one is taken, which would be lost.
         room(&private.sets()[1..])?;
         let left = key.one_time()?.spend()?;
         let signatures = hss::signatures(private.sets()).ok_or(Error::KEY_TYPE_INCONSISTENT)?;
         let number = signatures.checked_sub(left + 1).ok_or(Error::KEY_EXHAUSTED)?;
+        if number < *next {
+            detail::set(format_args!(
+                "the token's file was replaced by an older one: this process has signed with one-time key {number} already"
+            ));
+            return Err(Error::KEY_FUNCTION_NOT_PERMITTED);
+        }
+        *next = number + 1;
         let signature = private.sign(number, &[message]).map_err(|Failed| Error::DEVICE_ERROR)?;
         let out = out.get_mut(..signature.len()).ok_or(Error::BUFFER_TOO_SMALL)?;
         out.copy_from_slice(&signature);
