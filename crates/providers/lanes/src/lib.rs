@@ -32,3 +32,4 @@ pub mod slh_dsa;
 #[cfg(test)]
 mod testing;
 mod weierstrass;
+pub mod xmss;
