@@ -29,7 +29,7 @@ pub(crate) fn run(bytes: &[u8]) -> u64 {
     };
     // What the lanes alone have, the other engine does not.
     let alone = MechanismRow::find(mechanism)
-        .is_some_and(|row| matches!(row.keys, [CKK_SLH_DSA | CKK_HSS]));
+        .is_some_and(|row| matches!(row.keys, [CKK_SLH_DSA | CKK_HSS | CKK_XMSS | CKK_XMSSMT]));
     if !alone {
         same(mechanism_name(mechanism), &compared(&lanes), &compared(&plain));
     }

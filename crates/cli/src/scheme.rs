@@ -209,7 +209,9 @@ impl Scheme {
             Family::SlhDsa => Self::slh_dsa(hash),
             Family::Aes if hash.is_none() => Ok(Self::streaming(CKM_AES_CMAC)),
             Family::Hss if hash.is_none() => Ok(Self::streaming(CKM_HSS)),
-            Family::Ed25519 | Family::Aes | Family::Hss => {
+            Family::Xmss if hash.is_none() => Ok(Self::streaming(CKM_XMSS)),
+            Family::Xmssmt if hash.is_none() => Ok(Self::streaming(CKM_XMSSMT)),
+            Family::Ed25519 | Family::Aes | Family::Hss | Family::Xmss | Family::Xmssmt => {
                 Err(Failure::usage(format!("signatures with {kind} keys have no --hash")))
             }
             Family::MlKem | Family::X25519 => {

@@ -294,26 +294,40 @@ fn one_time_keys_sign_once_and_stay() {
 }
 
 #[test]
+fn one_time_keys_of_xmss_sign_once_and_stay() {
+    Home::new("xmss").run(&program("xmss"), &[]);
+}
+
+#[test]
 fn no_one_time_key_signs_twice_whatever_happens_to_processes() {
     // METASLOT_KILLS=1000 kills so many, and takes minutes.
     let kills = std::env::var("METASLOT_KILLS").unwrap_or_else(|_| String::from("20"));
-    println!("{}", Home::new("hss-processes").run(&program("hss_processes"), &[&kills]));
+    let program = program("one_time_processes");
+    for kind in ["hss", "xmssmt"] {
+        println!("{}", Home::new(&format!("processes-{kind}")).run(&program, &[&kills, kind]));
+    }
 }
 
 #[test]
 fn threads_use_up_a_key_of_one_time_keys_and_lose_none() {
-    Home::new("hss-threads").run(&program("hss_threads"), &[]);
+    let program = program("one_time_threads");
+    for kind in ["hss", "xmss"] {
+        Home::new(&format!("threads-{kind}")).run(&program, &[kind]);
+    }
 }
 
 #[test]
 fn what_a_restored_key_has_used_is_said_before_it_goes_on() {
-    let home = Home::new("restored");
-    let file = home.path().join("metaslot.toml");
-    let token = |name: &str| format!("[[token]]\npath = {:?}\n", home.path().join(name));
-    fs::write(&file, ["a/token", "b/token", "c/token"].map(token).concat()).unwrap();
-    let copy = home.path().join("copy");
-    let variables = [("METASLOT_CONF", file.as_os_str())];
-    home.run_with(&program("restored"), &[copy.to_str().unwrap()], &variables);
+    let program = program("restored");
+    for kind in ["hss", "xmss", "xmssmt"] {
+        let home = Home::new(&format!("restored-{kind}"));
+        let file = home.path().join("metaslot.toml");
+        let token = |name: &str| format!("[[token]]\npath = {:?}\n", home.path().join(name));
+        fs::write(&file, ["a/token", "b/token", "c/token"].map(token).concat()).unwrap();
+        let copy = home.path().join("copy");
+        let variables = [("METASLOT_CONF", file.as_os_str())];
+        home.run_with(&program, &[copy.to_str().unwrap(), kind], &variables);
+    }
 }
 
 #[test]

@@ -48,8 +48,17 @@ const SECRETS: &[CK_KEY_TYPE] = &[
 ];
 
 /// Every type of pair.
-const PAIRS: &[CK_KEY_TYPE] =
-    &[CKK_RSA, CKK_EC, CKK_EC_EDWARDS, CKK_EC_MONTGOMERY, CKK_ML_KEM, CKK_ML_DSA, CKK_SLH_DSA];
+const PAIRS: &[CK_KEY_TYPE] = &[
+    CKK_RSA,
+    CKK_EC,
+    CKK_EC_EDWARDS,
+    CKK_EC_MONTGOMERY,
+    CKK_ML_KEM,
+    CKK_ML_DSA,
+    CKK_SLH_DSA,
+    CKK_XMSS,
+    CKK_XMSSMT,
+];
 
 #[rustfmt::skip]
 pub(super) const MECHANISMS: &[MechanismRow] = &[
@@ -269,6 +278,10 @@ pub(super) const MECHANISMS: &[MechanismRow] = &[
     row(CKM_IKE1_EXTENDED_DERIVE, Shape::Ike1Extended, SECRETS, Unit::Bytes, "6.64"),
     row(CKM_HSS_KEY_PAIR_GEN, Shape::None, &[CKK_HSS], Unit::Bytes, "6.65"),
     row(CKM_HSS, Shape::None, &[CKK_HSS], Unit::Bytes, "6.65"),
+    row(CKM_XMSS_KEY_PAIR_GEN, Shape::None, &[CKK_XMSS], Unit::None, "6.66"),
+    row(CKM_XMSSMT_KEY_PAIR_GEN, Shape::None, &[CKK_XMSSMT], Unit::None, "6.66"),
+    row(CKM_XMSS, Shape::None, &[CKK_XMSS], Unit::None, "6.66"),
+    row(CKM_XMSSMT, Shape::None, &[CKK_XMSSMT], Unit::None, "6.66"),
     row(CKM_ECDH_X_AES_KEY_WRAP, Shape::EcdhAes, &[CKK_EC_MONTGOMERY], Unit::Bits, "6.3"),
     row(CKM_ECDH_COF_AES_KEY_WRAP, Shape::EcdhAes, &[CKK_EC], Unit::Bits, "6.3"),
     row(CKM_PUB_KEY_FROM_PRIV_KEY, Shape::None, PAIRS, Unit::Bits, "5.18.5"),

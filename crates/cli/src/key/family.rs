@@ -18,5 +18,7 @@ pub(crate) enum Family {
     Rsa,
     SlhDsa,
     X25519,
+    Xmss,
+    Xmssmt,
     Other,
 }

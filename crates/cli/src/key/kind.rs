@@ -4,6 +4,7 @@
 use super::family::Family;
 use super::hss;
 use super::set::Set;
+use super::xmss;
 use crate::encoding::significant;
 use crate::failure::Failure;
 use crate::key::Usage;
@@ -14,7 +15,7 @@ use std::str::FromStr;
 
 /// A type of key: family and size. The size of an RSA, AES or RC4 key is in bits, that of a generic
 /// secret in bytes, that of a curve in bytes of its numbers; that of a key of a parameter set is the
-/// number in the set's name.
+/// number in the set's name, of XMSS that of the set.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Kind {
     pub(crate) family: Family,
@@ -58,7 +59,7 @@ const EXPONENT: [u8; 3] = [1, 0, 1];
 /// The types that `--type` takes, for help and errors.
 pub(crate) const TYPES: &str = "rsa:BITS, ec:p224, ec:p256, ec:p384, ec:p521, ec:secp256k1, \
     ec:sect163k1 to ec:sect571r1, ed25519, x25519, ml-dsa:44, ml-dsa:65, ml-dsa:87, ml-kem:512, ml-kem:768, ml-kem:1024, \
-    slh-dsa:sha2-128s to slh-dsa:shake-256f, hss, hss:HASH:TREES, aes:128, aes:192, aes:256, chacha20, generic:BYTES, \
+    slh-dsa:sha2-128s to slh-dsa:shake-256f, hss, hss:HASH:TREES, xmss:SET, xmssmt:SET, aes:128, aes:192, aes:256, chacha20, generic:BYTES, \
     des2, des3, rc4:BITS";
 
 /// Types that are written as they are, or often of one of these sizes.
@@ -83,7 +84,7 @@ const USUAL: &[&str] = &[
 pub(crate) fn types() -> impl Iterator<Item = String> {
     let curves = CURVES.iter().map(|curve| format!("ec:{}", curve.0));
     let sets = Set::all().map(|set| set.name.to_owned());
-    USUAL.iter().map(ToString::to_string).chain(curves).chain(sets)
+    USUAL.iter().map(ToString::to_string).chain(curves).chain(sets).chain(xmss::types())
 }
 
 impl FromStr for Kind {
@@ -104,6 +105,8 @@ impl FromStr for Kind {
             ("ed25519", None) if size.is_empty() => Some((Family::Ed25519, 32)),
             ("x25519", None) if size.is_empty() => Some((Family::X25519, 32)),
             ("chacha20", None) if size.is_empty() => Some((Family::ChaCha20, 32)),
+            ("xmss", None) => xmss::number(Family::Xmss, size).map(|set| (Family::Xmss, set)),
+            ("xmssmt", None) => xmss::number(Family::Xmssmt, size).map(|set| (Family::Xmssmt, set)),
             ("hss", None) if !lower.ends_with(':') => hss::types(size).map(|_| (Family::Hss, 0)),
             _ => Set::named(&lower).map(|set| (set.family, set.size)),
         };
@@ -125,6 +128,7 @@ fn takes(family: &str, number: Option<usize>) -> String {
             "SLH-DSA has the sets sha2-128s, sha2-128f, sha2-192s, sha2-192f, sha2-256s, sha2-256f, and those of shake",
         ),
         ("hss", _) => hss::FORM.to_owned(),
+        ("xmss" | "xmssmt", _) => xmss::FORM.to_owned(),
         _ => format!("one of {TYPES}"),
     }
 }
@@ -195,6 +199,8 @@ impl Kind {
             CKK_ML_KEM => plain(Family::MlKem, 0, "ml-kem"),
             CKK_HSS => plain(Family::Hss, 0, "hss"),
             CKK_SLH_DSA => plain(Family::SlhDsa, 0, "slh-dsa"),
+            CKK_XMSS => plain(Family::Xmss, 0, "xmss"),
+            CKK_XMSSMT => plain(Family::Xmssmt, 0, "xmssmt"),
             other => {
                 let name = key_type_name(other).and_then(|name| name.strip_prefix("CKK_"));
                 let name = name.map(|name| name.to_ascii_lowercase().replace('_', "-"));
@@ -206,9 +212,14 @@ impl Kind {
 
     /// The type of an object that says its parameter set, else as [`Self::of`] has it with nothing but its `CKA_KEY_TYPE`.
     pub(crate) fn of_set(key_type: CK_KEY_TYPE, number: CK_ULONG) -> Self {
-        match Set::numbered(key_type, number) {
-            Some(set) => set.kind(),
-            None => Self::of(key_type, None, None, None),
+        let plain = Self::of(key_type, None, None, None);
+        match (plain.family, Set::numbered(key_type, number)) {
+            (_, Some(set)) => set.kind(),
+            (family @ (Family::Xmss | Family::Xmssmt), None) => match xmss::name(family, number) {
+                Some(name) => Self { family, size: usize::try_from(number).unwrap_or(0), name },
+                None => plain,
+            },
+            _ => plain,
         }
     }
 
@@ -242,6 +253,8 @@ impl Kind {
             Family::Rsa => CKK_RSA,
             Family::SlhDsa => CKK_SLH_DSA,
             Family::X25519 => CKK_EC_MONTGOMERY,
+            Family::Xmss => CKK_XMSS,
+            Family::Xmssmt => CKK_XMSSMT,
             Family::Generic | Family::Other => CKK_GENERIC_SECRET,
         }
     }
@@ -259,7 +272,9 @@ impl Kind {
             | Family::Other
             | Family::Rsa
             | Family::SlhDsa
-            | Family::X25519 => None,
+            | Family::X25519
+            | Family::Xmss
+            | Family::Xmssmt => None,
         }
     }
 
@@ -267,7 +282,12 @@ impl Kind {
         match self.family {
             Family::Rsa => &[Usage::Sign, Usage::Decrypt, Usage::Unwrap],
             Family::Ec => &[Usage::Sign, Usage::Derive],
-            Family::Ed25519 | Family::Hss | Family::MlDsa | Family::SlhDsa => &[Usage::Sign],
+            Family::Ed25519
+            | Family::Hss
+            | Family::MlDsa
+            | Family::SlhDsa
+            | Family::Xmss
+            | Family::Xmssmt => &[Usage::Sign],
             Family::MlKem => &[Usage::Decapsulate],
             Family::X25519 => &[Usage::Derive],
             Family::Generic => &[Usage::Sign, Usage::Derive],
@@ -309,6 +329,7 @@ impl Kind {
             ..secret(mechanism, template, usages)
         };
         let params = |oid: &[u8]| Template::new().bytes(CKA_EC_PARAMS, oid);
+        let number = || Template::new().ulong(CKA_PARAMETER_SET, self.size as CK_ULONG);
         let of_set = || self.set().map_or_else(Template::new, Set::parameter);
         match self.family {
             Family::Rsa => pair(
@@ -335,6 +356,8 @@ impl Kind {
                 private: hss::template(&self.name),
                 ..pair(CKM_HSS_KEY_PAIR_GEN, Template::new(), &[Usage::Sign])
             },
+            Family::Xmss => pair(CKM_XMSS_KEY_PAIR_GEN, number(), &[Usage::Sign]),
+            Family::Xmssmt => pair(CKM_XMSSMT_KEY_PAIR_GEN, number(), &[Usage::Sign]),
             Family::Aes => secret(CKM_AES_KEY_GEN, length(self.size / 8), &[Usage::Decrypt]),
             Family::Rc4 => secret(CKM_RC4_KEY_GEN, length(self.size / 8), &[Usage::Decrypt]),
             Family::Des2 => secret(CKM_DES2_KEY_GEN, Template::new(), &[Usage::Decrypt]),
@@ -382,6 +405,9 @@ mod tests {
             "hss:",
             "hss:1",
             "hss:sha256-192:h10",
+            "xmss",
+            "xmss:1",
+            "xmss:sha2-20/2-256",
         ] {
             assert!(name.parse::<Kind>().is_err(), "{name}");
         }
@@ -407,6 +433,8 @@ mod tests {
         );
         assert_eq!(Kind::of_set(CKK_SLH_DSA, 13).to_string(), "slh-dsa");
         assert_eq!(Kind::of_set(CKK_AES, CKP_ML_DSA_87).to_string(), "aes");
+        assert_eq!(Kind::of_set(CKK_XMSSMT, 0x22), "xmssmt:sha2-20/4-192".parse().unwrap());
+        assert_eq!(Kind::of_set(CKK_XMSS, 22).to_string(), "xmss");
         assert_eq!(Kind::of(CKK_HSS, None, None, None), "hss".parse().unwrap());
         for (key_type, oid, name) in [
             (CKK_EC_EDWARDS, ED25519_OID, "ed25519"),

@@ -12,6 +12,7 @@ mod public;
 mod read;
 mod set;
 pub(crate) mod usage;
+mod xmss;
 
 pub(crate) use crate::find::only;
 pub(crate) use alike::{UNSEEN, among};

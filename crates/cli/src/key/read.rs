@@ -101,7 +101,8 @@ pub(crate) fn only_mechanisms(session: &Session, handle: ObjectHandle) -> Vec<St
 
 /// How many one-time keys a private key of such has left.
 pub(crate) fn one_time_left(session: &Session, key: &Key) -> Option<CK_ULONG> {
-    let private = key.part(Class::Private).filter(|_| key.kind.family == Family::Hss)?;
+    let counts = matches!(key.kind.family, Family::Hss | Family::Xmss | Family::Xmssmt);
+    let private = key.part(Class::Private).filter(|_| counts)?;
     number(&session.attribute(private, CKA_HSS_KEYS_REMAINING).ok()?)
 }
 

@@ -33,6 +33,10 @@ const EC: &[u32] = &[1, 2, 840, 10045, 2, 1];
 /// RFC 9708 §4: the key says which trees it has.
 const HSS: &[u32] = &[1, 2, 840, 113_549, 1, 9, 16, 3, 17];
 
+/// RFC 9802 §3: the key begins with the number of its set.
+const XMSS: [(&[u32], CK_KEY_TYPE); 2] =
+    [(&[1, 3, 6, 1, 5, 5, 7, 6, 34], CKK_XMSS), (&[1, 3, 6, 1, 5, 5, 7, 6, 35], CKK_XMSSMT)];
+
 /// Algorithms that have a name and no place here.
 const OTHERS: &[(&[u32], &str)] = &[
     (&[1, 2, 840, 10040, 4, 1], "DSA"),
@@ -312,6 +316,11 @@ pub(crate) fn public_values(der: &[u8]) -> Read<Template> {
     }
     if algorithm.is(HSS) {
         return Ok(Template::new().key_type(CKK_HSS).bytes(CKA_VALUE, key));
+    }
+    if let Some((_, key_type)) = XMSS.iter().find(|row| algorithm.is(row.0)) {
+        let number = key.first_chunk().ok_or_else(|| damaged("public key"))?;
+        let values = Template::new().key_type(*key_type).bytes(CKA_VALUE, key);
+        return Ok(values.ulong(CKA_PARAMETER_SET, u32::from_be_bytes(*number).into()));
     }
     if let Some(set) = algorithm.set()? {
         let is_whole = key.len() == set.public;

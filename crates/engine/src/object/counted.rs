@@ -25,7 +25,7 @@ pub(crate) fn born(attributes: &mut Attributes, store: &dyn Store) -> Result<()>
 /// Whether these attributes are those of a private key of one-time keys.
 pub(crate) fn signs_once(attributes: &Attributes) -> bool {
     attributes.ulong(CKA_CLASS) == Some(CKO_PRIVATE_KEY)
-        && attributes.ulong(CKA_KEY_TYPE) == Some(CKK_HSS)
+        && matches!(attributes.ulong(CKA_KEY_TYPE), Some(CKK_HSS | CKK_XMSS | CKK_XMSSMT))
 }
 
 /// Whether the count of a row is that of the token as it is now.

@@ -29,7 +29,7 @@ pub(crate) fn complete(object: &mut NewObject) -> Result<()> {
         (CKO_PUBLIC_KEY, CKK_ML_KEM) => seeded::complete_public::<MlKemKey>(object),
         (CKO_PRIVATE_KEY, CKK_ML_KEM) => seeded::complete_private::<MlKemKey>(object),
         // Another provider's.
-        (CKO_PUBLIC_KEY | CKO_PRIVATE_KEY, CKK_SLH_DSA | CKK_HSS) => {
+        (CKO_PUBLIC_KEY | CKO_PRIVATE_KEY, CKK_SLH_DSA | CKK_HSS | CKK_XMSS | CKK_XMSSMT) => {
             Err(Error::PARAMETER_SET_NOT_SUPPORTED)
         }
         (CKO_PUBLIC_KEY | CKO_PRIVATE_KEY, _) => Err(Error::ATTRIBUTE_VALUE_INVALID),

@@ -8,6 +8,7 @@
 #[cfg(target_arch = "x86_64")]
 pub mod aes;
 pub mod binary;
+mod chains;
 pub mod combiner;
 pub mod cpu;
 pub mod curve25519;
@@ -32,3 +33,4 @@ pub mod slh_dsa;
 #[cfg(test)]
 mod testing;
 mod weierstrass;
+pub mod xmss;

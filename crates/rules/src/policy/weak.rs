@@ -199,7 +199,7 @@ fn strength(key: &Attributes, length: usize) -> u64 {
             _ => 256,
         },
         // SP 800-208 §4: as long as their hashes, which the public half alone names by one number.
-        Some(CKK_HSS) => 192,
+        Some(CKK_HSS | CKK_XMSS | CKK_XMSSMT) => 192,
         Some(CKK_DES2 | CKK_RC4) => 80,
         Some(CKK_DES3) => 112,
         Some(CKK_AES_XTS) => key.ulong(CKA_VALUE_LEN).unwrap_or(length as u64) * 4,

@@ -49,7 +49,7 @@ pub(crate) struct Args {
     /// Keep it in the token; there is no way back
     #[arg(long, group = "change")]
     unextractable: bool,
-    /// So many one-time keys of an HSS key are left: fewer than there were, or as many in a token that was restored
+    /// So many one-time keys of an HSS or XMSS key are left: fewer than there were, or as many in a token that was restored
     #[arg(long, group = "change", value_name = "NUMBER")]
     one_time_left: Option<CK_ULONG>,
     /// As security officer, trust it to wrap others

@@ -142,6 +142,8 @@ fn described(key: &Key, class: Class) -> String {
         Family::MlDsa => "ML-DSA",
         Family::MlKem => "ML-KEM",
         Family::Hss => "HSS",
+        Family::Xmss => "XMSS",
+        Family::Xmssmt => "XMSS^MT",
         Family::SlhDsa => "SLH-DSA",
         Family::X25519 => "X25519",
         Family::ChaCha20 => "ChaCha20",

@@ -5,8 +5,8 @@ use super::rows::Rows;
 use super::tables::KECCAK_ROUND;
 use super::vector::{Vector, load, store, table};
 
-/// The words of SHA3-224's block, the longest.
-const LONGEST: usize = 18;
+/// The words of SHAKE128's block, the longest.
+const LONGEST: usize = 21;
 /// As many in whole rows of any vector.
 const BUFFER: usize = 24;
 

@@ -29,7 +29,24 @@ const SPARE: usize = 1 << 18;
 pub(crate) enum Function {
     Sha256,
     Sha512,
+    Shake128,
     Shake256,
+}
+
+impl Function {
+    /// Bytes of a block.
+    pub(crate) const fn block(self) -> usize {
+        self.shape().block
+    }
+
+    const fn shape(self) -> Shape {
+        match self {
+            Self::Sha256 => Shape::of(Hash::Sha256),
+            Self::Sha512 => Shape::of(Hash::Sha512),
+            Self::Shake128 => Shape::sponge(168),
+            Self::Shake256 => Shape::of(Hash::Sha3_256),
+        }
+    }
 }
 
 /// Lanes, each with a message.
@@ -56,11 +73,7 @@ impl Drop for Many {
 impl Many {
     /// For messages of `length` bytes behind `block`, which is a whole block of the function or nothing.
     pub(crate) fn new(function: Function, block: &[u8], length: usize) -> Self {
-        let shape = Shape::of(match function {
-            Function::Sha256 => Hash::Sha256,
-            Function::Sha512 => Hash::Sha512,
-            Function::Shake256 => Hash::Sha3_256,
-        });
+        let shape = function.shape();
         let kernel =
             Kernel::choose(shape.core, cpu(), usize::MAX).or_else(|| Kernel::one(shape.core));
         let kernel = kernel.expect("each of these functions has one lane at least");
@@ -156,7 +169,8 @@ mod tests {
 
     #[test]
     fn what_is_hashed_lies_in_protected_memory() {
-        for function in [Function::Sha256, Function::Sha512, Function::Shake256] {
+        for function in [Function::Sha256, Function::Sha512, Function::Shake128, Function::Shake256]
+        {
             let mut many = Many::new(function, &[], 32);
             let place = NonNull::from(&mut many.message(0)[0]);
             assert!(size_of_allocation(place) >= 32, "{function:?}");

@@ -57,7 +57,8 @@ impl Shape {
         Self { core: Core::Sha512, word: 8, block: 128, big: true, counter: 16, start }
     }
 
-    const fn sponge(block: usize) -> Self {
+    /// Of Keccak, with blocks of so many bytes.
+    pub(super) const fn sponge(block: usize) -> Self {
         let start = &[0; 25];
         Self { core: Core::Keccak, word: 8, block, big: false, counter: 0, start }
     }

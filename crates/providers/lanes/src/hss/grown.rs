@@ -3,7 +3,8 @@
 
 use super::message::{self, CHILD_ID, CHILD_SEED, MESSAGE, RANDOMIZER};
 use super::set::{ID, Id, Set, word};
-use super::tree::{Part, Tree};
+use super::tree::Tree;
+use crate::chains::Part;
 use metaslot_awslc_wrapper::Result;
 use metaslot_memory::Secret;
 

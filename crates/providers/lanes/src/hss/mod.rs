@@ -13,13 +13,14 @@ mod set;
 mod tests;
 mod tree;
 
+use crate::chains::Part;
 use crate::hash::many;
 use grown::Grown;
 use metaslot_awslc_wrapper::{Result, constant_time};
 pub use set::{ID, Set};
 use set::{Id, word};
 use std::fmt;
-use tree::{Part, Tree};
+use tree::Tree;
 
 /// The most levels of trees (RFC 8554 §6).
 pub const MOST_LEVELS: usize = 8;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Parameter sets (RFC 8554 §4.1 and §5.1; NIST SP 800-208 §4).
 
+use crate::chains;
 use crate::hash::many::Function;
 
 /// Bytes of a tree's name.
@@ -70,37 +71,14 @@ impl Set {
         u8::MAX >> (8 - self.width)
     }
 
-    /// Digits of a hash.
-    const fn hash_digits(&self) -> usize {
-        self.node * 8 / self.width
-    }
-
-    /// Bits of the largest checksum.
-    const fn sum_bits(&self) -> usize {
-        (self.hash_digits() * self.steps() as usize).ilog2() as usize + 1
-    }
-
-    /// Chains of a one-time key: one for each digit of a hash and of its checksum.
+    /// Chains of a one-time key.
     pub(super) const fn chains(&self) -> usize {
-        self.hash_digits() + self.sum_bits().div_ceil(self.width)
+        chains::count(self.node, self.width)
     }
 
-    /// The digits of a hash and of its checksum, one for each chain (RFC 8554 §4.4).
+    /// The digits of a hash and of its checksum, one for each chain.
     pub(super) fn digits(&self, hash: &[u8]) -> Vec<u8> {
-        let steps = self.steps();
-        let mut digits = Vec::with_capacity(self.chains());
-        let spread = |bytes: &[u8], digits: &mut Vec<u8>| {
-            for byte in bytes {
-                let shifts = (0..8 / self.width).rev().map(|digit| digit * self.width);
-                digits.extend(shifts.map(|shift| byte >> shift & steps));
-            }
-        };
-        spread(hash, &mut digits);
-        let sum: u16 = digits.iter().map(|digit| u16::from(steps - digit)).sum();
-        let unused = 16 - self.sum_bits().next_multiple_of(self.width);
-        spread(&(sum << unused).to_be_bytes(), &mut digits);
-        digits.truncate(self.chains());
-        digits
+        chains::digits(hash, self.width)
     }
 
     /// Bytes of a public key of one tree.

@@ -2,6 +2,7 @@
 //! One tree: its one-time keys (LM-OTS, RFC 8554 §4) and the hashes above them (LMS, §5), as many at once as there are lanes.
 
 use super::set::{ID, Id, Set, word};
+use crate::chains::{Part, Walk, walk};
 use crate::hash::many::Many;
 
 /// What is hashed, as a number that stands before it.
@@ -22,28 +23,6 @@ pub(super) struct Tree<'a> {
     pub(super) id: &'a Id,
 }
 
-/// Which part of each chain is computed.
-#[derive(Clone, Copy)]
-pub(super) enum Part<'a> {
-    /// From what the seed makes to the end.
-    Whole(&'a [u8]),
-    /// From what the seed makes to the digit: what a signature shows. A digit for each chain.
-    ToDigit(&'a [u8], &'a [u8]),
-    /// From what a signature shows at the digit to the end.
-    FromDigit(&'a [u8], &'a [u8]),
-}
-
-impl Part<'_> {
-    /// The steps of a chain: from where, to where.
-    fn steps(&self, chain: usize, all: u8) -> (u8, u8) {
-        match self {
-            Self::Whole(_) => (0, all),
-            Self::ToDigit(_, digits) => (0, digits[chain]),
-            Self::FromDigit(_, digits) => (digits[chain], all),
-        }
-    }
-}
-
 impl Tree<'_> {
     /// Lanes for messages of this tree with so many bytes.
     fn lanes(&self, length: usize) -> Many {
@@ -57,33 +36,8 @@ impl Tree<'_> {
     /// The chains of the one-time keys from `first` on, one after the other, as far as `part` says.
     pub(super) fn chains(&self, first: usize, part: Part<'_>, out: &mut [u8]) {
         let (node, count) = (self.set.node, self.set.chains());
-        let mut lanes = self.lanes(BEFORE + 1 + node);
-        let width = lanes.lanes();
-        for (group, out) in out.chunks_mut(width * node).enumerate() {
-            let (begin, used) = (group * width, out.len() / node);
-            let steps: Vec<_> = (0..used)
-                .map(|lane| part.steps((begin + lane) % count, self.set.steps()))
-                .collect();
-            for lane in 0..used {
-                let message = lanes.message(lane);
-                let (key, chain) = ((begin + lane) / count, (begin + lane) % count);
-                message[ID..ID + 4].copy_from_slice(&word(first + key));
-                message[ID + 4..BEFORE].copy_from_slice(&word(chain)[2..]);
-                message[BEFORE] = SECRET;
-                message[BEFORE + 1..].copy_from_slice(match part {
-                    Part::Whole(seed) | Part::ToDigit(seed, _) => seed,
-                    Part::FromDigit(shown, _) => &shown[(begin + lane) * node..][..node],
-                });
-            }
-            if !matches!(part, Part::FromDigit(..)) {
-                lanes.run();
-                (0..used).for_each(|lane| lanes.feed(lane, BEFORE + 1, node));
-            }
-            walk(&mut lanes, &steps, node);
-            for (lane, out) in out.chunks_exact_mut(node).enumerate() {
-                out.copy_from_slice(&lanes.message(lane)[BEFORE + 1..]);
-            }
-        }
+        let lanes = self.lanes(BEFORE + 1 + node);
+        walk(&mut Chains { lanes, node, first, count }, part, self.set.steps(), out);
     }
 
     /// The leaves of the one-time keys from `first` on: of the ends of their chains.
@@ -129,17 +83,52 @@ impl Tree<'_> {
     }
 }
 
-/// Goes as many steps as each lane has: the lanes together, each while it is its turn.
-fn walk(lanes: &mut Many, steps: &[(u8, u8)], node: usize) {
-    let from = steps.iter().map(|steps| steps.0).min().unwrap_or(0);
-    let to = steps.iter().map(|steps| steps.1).max().unwrap_or(0);
-    for step in from..to {
-        (0..steps.len()).for_each(|lane| lanes.message(lane)[BEFORE] = step);
-        lanes.run();
-        for (lane, (from, to)) in steps.iter().enumerate() {
-            if (*from..*to).contains(&step) {
-                lanes.feed(lane, BEFORE + 1, node);
-            }
+/// Lanes of chains: those of one-time keys from `first` on, `count` of each.
+struct Chains {
+    lanes: Many,
+    node: usize,
+    first: usize,
+    count: usize,
+}
+
+impl Walk for Chains {
+    fn lanes(&self) -> usize {
+        self.lanes.lanes()
+    }
+
+    fn value(&mut self, lane: usize) -> &mut [u8] {
+        &mut self.lanes.message(lane)[BEFORE + 1..]
+    }
+
+    fn begin(&mut self, secret: &[u8], chains: &[usize]) {
+        for (lane, chain) in chains.iter().enumerate() {
+            self.place(lane, *chain);
+            let message = self.lanes.message(lane);
+            message[BEFORE] = SECRET;
+            message[BEFORE + 1..].copy_from_slice(secret);
         }
+        self.lanes.run();
+        (0..chains.len()).for_each(|lane| self.lanes.feed(lane, BEFORE + 1, self.node));
+    }
+
+    fn step(&mut self, step: u8, chains: &[usize], turn: impl Fn(usize) -> bool) {
+        for (lane, chain) in chains.iter().enumerate() {
+            self.place(lane, *chain);
+            self.lanes.message(lane)[BEFORE] = step;
+        }
+        self.lanes.run();
+        for (lane, _) in chains.iter().enumerate().filter(|(_, chain)| turn(**chain)) {
+            self.lanes.feed(lane, BEFORE + 1, self.node);
+        }
+    }
+}
+
+impl Chains {
+    /// Where a lane hashes.
+    fn place(&mut self, lane: usize, chain: usize) {
+        let (key, chain) = (self.first + chain / self.count, chain % self.count);
+        let message = self.lanes.message(lane);
+        message[ID..ID + 4].copy_from_slice(&word(key));
+        message[ID + 4..BEFORE].copy_from_slice(&word(chain)[2..]);
     }
 }

@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! HSS keys and signatures (RFC 8554; PKCS#11 3.2 §6.65): this provider alone has them.
-//!
-//! A private key is a seed and a name. A one-time key that signs twice gives itself away, so a private key is none without the
-//! store that counts for it, and cannot leave: it is never made from outside, copied or wrapped.
+//! HSS keys and signatures (RFC 8554; PKCS#11 3.2 §6.65). A private key is a seed and a name.
 
+use super::one_time::{self, OneTime, Trees};
 use crate::hss::{self, HIGHEST, ID, MOST_LEVELS, Private, Set};
-use metaslot_awslc_wrapper::{Failed, random};
+use metaslot_awslc_wrapper::Failed;
 use metaslot_ck::*;
-use metaslot_memory::Secret;
-use metaslot_spi::buffer::hold;
 use metaslot_spi::key_info;
-use metaslot_spi::provider::{
-    Algorithm, Direction, GeneratePair, Signature, SignatureStream, checked,
-};
-use metaslot_spi::{Attributes, Key, NewObject, Params, Secrets, Value, detail};
-use std::sync::{Arc, Mutex, PoisonError};
+use metaslot_spi::provider::{Algorithm, GeneratePair, checked};
+use metaslot_spi::{Attributes, Key, NewObject, Params, Value, detail};
 
 /// Of hashes, in bytes.
 const SIZES: (u64, u64) = (24, 32);
@@ -29,8 +22,8 @@ pub(super) const ROWS: [Algorithm; 2] = checked([
     Algorithm {
         mechanism: CKM_HSS,
         key_sizes: SIZES,
-        sign: Some(&Hss),
-        verify: Some(&Hss),
+        sign: Some(&OneTime(Hss)),
+        verify: Some(&OneTime(Hss)),
         ..Algorithm::NONE
     },
 ]);
@@ -74,7 +67,7 @@ fn shown(levels: usize, public: &[u8]) -> Attributes {
 }
 
 /// What the public half shows besides.
-fn shown_in_public(public: &[u8]) -> Option<Attributes> {
+pub(super) fn shown_in_public(public: &[u8]) -> Option<Attributes> {
     let (levels, top) = hss::parse_public(public)?;
     let mut attributes = shown(levels, public);
     attributes.set(CKA_HSS_LMS_TYPE, Value::Ulong(top.tree_type.into()));
@@ -97,12 +90,6 @@ impl GeneratePair for KeyPair {
         private: &Attributes,
     ) -> Result<(NewObject, NewObject)> {
         let sets = sets(private)?;
-        if !private.bool(CKA_TOKEN) {
-            detail::set(format_args!(
-                "what a key of one-time keys has used is on the disk before its signature leaves: CKA_TOKEN must be true"
-            ));
-            return Err(Error::TEMPLATE_INCONSISTENT);
-        }
         if sets.iter().any(|set| set.height > HIGHEST) {
             detail::set(format_args!(
                 "trees of more than 15 levels verify and are not made: use several levels of trees"
@@ -110,26 +97,15 @@ impl GeneratePair for KeyPair {
             return Err(Error::PARAMETER_SET_NOT_SUPPORTED);
         }
         let signatures = hss::signatures(&sets).ok_or(Error::PARAMETER_SET_NOT_SUPPORTED)?;
-        let mut value = Secret::try_zeroed(sets[0].node + ID).ok_or(Error::DEVICE_MEMORY)?;
-        random::fill(value.expose_mut()).map_err(|Failed| Error::DEVICE_ERROR)?;
+        let value = one_time::seeds(private, sets[0].node + ID)?;
         let public = grown(&sets, value.expose())?.public();
-        let mut first = shown_in_public(&public).ok_or(Error::GENERAL_ERROR)?;
-        let mut attributes = shown(sets.len(), &public);
+        let first = shown_in_public(&public).ok_or(Error::GENERAL_ERROR)?;
+        let mut second = shown(sets.len(), &public);
         let types =
             |of: fn(&Set) -> u32| Value::Ulongs(sets.iter().map(|set| of(set).into()).collect());
-        attributes.set(CKA_HSS_LMS_TYPES, types(|set| set.tree_type));
-        attributes.set(CKA_HSS_LMOTS_TYPES, types(|set| set.chain_type));
-        attributes.set(CKA_HSS_KEYS_REMAINING, Value::Ulong(signatures));
-        // A row that is written without a login is not authenticated: its count could be anything.
-        attributes.set(CKA_PRIVATE, Value::Bool(true));
-        attributes.set(CKA_SENSITIVE, Value::Bool(true));
-        attributes.set(CKA_EXTRACTABLE, Value::Bool(false));
-        attributes.set(CKA_COPYABLE, Value::Bool(false));
-        first.set(CKA_VALUE, Value::Bytes(public));
-        let mut secrets = Secrets::new();
-        secrets.set(CKA_VALUE, value);
-        let first = NewObject { attributes: first, secrets: Secrets::new() };
-        Ok((first, NewObject { attributes, secrets }))
+        second.set(CKA_HSS_LMS_TYPES, types(|set| set.tree_type));
+        second.set(CKA_HSS_LMOTS_TYPES, types(|set| set.chain_type));
+        Ok(one_time::pair([first, second], public, value, signatures))
     }
 }
 
@@ -147,127 +123,49 @@ fn room(sets: &[Set]) -> Result<()> {
     if hss::has_room(sets) { Ok(()) } else { Err(Error::HOST_MEMORY) }
 }
 
-/// As `Provider::complete`.
-pub(super) fn complete(object: &mut NewObject) -> Result<()> {
-    if object.attributes.ulong(CKA_CLASS) != Some(CKO_PUBLIC_KEY) {
-        detail::set(format_args!(
-            "a private key of one-time keys is made in its token: nobody knows what another one has used"
-        ));
-        return Err(Error::TEMPLATE_INCONSISTENT);
-    }
-    let public = object.attributes.bytes(CKA_VALUE).ok_or(Error::TEMPLATE_INCOMPLETE)?;
-    let shown = shown_in_public(public).ok_or(Error::ATTRIBUTE_VALUE_INVALID)?;
-    let said = |attribute| object.attributes.get(attribute);
-    if shown.iter().any(|(attribute, value)| said(attribute).is_some_and(|said| said != value)) {
-        return Err(Error::TEMPLATE_INCONSISTENT);
-    }
-    key_info::complete_shown(&mut object.attributes, &shown)
-}
-
-/// A private key in this process.
-#[derive(Debug)]
-struct Grown {
-    private: Private,
-    /// No one-time key before this one signs here, whatever the key's row says.
-    next: u64,
-}
-
 /// `CKM_HSS`
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Hss;
 
-impl Hss {
-    fn private(key: &Key) -> Result<&Mutex<Grown>> {
-        key.prepared(|key| {
-            let sets = sets(key.attributes()).map_err(|_| Error::KEY_TYPE_INCONSISTENT)?;
-            let private = grown(&sets, key.secret(CKA_VALUE)?)?;
-            Ok(Mutex::new(Grown { private, next: 0 }))
-        })
+impl Trees for Hss {
+    type Private = Private;
+
+    fn grown(self, key: &Key) -> Result<Private> {
+        let sets = sets(key.attributes()).map_err(|_| Error::KEY_TYPE_INCONSISTENT)?;
+        grown(&sets, key.secret(CKA_VALUE)?)
     }
 
-    fn sign(key: &Key, message: &[u8], out: &mut [u8]) -> Result<usize> {
-        let private = Self::private(key)?;
-        let mut grown = private.lock().unwrap_or_else(PoisonError::into_inner);
-        let Grown { private, next } = &mut *grown;
-        // Before one is taken, which would be lost.
-        room(&private.sets()[1..])?;
-        let left = key.one_time()?.spend()?;
-        let signatures = hss::signatures(private.sets()).ok_or(Error::KEY_TYPE_INCONSISTENT)?;
-        let number = signatures.checked_sub(left + 1).ok_or(Error::KEY_EXHAUSTED)?;
-        if number < *next {
-            detail::set(format_args!(
-                "the token's file was replaced by an older one: this process has signed with one-time key {number} already"
-            ));
-            return Err(Error::KEY_FUNCTION_NOT_PERMITTED);
-        }
-        *next = number + 1;
-        let signature = private.sign(number, &[message]).map_err(|Failed| Error::DEVICE_ERROR)?;
-        let out = out.get_mut(..signature.len()).ok_or(Error::BUFFER_TOO_SMALL)?;
-        out.copy_from_slice(&signature);
-        Ok(out.len())
+    fn room(self, private: &Private) -> Result<()> {
+        room(&private.sets()[1..])
     }
 
-    fn verify(key: &Key, message: &[u8], signature: &[u8]) -> Result<()> {
-        match hss::verify(key.bytes(CKA_VALUE)?, &[message], signature) {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(Error::SIGNATURE_INVALID),
-            Err(Failed) => Err(Error::DEVICE_ERROR),
-        }
-    }
-}
-
-impl Signature for Hss {
-    fn check(&self, direction: Direction, key: &Key, _: &Params) -> Result<()> {
-        match (direction, key.class()) {
-            (Direction::Forward, CKO_PRIVATE_KEY) => {
-                match key.attributes().ulong(CKA_HSS_KEYS_REMAINING) {
-                    Some(1..) => Self::private(key).map(drop),
-                    _ => Err(Error::KEY_EXHAUSTED),
-                }
-            }
-            (Direction::Backward, CKO_PUBLIC_KEY) => match hss::parse_public(key.bytes(CKA_VALUE)?)
-            {
-                Some(_) => Ok(()),
-                None => Err(Error::KEY_TYPE_INCONSISTENT),
-            },
-            _ => Err(Error::KEY_TYPE_INCONSISTENT),
-        }
+    fn signatures(self, private: &Private) -> Option<u64> {
+        hss::signatures(private.sets())
     }
 
-    fn length(&self, key: &Key, _: &Params) -> usize {
+    fn sign(
+        self,
+        private: &mut Private,
+        number: u64,
+        message: &[u8],
+    ) -> std::result::Result<Vec<u8>, Failed> {
+        private.sign(number, &[message])
+    }
+
+    fn verify(
+        self,
+        public: &[u8],
+        message: &[u8],
+        signature: &[u8],
+    ) -> std::result::Result<bool, Failed> {
+        hss::verify(public, &[message], signature)
+    }
+
+    fn is_public(self, public: &[u8]) -> bool {
+        hss::parse_public(public).is_some()
+    }
+
+    fn length(self, key: &Key) -> usize {
         sets(key.attributes()).map_or(0, |sets| hss::signature_length(&sets))
-    }
-
-    fn sign(&self, key: &Key, _: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
-        Self::sign(key, data, out)
-    }
-
-    fn verify(&self, key: &Key, _: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
-        Self::verify(key, data, signature)
-    }
-
-    fn start(&self, _: Direction, key: &Arc<Key>, _: &Params) -> Result<Box<dyn SignatureStream>> {
-        Ok(Box::new(Whole { key: Arc::clone(key), message: Vec::new() }))
-    }
-}
-
-/// A message that comes in parts: which one-time key signs it is decided at its end.
-#[derive(Debug)]
-struct Whole {
-    key: Arc<Key>,
-    message: Vec<u8>,
-}
-
-impl SignatureStream for Whole {
-    fn update(&mut self, data: &[u8]) -> Result<()> {
-        hold(&mut self.message, data, Error::DATA_LEN_RANGE)
-    }
-
-    fn sign(&mut self, out: &mut [u8]) -> Result<usize> {
-        Hss::sign(&self.key, &self.message, out)
-    }
-
-    fn verify(&mut self, signature: &[u8]) -> Result<()> {
-        Hss::verify(&self.key, &self.message, signature)
     }
 }

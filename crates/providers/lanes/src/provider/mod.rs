@@ -20,6 +20,7 @@ mod hashed;
 mod hmac;
 mod hss;
 mod ml_kem;
+mod one_time;
 mod over;
 mod parts;
 mod prime;
@@ -28,11 +29,14 @@ mod rc4;
 mod rsa;
 mod slh_dsa;
 mod x25519;
+mod xmss;
 
 use self::parts::Plain;
 use crate::cpu::{self, Cpu};
+use crate::xmss::Scheme::{Multi, Single};
 use metaslot_ck::{
-    CK_MECHANISM_TYPE, CKA_CLASS, CKA_KEY_TYPE, CKK_HSS, CKK_SLH_DSA, CKO_SECRET_KEY, Error, Result,
+    CK_MECHANISM_TYPE, CKA_CLASS, CKA_KEY_TYPE, CKK_HSS, CKK_SLH_DSA, CKK_XMSS, CKK_XMSSMT,
+    CKO_SECRET_KEY, Error, Result,
 };
 use metaslot_memory::Secret;
 use metaslot_spi::provider::{Algorithm, Provider};
@@ -99,6 +103,7 @@ fn families(plain: Plain) -> Vec<(Vec<Algorithm>, Cpu)> {
         (binary::rows(), Cpu::NONE),
         (slh_dsa::ROWS.to_vec(), Cpu::NONE),
         (hss::ROWS.to_vec(), Cpu::NONE),
+        (xmss::ROWS.to_vec(), Cpu::NONE),
     ]
 }
 
@@ -125,7 +130,9 @@ impl Provider for Lanes {
         let is_pair = key.attributes.ulong(CKA_CLASS) != Some(CKO_SECRET_KEY);
         match key.attributes.ulong(CKA_KEY_TYPE) {
             Some(CKK_SLH_DSA) if is_pair => slh_dsa::complete(key),
-            Some(CKK_HSS) if is_pair => hss::complete(key),
+            Some(CKK_HSS) if is_pair => one_time::complete(key, hss::shown_in_public),
+            Some(CKK_XMSS) if is_pair => one_time::complete(key, |it| xmss::shown(Single, it)),
+            Some(CKK_XMSSMT) if is_pair => one_time::complete(key, |it| xmss::shown(Multi, it)),
             _ => binary::complete(key),
         }
     }

@@ -3,7 +3,8 @@
 
 use super::address::{Address, Kind};
 use super::hashes::{Hashes, Lanes};
-use super::set::{DIGIT, Set};
+use super::set::TOP;
+use crate::chains::{Part, Walk, walk};
 
 /// A one-time key: the tree that it is a leaf of, and which.
 #[derive(Clone, Copy, Debug)]
@@ -12,103 +13,53 @@ pub(super) struct Leaf {
     pub(super) index: usize,
 }
 
-/// Which part of each chain is computed.
-#[derive(Clone, Copy)]
-pub(super) enum Part<'a> {
-    /// From the secret to its end.
-    Whole(&'a [u8]),
-    /// From the secret to the digit: what a signature shows. A digit for each chain.
-    ToDigit(&'a [u8], &'a [u8]),
-    /// From the digit, where what a signature shows stands, to the end.
-    FromDigit(&'a [u8], &'a [u8]),
-}
-
-impl Part<'_> {
-    /// The steps of a chain: from where, to where.
-    fn steps(&self, chain: usize) -> (u8, u8) {
-        match self {
-            Self::Whole(_) => (0, DIGIT),
-            Self::ToDigit(_, digits) => (0, digits[chain]),
-            Self::FromDigit(_, digits) => (digits[chain], DIGIT),
-        }
-    }
-}
-
 /// The chains of all keys, one after the other, as far as `part` says.
 pub(super) fn chains(hashes: Hashes<'_>, keys: &[Leaf], part: Part<'_>, out: &mut [u8]) {
-    let (count, node) = (hashes.set.chains(), hashes.set.node);
-    let mut lanes = hashes.lanes(1);
-    let width = lanes.count();
-    for (group, out) in out.chunks_mut(width * node).enumerate() {
-        let first = group * width;
-        let used = out.len() / node;
-        let at = |lane: usize| (keys[(first + lane) / count], (first + lane) % count);
-        begin(&mut lanes, used, first, part, at);
-        walk(
-            &mut lanes,
-            used,
-            out,
-            |lane| part.steps(first + lane),
-            |lane, step| {
-                let (key, chain) = at(lane);
-                key.tree.of_leaf(Kind::Chain, key.index, [chain, usize::from(step)])
-            },
-        );
+    let lanes = hashes.lanes(1);
+    walk(&mut Chains { lanes, keys, count: hashes.set.chains() }, part, TOP, out);
+}
+
+/// Lanes of chains: those of these keys, `count` of each.
+struct Chains<'a> {
+    lanes: Lanes,
+    keys: &'a [Leaf],
+    count: usize,
+}
+
+impl Walk for Chains<'_> {
+    fn lanes(&self) -> usize {
+        self.lanes.count()
+    }
+
+    fn value(&mut self, lane: usize) -> &mut [u8] {
+        self.lanes.content(lane)
+    }
+
+    fn begin(&mut self, secret: &[u8], chains: &[usize]) {
+        for (lane, chain) in chains.iter().enumerate() {
+            self.place(lane, Kind::ChainSecret, *chain, 0);
+            self.lanes.content(lane).copy_from_slice(secret);
+        }
+        self.lanes.run();
+        (0..chains.len()).for_each(|lane| self.lanes.feed(lane));
+    }
+
+    fn step(&mut self, step: u8, chains: &[usize], turn: impl Fn(usize) -> bool) {
+        for (lane, chain) in chains.iter().enumerate() {
+            self.place(lane, Kind::Chain, *chain, step);
+        }
+        self.lanes.run();
+        for (lane, _) in chains.iter().enumerate().filter(|(_, chain)| turn(**chain)) {
+            self.lanes.feed(lane);
+        }
     }
 }
 
-/// Where each lane's chain begins.
-fn begin(
-    lanes: &mut Lanes,
-    used: usize,
-    first: usize,
-    part: Part<'_>,
-    at: impl Fn(usize) -> (Leaf, usize),
-) {
-    let node = lanes.content(0).len();
-    let (Part::Whole(secret) | Part::ToDigit(secret, _)) = part else {
-        let Part::FromDigit(shown, _) = part else { return };
-        for lane in 0..used {
-            lanes.content(lane).copy_from_slice(&shown[(first + lane) * node..][..node]);
-        }
-        return;
-    };
-    for lane in 0..used {
-        let (key, chain) = at(lane);
-        lanes.place(lane, &key.tree.of_leaf(Kind::ChainSecret, key.index, [chain, 0]));
-        lanes.content(lane).copy_from_slice(secret);
-    }
-    lanes.run();
-    for lane in 0..used {
-        lanes.feed(lane);
-    }
-}
-
-/// Goes as many steps as each lane has: the lanes together, each while it is its turn.
-fn walk(
-    lanes: &mut Lanes,
-    used: usize,
-    out: &mut [u8],
-    steps: impl Fn(usize) -> (u8, u8),
-    address: impl Fn(usize, u8) -> Address,
-) {
-    let from = (0..used).map(|lane| steps(lane).0).min().unwrap_or(0);
-    let to = (0..used).map(|lane| steps(lane).1).max().unwrap_or(0);
-    for step in from..to {
-        for lane in 0..used {
-            lanes.place(lane, &address(lane, step));
-        }
-        lanes.run();
-        for lane in 0..used {
-            let (from, to) = steps(lane);
-            if (from..to).contains(&step) {
-                lanes.feed(lane);
-            }
-        }
-    }
-    let node = out.len() / used;
-    for (lane, out) in out.chunks_exact_mut(node).enumerate() {
-        out.copy_from_slice(lanes.content(lane));
+impl Chains<'_> {
+    fn place(&mut self, lane: usize, kind: Kind, chain: usize, step: u8) {
+        let key = self.keys[chain / self.count];
+        let address = key.tree.of_leaf(kind, key.index, [chain % self.count, step.into()]);
+        self.lanes.place(lane, &address);
     }
 }
 
@@ -120,13 +71,4 @@ pub(super) fn compress(hashes: Hashes<'_>, keys: &[Leaf], ends: &[u8], out: &mut
         let Leaf { tree, index } = keys[key];
         tree.of_leaf(Kind::ChainEnds, index, [0, 0])
     });
-}
-
-/// The digits of a node with their checksum (§5.2, algorithm 7).
-pub(super) fn digits(set: &Set, node: &[u8]) -> Vec<u8> {
-    let mut digits: Vec<u8> = node.iter().flat_map(|byte| [byte >> 4, byte & 15]).collect();
-    let sum: u16 = digits.iter().map(|digit| u16::from(DIGIT - digit)).sum();
-    digits.extend([8, 4, 0].map(|shift| (sum >> shift & 15) as u8));
-    debug_assert_eq!(digits.len(), set.chains());
-    digits
 }

@@ -3,10 +3,11 @@
 //! beginning, so the trees of all layers are computed together.
 
 use super::address::Address;
-use super::chains::{Leaf, Part, chains, compress, digits};
+use super::chains::{Leaf, chains, compress};
 use super::forest::{climb, reduce};
 use super::hashes::Hashes;
-use super::set::Set;
+use super::set::{Set, WIDTH};
+use crate::chains::{Part, digits};
 
 /// The ends of the chains of so many one-time keys are kept at once.
 const KEYS: usize = 64;
@@ -73,7 +74,7 @@ pub(super) fn sign(
     // Each layer signs the root of the one below.
     let roots = reduced.roots.chunks_exact(length);
     let signed = std::iter::once(node).chain(roots).take(way.len());
-    let digits: Vec<u8> = signed.flat_map(|node| digits(hashes.set, node)).collect();
+    let digits: Vec<u8> = signed.flat_map(|node| digits(node, WIDTH)).collect();
     let mut shown = vec![0; way.len() * count * length];
     chains(hashes, way, Part::ToDigit(secret, &digits), &mut shown);
     let layers = signature.chunks_exact_mut(hashes.set.layer_length());
@@ -96,7 +97,7 @@ pub(super) fn recovered(
     let mut ends = vec![0; length];
     for (key, layer) in way.iter().zip(signature.chunks_exact(hashes.set.layer_length())) {
         let (shown, path) = layer.split_at(length);
-        let digits = digits(hashes.set, &node);
+        let digits = digits(&node, WIDTH);
         chains(hashes, &[*key], Part::FromDigit(shown, &digits), &mut ends);
         compress(hashes, &[*key], &ends, &mut node);
         node = climb(hashes, node, &[key.index], &[path], |_, level, index| {

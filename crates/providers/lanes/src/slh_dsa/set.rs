@@ -20,8 +20,9 @@ pub struct Set {
     pub(super) shake: bool,
 }
 
-/// The digits of a one-time signature have four bits.
-pub(super) const DIGIT: u8 = 15;
+/// Bits of a digit of a one-time signature, and steps of a chain.
+pub(super) const WIDTH: usize = 4;
+pub(super) const TOP: u8 = 15;
 
 #[rustfmt::skip]
 const fn row(name: &'static str, node: usize, height: usize, layers: usize, fors_height: usize, fors_trees: usize, shake: bool) -> Set {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Eight processes of two threads sign with one key of one-time keys, and are killed again and again. No one-time key signs twice,
- * and a thread that is killed loses one at most. Argument: how many are killed. */
-#include "common.h"
+ * and a thread that is killed loses one at most. Arguments: how many are killed, and the kind. */
+#include "one_time.h"
 
-enum { WORKERS = 8, THREADS = 2, ALL = 1 << 15, BELOW = 5, TREE = 12 + 24 * (1 + 26 + 10), PUBLIC = 48 };
+enum { WORKERS = 8, THREADS = 2, ALL = 1 << 20, TREE = 12 + 24 * (1 + 26 + 10), PUBLIC = 48 };
 
 static struct {
 	atomic_ulong uses[ALL];
@@ -25,14 +25,8 @@ static CK_OBJECT_HANDLE find(CK_SESSION_HANDLE session, CK_OBJECT_CLASS class)
 	return key;
 }
 
-static CK_ULONG word(const CK_BYTE *bytes)
-{
-	return (CK_ULONG)bytes[0] << 24 | (CK_ULONG)bytes[1] << 16 | (CK_ULONG)bytes[2] << 8 | bytes[3];
-}
-
 static void *sign(void *unused)
 {
-	CK_MECHANISM mechanism = {CKM_HSS, NULL, 0};
 	CK_BYTE message[16] = {0}, signature[8000];
 	CK_SESSION_HANDLE own = open_session();
 	CK_OBJECT_HANDLE key = find(own, CKO_PRIVATE_KEY);
@@ -40,14 +34,14 @@ static void *sign(void *unused)
 	while (!shared->end) {
 		CK_ULONG length = sizeof(signature);
 		snprintf((char *)message, sizeof(message), "%d", getpid());
-		OK(p11->C_SignInit(own, &mechanism, key));
+		OK(p11->C_SignInit(own, &one_time, key));
 		OK(p11->C_Sign(own, message, sizeof(message), signature, &length));
-		CK_ULONG number = word(signature + 4) << BELOW | word(signature + 4 + TREE + PUBLIC);
+		CK_ULONG number = number_in(signature, TREE + PUBLIC);
 		CHECK(number < ALL);
 		atomic_fetch_add(&shared->uses[number], 1);
 		if (atomic_fetch_add(&shared->signatures, 1) % 50) continue;
 		key = find(own, CKO_PUBLIC_KEY);
-		OK(p11->C_VerifyInit(own, &mechanism, key));
+		OK(p11->C_VerifyInit(own, &one_time, key));
 		OK(p11->C_Verify(own, message, sizeof(message), signature, length));
 		key = find(own, CKO_PRIVATE_KEY);
 	}
@@ -70,13 +64,11 @@ static pid_t start(void)
 
 static CK_ULONG make_key(void)
 {
-	CK_MECHANISM mechanism = {CKM_HSS_KEY_PAIR_GEN, NULL, 0};
 	CK_ULONG trees[] = {11, 10}, chains[] = {8, 8};
-	CK_ATTRIBUTE public[] = {{CKA_TOKEN, &yes, 1}};
-	CK_ATTRIBUTE private[] = {{CKA_TOKEN, &yes, 1}, {CKA_HSS_LMS_TYPES, trees, sizeof(trees)},
-				  {CKA_HSS_LMOTS_TYPES, chains, sizeof(chains)}};
-	CK_OBJECT_HANDLE key;
-	return p11->C_GenerateKeyPair(session, &mechanism, public, 1, private, 3, &public_key, &key);
+	CK_OBJECT_HANDLE keys[2];
+	CK_RV rv = make_one_time(session, "key", 2, trees, chains, keys);
+	public_key = keys[0];
+	return rv;
 }
 
 static CK_ULONG left(void)
@@ -89,7 +81,9 @@ static CK_ULONG left(void)
 
 int main(int argc, char **argv)
 {
-	CHECK(argc == 2);
+	CHECK(argc == 3);
+	choose(argv[2]);
+	CK_ULONG all = one_time.mechanism == CKM_HSS ? 1 << 15 : ALL;
 	int kills = atoi(argv[1]);
 	unsigned chance = (unsigned)time(NULL);
 	pid_t workers[WORKERS];
@@ -102,7 +96,7 @@ int main(int argc, char **argv)
 	session = open_session();
 	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
 	OK(make_key());
-	CHECK(left() == ALL);
+	CHECK(left() == all);
 	OK(p11->C_Finalize(NULL));
 	for (int i = 0; i < WORKERS; i++) workers[i] = start();
 	for (int killed = 0; killed < kills; killed++) {
@@ -124,7 +118,7 @@ int main(int argc, char **argv)
 	OK(p11->C_Initialize(NULL));
 	session = open_session();
 	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
-	CK_ULONG lost = ALL - left() - used;
+	CK_ULONG lost = all - left() - used;
 	printf("%lu signatures, %d killed: %lu used twice, %lu lost\n", used, kills, twice, lost);
 	CHECK(twice == 0 && used > 0 && lost <= (CK_ULONG)kills * THREADS);
 	return 0;

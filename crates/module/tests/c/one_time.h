@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keys of one-time keys, of any kind: HSS with two trees, XMSS of 10 levels, XMSS^MT of 20 levels in four layers. */
+#ifndef ONE_TIME_H
+#define ONE_TIME_H
+
+#include "common.h"
+
+static CK_MECHANISM one_time = {CKM_HSS, NULL, 0};
+
+static inline void choose(const char *kind)
+{
+	if (strcmp(kind, "xmss") == 0) one_time.mechanism = CKM_XMSS;
+	else if (strcmp(kind, "xmssmt") == 0) one_time.mechanism = CKM_XMSSMT;
+	else CHECK(strcmp(kind, "hss") == 0);
+}
+
+/* On the token, with a label and, for HSS, trees from the top. */
+static inline CK_RV make_one_time(CK_SESSION_HANDLE session, const char *label, CK_ULONG levels, CK_ULONG *trees, CK_ULONG *chains,
+				  CK_OBJECT_HANDLE keys[2])
+{
+	CK_BBOOL hss = one_time.mechanism == CKM_HSS;
+	CK_MECHANISM pair = {hss ? CKM_HSS_KEY_PAIR_GEN
+			     : one_time.mechanism == CKM_XMSS ? CKM_XMSS_KEY_PAIR_GEN : CKM_XMSSMT_KEY_PAIR_GEN, NULL, 0};
+	/* SHA2_10_192 and SHA2_20/4_192 */
+	CK_ULONG set = one_time.mechanism == CKM_XMSS ? 0x0d : 0x22;
+	CK_ATTRIBUTE public[] = {{CKA_TOKEN, &yes, 1}, {CKA_LABEL, (void *)label, strlen(label)},
+				 {CKA_PARAMETER_SET, &set, sizeof(set)}};
+	CK_ATTRIBUTE private[] = {{CKA_TOKEN, &yes, 1}, {CKA_LABEL, (void *)label, strlen(label)},
+				  {CKA_HSS_LMS_TYPES, trees, levels * sizeof(*trees)},
+				  {CKA_HSS_LMOTS_TYPES, chains, levels * sizeof(*chains)}};
+	return p11->C_GenerateKeyPair(session, &pair, public, hss ? 2 : 3, private, hss ? 4 : 2, keys, keys + 1);
+}
+
+static inline CK_ULONG big_endian(const CK_BYTE *bytes, int length)
+{
+	CK_ULONG number = 0;
+	for (int at = 0; at < length; at++) number = number << 8 | bytes[at];
+	return number;
+}
+
+/* Which one-time key signed: of HSS with one tree, or with two whose upper signature and lower key are so long together. */
+static inline CK_ULONG number_in(const CK_BYTE *signature, CK_ULONG upper)
+{
+	if (one_time.mechanism == CKM_XMSS) return big_endian(signature, 4);
+	if (one_time.mechanism == CKM_XMSSMT) return big_endian(signature, 3);
+	CK_ULONG first = big_endian(signature + 4, 4);
+	return upper == 0 ? first : first << 5 | big_endian(signature + 4 + upper, 4);
+}
+
+#endif
