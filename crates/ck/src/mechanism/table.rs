@@ -14,8 +14,9 @@ const fn row(
     MechanismRow { number, shape, keys, unit, section }
 }
 
-/// RC4's section is in another document: PKCS#11 Historical Mechanisms 3.0.
+/// RC4's section, and that of block ciphers of old, are in another document: PKCS#11 Historical Mechanisms 3.0.
 const HISTORICAL: &str = "2.4";
+const BLOCKS: &str = "2.6 historical";
 
 /// Every type of secret key: what a derivation starts from, where it asks for nothing but bytes.
 const SECRETS: &[CK_KEY_TYPE] = &[
@@ -25,6 +26,8 @@ const SECRETS: &[CK_KEY_TYPE] = &[
     CKK_DES2,
     CKK_DES3,
     CKK_RC4,
+    CKK_DES,
+    CKK_CAMELLIA,
     CKK_CHACHA20,
     CKK_POLY1305,
     CKK_HKDF,
@@ -115,11 +118,25 @@ pub(super) const MECHANISMS: &[MechanismRow] = &[
     row(CKM_SHA3_224_RSA_PKCS_PSS, Shape::Pss, &[CKK_RSA], Unit::Bits, "6.1.13"),
     row(CKM_RC4_KEY_GEN, Shape::None, &[CKK_RC4], Unit::Bits, HISTORICAL),
     row(CKM_RC4, Shape::None, &[CKK_RC4], Unit::Bits, HISTORICAL),
+    row(CKM_DES_KEY_GEN, Shape::None, &[CKK_DES], Unit::Bytes, BLOCKS),
+    row(CKM_DES_ECB, Shape::None, &[CKK_DES], Unit::Bytes, BLOCKS),
+    row(CKM_DES_CBC, Shape::Iv(8), &[CKK_DES], Unit::Bytes, BLOCKS),
+    row(CKM_DES_MAC, Shape::None, &[CKK_DES], Unit::Bytes, BLOCKS),
+    row(CKM_DES_MAC_GENERAL, Shape::Ulong, &[CKK_DES], Unit::Bytes, BLOCKS),
+    row(CKM_DES_CBC_PAD, Shape::Iv(8), &[CKK_DES], Unit::Bytes, BLOCKS),
     row(CKM_DES2_KEY_GEN, Shape::None, &[CKK_DES2], Unit::Bytes, "6.18"),
     row(CKM_DES3_KEY_GEN, Shape::None, &[CKK_DES3], Unit::Bytes, "6.18"),
     row(CKM_DES3_ECB, Shape::None, &[CKK_DES3, CKK_DES2], Unit::Bytes, "6.18"),
     row(CKM_DES3_CBC, Shape::Iv(8), &[CKK_DES3, CKK_DES2], Unit::Bytes, "6.18"),
+    row(CKM_DES3_MAC, Shape::None, &[CKK_DES3, CKK_DES2], Unit::Bytes, "6.18"),
+    row(CKM_DES3_MAC_GENERAL, Shape::Ulong, &[CKK_DES3, CKK_DES2], Unit::Bytes, "6.18"),
     row(CKM_DES3_CBC_PAD, Shape::Iv(8), &[CKK_DES3, CKK_DES2], Unit::Bytes, "6.18"),
+    row(CKM_DES3_CMAC_GENERAL, Shape::Ulong, &[CKK_DES3, CKK_DES2], Unit::Bytes, "6.18"),
+    row(CKM_DES3_CMAC, Shape::None, &[CKK_DES3, CKK_DES2], Unit::Bytes, "6.18"),
+    row(CKM_DES_OFB64, Shape::Iv(8), &[CKK_DES], Unit::Bytes, BLOCKS),
+    row(CKM_DES_OFB8, Shape::Iv(8), &[CKK_DES], Unit::Bytes, BLOCKS),
+    row(CKM_DES_CFB64, Shape::Iv(8), &[CKK_DES], Unit::Bytes, BLOCKS),
+    row(CKM_DES_CFB8, Shape::Iv(8), &[CKK_DES], Unit::Bytes, BLOCKS),
     row(CKM_MD5, Shape::None, &[], Unit::None, "6.20"),
     row(CKM_MD5_HMAC, Shape::None, &[CKK_GENERIC_SECRET, CKK_MD5_HMAC], Unit::Bytes, "6.20"),
     row(CKM_MD5_HMAC_GENERAL, Shape::Ulong, &[CKK_GENERIC_SECRET, CKK_MD5_HMAC], Unit::Bytes, "6.20"),
@@ -179,6 +196,15 @@ pub(super) const MECHANISMS: &[MechanismRow] = &[
     row(CKM_SP800_108_FEEDBACK_KDF, Shape::Sp800108Feedback, &[CKK_GENERIC_SECRET, CKK_AES], Unit::Bytes, "6.42"),
     row(CKM_SP800_108_DOUBLE_PIPELINE_KDF, Shape::Sp800108DoublePipeline, &[CKK_GENERIC_SECRET, CKK_AES], Unit::Bytes, "6.42"),
     row(CKM_PKCS5_PBKD2, Shape::Pbkd2, &[CKK_GENERIC_SECRET], Unit::Bytes, "6.30"),
+    row(CKM_CAMELLIA_KEY_GEN, Shape::None, &[CKK_CAMELLIA], Unit::Bytes, "6.47"),
+    row(CKM_CAMELLIA_ECB, Shape::None, &[CKK_CAMELLIA], Unit::Bytes, "6.47"),
+    row(CKM_CAMELLIA_CBC, Shape::Iv(16), &[CKK_CAMELLIA], Unit::Bytes, "6.47"),
+    row(CKM_CAMELLIA_MAC, Shape::None, &[CKK_CAMELLIA], Unit::Bytes, "6.47"),
+    row(CKM_CAMELLIA_MAC_GENERAL, Shape::Ulong, &[CKK_CAMELLIA], Unit::Bytes, "6.47"),
+    row(CKM_CAMELLIA_CBC_PAD, Shape::Iv(16), &[CKK_CAMELLIA], Unit::Bytes, "6.47"),
+    row(CKM_CAMELLIA_ECB_ENCRYPT_DATA, Shape::StringData, &[CKK_CAMELLIA], Unit::Bytes, "6.48"),
+    row(CKM_CAMELLIA_CBC_ENCRYPT_DATA, Shape::CbcData(16), &[CKK_CAMELLIA], Unit::Bytes, "6.48"),
+    row(CKM_CAMELLIA_CTR, Shape::Ctr, &[CKK_CAMELLIA], Unit::Bytes, "6.47"),
     row(CKM_EC_KEY_PAIR_GEN, Shape::None, &[CKK_EC], Unit::Bits, "6.3"),
     row(CKM_ECDSA, Shape::None, &[CKK_EC], Unit::Bits, "6.3"),
     row(CKM_ECDSA_SHA1, Shape::None, &[CKK_EC], Unit::Bits, "6.3.12"),
@@ -214,6 +240,8 @@ pub(super) const MECHANISMS: &[MechanismRow] = &[
     row(CKM_AES_XCBC_MAC, Shape::None, &[CKK_AES], Unit::Bytes, "6.13"),
     row(CKM_AES_XCBC_MAC_96, Shape::None, &[CKK_AES], Unit::Bytes, "6.13"),
     row(CKM_AES_GMAC, Shape::Nonce, &[CKK_AES], Unit::Bytes, "6.13.6"),
+    row(CKM_DES_ECB_ENCRYPT_DATA, Shape::StringData, &[CKK_DES], Unit::Bytes, "6.17"),
+    row(CKM_DES_CBC_ENCRYPT_DATA, Shape::CbcData(8), &[CKK_DES], Unit::Bytes, "6.17"),
     row(CKM_DES3_ECB_ENCRYPT_DATA, Shape::StringData, &[CKK_DES3, CKK_DES2], Unit::Bytes, "6.17"),
     row(CKM_DES3_CBC_ENCRYPT_DATA, Shape::CbcData(8), &[CKK_DES3, CKK_DES2], Unit::Bytes, "6.17"),
     row(CKM_AES_ECB_ENCRYPT_DATA, Shape::StringData, &[CKK_AES], Unit::Bytes, "6.17"),

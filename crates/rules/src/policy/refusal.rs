@@ -41,7 +41,7 @@ pub enum Refusal {
     WeakExponents,
     /// A signature over an MD5.
     Md5Signatures,
-    /// Triple DES and RC4 for something new.
+    /// An old or national cipher for something new.
     WeakCiphers,
     /// A DES key with a byte of even parity.
     DesParity,

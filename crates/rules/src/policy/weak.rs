@@ -3,7 +3,7 @@
 
 use super::{Policy, Refusal};
 use crate::facts::{Facts, bits, weak_curve};
-use metaslot_ck::mechanism::approved;
+use metaslot_ck::mechanism::{MechanismRow, OLD_CIPHERS, approved};
 use metaslot_ck::*;
 use metaslot_spi::provider::Direction;
 use metaslot_spi::{Attributes, Params, Secrets};
@@ -39,7 +39,7 @@ impl Policy {
     /// May a DES key from outside have these bytes (PKCS#11 3.2 §6.18.2, §6.18.3)? All of them
     /// are looked at, whatever they are.
     pub fn parity(self, attributes: &Attributes, secrets: &Secrets) -> Result<()> {
-        let des = matches!(attributes.ulong(CKA_KEY_TYPE), Some(CKK_DES2 | CKK_DES3));
+        let des = matches!(attributes.ulong(CKA_KEY_TYPE), Some(CKK_DES | CKK_DES2 | CKK_DES3));
         let Some(value) = secrets.get(CKA_VALUE).filter(|_| des) else { return Ok(()) };
         let odd = value.iter().fold(1, |all, byte| all & byte.count_ones()) & 1 == 1;
         self.refuse(Refusal::DesParity, !odd, Error::ATTRIBUTE_VALUE_INVALID)
@@ -127,25 +127,20 @@ impl Policy {
     }
 }
 
-/// Triple DES, whose blocks repeat after some gigabytes (SP 800-131A rev. 2), and RC4, whose key stream shows (RFC 7465): no
-/// key is made for them, and nothing new is sealed with them, nor with CBC-MAC, whose MACs of messages of two lengths make others
+/// Triple DES, whose blocks repeat after some gigabytes (SP 800-131A rev. 2), RC4, whose key stream shows (RFC 7465), and
+/// [`OLD_CIPHERS`]: no key is made for them, and nothing new is sealed with them, nor with CBC-MAC, whose MACs of messages of two lengths make others
 /// (ISO/IEC 9797-1), nor with RIPEMD-160.
-const fn weak_cipher(key_type: CK_KEY_TYPE) -> bool {
-    matches!(key_type, CKK_RC4 | CKK_DES2 | CKK_DES3)
+fn weak_cipher(key_type: CK_KEY_TYPE) -> bool {
+    matches!(key_type, CKK_RC4 | CKK_DES2 | CKK_DES3) || OLD_CIPHERS.contains(&key_type)
 }
 
-const fn seals_weakly(mechanism: CK_MECHANISM_TYPE) -> bool {
-    matches!(
+fn seals_weakly(mechanism: CK_MECHANISM_TYPE) -> bool {
+    let other = matches!(
         mechanism,
-        CKM_RC4
-            | CKM_DES3_ECB
-            | CKM_DES3_CBC
-            | CKM_DES3_CBC_PAD
-            | CKM_AES_MAC
-            | CKM_AES_MAC_GENERAL
-            | CKM_RIPEMD160_HMAC
-            | CKM_RIPEMD160_HMAC_GENERAL
-    )
+        CKM_AES_MAC | CKM_AES_MAC_GENERAL | CKM_RIPEMD160_HMAC | CKM_RIPEMD160_HMAC_GENERAL
+    );
+    let row = MechanismRow::find(mechanism).and_then(|row| row.keys.first());
+    other || row.is_some_and(|key_type| weak_cipher(*key_type))
 }
 
 /// 1 and even exponents make no RSA. Below 65537 no key is made; keys with 3 exist, and sign.
@@ -200,6 +195,7 @@ fn strength(key: &Attributes, length: usize) -> u64 {
         },
         // SP 800-208 §4: as long as their hashes, which the public half alone names by one number.
         Some(CKK_HSS) => 192,
+        Some(CKK_DES) => 56,
         Some(CKK_DES2 | CKK_RC4) => 80,
         Some(CKK_DES3) => 112,
         Some(CKK_AES_XTS) => key.ulong(CKA_VALUE_LEN).unwrap_or(length as u64) * 4,
