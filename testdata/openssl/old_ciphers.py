@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes `old_ciphers.json`, in the form of `classics.json`: ciphers of old and of some countries in the modes of PKCS#11, computed by
-`cryptography` (OpenSSL), ARIA by the program `openssl`; the modes that neither has are written out here over their ECB. Run it here;
-the output is the same every time."""
+`cryptography` (OpenSSL), ARIA by the program `openssl`, Twofish by libgcrypt, RC5 as it is written out here, and the modes over their
+ECB. Run it here; the output is the same every time."""
 
+import ctypes
 import hashlib
 import json
 import subprocess
-from functools import partial
 
-from cryptography.hazmat.decrepit.ciphers.algorithms import CAST5, IDEA, SEED, Blowfish, Camellia, TripleDES
+from cryptography.hazmat.decrepit.ciphers.algorithms import CAST5, IDEA, RC2, SEED, Blowfish, Camellia, TripleDES
 from cryptography.hazmat.decrepit.ciphers.modes import CFB, CFB8, OFB
 from cryptography.hazmat.primitives.ciphers import Cipher, modes
 from cryptography.hazmat.primitives.cmac import CMAC
@@ -52,6 +52,47 @@ def by(algorithm):
     return lambda key, data: library(algorithm, modes.ECB(), key, data) if data else b""
 
 
+def rc2(key, data):
+    """All of the key counts; the library has only CBC of it."""
+    blocks = [library(RC2, modes.CBC(bytes(8)), key, data[at:at + 8]) for at in range(0, len(data), 8)]
+    return b"".join(blocks)
+
+
+def twofish(key, data):
+    """GCRY_CIPHER_TWOFISH, _TWOFISH128; libgcrypt has no keys of 192 bits."""
+    lib = ctypes.CDLL("libgcrypt.so.20")
+    lib.gcry_check_version(None)
+    handle, out = ctypes.c_void_p(), ctypes.create_string_buffer(len(data))
+    assert not lib.gcry_cipher_open(ctypes.byref(handle), {16: 303, 32: 10}[len(key)], 1, 0)
+    assert not lib.gcry_cipher_setkey(handle, key, ctypes.c_size_t(len(key)))
+    assert not data or not lib.gcry_cipher_encrypt(handle, out, ctypes.c_size_t(len(data)), data, ctypes.c_size_t(len(data)))
+    lib.gcry_cipher_close(handle)
+    return out.raw[:len(data)]
+
+
+def rc5(size, rounds, key, data):
+    """RFC 2040 §4, of words of `size` bytes."""
+    bits, mask = 8 * size, 2**(8 * size) - 1
+    left = lambda word, by: (word << by % bits | word >> (-by) % bits) & mask
+    first, step = {2: (0xb7e1, 0x9e37), 4: (0xb7e15163, 0x9e3779b9), 8: (0xb7e151628aed2a6b, 0x9e3779b97f4a7c15)}[size]
+    table = [(first + at * step) & mask for at in range(2 * rounds + 2)]
+    words = [int.from_bytes(key[at:at + size], "little") for at in range(0, len(key), size)] or [0]
+    a = b = 0
+    for at in range(3 * max(len(table), len(words))):
+        i, j = at % len(table), at % len(words)
+        a = table[i] = left((table[i] + a + b) & mask, 3)
+        b = words[j] = left((words[j] + a + b) & mask, a + b)
+    out = b""
+    for at in range(0, len(data), 2 * size):
+        a, b = (int.from_bytes(data[at + half:at + half + size], "little") for half in (0, size))
+        a, b = (a + table[0]) & mask, (b + table[1]) & mask
+        for one, other in zip(table[2::2], table[3::2]):
+            a = (left(a ^ b, b) + one) & mask
+            b = (left(b ^ a, a) + other) & mask
+        out += a.to_bytes(size, "little") + b.to_bytes(size, "little")
+    return out
+
+
 # Name, type of key, ECB, length of a block, lengths of keys, modes beside ECB.
 BLOCKS = ["ECB", "CBC", "CBC_PAD", "MAC", "MAC_GENERAL"]
 DATA = ["ECB_ENCRYPT_DATA", "CBC_ENCRYPT_DATA"]
@@ -60,7 +101,20 @@ CIPHERS = [
     ("DES3", "DES2", by(des), 8, [16], ["MAC", "MAC_GENERAL", "CMAC", "CMAC_GENERAL"]),
     ("DES3", "DES3", by(des), 8, [24], ["MAC", "MAC_GENERAL", "CMAC", "CMAC_GENERAL"]),
     ("CAMELLIA", "CAMELLIA", by(Camellia), 16, [16, 24, 32], BLOCKS + DATA + ["CTR"]),
+    ("ARIA", "ARIA", lambda key, data: program("aria", key, data), 16, [16, 24, 32], BLOCKS + DATA),
+    ("SEED", "SEED", by(SEED), 16, [16], BLOCKS + DATA),
+    ("CAST5", "CAST5", by(CAST5), 8, [5, 10, 16], BLOCKS),
+    ("IDEA", "IDEA", by(IDEA), 8, [16], BLOCKS),
+    ("BLOWFISH", "BLOWFISH", by(Blowfish), 8, [4, 16, 56], ["CBC", "CBC_PAD"]),
+    ("TWOFISH", "TWOFISH", twofish, 16, [16, 32], ["CBC", "CBC_PAD"]),
+    ("RC2", "RC2", rc2, 8, [16], BLOCKS),
+    ("RC5", "RC5", lambda key, data: rc5(2, 12, key, data), 4, [8], BLOCKS),
+    ("RC5", "RC5", lambda key, data: rc5(4, 16, key, data), 8, [1, 16], BLOCKS),
+    ("RC5", "RC5", lambda key, data: rc5(8, 255, key, data), 16, [255], BLOCKS),
 ]
+
+# What RC2 and RC5 have before everything else in their parameters, by the length of a block.
+TUNED = {("RC2", 8): [128], ("RC5", 4): [2, 12], ("RC5", 8): [4, 16], ("RC5", 16): [8, 255]}
 
 
 def cbc(ecb, key, iv, data):
@@ -108,12 +162,13 @@ def vectors(name, kind, ecb, block, size, mode):
     def mac(params, message, tag):
         return row | {"does": "mac", "params": params, "msg": message.hex(), "tag": tag.hex()}
 
-    head = [f"={iv.hex()}"]
+    tuned = TUNED.get((name, block), [])
+    head = tuned + (text(iv) if name == "RC5" else [f"={iv.hex()}"])
     if mode in ["ECB", "CBC"]:
         for count in [0, 1, 2, 3, 9]:
             message = stream(f"{mode} {name} {count}", count * block)
             ct = ecb(key, message) if mode == "ECB" else cbc(ecb, key, iv, message)
-            yield sealed([] if mode == "ECB" else head, message, ct)
+            yield sealed(tuned if mode == "ECB" else head, message, ct)
     elif mode == "CBC_PAD":
         for length in [0, 1, block - 1, block, block + 1, 2 * block, 5 * block + 3]:
             message = stream(f"{mode} {name} {length}", length)
@@ -151,7 +206,7 @@ def vectors(name, kind, ecb, block, size, mode):
             usual = len(tag) if mode == "CMAC" else len(tag) // 2
             for wanted in [block, 3] if mode.endswith("GENERAL") else [usual]:
                 params = [wanted] if mode.endswith("GENERAL") else []
-                yield mac(params, message, tag[:wanted])
+                yield mac(tuned + params, message, tag[:wanted])
 
 
 def main():

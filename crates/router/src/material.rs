@@ -166,6 +166,12 @@ pub(crate) fn params(row: &MechanismRow, job: Job) -> Option<Params> {
         | Shape::StringData
         | Shape::CbcData(_)
         | Shape::Handle
+        | Shape::Rc2
+        | Shape::Rc2Cbc
+        | Shape::Rc2Mac
+        | Shape::Rc5
+        | Shape::Rc5Cbc
+        | Shape::Rc5Mac
         | Shape::IkePrf
         | Shape::Ike1Prf
         | Shape::Ike1Extended

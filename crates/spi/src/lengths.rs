@@ -26,6 +26,14 @@ const TYPES: &[(CK_KEY_TYPE, Lengths)] = &[
     (CKK_DES3, Lengths::Always(24)),
     (CKK_DES, Lengths::Always(8)),
     (CKK_CAMELLIA, Lengths::Of(&[16, 24, 32])),
+    (CKK_ARIA, Lengths::Of(&[16, 24, 32])),
+    (CKK_SEED, Lengths::Always(16)),
+    (CKK_CAST5, Lengths::Between(5, 16)),
+    (CKK_IDEA, Lengths::Always(16)),
+    (CKK_RC2, Lengths::Between(1, 128)),
+    (CKK_RC5, Lengths::Between(1, 255)),
+    (CKK_BLOWFISH, Lengths::Between(4, 56)),
+    (CKK_TWOFISH, Lengths::Of(&[16, 24, 32])),
 ];
 
 impl Lengths {

@@ -165,6 +165,15 @@ pub enum Params {
     },
     /// Another key.
     Key(ObjectHandle),
+    /// A cipher that has several forms: RC2 and RC5.
+    Tuned {
+        /// RC2: how many bits of the key count, and 0. RC5: bytes of a word, and rounds.
+        by: [u64; 2],
+        /// Of CBC; empty elsewhere.
+        iv: Bytes,
+        /// Length of a MAC, in bytes; 0 where nothing says it.
+        mac: u64,
+    },
     /// ChaCha20 without a tag.
     ChaCha20 {
         /// Whether the counter has 64 bits rather than 32.

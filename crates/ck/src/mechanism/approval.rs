@@ -86,7 +86,18 @@ pub const APPROVED: &[(CK_MECHANISM_TYPE, CK_FLAGS, &str)] = &[
 
 /// Types of keys of ciphers of old, and of some countries, of whose mechanisms all but those in [`APPROVED`] are approved for nothing.
 /// Their blocks are short, or they were broken, or they take another time for another key here: they open what exists.
-pub const OLD_CIPHERS: &[CK_KEY_TYPE] = &[CKK_DES, CKK_CAMELLIA];
+pub const OLD_CIPHERS: &[CK_KEY_TYPE] = &[
+    CKK_DES,
+    CKK_CAMELLIA,
+    CKK_ARIA,
+    CKK_SEED,
+    CKK_CAST5,
+    CKK_IDEA,
+    CKK_RC2,
+    CKK_RC5,
+    CKK_BLOWFISH,
+    CKK_TWOFISH,
+];
 
 /// `CKF_…` of the operations that a mechanism is approved for.
 #[must_use]

@@ -179,6 +179,12 @@ impl<'a> Caller<'a> {
             Shape::IkePrf | Shape::Ike1Prf | Shape::Ike1Extended | Shape::Ike2PrfPlus => {
                 self.ike(shape, raw)
             }
+            Shape::Rc2
+            | Shape::Rc2Cbc
+            | Shape::Rc2Mac
+            | Shape::Rc5
+            | Shape::Rc5Cbc
+            | Shape::Rc5Mac => self.tuned(shape, raw),
             Shape::Sp800108Feedback => {
                 let p = self.parameter::<CK_SP800_108_FEEDBACK_KDF_PARAMS>(raw)?;
                 let data = self.kdf_data(p.pDataParams, p.ulNumberOfDataParams, false)?;
@@ -189,6 +195,38 @@ impl<'a> Caller<'a> {
             }
             _ => Err(Error::MECHANISM_INVALID),
         }
+    }
+
+    fn tuned(self, shape: Shape, raw: &CK_MECHANISM) -> Result<Params> {
+        let (mut iv, mut mac) = (Bytes::new(), 0);
+        let by = match shape {
+            Shape::Rc2 => [self.parameter::<CK_RC2_PARAMS>(raw)?, 0],
+            Shape::Rc2Cbc => {
+                let p = self.parameter::<CK_RC2_CBC_PARAMS>(raw)?;
+                iv.extend_from_slice(&p.iv);
+                [p.ulEffectiveBits, 0]
+            }
+            Shape::Rc2Mac => {
+                let p = self.parameter::<CK_RC2_MAC_GENERAL_PARAMS>(raw)?;
+                mac = p.ulMacLength;
+                [p.ulEffectiveBits, 0]
+            }
+            Shape::Rc5 => {
+                let p = self.parameter::<CK_RC5_PARAMS>(raw)?;
+                [p.ulWordsize, p.ulRounds]
+            }
+            Shape::Rc5Cbc => {
+                let p = self.parameter::<CK_RC5_CBC_PARAMS>(raw)?;
+                iv = self.owned(p.pIv, p.ulIvLen)?;
+                [p.ulWordsize, p.ulRounds]
+            }
+            _ => {
+                let p = self.parameter::<CK_RC5_MAC_GENERAL_PARAMS>(raw)?;
+                mac = p.ulMacLength;
+                [p.ulWordsize, p.ulRounds]
+            }
+        };
+        Ok(Params::Tuned { by, iv, mac })
     }
 
     fn ike(self, shape: Shape, raw: &CK_MECHANISM) -> Result<Params> {

@@ -12,6 +12,8 @@ mod derive;
 mod generate;
 mod mac;
 mod modes;
+mod rc5;
+mod seed;
 mod uses;
 
 use metaslot_spi::provider::{Algorithm, Provider};

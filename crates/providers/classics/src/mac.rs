@@ -17,13 +17,17 @@ impl Use {
     /// How long the MAC is, in bytes.
     fn mac_length(&self, params: &Params) -> Result<usize> {
         let block = self.cipher.block(params);
-        match (self.mode, params) {
+        let said = match (params, self.cipher.is_tuned()) {
+            (Params::None, false) => 0,
+            (Params::Ulong(length), false) | (Params::Tuned { mac: length, .. }, true) => *length,
+            _ => return Err(Error::MECHANISM_PARAM_INVALID),
+        };
+        match (self.mode, usize::try_from(said)) {
             // Half a block, as the standard has it.
-            (Mode::Mac, Params::None) => Ok(block / 2),
-            (Mode::Cmac, Params::None) => Ok(block),
-            (Mode::MacGeneral | Mode::CmacGeneral, Params::Ulong(length)) => {
-                let fits = usize::try_from(*length).ok().filter(|at| (1..=block).contains(at));
-                fits.ok_or(Error::MECHANISM_PARAM_INVALID)
+            (Mode::Mac, Ok(0)) => Ok(block / 2),
+            (Mode::Cmac, Ok(0)) => Ok(block),
+            (Mode::MacGeneral | Mode::CmacGeneral, Ok(length)) if (1..=block).contains(&length) => {
+                Ok(length)
             }
             _ => Err(Error::MECHANISM_PARAM_INVALID),
         }

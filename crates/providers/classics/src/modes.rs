@@ -56,20 +56,25 @@ impl Use {
     /// The first chaining value or counter; and how many blocks there are until the counter has come round.
     fn begin(&self, params: &Params) -> Result<([u8; LONGEST], u128)> {
         let mut first = [0; LONGEST];
-        match (self.mode, params) {
-            (Mode::Ecb, Params::None) => {}
-            (Mode::Ctr, Params::Ctr { bits: bits @ 1..=128, block }) => {
+        let iv = match (params, self.cipher.is_tuned()) {
+            (Params::Ctr { bits: bits @ 1..=128, block }, _) if self.mode == Mode::Ctr => {
                 let mask = u128::MAX >> (128 - bits);
                 let left = (mask - (u128::from_be_bytes(*block) & mask)).saturating_add(1);
                 return Ok((*block, left));
             }
-            (Mode::Cbc | Mode::CbcPad | Mode::Stream(..), Params::Iv(iv))
-                if iv.len() == self.cipher.block(params) =>
-            {
-                first[..iv.len()].copy_from_slice(iv);
-            }
+            (Params::None, false) => &[],
+            (Params::Iv(iv), false) | (Params::Tuned { iv, .. }, true) => &iv[..],
             _ => return Err(Error::MECHANISM_PARAM_INVALID),
+        };
+        let wanted = match self.mode {
+            Mode::Ecb => 0,
+            Mode::Cbc | Mode::CbcPad | Mode::Stream(..) => self.cipher.block(params),
+            _ => return Err(Error::MECHANISM_PARAM_INVALID),
+        };
+        if iv.len() != wanted {
+            return Err(Error::MECHANISM_PARAM_INVALID);
         }
+        first[..wanted].copy_from_slice(iv);
         Ok((first, u128::MAX))
     }
 
@@ -100,7 +105,8 @@ impl Cipher for Use {
         params: &Params,
         input: usize,
     ) -> Result<usize> {
-        let block = self.cipher.block(params);
+        // Of parameters that are refused there is no block.
+        let block = self.cipher.block(params).max(1);
         let whole = input.is_multiple_of(block);
         match (self.mode, direction) {
             (Mode::Ctr | Mode::Stream(..), _) => Ok(input),

@@ -70,7 +70,9 @@ impl Policy {
         let short = match params {
             Params::Gcm { tag_bits, .. } => tag_bits / 8 < MIN_GCM_TAG,
             Params::Ccm { mac_length, .. } => *mac_length < MIN_TAG,
-            Params::Ulong(length) => signing && *length < MIN_TAG,
+            Params::Ulong(length) | Params::Tuned { mac: length @ 1.., .. } => {
+                signing && *length < MIN_TAG
+            }
             _ => false,
         };
         self.refuse(Refusal::ShortTags, short, Error::MECHANISM_PARAM_INVALID)
@@ -201,5 +203,32 @@ fn strength(key: &Attributes, length: usize) -> u64 {
         Some(CKK_AES_XTS) => key.ulong(CKA_VALUE_LEN).unwrap_or(length as u64) * 4,
         // A secret of any kind and length is worth at most what AES-256 protects.
         _ => (key.ulong(CKA_VALUE_LEN).unwrap_or(length as u64) * 8).min(256),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ciphers_of_old_open_and_make_nothing_new() {
+        let mut seen = 0;
+        for row in MechanismRow::all().iter().filter(|row| row.is_old_cipher()) {
+            let mut attributes = Attributes::new();
+            attributes.set(CKA_KEY_TYPE, metaslot_spi::Value::Ulong(row.keys[0]));
+            let facts = Facts::new(&attributes, true);
+            let may = |policy: Policy, direction| {
+                policy.using_mechanism(row.number, &Params::None, &facts, direction, false)
+            };
+            let refused = Err(Error::MECHANISM_INVALID);
+            assert_eq!(may(Policy::DEFAULT, Direction::Forward), refused);
+            assert_eq!(may(Policy::DEFAULT, Direction::Backward), Ok(()));
+            assert_eq!(may(Policy::legacy(), Direction::Forward), Ok(()));
+            assert_eq!(Policy::DEFAULT.making(&attributes, true), refused);
+            assert_eq!(Policy::DEFAULT.making(&attributes, false), Ok(()));
+            assert_eq!(Policy::FIPS.approved(row.number), 0);
+            seen += 1;
+        }
+        assert!(seen > 60, "{seen}");
     }
 }
