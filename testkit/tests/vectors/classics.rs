@@ -127,8 +127,10 @@ fn one(session: &Session, vector: &Value) -> Result<Verdict> {
         bytes => Params::Bytes(bytes),
     };
     let mechanism = Mechanism::with(mechanism, params);
-    if vector["does"] == "unwrap" {
-        return unwrapped(session, &mechanism, vector);
+    match vector["does"].as_str() {
+        Some("unwrap") => return unwrapped(session, &mechanism, vector),
+        Some("sign") => return signed(session, &mechanism, vector),
+        _ => {}
     }
     let key = secret(session, number(&vector["type"])?, &hex(&vector["key"])?)?;
     let verdict = match vector["does"].as_str() {
@@ -160,6 +162,18 @@ fn one(session: &Session, vector: &Value) -> Result<Verdict> {
     };
     session.destroy(key)?;
     Ok(verdict)
+}
+
+/// Signs to these bytes, in one call and in parts, and verifies them.
+fn signed(session: &Session, mechanism: &Mechanism<'_>, vector: &Value) -> Result<Verdict> {
+    let (message, signature) = (hex(&vector["msg"])?, hex(&vector["sig"])?);
+    let (private, public) = halves(session, &vector["private"])?;
+    session.verify(mechanism, public, &message, &signature)?;
+    ensure!(session.verify(mechanism, public, b"another", &signature).is_err(), "verified");
+    ensure!(session.sign(mechanism, private, &message)? == signature, "other bytes");
+    session.sign_init(mechanism, private)?;
+    message.chunks(2).try_for_each(|part| session.sign_update(part))?;
+    Ok(Verdict::of(session.sign_final(), &signature))
 }
 
 /// Opens; then wraps what came out by the other half, and opens that.
@@ -198,8 +212,10 @@ fn halves(session: &Session, said: &Value) -> Result<(ObjectHandle, ObjectHandle
         return Ok((key, key));
     }
     let mut private = readable(CKO_PRIVATE_KEY).key_type(key_type).bool(CKA_UNWRAP, true);
+    private = private.bool(CKA_SIGN, true);
     let mut public =
         Template::new().class(CKO_PUBLIC_KEY).token(false).key_type(key_type).bool(CKA_WRAP, true);
+    public = public.bool(CKA_VERIFY, true);
     for (name, value) in said {
         match name.as_str() {
             "CKA_KEY_TYPE" => {}

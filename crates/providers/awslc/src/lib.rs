@@ -27,6 +27,7 @@ mod mac;
 mod ml_dsa;
 mod ml_kem;
 mod montgomery;
+mod old_hashes;
 mod other_hashes;
 mod pbkdf2;
 mod private_key;

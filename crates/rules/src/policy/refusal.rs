@@ -39,7 +39,7 @@ pub enum Refusal {
     WeakCurves,
     /// A public exponent below 65537, or an even one.
     WeakExponents,
-    /// A signature over an MD5.
+    /// A signature over an MD2, an MD5 or a RIPEMD.
     Md5Signatures,
     /// An old or national cipher for something new.
     WeakCiphers,

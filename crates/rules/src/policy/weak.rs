@@ -57,7 +57,7 @@ impl Policy {
         let forward = direction == Direction::Forward;
         let signs = signing && forward;
         self.approving_params(params, signs)?;
-        let md5 = signs && (mechanism == CKM_MD5_RSA_PKCS || params.function() == Some(CKM_MD5));
+        let md5 = signs && (signs_weakly(mechanism) || params.function() == Some(CKM_MD5));
         self.refuse(Refusal::Md5Signatures, md5, Error::MECHANISM_INVALID)?;
         // Two MACs by one key of Poly1305 give the key away.
         let told = signs && mechanism == CKM_POLY1305 && !key.readable;
@@ -131,15 +131,30 @@ impl Policy {
 
 /// Triple DES, whose blocks repeat after some gigabytes (SP 800-131A rev. 2), RC4, whose key stream shows (RFC 7465), and
 /// [`OLD_CIPHERS`]: no key is made for them, and nothing new is sealed with them, nor with CBC-MAC, whose MACs of messages of two lengths make others
-/// (ISO/IEC 9797-1), nor with RIPEMD-160.
+/// (ISO/IEC 9797-1), nor with MD2, RIPEMD-128 and RIPEMD-160.
 fn weak_cipher(key_type: CK_KEY_TYPE) -> bool {
     matches!(key_type, CKK_RC4 | CKK_DES2 | CKK_DES3) || OLD_CIPHERS.contains(&key_type)
+}
+
+/// Over digests for which others can be found, or that are too short.
+const fn signs_weakly(mechanism: CK_MECHANISM_TYPE) -> bool {
+    matches!(
+        mechanism,
+        CKM_MD2_RSA_PKCS | CKM_MD5_RSA_PKCS | CKM_RIPEMD128_RSA_PKCS | CKM_RIPEMD160_RSA_PKCS
+    )
 }
 
 fn seals_weakly(mechanism: CK_MECHANISM_TYPE) -> bool {
     let other = matches!(
         mechanism,
-        CKM_AES_MAC | CKM_AES_MAC_GENERAL | CKM_RIPEMD160_HMAC | CKM_RIPEMD160_HMAC_GENERAL
+        CKM_AES_MAC
+            | CKM_AES_MAC_GENERAL
+            | CKM_MD2_HMAC
+            | CKM_MD2_HMAC_GENERAL
+            | CKM_RIPEMD128_HMAC
+            | CKM_RIPEMD128_HMAC_GENERAL
+            | CKM_RIPEMD160_HMAC
+            | CKM_RIPEMD160_HMAC_GENERAL
     );
     let row = MechanismRow::find(mechanism).and_then(|row| row.keys.first());
     other || row.is_some_and(|key_type| weak_cipher(*key_type))
