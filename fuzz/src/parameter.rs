@@ -13,6 +13,7 @@ use metaslot_spi::der::Reader;
 use metaslot_spi::key_info::PrivateKeyInfo;
 use metaslot_spi::provider::Direction::{Backward, Forward};
 use metaslot_spi::{Bytes, KdfParam, Params, Template};
+use std::sync::Arc;
 
 pub(crate) fn run(bytes: &[u8]) -> u64 {
     let mut seen = Seen::default();
@@ -376,6 +377,14 @@ fn classic(input: &mut Input<'_>, shape: Shape, key: ObjectHandle) -> Params {
             data: owned(input.bytes()),
         },
         Shape::Handle => Params::Key(key),
+        Shape::Salsa20 => {
+            let nonce = owned(&[9; 24][..input.one_of(&[8, 24, 12, 0])]);
+            Params::Salsa20 { counter: input.number(), nonce }
+        }
+        Shape::Pbe { .. } => {
+            let (password, salt) = (Secret::copy_of(input.bytes()), owned(input.bytes()));
+            Params::Pbe { password, salt, iterations: input.number() % 1000, iv: Arc::default() }
+        }
         Shape::Rc2 | Shape::Rc2Cbc | Shape::Rc2Mac => {
             let by = [input.constant(&[128, 64, 1, 1024, 1025, 0]), 0];
             let iv = if shape == Shape::Rc2Cbc { owned(&[9; 8]) } else { Bytes::new() };

@@ -166,6 +166,7 @@ pub(crate) fn params(row: &MechanismRow, job: Job) -> Option<Params> {
         | Shape::StringData
         | Shape::CbcData(_)
         | Shape::Handle
+        | Shape::Pbe { .. }
         | Shape::Rc2
         | Shape::Rc2Cbc
         | Shape::Rc2Mac
@@ -176,6 +177,7 @@ pub(crate) fn params(row: &MechanismRow, job: Job) -> Option<Params> {
         | Shape::Ike1Prf
         | Shape::Ike1Extended
         | Shape::Ike2PrfPlus => return None,
+        Shape::Salsa20 => Params::Salsa20 { counter: 0, nonce: bytes(8) },
         Shape::ChaCha20 => Params::ChaCha20 { wide: false, block: [9; 16] },
     })
 }

@@ -21,6 +21,7 @@ const TYPES: &[(CK_KEY_TYPE, Lengths)] = &[
     (CKK_AES_XTS, Lengths::Of(&[32, 64])),
     (CKK_CHACHA20, Lengths::Always(32)),
     (CKK_POLY1305, Lengths::Always(32)),
+    (CKK_SALSA20, Lengths::Always(32)),
     (CKK_RC4, Lengths::Between(1, 256)),
     (CKK_DES2, Lengths::Always(16)),
     (CKK_DES3, Lengths::Always(24)),

@@ -69,8 +69,8 @@ impl Laid {
         Ok(laid)
     }
 
-    fn points_to(&mut self, other: Self) -> u64 {
-        let at = other.bytes.as_ptr().expose_provenance() as u64;
+    fn points_to(&mut self, mut other: Self) -> u64 {
+        let at = other.bytes.as_mut_ptr().expose_provenance() as u64;
         self.others.push(other);
         at
     }
@@ -130,6 +130,7 @@ fn one(session: &Session, vector: &Value) -> Result<Verdict> {
     match vector["does"].as_str() {
         Some("unwrap") => return unwrapped(session, &mechanism, vector),
         Some("sign") => return signed(session, &mechanism, vector),
+        Some("generate") => return generated(session, &mechanism, &laid, vector),
         _ => {}
     }
     let key = secret(session, number(&vector["type"])?, &hex(&vector["key"])?)?;
@@ -161,6 +162,20 @@ fn one(session: &Session, vector: &Value) -> Result<Verdict> {
         _ => bail!("an unknown operation"),
     };
     session.destroy(key)?;
+    Ok(verdict)
+}
+
+/// Makes a key of this value, and writes its IV to where the parameter points first.
+fn generated(
+    session: &Session,
+    mechanism: &Mechanism<'_>,
+    laid: &Laid,
+    vector: &Value,
+) -> Result<Verdict> {
+    let made = session.generate_key(mechanism, &readable(CKO_SECRET_KEY))?;
+    ensure!(laid.others[0].bytes == hex(&vector["iv"])?, "another IV");
+    let verdict = Verdict::of(session.attribute(made, CKA_VALUE), &hex(&vector["value"])?);
+    session.destroy(made)?;
     Ok(verdict)
 }
 

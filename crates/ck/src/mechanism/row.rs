@@ -84,6 +84,13 @@ pub enum Shape {
     Handle,
     /// `CK_CHACHA20_PARAMS`
     ChaCha20,
+    /// `CK_SALSA20_PARAMS`
+    Salsa20,
+    /// `CK_PBE_PARAMS`, of a key with an IV, which is written to where it points, or without.
+    Pbe {
+        /// Whether there is an IV.
+        iv: bool,
+    },
     /// `CK_RC2_PARAMS`
     Rc2,
     /// `CK_RC2_CBC_PARAMS`

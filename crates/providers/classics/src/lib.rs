@@ -13,6 +13,7 @@ mod generate;
 mod mac;
 mod modes;
 mod rc5;
+mod salsa20;
 mod seed;
 mod uses;
 

@@ -3,6 +3,7 @@
 
 use crate::ciphers::*;
 use crate::modes::Feedback;
+use crate::salsa20;
 use metaslot_ck::*;
 use metaslot_spi::provider::{Algorithm, checked};
 use metaslot_spi::table;
@@ -127,14 +128,14 @@ static USES: [ByCipher<Use>; 71] = [
     row(CKM_TWOFISH_CBC_PAD, &TWOFISH, Mode::CbcPad),
 ];
 
-pub(crate) static ALGORITHMS: [Algorithm; USES.len()] = {
+pub(crate) static ALGORITHMS: [Algorithm; USES.len() + salsa20::ROWS.len()] = {
     let mut rows = [Algorithm::NONE; USES.len()];
     let mut at = 0;
     while at < rows.len() {
         rows[at] = algorithm(&USES[at]);
         at += 1;
     }
-    checked(table::merged(&[&rows]))
+    checked(table::merged(&[&rows, &salsa20::ROWS]))
 };
 
 /// What can be done with a mechanism follows from its mode.
