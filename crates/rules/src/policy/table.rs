@@ -41,7 +41,7 @@ pub(super) const REFUSALS: &[RefusalRow] = &[
     refusal(Refusal::WeakCurves, "weak-curves", "a curve has less than 112 bits of security"),
     refusal(Refusal::WeakExponents, "weak-exponents", "a public exponent is 1 or even, or, of a key that is made here, below 65537"),
     refusal(Refusal::Md5Signatures, "md5-signatures", "a signature would be over an MD2, an MD5 or a RIPEMD"),
-    refusal(Refusal::WeakCiphers, "weak-ciphers", "old and national ciphers (DES, triple DES, RC4, Camellia, ARIA, SEED and others), CBC-MAC, Poly1305 alone, MD2 and RIPEMD open old data and make nothing new"),
+    refusal(Refusal::WeakCiphers, "weak-ciphers", "old and national ciphers (such as triple DES, RC4 and Camellia), CBC-MAC, Poly1305 alone, MD2 and RIPEMD open old data and make nothing new"),
     refusal(Refusal::DesParity, "des-parity", "a byte of a DES key has even parity"),
     refusal(Refusal::NotApproved, "not-approved", "FIPS 140-3 does not approve of the mechanism, or not for this"),
 ];
