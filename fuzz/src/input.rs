@@ -152,7 +152,7 @@ impl<'a> Input<'a> {
 
 const CLASSES: [u64; 6] =
     [CKO_SECRET_KEY, CKO_DATA, CKO_CERTIFICATE, CKO_PUBLIC_KEY, CKO_PRIVATE_KEY, CKO_HW_FEATURE];
-const KEY_TYPES: [u64; 10] = [
+const KEY_TYPES: [u64; 13] = [
     CKK_AES,
     CKK_GENERIC_SECRET,
     CKK_RSA,
@@ -163,6 +163,9 @@ const KEY_TYPES: [u64; 10] = [
     CKK_RC4,
     CKK_HKDF,
     CKK_CHACHA20,
+    CKK_DES,
+    CKK_CAMELLIA,
+    CKK_RC5,
 ];
 
 /// What was seen in a run.

@@ -13,6 +13,7 @@ use metaslot_spi::der::Reader;
 use metaslot_spi::key_info::PrivateKeyInfo;
 use metaslot_spi::provider::Direction::{Backward, Forward};
 use metaslot_spi::{Bytes, KdfParam, Params, Template};
+use std::sync::Arc;
 
 pub(crate) fn run(bytes: &[u8]) -> u64 {
     let mut seen = Seen::default();
@@ -191,6 +192,8 @@ fn key(input: &mut Input<'_>, class: CK_OBJECT_CLASS, key_type: CK_KEY_TYPE) -> 
                 CKK_DES3 => 24,
                 CKK_DES2 => 16,
                 CKK_CHACHA20 => 32,
+                CKK_DES => 8,
+                CKK_SEED | CKK_IDEA | CKK_CAST5 => 16,
                 _ => input.one_of(&[16, 24, 32, 64, 20]),
             };
             template.push(row(CKA_VALUE, &bytes[..length]));
@@ -374,6 +377,25 @@ fn classic(input: &mut Input<'_>, shape: Shape, key: ObjectHandle) -> Params {
             data: owned(input.bytes()),
         },
         Shape::Handle => Params::Key(key),
+        Shape::Salsa20 => {
+            let nonce = owned(&[9; 24][..input.one_of(&[8, 24, 12, 0])]);
+            Params::Salsa20 { counter: input.number(), nonce }
+        }
+        Shape::Pbe { .. } => {
+            let (password, salt) = (Secret::copy_of(input.bytes()), owned(input.bytes()));
+            Params::Pbe { password, salt, iterations: input.number() % 1000, iv: Arc::default() }
+        }
+        Shape::Rc2 | Shape::Rc2Cbc | Shape::Rc2Mac => {
+            let by = [input.constant(&[128, 64, 1, 1024, 1025, 0]), 0];
+            let iv = if shape == Shape::Rc2Cbc { owned(&[9; 8]) } else { Bytes::new() };
+            Params::Tuned { by, iv, mac: input.constant(&[0, 4, 8, 9]) }
+        }
+        Shape::Rc5 | Shape::Rc5Cbc | Shape::Rc5Mac => {
+            let by = [input.constant(&[2, 4, 8, 1, 0]), input.constant(&[0, 12, 255, 256])];
+            let length = input.one_of(&[8, 4, 16, 0, 3]);
+            let iv = if shape == Shape::Rc5Cbc { owned(&[9; 16][..length]) } else { Bytes::new() };
+            Params::Tuned { by, iv, mac: input.constant(&[0, 4, 8, 9]) }
+        }
         Shape::ChaCha20 => Params::ChaCha20 { wide: input.is(2), block: [0xff; 16] },
         _ => {
             let prf = input.constant(&[CKM_SHA256_HMAC, CKM_AES_XCBC_MAC, CKM_SHA256]);

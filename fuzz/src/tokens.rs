@@ -4,6 +4,7 @@
 use crate::input::code;
 use metaslot_awslc::AWSLC;
 use metaslot_ck::*;
+use metaslot_classics::CLASSICS;
 use metaslot_engine::{Answer, Config, Engine, Output, Policy, SlotConfig};
 use metaslot_lanes::provider::Lanes;
 use metaslot_models::{MemoryStore, open};
@@ -13,8 +14,8 @@ use std::fmt::Debug;
 use std::sync::OnceLock;
 
 static LANES: Lanes = Lanes::beside(&AWSLC);
-static BOTH: &[&dyn Provider] = &[&LANES, &AWSLC];
-static PLAIN: &[&dyn Provider] = &[&AWSLC];
+static BOTH: &[&dyn Provider] = &[&LANES, &AWSLC, &CLASSICS];
+static PLAIN: &[&dyn Provider] = &[&AWSLC, &CLASSICS];
 
 /// Every way in which keys are computed with.
 pub(crate) fn providers() -> [&'static dyn Provider; 2] {

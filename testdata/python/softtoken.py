@@ -81,7 +81,7 @@ def objects(directory):
     seal = b"twenty bytes of seal"
     write("seal.key", seal)
     yield True, packed(SECRET, GENERIC, SIGN | VERIFY | EXTRACTABLE, named("seal", b""), [seal], True)
-    yield True, packed(SECRET, DES, both, named("old", b"\5"), [b"8 bytes!"], True)
+    yield True, packed(SECRET, DES, both, named("old", b"\5"), [bytes.fromhex("fedcba9876543210")], True)
     weak = dsa.generate_private_key(1024)
     d, q = weak.private_numbers(), weak.parameters().parameter_numbers()
     yield True, packed(PRIVATE, DSA, SIGN, named("dsa", b"\6"), map(integer, [q.p, q.q, q.g, d.x]), True)

@@ -5,7 +5,7 @@ mod approval;
 mod row;
 mod table;
 
-pub use approval::{APPROVED, approved};
+pub use approval::{APPROVED, OLD_CIPHERS, approved};
 pub use row::{MechanismRow, Shape, Unit};
 
 use crate::CK_MECHANISM_TYPE;

@@ -217,10 +217,13 @@ impl Scheme {
             Family::MlKem | Family::X25519 => {
                 Err(Failure::usage(format!("{kind} keys do not sign")))
             }
-            Family::ChaCha20 | Family::Des2 | Family::Des3 | Family::Rc4 | Family::Other => {
-                Err(Failure::usage(format!("{kind} keys have no usual signature"))
-                    .hint("name one with --mechanism"))
-            }
+            Family::ChaCha20
+            | Family::Des2
+            | Family::Des3
+            | Family::Old
+            | Family::Rc4
+            | Family::Other => Err(Failure::usage(format!("{kind} keys have no usual signature"))
+                .hint("name one with --mechanism")),
         }
     }
 

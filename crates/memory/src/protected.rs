@@ -54,3 +54,64 @@ impl<T> fmt::Debug for Protected<T> {
         write!(f, "Protected({} bytes)", size_of::<T>())
     }
 }
+
+/// A value of any type in protected memory, moved there as soon as it is made; what it left on the way is wiped. `T`'s own `Drop`
+/// does not run: it is meant for what owns nothing but its bytes, as key schedules do. In a forked child, where the bytes are
+/// zeros, it is not there.
+pub struct Held<T> {
+    value: Protected<T>,
+    /// 1, and 0 in a forked child.
+    there: Secret,
+}
+
+impl<T> Held<T> {
+    /// What `make` makes, or what it says.
+    ///
+    /// # Errors
+    /// Those of `make`, and `full` when there is no room.
+    pub fn new<E: Copy>(full: E, make: impl FnOnce() -> Result<T, E>) -> Result<Self, E> {
+        const { assert!(align_of::<T>() <= crate::ALIGNMENT, "alignment is not supported") };
+        let mut bytes = Secret::try_zeroed(size_of::<T>()).ok_or(full)?;
+        let there = Secret::try_copy_of(&[1]).ok_or(full)?;
+        let made = place(bytes.expose_mut().as_mut_ptr().cast(), make);
+        crate::wipe_stack();
+        made.map(|()| Self { value: Protected { bytes, kind: PhantomData }, there })
+    }
+
+    /// The value; `None` in a forked child.
+    #[must_use]
+    pub fn get(&self) -> Option<&T> {
+        (self.there.expose() == [1]).then(|| &*self.value)
+    }
+}
+
+/// In a frame of its own, which the caller can wipe.
+#[inline(never)]
+fn place<T, E>(at: *mut T, make: impl FnOnce() -> Result<T, E>) -> Result<(), E> {
+    let made = make()?;
+    // SAFETY: `new`, which alone calls this, owns the place: it is as long as a `T` and aligned for it.
+    unsafe { at.write(made) };
+    Ok(())
+}
+
+impl<T> fmt::Debug for Held<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.value.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_held_lies_in_the_arena() {
+        let held = Held::new((), || Ok(([7_u32; 40], true))).unwrap();
+        let value = held.get().unwrap();
+        assert_eq!(*value, ([7; 40], true));
+        let room = crate::size_of_allocation(std::ptr::NonNull::from(value).cast());
+        assert!(room >= size_of_val(value));
+        assert_eq!(format!("{held:?}"), "Protected(164 bytes)");
+        assert_eq!(Held::<u8>::new(1, || Err(2)).err(), Some(2));
+    }
+}

@@ -3,6 +3,7 @@
 
 use crate::config::{Config, WANTED};
 use metaslot_awslc::AWSLC;
+use metaslot_classics::CLASSICS;
 use metaslot_kernel::Kernel;
 use metaslot_lanes::provider::Lanes;
 use metaslot_memory::PerProcess;
@@ -18,6 +19,7 @@ static PROVIDERS: &[&dyn Provider] = &[
     &crate::panicking::Panicking,
     &LANES,
     &AWSLC,
+    &CLASSICS,
     #[cfg(feature = "openssl")]
     &metaslot_openssl::OPENSSL,
     &KERNEL,

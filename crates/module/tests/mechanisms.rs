@@ -4,6 +4,7 @@
 use metaslot_awslc::AWSLC;
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
+use metaslot_classics::CLASSICS;
 use metaslot_lanes::provider::Lanes;
 use metaslot_spi::provider::{Algorithm, Provider};
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,9 +40,9 @@ made of the providers' tables and compared with them by a test. What one machine
 ";
 
 const LEGEND: &str = "
-`lanes` and `awslc` are always there; `openssl` is in builds with that feature; `kernel` is used where the [configuration](configuration.md) asks for it and has
+`lanes`, `awslc` and `classics` (ciphers of old, and of some countries) are always there; `openssl` is in builds with that feature; `kernel` is used where the [configuration](configuration.md) asks for it and has
 what the operating system's kernel has; `foreign` passes on what the token of another module offers, for the keys that stay there. Vectors are files of `testdata/`, without `.json`. The section
-is PKCS#11 3.2's; RC4's is in the Historical Mechanisms 3.0.
+is PKCS#11 3.2's; RC4's and those that are called historical are in the Historical Mechanisms 3.0.
 ";
 
 fn root() -> PathBuf {
@@ -86,7 +87,7 @@ fn vectors(more: &serde_json::Map<String, serde_json::Value>) -> BTreeMap<String
         let words = rest.split('"').skip(1).step_by(2).map(str::to_owned);
         found.entry(format!("CKM_{name}")).or_default().extend(words);
     }
-    for file in ["openssl/ciphers", "openssl/classics"] {
+    for file in ["openssl/ciphers", "openssl/classics", "openssl/old_ciphers", "rfc/old_ciphers"] {
         for name in named(&read(&root().join(format!("testdata/{file}.json")))) {
             found.entry(name.to_owned()).or_default().push(file.to_owned());
         }
@@ -123,7 +124,7 @@ fn served() -> BTreeMap<u64, Served> {
         }
         entry.flags |= row.flags();
     };
-    for provider in [&LANES as &'static dyn Provider, &AWSLC] {
+    for provider in [&LANES as &'static dyn Provider, &AWSLC, &CLASSICS] {
         provider.algorithms().iter().for_each(|row| add(provider.name(), row));
     }
     let source = |crate_: &str| {
@@ -148,8 +149,7 @@ fn served() -> BTreeMap<u64, Served> {
 fn page() -> String {
     let data = read(&root().join("testdata/mechanisms.json"));
     let data: serde_json::Value = serde_json::from_str(&data).expect("JSON");
-    let vectors =
-        vectors(data["vectors of what the lanes alone have"].as_object().expect("a table"));
+    let vectors = vectors(data["other vectors"].as_object().expect("a table"));
     let served = served();
     let all = names();
     let mut page = HEAD.to_owned();

@@ -6,6 +6,7 @@ use crate::key::ML_DSA;
 use metaslot_ck::mechanism::{MechanismRow, Shape};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
+use metaslot_spi::lengths::Lengths;
 use metaslot_spi::provider::Provider;
 use metaslot_spi::{Attributes, Bytes, Key, Material, NewObject, Params, Value};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -75,13 +76,12 @@ const fn sized(kind: CK_KEY_TYPE) -> bool {
 }
 
 fn secret_key(kind: CK_KEY_TYPE, mechanism: CK_MECHANISM_TYPE) -> Key {
-    let length: u8 = match kind {
+    let length = match Lengths::of(kind) {
         // AES-128 only.
         _ if matches!(mechanism, CKM_AES_XCBC_MAC | CKM_AES_XCBC_MAC_96) => 16,
-        CKK_AES_XTS => 64,
-        CKK_DES3 => 24,
-        CKK_RC4 => 16,
-        _ => 32,
+        Some(Lengths::Between(..)) => 16,
+        Some(lengths) => u8::try_from(lengths.range().1).unwrap_or(32),
+        None => 32,
     };
     // Of odd parity, as keys of DES are, and no two neighbours alike.
     let odd = |byte: u8| (byte << 1) | u8::from(byte.count_ones().is_multiple_of(2));
@@ -166,10 +166,18 @@ pub(crate) fn params(row: &MechanismRow, job: Job) -> Option<Params> {
         | Shape::StringData
         | Shape::CbcData(_)
         | Shape::Handle
+        | Shape::Pbe { .. }
+        | Shape::Rc2
+        | Shape::Rc2Cbc
+        | Shape::Rc2Mac
+        | Shape::Rc5
+        | Shape::Rc5Cbc
+        | Shape::Rc5Mac
         | Shape::IkePrf
         | Shape::Ike1Prf
         | Shape::Ike1Extended
         | Shape::Ike2PrfPlus => return None,
+        Shape::Salsa20 => Params::Salsa20 { counter: 0, nonce: bytes(8) },
         Shape::ChaCha20 => Params::ChaCha20 { wide: false, block: [9; 16] },
     })
 }

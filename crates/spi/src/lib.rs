@@ -15,6 +15,7 @@ mod direction;
 pub mod hashes;
 pub mod key;
 pub mod key_info;
+pub mod lengths;
 mod message;
 pub mod number_key;
 mod params;

@@ -8,6 +8,7 @@ use metaslot_ck::{
 };
 use metaslot_memory::Secret;
 use smallvec::SmallVec;
+use std::sync::{Arc, OnceLock};
 
 /// Short byte strings (IVs, nonces, labels) without an allocation up to 16 bytes.
 pub type Bytes = SmallVec<[u8; 16]>;
@@ -138,6 +139,17 @@ pub enum Params {
         /// The password; absent when the base key is one.
         password: Secret,
     },
+    /// Keys from passwords as PKCS #5 and PKCS #12 had them at first.
+    Pbe {
+        /// The password, byte by byte.
+        password: Secret,
+        /// The salt.
+        salt: Bytes,
+        /// How often.
+        iterations: u64,
+        /// The IV that comes with the key, for the caller, once it is made.
+        iv: Arc<OnceLock<[u8; 8]>>,
+    },
     /// SP 800-108 in any of its three modes.
     Sp800108 {
         /// `CKM_…HMAC` or `CKM_AES_CMAC`
@@ -165,12 +177,28 @@ pub enum Params {
     },
     /// Another key.
     Key(ObjectHandle),
+    /// A cipher that has several forms: RC2 and RC5.
+    Tuned {
+        /// RC2: how many bits of the key count, and 0. RC5: bytes of a word, and rounds.
+        by: [u64; 2],
+        /// Of CBC; empty elsewhere.
+        iv: Bytes,
+        /// Length of a MAC, in bytes; 0 where nothing says it.
+        mac: u64,
+    },
     /// ChaCha20 without a tag.
     ChaCha20 {
         /// Whether the counter has 64 bits rather than 32.
         wide: bool,
         /// The counter, little-endian, and the nonce.
         block: [u8; 16],
+    },
+    /// Salsa20.
+    Salsa20 {
+        /// Of the first block.
+        counter: u64,
+        /// 8 or 24 bytes.
+        nonce: Bytes,
     },
     /// A step of IKE.
     Ike {

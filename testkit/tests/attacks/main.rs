@@ -292,6 +292,11 @@ fn data_is_sealed_with_rc4() {
 }
 
 #[test]
+fn data_is_sealed_with_a_national_cipher() {
+    attack("Camellia", "data_is_sealed_with_a_national_cipher", weak::national);
+}
+
+#[test]
 fn transport_key_is_opened_by_oaep() {
     attack(
         "OAEP of a transport key",

@@ -25,6 +25,12 @@ pub(crate) fn rc4(session: &Session) -> Result<bool> {
     Ok(session.encrypt(&Mechanism::new(CKM_RC4), key, b"plain")?.len() == 5)
 }
 
+pub(crate) fn national(session: &Session) -> Result<bool> {
+    let mechanism = Mechanism::with(CKM_CAMELLIA_CBC, Params::Bytes(&[0; 16]));
+    let key = old_key(session, CKK_CAMELLIA, 32)?;
+    Ok(session.encrypt(&mechanism, key, &[0; 16])?.len() == 16)
+}
+
 pub(crate) fn short_tag(session: &Session) -> Result<bool> {
     let key = aes(session, &[CKA_ENCRYPT])?;
     let params = Params::Gcm { iv: &[1; 12], aad: &[], tag_bits: 32 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The vectors of `testdata/openssl/classics.json`: each says its mechanism, the parameter as it lies in memory, and what
-//! comes out.
+//! The vectors of `testdata/openssl/classics.json` and of files like it: each says its mechanism, the parameter as it lies in
+//! memory, and what comes out.
 
 use std::path::Path;
 
@@ -14,18 +14,26 @@ use crate::cipher::both_ways;
 use crate::derive::value_is;
 use crate::file::{Verdict, hex};
 
+/// Without `.json`, in `testdata`.
+const FILES: [&str; 3] = ["openssl/classics", "openssl/old_ciphers", "rfc/old_ciphers"];
+
 /// Every vector.
 pub(crate) fn run() -> Result<()> {
     let (_module, session) = user_session()?;
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/openssl/classics.json");
+    FILES.iter().try_for_each(|name| run_file(&session, name))
+}
+
+fn run_file(session: &Session, name: &str) -> Result<()> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata").join(name);
+    let path = path.with_extension("json");
     let file: Value = serde_json::from_slice(&std::fs::read(path).context("read the vectors")?)?;
     let tests = file["tests"].as_array().context("no vectors")?;
     for (at, vector) in tests.iter().enumerate() {
-        let verdict = one(&session, vector)
+        let verdict = one(session, vector)
             .with_context(|| format!("vector {at}: {}", vector["mechanism"]))?;
         ensure!(verdict.is_accepted(), "vector {at}: {} {verdict:?}", vector["mechanism"]);
     }
-    println!("    {:<48} {:>5} passed", "classics", tests.len());
+    println!("    {:<48} {:>5} passed", name, tests.len());
     Ok(())
 }
 
@@ -61,8 +69,8 @@ impl Laid {
         Ok(laid)
     }
 
-    fn points_to(&mut self, other: Self) -> u64 {
-        let at = other.bytes.as_ptr().expose_provenance() as u64;
+    fn points_to(&mut self, mut other: Self) -> u64 {
+        let at = other.bytes.as_mut_ptr().expose_provenance() as u64;
         self.others.push(other);
         at
     }
@@ -71,15 +79,6 @@ impl Laid {
 fn number(name: &Value) -> Result<u64> {
     let name = name.as_str().context("no name")?;
     let known = [
-        ("CKK_GENERIC_SECRET", CKK_GENERIC_SECRET),
-        ("CKK_AES", CKK_AES),
-        ("CKK_DES2", CKK_DES2),
-        ("CKK_DES3", CKK_DES3),
-        ("CKK_POLY1305", CKK_POLY1305),
-        ("CKK_CHACHA20", CKK_CHACHA20),
-        ("CKK_RSA", CKK_RSA),
-        ("CKK_EC", CKK_EC),
-        ("CKK_EC_MONTGOMERY", CKK_EC_MONTGOMERY),
         ("CKA_MODULUS", CKA_MODULUS),
         ("CKA_PUBLIC_EXPONENT", CKA_PUBLIC_EXPONENT),
         ("CKA_PRIVATE_EXPONENT", CKA_PRIVATE_EXPONENT),
@@ -92,7 +91,8 @@ fn number(name: &Value) -> Result<u64> {
         ("CKA_VALUE", CKA_VALUE),
     ];
     let found = known.iter().find(|row| row.0 == name);
-    found.map(|row| row.1).with_context(|| format!("an unknown name: {name}"))
+    let key_type = || (0..=CKK_SLH_DSA).find(|number| key_type_name(*number) == Some(name));
+    found.map(|row| row.1).or_else(key_type).with_context(|| format!("an unknown name: {name}"))
 }
 
 /// A readable session key that may do everything.
@@ -127,8 +127,11 @@ fn one(session: &Session, vector: &Value) -> Result<Verdict> {
         bytes => Params::Bytes(bytes),
     };
     let mechanism = Mechanism::with(mechanism, params);
-    if vector["does"] == "unwrap" {
-        return unwrapped(session, &mechanism, vector);
+    match vector["does"].as_str() {
+        Some("unwrap") => return unwrapped(session, &mechanism, vector),
+        Some("sign") => return signed(session, &mechanism, vector),
+        Some("generate") => return generated(session, &mechanism, &laid, vector),
+        _ => {}
     }
     let key = secret(session, number(&vector["type"])?, &hex(&vector["key"])?)?;
     let verdict = match vector["does"].as_str() {
@@ -145,7 +148,13 @@ fn one(session: &Session, vector: &Value) -> Result<Verdict> {
             let (message, tag) = (hex(&vector["msg"])?, hex(&vector["tag"])?);
             let verified = Verdict::of_check(session.verify(&mechanism, key, &message, &tag));
             ensure!(verified.is_accepted(), "not verified: {verified:?}");
-            Verdict::of(session.sign(&mechanism, key, &message), &tag)
+            let signed = Verdict::of(session.sign(&mechanism, key, &message), &tag);
+            ensure!(signed.is_accepted(), "not signed: {signed:?}");
+            session.sign_init(&mechanism, key)?;
+            for part in message.chunks(message.len() / 3 + 1) {
+                session.sign_update(part)?;
+            }
+            Verdict::of(session.sign_final(), &tag)
         }
         Some("encrypt") => {
             both_ways(session, &mechanism, key, &hex(&vector["msg"])?, &hex(&vector["ct"])?)
@@ -154,6 +163,32 @@ fn one(session: &Session, vector: &Value) -> Result<Verdict> {
     };
     session.destroy(key)?;
     Ok(verdict)
+}
+
+/// Makes a key of this value, and writes its IV to where the parameter points first.
+fn generated(
+    session: &Session,
+    mechanism: &Mechanism<'_>,
+    laid: &Laid,
+    vector: &Value,
+) -> Result<Verdict> {
+    let made = session.generate_key(mechanism, &readable(CKO_SECRET_KEY))?;
+    ensure!(laid.others[0].bytes == hex(&vector["iv"])?, "another IV");
+    let verdict = Verdict::of(session.attribute(made, CKA_VALUE), &hex(&vector["value"])?);
+    session.destroy(made)?;
+    Ok(verdict)
+}
+
+/// Signs to these bytes, in one call and in parts, and verifies them.
+fn signed(session: &Session, mechanism: &Mechanism<'_>, vector: &Value) -> Result<Verdict> {
+    let (message, signature) = (hex(&vector["msg"])?, hex(&vector["sig"])?);
+    let (private, public) = halves(session, &vector["private"])?;
+    session.verify(mechanism, public, &message, &signature)?;
+    ensure!(session.verify(mechanism, public, b"another", &signature).is_err(), "verified");
+    ensure!(session.sign(mechanism, private, &message)? == signature, "other bytes");
+    session.sign_init(mechanism, private)?;
+    message.chunks(2).try_for_each(|part| session.sign_update(part))?;
+    Ok(Verdict::of(session.sign_final(), &signature))
 }
 
 /// Opens; then wraps what came out by the other half, and opens that.
@@ -192,8 +227,10 @@ fn halves(session: &Session, said: &Value) -> Result<(ObjectHandle, ObjectHandle
         return Ok((key, key));
     }
     let mut private = readable(CKO_PRIVATE_KEY).key_type(key_type).bool(CKA_UNWRAP, true);
+    private = private.bool(CKA_SIGN, true);
     let mut public =
         Template::new().class(CKO_PUBLIC_KEY).token(false).key_type(key_type).bool(CKA_WRAP, true);
+    public = public.bool(CKA_VERIFY, true);
     for (name, value) in said {
         match name.as_str() {
             "CKA_KEY_TYPE" => {}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What FIPS 140-3 approves of (SP 800-140C, SP 800-131A rev. 2): mechanisms, not their parameters, and no module.
 
+use super::MechanismRow;
 use crate::*;
 
 /// What is already sealed or signed may be opened and verified.
@@ -41,6 +42,23 @@ pub const APPROVED: &[(CK_MECHANISM_TYPE, CK_FLAGS, &str)] = &[
     (CKM_CHACHA20, 0, "nothing"),
     (CKM_POLY1305, 0, "nothing"),
     (CKM_POLY1305_KEY_GEN, 0, "nothing"),
+    (CKM_SALSA20, 0, "nothing"),
+    (CKM_SALSA20_KEY_GEN, 0, "nothing"),
+    (CKM_PBE_SHA1_RC4_128, 0, "nothing"),
+    (CKM_PBE_SHA1_RC4_40, 0, "nothing"),
+    (CKM_PBE_SHA1_DES3_EDE_CBC, 0, "nothing"),
+    (CKM_PBE_SHA1_DES2_EDE_CBC, 0, "nothing"),
+    (CKM_PBA_SHA1_WITH_SHA1_HMAC, 0, "nothing"),
+    (CKM_MD2, 0, "nothing"),
+    (CKM_MD2_HMAC, 0, "nothing"),
+    (CKM_MD2_HMAC_GENERAL, 0, "nothing"),
+    (CKM_MD2_KEY_DERIVATION, 0, "nothing"),
+    (CKM_MD2_RSA_PKCS, 0, "nothing"),
+    (CKM_RIPEMD128, 0, "nothing"),
+    (CKM_RIPEMD128_HMAC, 0, "nothing"),
+    (CKM_RIPEMD128_HMAC_GENERAL, 0, "nothing"),
+    (CKM_RIPEMD128_RSA_PKCS, 0, "nothing"),
+    (CKM_RIPEMD160_RSA_PKCS, 0, "nothing"),
     (CKM_RIPEMD160, 0, "nothing"),
     (CKM_RIPEMD160_HMAC, 0, "nothing"),
     (CKM_RIPEMD160_HMAC_GENERAL, 0, "nothing"),
@@ -71,6 +89,10 @@ pub const APPROVED: &[(CK_MECHANISM_TYPE, CK_FLAGS, &str)] = &[
     (CKM_DES3_ECB, OPENS, "decryption"),
     (CKM_DES3_CBC, OPENS, "decryption"),
     (CKM_DES3_CBC_PAD, OPENS, "decryption"),
+    (CKM_DES3_MAC, 0, "nothing"),
+    (CKM_DES3_MAC_GENERAL, 0, "nothing"),
+    (CKM_DES3_CMAC, OPENS, "verification"),
+    (CKM_DES3_CMAC_GENERAL, OPENS, "verification"),
     (CKM_MD5, 0, "nothing"),
     (CKM_MD5_HMAC, 0, "nothing"),
     (CKM_MD5_HMAC_GENERAL, 0, "nothing"),
@@ -79,8 +101,36 @@ pub const APPROVED: &[(CK_MECHANISM_TYPE, CK_FLAGS, &str)] = &[
     (CKM_CHACHA20_POLY1305, 0, "nothing"),
 ];
 
+/// Types of keys of ciphers of old, and of some countries, of whose mechanisms all but those in [`APPROVED`] are approved for nothing.
+/// Their blocks are short, or they were broken, or they take another time for another key here: they open what exists.
+pub const OLD_CIPHERS: &[CK_KEY_TYPE] = &[
+    CKK_DES,
+    CKK_CAMELLIA,
+    CKK_ARIA,
+    CKK_SEED,
+    CKK_CAST5,
+    CKK_IDEA,
+    CKK_RC2,
+    CKK_RC5,
+    CKK_BLOWFISH,
+    CKK_TWOFISH,
+];
+
 /// `CKF_…` of the operations that a mechanism is approved for.
 #[must_use]
 pub fn approved(mechanism: CK_MECHANISM_TYPE) -> CK_FLAGS {
-    APPROVED.iter().find(|row| row.0 == mechanism).map_or(CK_FLAGS::MAX, |row| row.1)
+    let old = || MechanismRow::find(mechanism).is_some_and(MechanismRow::is_old_cipher);
+    match APPROVED.iter().find(|row| row.0 == mechanism) {
+        Some(row) => row.1,
+        None if old() => 0,
+        None => CK_FLAGS::MAX,
+    }
+}
+
+impl MechanismRow {
+    /// Whether it is a mechanism of one of [`OLD_CIPHERS`].
+    #[must_use]
+    pub fn is_old_cipher(&self) -> bool {
+        matches!(self.keys, [first, ..] if OLD_CIPHERS.contains(first))
+    }
 }

@@ -84,6 +84,25 @@ pub enum Shape {
     Handle,
     /// `CK_CHACHA20_PARAMS`
     ChaCha20,
+    /// `CK_SALSA20_PARAMS`
+    Salsa20,
+    /// `CK_PBE_PARAMS`, of a key with an IV, which is written to where it points, or without.
+    Pbe {
+        /// Whether there is an IV.
+        iv: bool,
+    },
+    /// `CK_RC2_PARAMS`
+    Rc2,
+    /// `CK_RC2_CBC_PARAMS`
+    Rc2Cbc,
+    /// `CK_RC2_MAC_GENERAL_PARAMS`
+    Rc2Mac,
+    /// `CK_RC5_PARAMS`
+    Rc5,
+    /// `CK_RC5_CBC_PARAMS`
+    Rc5Cbc,
+    /// `CK_RC5_MAC_GENERAL_PARAMS`
+    Rc5Mac,
     /// `CK_IKE_PRF_DERIVE_PARAMS`
     IkePrf,
     /// `CK_IKE1_PRF_DERIVE_PARAMS`

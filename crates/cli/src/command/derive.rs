@@ -242,11 +242,11 @@ impl Shown {
 /// What the key is.
 pub(super) fn template(kind: &Kind, length: usize) -> Template {
     let template = Template::new().class(CKO_SECRET_KEY).key_type(kind.key_type());
-    match kind.family {
-        // PKCS#11 3.2 §5.18.5: of a type with one length none is said.
-        Family::Des2 | Family::Des3 | Family::ChaCha20 => template,
-        _ => template.ulong(CKA_VALUE_LEN, length as CK_ULONG),
+    // PKCS#11 3.2 §5.18.5: of a type with one length none is said.
+    if kind.has_one_length() {
+        return template;
     }
+    template.ulong(CKA_VALUE_LEN, length as CK_ULONG)
 }
 
 /// Derives into the token, by a template that names the key.

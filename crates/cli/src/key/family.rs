@@ -14,6 +14,8 @@ pub(crate) enum Family {
     Hss,
     MlDsa,
     MlKem,
+    /// A cipher of old, or of some country.
+    Old,
     Rc4,
     Rsa,
     SlhDsa,

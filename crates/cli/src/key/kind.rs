@@ -3,6 +3,7 @@
 
 use super::family::Family;
 use super::hss;
+use super::old::Old;
 use super::set::Set;
 use super::xmss;
 use crate::encoding::significant;
@@ -13,7 +14,7 @@ use metaslot_client::Template;
 use std::fmt;
 use std::str::FromStr;
 
-/// A type of key: family and size. The size of an RSA, AES or RC4 key is in bits, that of a generic
+/// A type of key: family and size. The size of an RSA, AES, RC4 or [`Old`] key is in bits, that of a generic
 /// secret in bytes, that of a curve in bytes of its numbers; that of a key of a parameter set is the
 /// number in the set's name, of XMSS that of the set.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -60,7 +61,8 @@ const EXPONENT: [u8; 3] = [1, 0, 1];
 pub(crate) const TYPES: &str = "rsa:BITS, ec:p224, ec:p256, ec:p384, ec:p521, ec:secp256k1, \
     ec:sect163k1 to ec:sect571r1, ed25519, x25519, ml-dsa:44, ml-dsa:65, ml-dsa:87, ml-kem:512, ml-kem:768, ml-kem:1024, \
     slh-dsa:sha2-128s to slh-dsa:shake-256f, hss, hss:HASH:TREES, xmss:SET, xmssmt:SET, aes:128, aes:192, aes:256, chacha20, generic:BYTES, \
-    des2, des3, rc4:BITS";
+    des2, des3, rc4:BITS, and of old or national ciphers camellia:BITS, aria:BITS, seed, twofish:BITS, salsa20, cast5:BITS, \
+    blowfish:BITS, idea, rc2:BITS, rc5:BITS, des";
 
 /// Types that are written as they are, or often of one of these sizes.
 const USUAL: &[&str] = &[
@@ -84,7 +86,8 @@ const USUAL: &[&str] = &[
 pub(crate) fn types() -> impl Iterator<Item = String> {
     let curves = CURVES.iter().map(|curve| format!("ec:{}", curve.0));
     let sets = Set::all().map(|set| set.name.to_owned());
-    USUAL.iter().map(ToString::to_string).chain(curves).chain(sets).chain(xmss::types())
+    let ready = USUAL.iter().map(ToString::to_string).chain(Old::usual());
+    ready.chain(curves).chain(sets).chain(xmss::types())
 }
 
 impl FromStr for Kind {
@@ -108,7 +111,10 @@ impl FromStr for Kind {
             ("xmss", None) => xmss::number(Family::Xmss, size).map(|set| (Family::Xmss, set)),
             ("xmssmt", None) => xmss::number(Family::Xmssmt, size).map(|set| (Family::Xmssmt, set)),
             ("hss", None) if !lower.ends_with(':') => hss::types(size).map(|_| (Family::Hss, 0)),
-            _ => Set::named(&lower).map(|set| (set.family, set.size)),
+            _ => match Old::named(family).filter(|_| !lower.ends_with(':')) {
+                Some(old) => old.bits(size, number).map(|bits| (Family::Old, bits)),
+                None => Set::named(&lower).map(|set| (set.family, set.size)),
+            },
         };
         let (family, size) = found.ok_or_else(|| takes(family, number))?;
         Ok(Self { family, size, name: lower })
@@ -129,6 +135,9 @@ fn takes(family: &str, number: Option<usize>) -> String {
         ),
         ("hss", _) => hss::FORM.to_owned(),
         ("xmss" | "xmssmt", _) => xmss::FORM.to_owned(),
+        (old, Some(_)) if Old::named(old).is_some_and(|old| !old.has_one_length()) => {
+            Old::named(old).map(Old::takes).unwrap_or_default()
+        }
         _ => format!("one of {TYPES}"),
     }
 }
@@ -201,6 +210,11 @@ impl Kind {
             CKK_SLH_DSA => plain(Family::SlhDsa, 0, "slh-dsa"),
             CKK_XMSS => plain(Family::Xmss, 0, "xmss"),
             CKK_XMSSMT => plain(Family::Xmssmt, 0, "xmssmt"),
+            other if Old::of(other).is_some() => {
+                let bits = size.map(|bytes| bytes * 8);
+                let name = Old::of(other).map(|old| old.written(bits)).unwrap_or_default();
+                Self { family: Family::Old, size: bits.unwrap_or(0), name }
+            }
             other => {
                 let name = key_type_name(other).and_then(|name| name.strip_prefix("CKK_"));
                 let name = name.map(|name| name.to_ascii_lowercase().replace('_', "-"));
@@ -238,7 +252,7 @@ impl Kind {
     }
 
     /// `CKA_KEY_TYPE`, of a type that can be written.
-    pub(crate) const fn key_type(&self) -> CK_KEY_TYPE {
+    pub(crate) fn key_type(&self) -> CK_KEY_TYPE {
         match self.family {
             Family::Aes => CKK_AES,
             Family::ChaCha20 => CKK_CHACHA20,
@@ -255,6 +269,7 @@ impl Kind {
             Family::X25519 => CKK_EC_MONTGOMERY,
             Family::Xmss => CKK_XMSS,
             Family::Xmssmt => CKK_XMSSMT,
+            Family::Old => self.old().map_or(CKK_GENERIC_SECRET, |old| old.key_type),
             Family::Generic | Family::Other => CKK_GENERIC_SECRET,
         }
     }
@@ -262,7 +277,7 @@ impl Kind {
     /// How many bytes the value of a secret key has; none of a pair.
     pub(crate) const fn secret_length(&self) -> Option<usize> {
         match self.family {
-            Family::Aes | Family::Rc4 => Some(self.size / 8),
+            Family::Aes | Family::Rc4 | Family::Old => Some(self.size / 8),
             Family::ChaCha20 | Family::Des2 | Family::Des3 | Family::Generic => Some(self.size),
             Family::Ec
             | Family::Ed25519
@@ -275,6 +290,19 @@ impl Kind {
             | Family::X25519
             | Family::Xmss
             | Family::Xmssmt => None,
+        }
+    }
+
+    fn old(&self) -> Option<&'static Old> {
+        Old::named(self.name.split(':').next().unwrap_or_default())
+    }
+
+    /// Whether its keys are all as long, so that nobody says how long (PKCS#11 3.2 §5.18.5).
+    pub(crate) fn has_one_length(&self) -> bool {
+        match self.family {
+            Family::Des2 | Family::Des3 | Family::ChaCha20 => true,
+            Family::Old => self.old().is_some_and(Old::has_one_length),
+            _ => false,
         }
     }
 
@@ -294,7 +322,7 @@ impl Kind {
             Family::ChaCha20 => &[Usage::Decrypt, Usage::Derive],
             Family::Rc4 => &[Usage::Decrypt],
             Family::Des2 | Family::Des3 => &[Usage::Decrypt, Usage::Unwrap],
-            Family::Aes | Family::Other => {
+            Family::Aes | Family::Old | Family::Other => {
                 &[Usage::Sign, Usage::Decrypt, Usage::Unwrap, Usage::Derive]
             }
         }
@@ -362,6 +390,12 @@ impl Kind {
             Family::Rc4 => secret(CKM_RC4_KEY_GEN, length(self.size / 8), &[Usage::Decrypt]),
             Family::Des2 => secret(CKM_DES2_KEY_GEN, Template::new(), &[Usage::Decrypt]),
             Family::Des3 => secret(CKM_DES3_KEY_GEN, Template::new(), &[Usage::Decrypt]),
+            Family::Old => {
+                let mechanism = self.old().map_or(UNAVAILABLE, |old| old.mechanism);
+                let length =
+                    if self.has_one_length() { Template::new() } else { length(self.size / 8) };
+                secret(mechanism, length, &[Usage::Decrypt])
+            }
             Family::ChaCha20 => secret(CKM_CHACHA20_KEY_GEN, Template::new(), &[Usage::Decrypt]),
             Family::Generic | Family::Other => {
                 secret(CKM_GENERIC_SECRET_KEY_GEN, length(self.size), &[Usage::Sign])
@@ -396,6 +430,10 @@ mod tests {
             "aes:512",
             "ed25519:1",
             "rc4:12",
+            "camellia",
+            "camellia:160",
+            "seed:128",
+            "des:",
             "ml-dsa",
             "ml-dsa:+44",
             "ml-dsa:45",
@@ -424,6 +462,8 @@ mod tests {
         assert_eq!(Kind::of(CKK_RSA, None, Some(&[0x80; 256]), None).to_string(), "rsa:2048");
         assert_eq!(Kind::of(CKK_RSA, None, Some(&[0, 0x7f, 0]), None).to_string(), "rsa:15");
         assert_eq!(Kind::of(CKK_DES3, None, None, None).to_string(), "des3");
+        assert_eq!(Kind::of(CKK_ARIA, None, None, Some(24)), "aria:192".parse().unwrap());
+        assert_eq!(Kind::of(CKK_SEED, None, None, Some(16)), "seed".parse().unwrap());
         assert_eq!(Kind::of(CKK_EC, Some(&[5, 0]), None, None).to_string(), "ec");
         assert_eq!(Kind::of_set(CKK_ML_DSA, CKP_ML_DSA_87), "ml-dsa:87".parse().unwrap());
         assert_eq!(Kind::of_set(CKK_ML_DSA, 9).to_string(), "ml-dsa");

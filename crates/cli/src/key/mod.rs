@@ -7,6 +7,7 @@ mod family;
 mod hss;
 mod kind;
 mod make;
+mod old;
 mod pairs;
 mod public;
 mod read;

@@ -11,6 +11,7 @@ use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_rules::{self as rules, Birth, Origin};
 use metaslot_rules::{class_of, typed};
+use metaslot_spi::lengths::Lengths;
 use metaslot_spi::provider::Keys;
 use metaslot_spi::{Attributes, Key, NewObject, Params, Template, Value};
 use std::sync::Arc;
@@ -246,11 +247,13 @@ const fn of_one_step(params: &Params) -> bool {
 
 /// How many bytes to derive: what the template says, what the key type fixes, or what comes out.
 fn derived_length(all: &Attributes, natural: Option<usize>, one_step: bool) -> Result<usize> {
-    let length = match (all.ulong(CKA_VALUE_LEN), all.ulong(CKA_KEY_TYPE)) {
+    let key_type = all.ulong(CKA_KEY_TYPE);
+    let only = match key_type.and_then(Lengths::of) {
+        Some(Lengths::Always(length)) => Some(length),
+        _ => None,
+    };
+    let length = match (all.ulong(CKA_VALUE_LEN).or(only), key_type) {
         (Some(length), _) => usize::try_from(length).unwrap_or(usize::MAX),
-        (None, Some(CKK_CHACHA20 | CKK_POLY1305)) => 32,
-        (None, Some(CKK_DES3)) => 24,
-        (None, Some(CKK_DES2)) => 16,
         (None, Some(CKK_GENERIC_SECRET | CKK_HKDF) | None) => {
             natural.ok_or(Error::TEMPLATE_INCOMPLETE)?
         }

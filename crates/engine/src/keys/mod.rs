@@ -93,7 +93,7 @@ fn unless_said(template: &mut Attributes, attribute: CK_ATTRIBUTE_TYPE, value: b
 
 /// DES keys that are made here have odd parity in every byte (PKCS#11 3.2 §6.18.2).
 fn set_parity(key_type: Option<u64>, value: &mut [u8]) {
-    if let Some(CKK_DES2 | CKK_DES3) = key_type {
+    if let Some(CKK_DES | CKK_DES2 | CKK_DES3) = key_type {
         for byte in value {
             *byte ^= u8::from(byte.count_ones().is_multiple_of(2));
         }

@@ -9,7 +9,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// The names of our own.
-pub(super) const OURS: [&str; 4] = ["awslc", "kernel", "lanes", "openssl"];
+pub(super) const OURS: [&str; 5] = ["awslc", "classics", "kernel", "lanes", "openssl"];
 
 /// Those of our own that have to be wanted: their section says so.
 pub(crate) const WANTED: [&str; 2] = ["openssl", "kernel"];

@@ -5,6 +5,8 @@ use crate::decode::{Caller, Chosen, Given, Told};
 use crate::enter::enter_audited;
 use metaslot_ck::*;
 use metaslot_engine::NonceBy;
+use metaslot_spi::Params;
+use std::sync::Arc;
 
 /// `C_GenerateKey` (PKCS#11 3.2 §5.18)
 #[unsafe(no_mangle)]
@@ -17,9 +19,17 @@ pub extern "C" fn C_GenerateKey(
 ) -> CK_RV {
     enter_audited(Function::GenerateKey, session, |engine, caller, session, note| {
         let place = caller.place(key)?;
+        let iv_place = caller.iv_of_password(&mechanism)?;
         let (mechanism, params) = caller.mechanism(mechanism)?;
         let template = caller.template(template, count)?;
+        let iv = match &params {
+            Params::Pbe { iv, .. } => Arc::clone(iv),
+            _ => Arc::default(),
+        };
         let made = engine.generate_key(session, mechanism, params, template)?;
+        if let (Some(place), Some(iv)) = (iv_place, iv.get()) {
+            place.set(*iv);
+        }
         note.mechanism(mechanism);
         note.object(engine, session, "object", made);
         place.set_object(made);

@@ -17,12 +17,13 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Prepares a key of three DES keys, or of two, of which the first is also the third. Parity is not looked at.
+    /// Prepares a key of three DES keys, or of two, of which the first is also the third, or of one, which makes it single DES. Parity
+    /// is not looked at.
     ///
     /// # Errors
-    /// For another length than 16 or 24 bytes.
+    /// For another length than 8, 16 or 24 bytes.
     pub fn new(key: &[u8]) -> Result<Self> {
-        if !matches!(key.len(), 16 | 24) {
+        if !matches!(key.len(), 8 | 16 | 24) {
             return Err(Failed);
         }
         // SAFETY: schedules are numbers; zero is one.
@@ -49,6 +50,22 @@ impl Keys {
             // SAFETY: a block is read and one written; the schedules are live.
             unsafe {
                 aws_lc_sys::DES_ecb3_encrypt(input, out, first, second, third, number(way));
+            }
+        }
+    }
+
+    /// Whole blocks in their place, each on its own.
+    ///
+    /// # Panics
+    /// When they are no whole number of blocks.
+    pub fn in_place(&self, way: Way, blocks: &mut [u8]) {
+        whole_blocks(blocks, blocks);
+        let [first, second, third] = &*self.schedules;
+        for block in blocks.as_chunks_mut::<BLOCK>().0 {
+            let block = block.as_mut_ptr().cast::<DES_cblock>();
+            // SAFETY: a block is read, and then written where it was; the schedules are live.
+            unsafe {
+                aws_lc_sys::DES_ecb3_encrypt(block, block, first, second, third, number(way));
             }
         }
     }
@@ -109,6 +126,17 @@ mod tests {
         assert_eq!(&opened, plain);
     }
 
+    /// The first block of what NBS Special Publication 500-20 has: the variable plaintext that leaves one bit.
+    #[test]
+    fn one_key_is_single_des() {
+        let (keys, mut block) =
+            (Keys::new(&[1; 8]).unwrap(), 0x95f8_a5e5_dd31_d900_u64.to_be_bytes());
+        keys.in_place(Way::Encrypt, &mut block);
+        assert_eq!(block, [0x80, 0, 0, 0, 0, 0, 0, 0]);
+        keys.in_place(Way::Decrypt, &mut block);
+        assert_eq!(block, 0x95f8_a5e5_dd31_d900_u64.to_be_bytes());
+    }
+
     #[test]
     fn two_keys_are_three_of_which_the_first_comes_back() {
         let three = [&KEY[..16], &KEY[..8]].concat();
@@ -122,6 +150,6 @@ mod tests {
         assert_eq!(with_two, with_three);
         keys.cbc(Way::Decrypt, &mut [1; 8], &with_two, &mut opened);
         assert_eq!(opened, data);
-        assert!(Keys::new(&[0; 8]).is_err());
+        assert!(Keys::new(&[0; 7]).is_err());
     }
 }

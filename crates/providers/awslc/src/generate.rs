@@ -6,20 +6,29 @@ use crate::failure::device_error;
 use crate::rc4;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
+use metaslot_spi::lengths::Lengths;
 use metaslot_spi::provider::{Algorithm, Generate};
 use metaslot_spi::{Attributes, NewObject, Params, Value};
 
 /// One row per key type.
 pub(crate) const ROWS: [Algorithm; 20] = [
-    row(CKM_GENERIC_SECRET_KEY_GEN, (1, LONGEST), &RandomBytes { lengths: Lengths::UpTo(LONGEST) }),
+    row(
+        CKM_GENERIC_SECRET_KEY_GEN,
+        (1, LONGEST),
+        &RandomBytes { lengths: Lengths::Between(1, LONGEST) },
+    ),
     row(CKM_AES_KEY_GEN, (16, 32), &RandomBytes { lengths: Lengths::Of(&[16, 24, 32]) }),
     row(CKM_AES_XTS_KEY_GEN, (32, 64), &RandomBytes { lengths: Lengths::Of(&[32, 64]) }),
     row(CKM_CHACHA20_KEY_GEN, (32, 32), &KEY_OF_32),
     row(CKM_POLY1305_KEY_GEN, (32, 32), &KEY_OF_32),
-    row(CKM_RC4_KEY_GEN, rc4::SIZES, &RandomBytes { lengths: Lengths::UpTo(rc4::SIZES.1 / 8) }),
+    row(
+        CKM_RC4_KEY_GEN,
+        rc4::SIZES,
+        &RandomBytes { lengths: Lengths::Between(1, rc4::SIZES.1 / 8) },
+    ),
     row(CKM_DES2_KEY_GEN, (16, 16), &RandomBytes { lengths: Lengths::Always(16) }),
     row(CKM_DES3_KEY_GEN, (24, 24), &RandomBytes { lengths: Lengths::Always(24) }),
-    row(CKM_HKDF_KEY_GEN, (1, LONGEST), &RandomBytes { lengths: Lengths::UpTo(LONGEST) }),
+    row(CKM_HKDF_KEY_GEN, (1, LONGEST), &RandomBytes { lengths: Lengths::Between(1, LONGEST) }),
     mac(CKM_SHA_1_KEY_GEN),
     mac(CKM_SHA224_KEY_GEN),
     mac(CKM_SHA256_KEY_GEN),
@@ -35,7 +44,7 @@ pub(crate) const ROWS: [Algorithm; 20] = [
 
 /// A key of one HMAC alone, of any length.
 pub(crate) const fn mac(mechanism: CK_MECHANISM_TYPE) -> Algorithm {
-    row(mechanism, (1, LONGEST), &RandomBytes { lengths: Lengths::UpTo(LONGEST) })
+    row(mechanism, (1, LONGEST), &RandomBytes { lengths: Lengths::Between(1, LONGEST) })
 }
 
 /// A key of ChaCha20 or Poly1305.
@@ -60,31 +69,6 @@ pub(crate) fn random(out: &mut [u8]) -> Result<()> {
 #[derive(Debug)]
 struct RandomBytes {
     lengths: Lengths,
-}
-
-/// Which lengths a key type has, in bytes.
-#[derive(Debug)]
-enum Lengths {
-    Of(&'static [u64]),
-    UpTo(u64),
-    /// One length: the template need not say it.
-    Always(u64),
-}
-
-impl Lengths {
-    fn choose(&self, wanted: Option<u64>) -> Result<u64> {
-        let length = match (self, wanted) {
-            (_, Some(length)) => length,
-            (Self::Always(length), None) => *length,
-            (_, None) => return Err(Error::TEMPLATE_INCOMPLETE),
-        };
-        let fits = match self {
-            Self::Of(lengths) => lengths.contains(&length),
-            Self::UpTo(most) => (1..=*most).contains(&length),
-            Self::Always(only) => length == *only,
-        };
-        if fits { Ok(length) } else { Err(Error::KEY_SIZE_RANGE) }
-    }
 }
 
 impl Generate for RandomBytes {

@@ -27,7 +27,9 @@ mod mac;
 mod ml_dsa;
 mod ml_kem;
 mod montgomery;
+mod old_hashes;
 mod other_hashes;
+mod pbe;
 mod pbkdf2;
 mod private_key;
 mod private_key_info;
@@ -64,6 +66,7 @@ const PARTS: &[&[Algorithm]] = &[
     &chacha20::ROWS,
     &des::ROWS,
     &hkdf::ROWS,
+    &pbe::ROWS,
     &pbkdf2::ROWS,
     &rc4::ROWS,
     &sp800_108::ROWS,

@@ -1,18 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Hash functions that AWS-LC's descriptions do not have: `BLAKE2b` in four lengths (PKCS#11 3.2 §6.62) and RIPEMD-160 (PKCS#11
-//! Historical Mechanisms 3.0). Digests, HMAC, derived keys.
+//! Hash functions that AWS-LC's descriptions do not have: `BLAKE2b` in four lengths (PKCS#11 3.2 §6.62), MD2, RIPEMD-128 and
+//! RIPEMD-160 (PKCS#11 Historical Mechanisms 3.0). Digests, HMAC, derived keys, signatures of RSA.
 
 use crate::mac::{Mac, Prepared, Stream, row, running};
-use crate::{blake2b, generate};
+use crate::old_hashes::{Md2, Ripemd128};
+use crate::{blake2b, generate, hashes, rsa_key, rsa_pkcs1};
 use metaslot_awslc_wrapper::{Failed, ripemd};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
-use metaslot_spi::provider::{Algorithm, Derive, Digest, DigestStream, Keys, SignatureStream};
+use metaslot_spi::parts::{self, Begun};
+use metaslot_spi::provider::{
+    Algorithm, Derive, Digest, DigestStream, Direction, Keys, Signature, SignatureStream,
+};
 use metaslot_spi::{Key, Params};
 use std::fmt::Debug;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
-pub(crate) const ROWS: [Algorithm; 23] = [
+pub(crate) const ROWS: [Algorithm; 33] = [
+    digest(CKM_MD2, &Hashing::<Md2>::NEW),
+    row(CKM_MD2_HMAC, KEYS, &Pads::<Md2>::WHOLE),
+    row(CKM_MD2_HMAC_GENERAL, KEYS, &Pads::<Md2>::GENERAL),
+    derive(CKM_MD2_KEY_DERIVATION, &Hashing::<Md2>::NEW),
+    signature(CKM_MD2_RSA_PKCS, &Hashing::<Md2>::NEW),
+    digest(CKM_RIPEMD128, &Hashing::<Ripemd128>::NEW),
+    row(CKM_RIPEMD128_HMAC, KEYS, &Pads::<Ripemd128>::WHOLE),
+    row(CKM_RIPEMD128_HMAC_GENERAL, KEYS, &Pads::<Ripemd128>::GENERAL),
+    signature(CKM_RIPEMD128_RSA_PKCS, &Hashing::<Ripemd128>::NEW),
+    signature(CKM_RIPEMD160_RSA_PKCS, &Hashing::<Ripemd>::NEW),
     digest(CKM_RIPEMD160, &Hashing::<Ripemd>::NEW),
     row(CKM_RIPEMD160_HMAC, KEYS, &Pads::<Ripemd>::WHOLE),
     row(CKM_RIPEMD160_HMAC_GENERAL, KEYS, &Pads::<Ripemd>::GENERAL),
@@ -47,6 +62,11 @@ const fn digest(mechanism: CK_MECHANISM_TYPE, digest: &'static dyn Digest) -> Al
 
 const fn derive(mechanism: CK_MECHANISM_TYPE, derive: &'static dyn Derive) -> Algorithm {
     Algorithm { mechanism, key_sizes: KEYS, derive: Some(derive), ..Algorithm::NONE }
+}
+
+const fn signature(mechanism: CK_MECHANISM_TYPE, signature: &'static dyn Signature) -> Algorithm {
+    let (sign, verify) = (Some(signature), Some(signature));
+    Algorithm { mechanism, key_sizes: rsa_key::SIZES, sign, verify, ..Algorithm::NONE }
 }
 
 /// A hash in the middle, in protected memory.
@@ -117,6 +137,48 @@ impl Hash for Ripemd {
     }
 }
 
+impl Hash for Md2 {
+    const LENGTH: usize = Self::LENGTH;
+    const BLOCK: usize = Self::BLOCK;
+
+    fn update(&mut self, data: &[u8]) {
+        self.update(data);
+    }
+
+    fn finish(&mut self, out: &mut [u8]) {
+        self.finish(out);
+    }
+
+    fn save(&self) -> Vec<u8> {
+        self.save()
+    }
+
+    fn restore(saved: &[u8]) -> Option<Self> {
+        Self::restore(saved)
+    }
+}
+
+impl Hash for Ripemd128 {
+    const LENGTH: usize = Self::LENGTH;
+    const BLOCK: usize = Self::BLOCK;
+
+    fn update(&mut self, data: &[u8]) {
+        self.update(data);
+    }
+
+    fn finish(&mut self, out: &mut [u8]) {
+        self.finish(out);
+    }
+
+    fn save(&self) -> Vec<u8> {
+        self.save()
+    }
+
+    fn restore(saved: &[u8]) -> Option<Self> {
+        Self::restore(saved)
+    }
+}
+
 /// A function without a key.
 #[derive(Debug)]
 struct Hashing<H>(PhantomData<H>);
@@ -170,6 +232,76 @@ impl<H: Hash> Derive for Hashing<H> {
         let mut out = Secret::zeroed(H::LENGTH);
         self.digest(key.secret(CKA_VALUE)?, out.expose_mut())?;
         Ok(vec![out.truncated(*length)])
+    }
+}
+
+/// Functions over whose digests RSA signs.
+trait Signed: Hash {
+    /// What stands before the digest (RFC 8017 §9.2).
+    const INFO: &'static [u8];
+}
+
+impl Signed for Md2 {
+    const INFO: &'static [u8] =
+        b"\x30\x20\x30\x0c\x06\x08\x2a\x86\x48\x86\xf7\x0d\x02\x02\x05\x00\x04\x10";
+}
+
+impl Signed for Ripemd128 {
+    const INFO: &'static [u8] = b"\x30\x1d\x30\x09\x06\x05\x2b\x24\x03\x02\x02\x05\x00\x04\x10";
+}
+
+impl Signed for Ripemd {
+    const INFO: &'static [u8] = b"\x30\x21\x30\x09\x06\x05\x2b\x24\x03\x02\x01\x05\x00\x04\x14";
+}
+
+impl<H: Signed> Signature for Hashing<H> {
+    fn check(&self, direction: Direction, key: &Key, _: &Params) -> Result<()> {
+        hashes::class_fits(direction, key)?;
+        rsa_key::prepared(key).map(drop)
+    }
+
+    fn length(&self, key: &Key, _: &Params) -> usize {
+        rsa_key::prepared(key).map_or(0, |rsa| rsa.size())
+    }
+
+    fn sign(&self, key: &Key, _: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
+        let mut hash = H::default();
+        hash.update(data);
+        Running(hash).sign(key, out)
+    }
+
+    fn verify(&self, key: &Key, _: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
+        let mut hash = H::default();
+        hash.update(data);
+        Running(hash).verify(key, signature)
+    }
+
+    fn start(&self, _: Direction, key: &Arc<Key>, _: &Params) -> Result<Box<dyn SignatureStream>> {
+        Ok(parts::stream(key, Running(H::default())))
+    }
+}
+
+impl<H: Signed> Running<H> {
+    /// The digest, with what stands before it.
+    fn info(mut self) -> Vec<u8> {
+        let mut info = [H::INFO, &[0; 64][..H::LENGTH]].concat();
+        self.0.finish(&mut info[H::INFO.len()..]);
+        info
+    }
+}
+
+impl<H: Signed> Begun for Running<H> {
+    fn update(&mut self, data: &[u8]) -> Result<()> {
+        self.0.update(data);
+        Ok(())
+    }
+
+    fn sign(self, key: &Key, out: &mut [u8]) -> Result<usize> {
+        rsa_pkcs1::sign_message(key, &self.info(), out)
+    }
+
+    fn verify(self, key: &Key, signature: &[u8]) -> Result<()> {
+        rsa_pkcs1::verify_message(key, &self.info(), signature)
     }
 }
 

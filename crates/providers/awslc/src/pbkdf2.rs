@@ -22,7 +22,7 @@ pub(crate) const ROWS: [Algorithm; 1] = [Algorithm {
 struct Pbkdf2;
 
 /// So many iterations, which take a minute: a call that nothing can end must end by itself.
-const MOST_WORK: u64 = 100_000_000;
+pub(crate) const MOST_WORK: u64 = 100_000_000;
 
 const fn hash(prf: u64) -> Option<Hash> {
     Some(match prf {

@@ -38,6 +38,9 @@ pub(crate) fn mechanism(number: CK_MECHANISM_TYPE, params: &Params) -> Result<Me
         | Params::Data { .. }
         | Params::Key(_)
         | Params::ChaCha20 { .. }
+        | Params::Pbe { .. }
+        | Params::Salsa20 { .. }
+        | Params::Tuned { .. }
         | Params::Ike { .. } => return Err(Error::MECHANISM_PARAM_INVALID),
     };
     Ok(Mechanism::with(number, params))

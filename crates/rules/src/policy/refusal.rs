@@ -39,9 +39,9 @@ pub enum Refusal {
     WeakCurves,
     /// A public exponent below 65537, or an even one.
     WeakExponents,
-    /// A signature over an MD5.
+    /// A signature over an MD2, an MD5 or a RIPEMD.
     Md5Signatures,
-    /// Triple DES and RC4 for something new.
+    /// An old or national cipher for something new.
     WeakCiphers,
     /// A DES key with a byte of even parity.
     DesParity,

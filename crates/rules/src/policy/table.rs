@@ -4,7 +4,7 @@
 
 use super::refusal::Refusal;
 use crate::purpose::Purposes;
-use metaslot_ck::mechanism::APPROVED;
+use metaslot_ck::mechanism::{APPROVED, OLD_CIPHERS};
 use metaslot_ck::*;
 
 /// One thing that can be refused.
@@ -40,8 +40,8 @@ pub(super) const REFUSALS: &[RefusalRow] = &[
     refusal(Refusal::WeakRsa, "weak-rsa", "an RSA key is shorter than 2048 bits"),
     refusal(Refusal::WeakCurves, "weak-curves", "a curve has less than 112 bits of security"),
     refusal(Refusal::WeakExponents, "weak-exponents", "a public exponent is 1 or even, or, of a key that is made here, below 65537"),
-    refusal(Refusal::Md5Signatures, "md5-signatures", "a signature would be over an MD5"),
-    refusal(Refusal::WeakCiphers, "weak-ciphers", "triple DES, RC4, RIPEMD-160, CBC-MAC and Poly1305 alone open old data and make nothing new"),
+    refusal(Refusal::Md5Signatures, "md5-signatures", "a signature would be over an MD2, an MD5 or a RIPEMD"),
+    refusal(Refusal::WeakCiphers, "weak-ciphers", "old and national ciphers (such as triple DES, RC4 and Camellia), CBC-MAC, Poly1305 alone, MD2 and RIPEMD open old data and make nothing new"),
     refusal(Refusal::DesParity, "des-parity", "a byte of a DES key has even parity"),
     refusal(Refusal::NotApproved, "not-approved", "FIPS 140-3 does not approve of the mechanism, or not for this"),
 ];
@@ -218,6 +218,10 @@ pub(super) fn markdown() -> String {
     out.push_str("| any other | no |\n\n| mechanism | approved for |\n|---|---|\n");
     for (mechanism, _, shown) in APPROVED {
         out.push_str(&format!("| `{}` | {shown} |\n", mechanism_name(*mechanism).unwrap_or("?")));
+    }
+    for key_type in OLD_CIPHERS {
+        let name = key_type_name(*key_type).unwrap_or("?");
+        out.push_str(&format!("| any other of `{name}` keys | nothing |\n"));
     }
     out.push_str("| any other | everything |\n\n| `allow` | what is refused |\n|---|---|\n");
     for row in REFUSALS {

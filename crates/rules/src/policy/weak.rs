@@ -3,7 +3,7 @@
 
 use super::{Policy, Refusal};
 use crate::facts::{Facts, bits, weak_curve};
-use metaslot_ck::mechanism::approved;
+use metaslot_ck::mechanism::{MechanismRow, OLD_CIPHERS, approved};
 use metaslot_ck::*;
 use metaslot_spi::provider::Direction;
 use metaslot_spi::{Attributes, Params, Secrets};
@@ -39,7 +39,7 @@ impl Policy {
     /// May a DES key from outside have these bytes (PKCS#11 3.2 §6.18.2, §6.18.3)? All of them
     /// are looked at, whatever they are.
     pub fn parity(self, attributes: &Attributes, secrets: &Secrets) -> Result<()> {
-        let des = matches!(attributes.ulong(CKA_KEY_TYPE), Some(CKK_DES2 | CKK_DES3));
+        let des = matches!(attributes.ulong(CKA_KEY_TYPE), Some(CKK_DES | CKK_DES2 | CKK_DES3));
         let Some(value) = secrets.get(CKA_VALUE).filter(|_| des) else { return Ok(()) };
         let odd = value.iter().fold(1, |all, byte| all & byte.count_ones()) & 1 == 1;
         self.refuse(Refusal::DesParity, !odd, Error::ATTRIBUTE_VALUE_INVALID)
@@ -57,7 +57,7 @@ impl Policy {
         let forward = direction == Direction::Forward;
         let signs = signing && forward;
         self.approving_params(params, signs)?;
-        let md5 = signs && (mechanism == CKM_MD5_RSA_PKCS || params.function() == Some(CKM_MD5));
+        let md5 = signs && (signs_weakly(mechanism) || params.function() == Some(CKM_MD5));
         self.refuse(Refusal::Md5Signatures, md5, Error::MECHANISM_INVALID)?;
         // Two MACs by one key of Poly1305 give the key away.
         let told = signs && mechanism == CKM_POLY1305 && !key.readable;
@@ -70,7 +70,9 @@ impl Policy {
         let short = match params {
             Params::Gcm { tag_bits, .. } => tag_bits / 8 < MIN_GCM_TAG,
             Params::Ccm { mac_length, .. } => *mac_length < MIN_TAG,
-            Params::Ulong(length) => signing && *length < MIN_TAG,
+            Params::Ulong(length) | Params::Tuned { mac: length @ 1.., .. } => {
+                signing && *length < MIN_TAG
+            }
             _ => false,
         };
         self.refuse(Refusal::ShortTags, short, Error::MECHANISM_PARAM_INVALID)
@@ -127,25 +129,35 @@ impl Policy {
     }
 }
 
-/// Triple DES, whose blocks repeat after some gigabytes (SP 800-131A rev. 2), and RC4, whose key stream shows (RFC 7465): no
-/// key is made for them, and nothing new is sealed with them, nor with CBC-MAC, whose MACs of messages of two lengths make others
-/// (ISO/IEC 9797-1), nor with RIPEMD-160.
-const fn weak_cipher(key_type: CK_KEY_TYPE) -> bool {
-    matches!(key_type, CKK_RC4 | CKK_DES2 | CKK_DES3)
+/// Triple DES, whose blocks repeat after some gigabytes (SP 800-131A rev. 2), RC4, whose key stream shows (RFC 7465), and
+/// [`OLD_CIPHERS`]: no key is made for them, and nothing new is sealed with them, nor with CBC-MAC, whose MACs of messages of two lengths make others
+/// (ISO/IEC 9797-1), nor with MD2, RIPEMD-128 and RIPEMD-160.
+fn weak_cipher(key_type: CK_KEY_TYPE) -> bool {
+    matches!(key_type, CKK_RC4 | CKK_DES2 | CKK_DES3) || OLD_CIPHERS.contains(&key_type)
 }
 
-const fn seals_weakly(mechanism: CK_MECHANISM_TYPE) -> bool {
+/// Over digests for which others can be found, or that are too short.
+const fn signs_weakly(mechanism: CK_MECHANISM_TYPE) -> bool {
     matches!(
         mechanism,
-        CKM_RC4
-            | CKM_DES3_ECB
-            | CKM_DES3_CBC
-            | CKM_DES3_CBC_PAD
-            | CKM_AES_MAC
+        CKM_MD2_RSA_PKCS | CKM_MD5_RSA_PKCS | CKM_RIPEMD128_RSA_PKCS | CKM_RIPEMD160_RSA_PKCS
+    )
+}
+
+fn seals_weakly(mechanism: CK_MECHANISM_TYPE) -> bool {
+    let other = matches!(
+        mechanism,
+        CKM_AES_MAC
             | CKM_AES_MAC_GENERAL
+            | CKM_MD2_HMAC
+            | CKM_MD2_HMAC_GENERAL
+            | CKM_RIPEMD128_HMAC
+            | CKM_RIPEMD128_HMAC_GENERAL
             | CKM_RIPEMD160_HMAC
             | CKM_RIPEMD160_HMAC_GENERAL
-    )
+    );
+    let row = MechanismRow::find(mechanism).and_then(|row| row.keys.first());
+    other || row.is_some_and(|key_type| weak_cipher(*key_type))
 }
 
 /// 1 and even exponents make no RSA. Below 65537 no key is made; keys with 3 exist, and sign.
@@ -200,10 +212,38 @@ fn strength(key: &Attributes, length: usize) -> u64 {
         },
         // SP 800-208 §4: as long as their hashes, which the public half alone names by one number.
         Some(CKK_HSS | CKK_XMSS | CKK_XMSSMT) => 192,
+        Some(CKK_DES) => 56,
         Some(CKK_DES2 | CKK_RC4) => 80,
         Some(CKK_DES3) => 112,
         Some(CKK_AES_XTS) => key.ulong(CKA_VALUE_LEN).unwrap_or(length as u64) * 4,
         // A secret of any kind and length is worth at most what AES-256 protects.
         _ => (key.ulong(CKA_VALUE_LEN).unwrap_or(length as u64) * 8).min(256),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ciphers_of_old_open_and_make_nothing_new() {
+        let mut seen = 0;
+        for row in MechanismRow::all().iter().filter(|row| row.is_old_cipher()) {
+            let mut attributes = Attributes::new();
+            attributes.set(CKA_KEY_TYPE, metaslot_spi::Value::Ulong(row.keys[0]));
+            let facts = Facts::new(&attributes, true);
+            let may = |policy: Policy, direction| {
+                policy.using_mechanism(row.number, &Params::None, &facts, direction, false)
+            };
+            let refused = Err(Error::MECHANISM_INVALID);
+            assert_eq!(may(Policy::DEFAULT, Direction::Forward), refused);
+            assert_eq!(may(Policy::DEFAULT, Direction::Backward), Ok(()));
+            assert_eq!(may(Policy::legacy(), Direction::Forward), Ok(()));
+            assert_eq!(Policy::DEFAULT.making(&attributes, true), refused);
+            assert_eq!(Policy::DEFAULT.making(&attributes, false), Ok(()));
+            assert_eq!(Policy::FIPS.approved(row.number), 0);
+            seen += 1;
+        }
+        assert!(seen > 60, "{seen}");
     }
 }

@@ -45,7 +45,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", conflicts_with = "kind")]
     subject: Option<String>,
     /// The file is a secret key of this type: aes:128, aes:192, aes:256, chacha20, generic:32 (bytes), or
-    /// for old data des3, des2, rc4:128 (bits)
+    /// for old data des3, des2, rc4:128 (bits), and
+    /// other ciphers of old or of a country, as camellia:256, aria:256 or seed
     #[arg(long = "type", short = 't', value_name = "TYPE")]
     kind: Option<Kind>,
     /// The secret key is written in hexadecimal

@@ -147,7 +147,7 @@ fn described(key: &Key, class: Class) -> String {
         Family::SlhDsa => "SLH-DSA",
         Family::X25519 => "X25519",
         Family::ChaCha20 => "ChaCha20",
-        Family::Generic | Family::Other => "GENERIC",
+        Family::Generic | Family::Old | Family::Other => "GENERIC",
     };
     let label = if key.label.is_empty() { "No label" } else { &printable(&key.label) };
     let bits = if key.kind.family == Family::Generic { key.kind.size * 8 } else { key.kind.size };
