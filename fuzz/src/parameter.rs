@@ -319,7 +319,7 @@ fn one(input: &mut Input<'_>, shape: Shape, key: ObjectHandle) -> Params {
             let (hash, mgf) = (input.constant(&HASHES), input.constant(&[1, 2, 3, 4, 5]));
             Params::Pss { hash, mgf, salt_length: input.number() }
         }
-        Shape::Ecdh1 => {
+        Shape::Ecdh1 | Shape::PublicValue | Shape::X942 => {
             let public =
                 if input.is(3) { owned(input.bytes()) } else { owned(input.one_of(&[G, BASE])) };
             let kdf = input.constant(&[CKD_NULL, CKD_SHA1_KDF, CKD_SHA256_KDF]);

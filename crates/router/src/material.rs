@@ -156,6 +156,8 @@ pub(crate) fn params(row: &MechanismRow, job: Job) -> Option<Params> {
             Params::Pss { hash, mgf, salt_length }
         }
         Shape::Ecdh1
+        | Shape::PublicValue
+        | Shape::X942
         | Shape::Hkdf
         | Shape::Pbkd2
         | Shape::Sp800108Counter

@@ -60,6 +60,10 @@ pub enum Shape {
     Pss,
     /// `CK_ECDH1_DERIVE_PARAMS`
     Ecdh1,
+    /// The other side's public value, bare.
+    PublicValue,
+    /// `CK_X9_42_DH1_DERIVE_PARAMS`
+    X942,
     /// `CK_EDDSA_PARAMS`, or nothing.
     EdDsa,
     /// `CK_SIGN_ADDITIONAL_CONTEXT`, or nothing.

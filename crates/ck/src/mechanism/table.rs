@@ -48,8 +48,18 @@ const SECRETS: &[CK_KEY_TYPE] = &[
 ];
 
 /// Every type of pair.
-const PAIRS: &[CK_KEY_TYPE] =
-    &[CKK_RSA, CKK_EC, CKK_EC_EDWARDS, CKK_EC_MONTGOMERY, CKK_ML_KEM, CKK_ML_DSA, CKK_SLH_DSA];
+const PAIRS: &[CK_KEY_TYPE] = &[
+    CKK_RSA,
+    CKK_DSA,
+    CKK_DH,
+    CKK_EC,
+    CKK_X9_42_DH,
+    CKK_EC_EDWARDS,
+    CKK_EC_MONTGOMERY,
+    CKK_ML_KEM,
+    CKK_ML_DSA,
+    CKK_SLH_DSA,
+];
 
 #[rustfmt::skip]
 pub(super) const MECHANISMS: &[MechanismRow] = &[
@@ -62,10 +72,23 @@ pub(super) const MECHANISMS: &[MechanismRow] = &[
     row(CKM_RSA_PKCS_PSS, Shape::Pss, &[CKK_RSA], Unit::Bits, "6.1.10"),
     row(CKM_SHA1_RSA_PKCS_PSS, Shape::Pss, &[CKK_RSA], Unit::Bits, "6.1.13"),
     row(CKM_ML_KEM_KEY_PAIR_GEN, Shape::None, &[CKK_ML_KEM], Unit::Bytes, "6.68.4"),
+    row(CKM_DSA_KEY_PAIR_GEN, Shape::None, &[CKK_DSA], Unit::Bits, "6.2"),
+    row(CKM_DSA, Shape::None, &[CKK_DSA], Unit::Bits, "6.2"),
+    row(CKM_DSA_SHA1, Shape::None, &[CKK_DSA], Unit::Bits, "6.2"),
+    row(CKM_DSA_SHA224, Shape::None, &[CKK_DSA], Unit::Bits, "6.2"),
+    row(CKM_DSA_SHA256, Shape::None, &[CKK_DSA], Unit::Bits, "6.2"),
+    row(CKM_DSA_SHA384, Shape::None, &[CKK_DSA], Unit::Bits, "6.2"),
+    row(CKM_DSA_SHA512, Shape::None, &[CKK_DSA], Unit::Bits, "6.2"),
     row(CKM_ML_KEM, Shape::None, &[CKK_ML_KEM], Unit::Bytes, "6.68.5"),
+    row(CKM_DSA_SHA3_224, Shape::None, &[CKK_DSA], Unit::Bits, "6.2"),
+    row(CKM_DSA_SHA3_256, Shape::None, &[CKK_DSA], Unit::Bits, "6.2"),
+    row(CKM_DSA_SHA3_384, Shape::None, &[CKK_DSA], Unit::Bits, "6.2"),
+    row(CKM_DSA_SHA3_512, Shape::None, &[CKK_DSA], Unit::Bits, "6.2"),
     row(CKM_ML_DSA_KEY_PAIR_GEN, Shape::None, &[CKK_ML_DSA], Unit::Bytes, "6.67.4"),
     row(CKM_ML_DSA, Shape::SignContext, &[CKK_ML_DSA], Unit::Bytes, "6.67.5"),
     row(CKM_HASH_ML_DSA, Shape::HashSignContext, &[CKK_ML_DSA], Unit::Bytes, "6.67.6"),
+    row(CKM_DH_PKCS_KEY_PAIR_GEN, Shape::None, &[CKK_DH], Unit::Bits, "6.4"),
+    row(CKM_DH_PKCS_DERIVE, Shape::PublicValue, &[CKK_DH], Unit::Bits, "6.4"),
     row(CKM_HASH_ML_DSA_SHA224, Shape::SignContext, &[CKK_ML_DSA], Unit::Bytes, "6.67.7"),
     row(CKM_HASH_ML_DSA_SHA256, Shape::SignContext, &[CKK_ML_DSA], Unit::Bytes, "6.67.7"),
     row(CKM_HASH_ML_DSA_SHA384, Shape::SignContext, &[CKK_ML_DSA], Unit::Bytes, "6.67.7"),
@@ -78,6 +101,8 @@ pub(super) const MECHANISMS: &[MechanismRow] = &[
     row(CKM_HASH_ML_DSA_SHAKE256, Shape::SignContext, &[CKK_ML_DSA], Unit::Bytes, "6.67.7"),
     row(CKM_SLH_DSA_KEY_PAIR_GEN, Shape::None, &[CKK_SLH_DSA], Unit::Bytes, "6.69.4"),
     row(CKM_SLH_DSA, Shape::SignContext, &[CKK_SLH_DSA], Unit::Bytes, "6.69.5"),
+    row(CKM_X9_42_DH_KEY_PAIR_GEN, Shape::None, &[CKK_X9_42_DH], Unit::Bits, "6.4"),
+    row(CKM_X9_42_DH_DERIVE, Shape::X942, &[CKK_X9_42_DH], Unit::Bits, "6.4"),
     row(CKM_HASH_SLH_DSA, Shape::HashSignContext, &[CKK_SLH_DSA], Unit::Bytes, "6.69.6"),
     row(CKM_HASH_SLH_DSA_SHA224, Shape::SignContext, &[CKK_SLH_DSA], Unit::Bytes, "6.69.7"),
     row(CKM_HASH_SLH_DSA_SHA256, Shape::SignContext, &[CKK_SLH_DSA], Unit::Bytes, "6.69.7"),

@@ -12,8 +12,11 @@ use metaslot_spi::key_info::public_bits;
 use metaslot_spi::{NewObject, Template, Value};
 
 /// What both halves show; where it says nothing of the key itself, `CKA_PUBLIC_KEY_INFO` does.
-const SHOWN: [CK_ATTRIBUTE_TYPE; 6] = [
+const SHOWN: [CK_ATTRIBUTE_TYPE; 9] = [
     CKA_KEY_TYPE,
+    CKA_PRIME,
+    CKA_SUBPRIME,
+    CKA_BASE,
     CKA_MODULUS,
     CKA_PUBLIC_EXPONENT,
     CKA_EC_PARAMS,
@@ -57,7 +60,7 @@ impl Engine {
                 made.attributes.set(attribute, value.clone());
             }
         }
-        if made.attributes.get(CKA_PARAMETER_SET).is_some() {
+        if [CKA_PARAMETER_SET, CKA_PRIME].iter().any(|said| made.attributes.get(*said).is_some()) {
             let info = base.attributes().bytes(CKA_PUBLIC_KEY_INFO).and_then(public_bits);
             let value = info.ok_or(Error::KEY_TYPE_INCONSISTENT)?.to_vec();
             made.attributes.set(CKA_VALUE, Value::Bytes(value));

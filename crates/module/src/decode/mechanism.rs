@@ -149,6 +149,22 @@ impl<'a> Caller<'a> {
                 let by = Params::Ecdh1 { kdf: p.kdf, shared, public: Bytes::new() };
                 Ok(Params::Transport { bits: p.ulAESKeyBits, by: Box::new(by) })
             }
+            Shape::PublicValue => {
+                let public = self.parameter_bytes(raw)?;
+                Ok(Params::Ecdh1 { kdf: CKD_NULL, shared: Bytes::new(), public })
+            }
+            Shape::X942 => {
+                let p = self.parameter::<CK_X9_42_DH1_DERIVE_PARAMS>(raw)?;
+                let shared = self.owned(p.pOtherInfo, p.ulOtherInfoLen)?;
+                let public = self.owned(p.pPublicData, p.ulPublicDataLen)?;
+                let kdf = match p.kdf {
+                    CKD_NULL => CKD_NULL,
+                    // The same as ANSI X9.63's.
+                    CKD_SHA1_KDF_CONCATENATE => CKD_SHA1_KDF,
+                    _ => return Err(Error::MECHANISM_PARAM_INVALID),
+                };
+                Ok(Params::Ecdh1 { kdf, shared, public })
+            }
             Shape::StringData => {
                 let p = self.parameter::<CK_KEY_DERIVATION_STRING_DATA>(raw)?;
                 Ok(Params::Data { iv: Bytes::new(), data: self.owned(p.pData, p.ulLen)? })

@@ -10,12 +10,15 @@ mod blake2b;
 mod block;
 mod chacha20;
 mod des;
+mod dh;
 mod digest;
+mod dsa;
 mod ec;
 mod ecdh;
 mod ecdsa;
 mod eddsa;
 mod failure;
+mod field;
 mod generate;
 mod hash_ml_dsa;
 mod hashes;
@@ -85,6 +88,8 @@ const PARTS: &[&[Algorithm]] = &[
     &ike::ROWS,
     &simple::ROWS,
     &transport::ROWS,
+    &dh::ROWS,
+    &dsa::ROWS,
 ];
 
 static ALGORITHMS: [Algorithm; table::count(PARTS)] = const { checked(table::merged(PARTS)) };

@@ -37,10 +37,14 @@ pub enum Refusal {
     WeakRsa,
     /// A curve below 112 bits of security.
     WeakCurves,
+    /// Diffie-Hellman in a group that is none of RFC 3526 or RFC 7919.
+    WeakGroups,
     /// A public exponent below 65537, or an even one.
     WeakExponents,
     /// A signature over an MD5.
     Md5Signatures,
+    /// A signature of DSA, or a pair for it.
+    Dsa,
     /// Triple DES and RC4 for something new.
     WeakCiphers,
     /// A DES key with a byte of even parity.
