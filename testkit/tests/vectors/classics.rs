@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The vectors of `testdata/openssl/classics.json`: each says its mechanism, the parameter as it lies in memory, and what
+//! The vectors of `testdata/openssl/classics.json` and those beside it: each says its mechanism, the parameter as it lies in memory, and what
 //! comes out.
 
 use std::path::Path;
@@ -14,18 +14,26 @@ use crate::cipher::both_ways;
 use crate::derive::value_is;
 use crate::file::{Verdict, hex};
 
+/// The files, without `.json`.
+const FILES: [&str; 2] = ["classics", "groups"];
+
 /// Every vector.
 pub(crate) fn run() -> Result<()> {
     let (_module, session) = user_session()?;
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/openssl/classics.json");
+    FILES.iter().try_for_each(|name| file(&session, name))
+}
+
+fn file(session: &Session, name: &str) -> Result<()> {
+    let path = format!("../testdata/openssl/{name}.json");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
     let file: Value = serde_json::from_slice(&std::fs::read(path).context("read the vectors")?)?;
     let tests = file["tests"].as_array().context("no vectors")?;
     for (at, vector) in tests.iter().enumerate() {
-        let verdict = one(&session, vector)
+        let verdict = one(session, vector)
             .with_context(|| format!("vector {at}: {}", vector["mechanism"]))?;
         ensure!(verdict.is_accepted(), "vector {at}: {} {verdict:?}", vector["mechanism"]);
     }
-    println!("    {:<48} {:>5} passed", "classics", tests.len());
+    println!("    {name:<48} {:>5} passed", tests.len());
     Ok(())
 }
 
@@ -80,6 +88,13 @@ fn number(name: &Value) -> Result<u64> {
         ("CKK_RSA", CKK_RSA),
         ("CKK_EC", CKK_EC),
         ("CKK_EC_MONTGOMERY", CKK_EC_MONTGOMERY),
+        ("CKK_DSA", CKK_DSA),
+        ("CKK_DH", CKK_DH),
+        ("CKK_X9_42_DH", CKK_X9_42_DH),
+        ("CKA_KEY_TYPE", CKA_KEY_TYPE),
+        ("CKA_PRIME", CKA_PRIME),
+        ("CKA_SUBPRIME", CKA_SUBPRIME),
+        ("CKA_BASE", CKA_BASE),
         ("CKA_MODULUS", CKA_MODULUS),
         ("CKA_PUBLIC_EXPONENT", CKA_PUBLIC_EXPONENT),
         ("CKA_PRIVATE_EXPONENT", CKA_PRIVATE_EXPONENT),
@@ -130,7 +145,13 @@ fn one(session: &Session, vector: &Value) -> Result<Verdict> {
     if vector["does"] == "unwrap" {
         return unwrapped(session, &mechanism, vector);
     }
-    let key = secret(session, number(&vector["type"])?, &hex(&vector["key"])?)?;
+    if vector["does"] == "verify" {
+        return verified(session, &mechanism, vector);
+    }
+    let key = match &vector["private"] {
+        Value::Null => secret(session, number(&vector["type"])?, &hex(&vector["key"])?)?,
+        said => half(session, CKO_PRIVATE_KEY, said)?,
+    };
     let verdict = match vector["does"].as_str() {
         Some("derive") => {
             let template = readable(CKO_SECRET_KEY).key_type(CKK_GENERIC_SECRET);
@@ -154,6 +175,38 @@ fn one(session: &Session, vector: &Value) -> Result<Verdict> {
     };
     session.destroy(key)?;
     Ok(verdict)
+}
+
+/// A half of a pair as its attributes say it.
+fn half(session: &Session, class: u64, said: &Value) -> Result<ObjectHandle> {
+    let mut template = match class {
+        CKO_PRIVATE_KEY => readable(class).bool(CKA_SIGN, true).bool(CKA_DERIVE, true),
+        _ => Template::new().class(class).token(false).bool(CKA_VERIFY, true),
+    };
+    for (name, value) in said.as_object().context("no key")? {
+        template = match name.as_str() {
+            "CKA_KEY_TYPE" => template.key_type(number(value)?),
+            name => template.bytes(number(&Value::String(name.to_owned()))?, hex(value)?),
+        };
+    }
+    Ok(session.create(&template)?)
+}
+
+/// Verifies; then signs by the other half and verifies that, and nothing that was changed.
+fn verified(session: &Session, mechanism: &Mechanism<'_>, vector: &Value) -> Result<Verdict> {
+    let (message, signature) = (hex(&vector["msg"])?, hex(&vector["sig"])?);
+    let private = half(session, CKO_PRIVATE_KEY, &vector["private"])?;
+    let public = half(session, CKO_PUBLIC_KEY, &vector["public"])?;
+    let own = session.sign(mechanism, private, &message)?;
+    session.verify(mechanism, public, &message, &own).context("our own")?;
+    for at in [0, own.len() / 2, own.len() - 1] {
+        let mut changed = own.clone();
+        changed[at] ^= 4;
+        ensure!(session.verify(mechanism, public, &message, &changed).is_err(), "changed at {at}");
+    }
+    let verdict = session.verify(mechanism, public, &message, &signature);
+    [private, public].into_iter().try_for_each(|key| session.destroy(key))?;
+    Ok(Verdict::of_check(verdict))
 }
 
 /// Opens; then wraps what came out by the other half, and opens that.
