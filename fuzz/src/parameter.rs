@@ -12,7 +12,8 @@ use metaslot_models::row;
 use metaslot_spi::der::Reader;
 use metaslot_spi::key_info::PrivateKeyInfo;
 use metaslot_spi::provider::Direction::{Backward, Forward};
-use metaslot_spi::{Bytes, KdfParam, Params, Template};
+use metaslot_spi::{Beside, Bytes, KdfParam, Params, Template, Tls};
+use std::sync::{Arc, OnceLock};
 
 pub(crate) fn run(bytes: &[u8]) -> u64 {
     let mut seen = Seen::default();
@@ -374,6 +375,23 @@ fn classic(input: &mut Input<'_>, shape: Shape, key: ObjectHandle) -> Params {
             data: owned(input.bytes()),
         },
         Shape::Handle => Params::Key(key),
+        Shape::TlsMaster
+        | Shape::Tls12Master
+        | Shape::Tls12Extended
+        | Shape::TlsKeys
+        | Shape::Tls12Keys
+        | Shape::TlsKdf
+        | Shape::TlsMac
+        | Shape::Tls10Mac => {
+            let old = [CKM_TLS_PRF, CKM_SSL3_MASTER_KEY_DERIVE];
+            let prf = if input.is(3) { input.constant(&old) } else { input.constant(&HASHES) };
+            let (label, seed) = (owned(input.bytes()), owned(input.bytes()));
+            let mac_length = usize::from(input.byte());
+            let further = (0..input.byte() % 3).map(|_| made(input)).collect();
+            let beside = Beside { length: usize::from(input.byte()), told: OnceLock::new() };
+            let beside = input.is(2).then(|| Arc::new(beside));
+            Params::Tls(Box::new(Tls { prf, label, seed, mac_length, further, beside }))
+        }
         Shape::ChaCha20 => Params::ChaCha20 { wide: input.is(2), block: [0xff; 16] },
         _ => {
             let prf = input.constant(&[CKM_SHA256_HMAC, CKM_AES_XCBC_MAC, CKM_SHA256]);

@@ -32,5 +32,5 @@ pub mod wrapping;
 pub use attributes::{Attributes, DEEPEST, NewObject, Secrets, Value};
 pub use key::{Key, Material};
 pub use message::Message;
-pub use params::{Bytes, KdfParam, Params, Signing};
+pub use params::{Beside, Bytes, KdfParam, Params, Signing, Tls};
 pub use template::{RawValue, Template};

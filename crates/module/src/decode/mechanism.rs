@@ -195,6 +195,14 @@ impl<'a> Caller<'a> {
             Shape::IkePrf | Shape::Ike1Prf | Shape::Ike1Extended | Shape::Ike2PrfPlus => {
                 self.ike(shape, raw)
             }
+            Shape::TlsMaster
+            | Shape::Tls12Master
+            | Shape::Tls12Extended
+            | Shape::TlsKeys
+            | Shape::Tls12Keys
+            | Shape::TlsKdf
+            | Shape::TlsMac
+            | Shape::Tls10Mac => self.tls(shape, raw),
             Shape::Sp800108Feedback => {
                 let p = self.parameter::<CK_SP800_108_FEEDBACK_KDF_PARAMS>(raw)?;
                 let data = self.kdf_data(p.pDataParams, p.ulNumberOfDataParams, false)?;

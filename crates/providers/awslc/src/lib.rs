@@ -47,6 +47,7 @@ mod secret_key;
 mod seeded;
 mod simple;
 mod sp800_108;
+mod tls;
 mod transport;
 
 use metaslot_ck::Result;
@@ -90,6 +91,7 @@ const PARTS: &[&[Algorithm]] = &[
     &transport::ROWS,
     &dh::ROWS,
     &dsa::ROWS,
+    &tls::ROWS,
 ];
 
 static ALGORITHMS: [Algorithm; table::count(PARTS)] = const { checked(table::merged(PARTS)) };

@@ -38,7 +38,8 @@ pub(crate) fn mechanism(number: CK_MECHANISM_TYPE, params: &Params) -> Result<Me
         | Params::Data { .. }
         | Params::Key(_)
         | Params::ChaCha20 { .. }
-        | Params::Ike { .. } => return Err(Error::MECHANISM_PARAM_INVALID),
+        | Params::Ike { .. }
+        | Params::Tls(_) => return Err(Error::MECHANISM_PARAM_INVALID),
     };
     Ok(Mechanism::with(number, params))
 }

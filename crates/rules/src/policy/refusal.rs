@@ -45,6 +45,8 @@ pub enum Refusal {
     Md5Signatures,
     /// A signature of DSA, or a pair for it.
     Dsa,
+    /// The keys of TLS 1.0, TLS 1.1 and SSL 3.0.
+    OldTls,
     /// Triple DES and RC4 for something new.
     WeakCiphers,
     /// A DES key with a byte of even parity.

@@ -43,6 +43,7 @@ pub(super) const REFUSALS: &[RefusalRow] = &[
     refusal(Refusal::WeakExponents, "weak-exponents", "a public exponent is 1 or even, or, of a key that is made here, below 65537"),
     refusal(Refusal::Md5Signatures, "md5-signatures", "a signature would be over an MD5"),
     refusal(Refusal::Dsa, "dsa", "DSA verifies what was signed and signs nothing new"),
+    refusal(Refusal::OldTls, "old-tls", "TLS 1.0, TLS 1.1 and SSL 3.0 are forbidden by RFC 8996 and RFC 7568"),
     refusal(Refusal::WeakCiphers, "weak-ciphers", "triple DES, RC4, RIPEMD-160, CBC-MAC and Poly1305 alone open old data and make nothing new"),
     refusal(Refusal::DesParity, "des-parity", "a byte of a DES key has even parity"),
     refusal(Refusal::NotApproved, "not-approved", "FIPS 140-3 does not approve of the mechanism, or not for this"),

@@ -93,6 +93,7 @@ impl Policy {
         operation: CK_FLAGS,
         key: Option<CK_KEY_TYPE>,
     ) -> Result<bool> {
+        self.refuse(Refusal::OldTls, of_old_tls(mechanism), Error::MECHANISM_INVALID)?;
         let found = self.approved(mechanism) & operation == 0 || key == Some(CKK_EC_MONTGOMERY);
         self.refuse(Refusal::NotApproved, found, Error::MECHANISM_INVALID)?;
         Ok(self.refuses(Refusal::NotApproved))
@@ -101,6 +102,7 @@ impl Policy {
     /// May parameters name this function, to sign or for something else?
     pub fn approving_params(self, params: &Params, signs: bool) -> Result<()> {
         let hash = params.function().unwrap_or(CKM_SHA256);
+        self.refuse(Refusal::OldTls, of_old_tls(hash), Error::MECHANISM_PARAM_INVALID)?;
         let old = self.approved(hash) == 0 || (signs && hash == CKM_SHA_1);
         self.refuse(Refusal::NotApproved, old, Error::MECHANISM_PARAM_INVALID)
     }
@@ -137,6 +139,19 @@ impl Policy {
 /// (ISO/IEC 9797-1), nor with RIPEMD-160.
 const fn weak_cipher(key_type: CK_KEY_TYPE) -> bool {
     matches!(key_type, CKK_RC4 | CKK_DES2 | CKK_DES3)
+}
+
+/// What makes keys of TLS before 1.2, or computes by its function.
+const fn of_old_tls(mechanism: CK_MECHANISM_TYPE) -> bool {
+    matches!(
+        mechanism,
+        CKM_SSL3_PRE_MASTER_KEY_GEN
+            ..=CKM_TLS_PRF
+                | CKM_SSL3_MD5_MAC
+                | CKM_SSL3_SHA1_MAC
+                | CKM_TLS10_MAC_SERVER
+                | CKM_TLS10_MAC_CLIENT
+    )
 }
 
 const fn seals_weakly(mechanism: CK_MECHANISM_TYPE) -> bool {
