@@ -15,7 +15,7 @@ use crate::derive::value_is;
 use crate::file::{Verdict, hex};
 
 /// The files, without `.json`.
-const FILES: [&str; 2] = ["classics", "groups"];
+const FILES: [&str; 3] = ["classics", "groups", "tls"];
 
 /// Every vector.
 pub(crate) fn run() -> Result<()> {
@@ -69,10 +69,15 @@ impl Laid {
         Ok(laid)
     }
 
-    fn points_to(&mut self, other: Self) -> u64 {
-        let at = other.bytes.as_ptr().expose_provenance() as u64;
+    fn points_to(&mut self, mut other: Self) -> u64 {
+        let at = other.bytes.as_mut_ptr().expose_provenance() as u64;
         self.others.push(other);
         at
+    }
+
+    /// What the last pointer points to, where a call may have written.
+    fn told(&self) -> Result<&Self> {
+        self.others.last().context("nothing is told")
     }
 }
 
@@ -160,8 +165,12 @@ fn one(session: &Session, vector: &Value) -> Result<Verdict> {
                 None => template,
             };
             let made = session.derive(&mechanism, key, &template);
+            if vector["version"].is_string() {
+                ensure!(laid.told()?.bytes == hex(&vector["version"])?, "another version");
+            }
             value_is(session, made, &hex(&vector["value"])?)
         }
+        Some("connection") => connection(session, (&mechanism, &laid), key, vector)?,
         Some("mac") => {
             let (message, tag) = (hex(&vector["msg"])?, hex(&vector["tag"])?);
             let verified = Verdict::of_check(session.verify(&mechanism, key, &message, &tag));
@@ -175,6 +184,34 @@ fn one(session: &Session, vector: &Value) -> Result<Verdict> {
     };
     session.destroy(key)?;
     Ok(verdict)
+}
+
+/// The keys of a connection, whose handles and IVs are where the parameter says.
+fn connection(
+    session: &Session,
+    (mechanism, laid): (&Mechanism<'_>, &Laid),
+    master: ObjectHandle,
+    vector: &Value,
+) -> Result<Verdict> {
+    let template = readable(CKO_SECRET_KEY).key_type(CKK_GENERIC_SECRET);
+    if let Err(error) = session.derive(mechanism, master, &template) {
+        return Ok(Verdict::Refused(error.to_string()));
+    }
+    let told = laid.told()?;
+    let words = told.bytes.as_chunks().0.iter().take(4);
+    let handles: Vec<_> = words.map(|word| ObjectHandle(u64::from_ne_bytes(*word))).collect();
+    let said = |of: &Value| of.as_array().cloned().context("no array");
+    for (handle, said) in handles.iter().zip(said(&vector["keys"])?) {
+        ensure!((handle.0 == 0) == said.is_null(), "{said}: {}", handle.0);
+        if handle.0 != 0 {
+            ensure!(session.attribute(*handle, CKA_VALUE)? == hex(&said)?, "another key");
+            session.destroy(*handle)?;
+        }
+    }
+    for (iv, said) in told.others.iter().zip(said(&vector["ivs"])?) {
+        ensure!(said.is_null() || iv.bytes == hex(&said)?, "another IV");
+    }
+    Ok(Verdict::Accepted)
 }
 
 /// A half of a pair as its attributes say it.

@@ -173,6 +173,8 @@ const EXEMPT: &[(CK_MECHANISM_TYPE, &str)] = &[
     (CKM_DH_PKCS_KEY_PAIR_GEN, "random: keys are used by groups.rs"),
     (CKM_X9_42_DH_KEY_PAIR_GEN, "random: keys are used by groups.rs"),
     (CKM_DSA_KEY_PAIR_GEN, "random: keys are used by groups.rs"),
+    (CKM_SSL3_PRE_MASTER_KEY_GEN, "random: begins with a version, as tls.rs looks at"),
+    (CKM_TLS_PRE_MASTER_KEY_GEN, "random: begins with a version, as tls.rs looks at"),
     (CKM_EC_KEY_PAIR_GEN, "random: keys are used by asymmetric.rs"),
     (CKM_EC_KEY_PAIR_GEN_W_EXTRA_BITS, "random: keys are used by key_exchange.rs"),
     (CKM_EC_EDWARDS_KEY_PAIR_GEN, "random: keys are used by key_exchange.rs"),
@@ -214,6 +216,9 @@ const CLASSICS: &str = include_str!("../../../../testdata/openssl/classics.json"
 /// As well.
 const GROUPS: &str = include_str!("../../../../testdata/openssl/groups.json");
 
+/// As well.
+const TLS: &str = include_str!("../../../../testdata/openssl/tls.json");
+
 #[test]
 fn every_row_has_vectors_or_a_written_exemption() {
     for row in AWSLC.algorithms() {
@@ -221,7 +226,7 @@ fn every_row_has_vectors_or_a_written_exemption() {
         let exempt = EXEMPT.iter().any(|(mechanism, _)| *mechanism == row.mechanism);
         let name = mechanism_name(row.mechanism).unwrap_or("?");
         let name_of_one = format!("\"{name}\"");
-        let named = [CIPHERS, CLASSICS, GROUPS].iter().any(|file| file.contains(&name_of_one));
+        let named = [CIPHERS, CLASSICS, GROUPS, TLS].iter().any(|file| file.contains(&name_of_one));
         let vectors = files.is_some() || named;
         assert!(vectors != exempt, "{name}: vectors or an exemption, one of the two");
         assert!(files.is_none_or(|(_, files)| !files.is_empty()), "{name}: an empty list");
