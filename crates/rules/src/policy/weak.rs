@@ -141,16 +141,16 @@ const fn weak_cipher(key_type: CK_KEY_TYPE) -> bool {
     matches!(key_type, CKK_RC4 | CKK_DES2 | CKK_DES3)
 }
 
-/// What makes keys of TLS before 1.2, or computes by its function.
+/// What makes keys of TLS before 1.2, or computes by its function. A secret for RSA is random in any version.
 const fn of_old_tls(mechanism: CK_MECHANISM_TYPE) -> bool {
     matches!(
         mechanism,
-        CKM_SSL3_PRE_MASTER_KEY_GEN
-            ..=CKM_TLS_PRF
-                | CKM_SSL3_MD5_MAC
-                | CKM_SSL3_SHA1_MAC
-                | CKM_TLS10_MAC_SERVER
-                | CKM_TLS10_MAC_CLIENT
+        (CKM_SSL3_MASTER_KEY_DERIVE..=CKM_SSL3_MASTER_KEY_DERIVE_DH)
+            | (CKM_TLS_MASTER_KEY_DERIVE..=CKM_TLS_PRF)
+            | CKM_SSL3_MD5_MAC
+            | CKM_SSL3_SHA1_MAC
+            | CKM_TLS10_MAC_SERVER
+            | CKM_TLS10_MAC_CLIENT
     )
 }
 
