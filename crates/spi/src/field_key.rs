@@ -3,7 +3,7 @@
 //! §6.4), for every provider.
 
 use crate::der::{Malformed, Node, Reader, tag, without_zeros};
-use crate::key_info::PrivateKeyInfo;
+use crate::key_info::{self, PrivateKeyInfo, public_bits};
 use crate::{Attributes, Key, NewObject, Value};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
@@ -98,7 +98,7 @@ impl FieldKind {
     pub fn encode(&self, key: &Key) -> Result<Secret> {
         let value = key.secret(CKA_VALUE).map_err(|_| Error::KEY_NOT_WRAPPABLE)?;
         Ok(self.with_algorithm(key.attributes(), |algorithm| {
-            crate::key_info::private(algorithm, &Node::Integer(value))
+            key_info::private(algorithm, &Node::Integer(value))
         }))
     }
 
@@ -124,24 +124,18 @@ impl FieldKind {
     }
 }
 
-/// The public value in the bits of a `SubjectPublicKeyInfo`.
+/// The public value in a `SubjectPublicKeyInfo`: a number in such groups, the bits of the key elsewhere.
 #[must_use]
-pub(crate) fn public_number<'a>(oid: &[u8], bits: &'a [u8]) -> Option<&'a [u8]> {
-    if FieldKind::of_oid(oid).is_none() {
+pub fn public_value(key_type: Option<CK_KEY_TYPE>, info: &[u8]) -> Option<&[u8]> {
+    let bits = public_bits(info)?;
+    if key_type.and_then(FieldKind::of).is_none() {
         return Some(bits);
     }
     let mut number = Reader::new(bits);
     number.integer().ok().filter(|_| number.peek().is_none())
 }
 
-/// A signature of two numbers of one length as DER, and back; `None` for what is no such thing.
-#[must_use]
-pub fn signature_to_der(signature: &[u8]) -> Vec<u8> {
-    let (r, s) = signature.split_at(signature.len() / 2);
-    Node::Sequence(&[Node::Integer(r), Node::Integer(s)]).to_vec()
-}
-
-/// The opposite of [`signature_to_der`]: fills `out`, each half with leading zeros.
+/// A signature of two numbers in DER: fills `out`, each half with leading zeros.
 ///
 /// # Errors
 /// [`Malformed`] when it is none of this length.

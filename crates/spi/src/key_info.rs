@@ -6,7 +6,7 @@
 //! provider's business.
 
 use crate::der::{Malformed, Node, Reader, only, tag};
-use crate::{Attributes, NewObject, Value, field_key};
+use crate::{Attributes, NewObject, Value};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 
@@ -65,13 +65,12 @@ pub fn number_point<const N: usize>(bytes: &[u8]) -> Option<&[u8; N]> {
     number(N, bytes)?.try_into().ok()
 }
 
-/// The bits of the key in a `SubjectPublicKeyInfo`, or the number in them where that is what the key is.
+/// The bits of the key in a `SubjectPublicKeyInfo`.
 #[must_use]
 pub fn public_bits(info: &[u8]) -> Option<&[u8]> {
     let mut info = Reader::new(only(info, tag::SEQUENCE).ok()?);
-    let oid = info.sequence().ok()?.element(tag::OID).ok()?;
-    let bits = info.element(tag::BIT_STRING).ok()?.strip_prefix(&[0])?;
-    field_key::public_number(oid, bits)
+    info.element(tag::SEQUENCE).ok()?;
+    info.element(tag::BIT_STRING).ok()?.strip_prefix(&[0])
 }
 
 /// What both halves of a pair on a short Weierstrass curve show (RFC 5480 §2).

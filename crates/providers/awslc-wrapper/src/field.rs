@@ -129,6 +129,35 @@ impl Group {
         if one { Err(Failed) } else { Ok(shared) }
     }
 
+    /// Whether r and s, of one length, are a signature of DSA over a digest, which is cut to the length of the order (FIPS 186-4
+    /// §4.7).
+    ///
+    /// # Errors
+    /// Where they are not, and for a group without an order.
+    pub fn verify(&self, public: &[u8], digest: &[u8], signature: &[u8]) -> Result<()> {
+        let order = self.order.as_ref().ok_or(Failed)?;
+        let mut scratch = Scratch::new()?;
+        let (r, s) = signature.split_at(signature.len() / 2);
+        let [r, s] = [Bn::from_bytes(r)?, Bn::from_bytes(s)?];
+        let fits = |number: &Bn| number.view().bits() > 0 && number.is_below(order);
+        if !fits(&r) || !fits(&s) {
+            return Err(Failed);
+        }
+        let digest = Bn::from_bytes(&digest[..digest.len().min(order.view().length())])?;
+        // The inverse, by Fermat.
+        let inverse = s.power(&order.less(2)?, order, &mut scratch)?;
+        let mut raised = |base: &Bn, by: &Bn| -> Result<Bn> {
+            let by = by.times(&inverse, &mut scratch)?.modulo(order, &mut scratch)?;
+            base.power(&by, &self.prime, &mut scratch)
+        };
+        let both = [raised(&self.base, &digest)?, raised(&Bn::from_bytes(public)?, &r)?];
+        let product = both[0].times(&both[1], &mut scratch)?.modulo(&self.prime, &mut scratch)?;
+        match product.modulo(order, &mut scratch)?.equals(&r) {
+            true => Ok(()),
+            false => Err(Failed),
+        }
+    }
+
     /// A new private value: below the order where that is known, and else of exactly so many bits.
     ///
     /// # Errors

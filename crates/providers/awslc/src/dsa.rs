@@ -6,10 +6,11 @@ use crate::field::{Pairs, group, pair_row};
 use crate::hashes::{self, DigestScheme};
 use metaslot_awslc_wrapper::Failed;
 use metaslot_awslc_wrapper::digest::Hash;
-use metaslot_awslc_wrapper::dsa::DsaKey;
+use metaslot_awslc_wrapper::dsa;
+use metaslot_awslc_wrapper::field::Group;
 use metaslot_ck::*;
 use metaslot_spi::der::Node;
-use metaslot_spi::field_key::{FieldKind, signature_from_der, signature_to_der};
+use metaslot_spi::field_key::{FieldKind, signature_from_der};
 use metaslot_spi::provider::{Algorithm, Direction, Signature, SignatureStream, checked};
 use metaslot_spi::{Key, Params};
 use std::sync::Arc;
@@ -45,25 +46,14 @@ pub(crate) const ROWS: [Algorithm; 11] = checked([
 #[derive(Clone, Copy, Debug)]
 struct Dsa(Option<Hash>);
 
-fn prepare(key: &Key) -> Result<DsaKey> {
+fn of(key: &Key) -> Result<Group> {
     let kind = FieldKind::of(CKK_DSA).ok_or(Error::KEY_TYPE_INCONSISTENT)?;
     let (_, group) = group(kind, key.attributes()).map_err(|_| Error::KEY_TYPE_INCONSISTENT)?;
-    let number = |attribute| key.bytes(attribute).map(Node::Integer);
-    let [p, q, g] = [number(CKA_PRIME)?, number(CKA_SUBPRIME)?, number(CKA_BASE)?];
-    let made = if key.class() == CKO_PRIVATE_KEY {
-        let private = key.secret(CKA_VALUE)?;
-        let public = group.public(private).map_err(device_error)?;
-        let parts = [Node::Integer(&[]), p, q, g, Node::Integer(&public), Node::Integer(private)];
-        DsaKey::private(Node::Sequence(&parts).to_secret().expose())
-    } else {
-        DsaKey::public(&Node::Sequence(&[number(CKA_VALUE)?, p, q, g]).to_vec())
-    };
-    // The library has orders of 160, 224 and 256 bits.
-    made.map_err(|Failed| Error::KEY_SIZE_RANGE)
-}
-
-fn prepared(key: &Key) -> Result<&DsaKey> {
-    key.prepared(prepare)
+    match group.order_bits() {
+        // FIPS 186-4 §4.2; the library has no other.
+        Some(160 | 224 | 256) => Ok(group),
+        _ => Err(Error::KEY_SIZE_RANGE),
+    }
 }
 
 fn length(key: &Key) -> usize {
@@ -71,7 +61,13 @@ fn length(key: &Key) -> usize {
 }
 
 fn sign(key: &Key, digest: &[u8], out: &mut [u8]) -> Result<usize> {
-    let der = prepared(key)?.sign(digest).map_err(device_error)?;
+    let number = |attribute| key.bytes(attribute).map(Node::Integer);
+    let [p, q, g] = [number(CKA_PRIME)?, number(CKA_SUBPRIME)?, number(CKA_BASE)?];
+    let private = key.secret(CKA_VALUE)?;
+    let public = of(key)?.public(private).map_err(device_error)?;
+    let parts = [Node::Integer(&[]), p, q, g, Node::Integer(&public), Node::Integer(private)];
+    let parts = Node::Sequence(&parts).to_secret();
+    let der = dsa::sign(parts.expose(), digest).map_err(device_error)?;
     let length = length(key);
     signature_from_der(&der, &mut out[..length]).map_err(|_| Error::DEVICE_ERROR)?;
     Ok(length)
@@ -81,14 +77,14 @@ fn verify(key: &Key, digest: &[u8], signature: &[u8]) -> Result<()> {
     if signature.len() != length(key) {
         return Err(Error::SIGNATURE_LEN_RANGE);
     }
-    let der = signature_to_der(signature);
-    prepared(key)?.verify(digest, &der).map_err(|Failed| Error::SIGNATURE_INVALID)
+    let verified = of(key)?.verify(key.bytes(CKA_VALUE)?, digest, signature);
+    verified.map_err(|Failed| Error::SIGNATURE_INVALID)
 }
 
 impl Signature for Dsa {
     fn check(&self, direction: Direction, key: &Key, _: &Params) -> Result<()> {
         hashes::class_fits(direction, key)?;
-        prepared(key).map(drop)
+        of(key).map(drop)
     }
 
     fn length(&self, key: &Key, _: &Params) -> usize {
