@@ -12,8 +12,8 @@ use metaslot_models::row;
 use metaslot_spi::der::Reader;
 use metaslot_spi::key_info::PrivateKeyInfo;
 use metaslot_spi::provider::Direction::{Backward, Forward};
-use metaslot_spi::{Bytes, KdfParam, Params, Template};
-use std::sync::Arc;
+use metaslot_spi::{Beside, Bytes, KdfParam, Params, Template, Tls};
+use std::sync::{Arc, OnceLock};
 
 pub(crate) fn run(bytes: &[u8]) -> u64 {
     let mut seen = Seen::default();
@@ -322,7 +322,7 @@ fn one(input: &mut Input<'_>, shape: Shape, key: ObjectHandle) -> Params {
             let (hash, mgf) = (input.constant(&HASHES), input.constant(&[1, 2, 3, 4, 5]));
             Params::Pss { hash, mgf, salt_length: input.number() }
         }
-        Shape::Ecdh1 => {
+        Shape::Ecdh1 | Shape::PublicValue | Shape::X942 => {
             let public =
                 if input.is(3) { owned(input.bytes()) } else { owned(input.one_of(&[G, BASE])) };
             let kdf = input.constant(&[CKD_NULL, CKD_SHA1_KDF, CKD_SHA256_KDF]);
@@ -395,6 +395,23 @@ fn classic(input: &mut Input<'_>, shape: Shape, key: ObjectHandle) -> Params {
             let length = input.one_of(&[8, 4, 16, 0, 3]);
             let iv = if shape == Shape::Rc5Cbc { owned(&[9; 16][..length]) } else { Bytes::new() };
             Params::Tuned { by, iv, mac: input.constant(&[0, 4, 8, 9]) }
+        }
+        Shape::TlsMaster
+        | Shape::Tls12Master
+        | Shape::Tls12Extended
+        | Shape::TlsKeys
+        | Shape::Tls12Keys
+        | Shape::TlsKdf
+        | Shape::TlsMac
+        | Shape::Tls10Mac => {
+            let old = [CKM_TLS_PRF, CKM_SSL3_MASTER_KEY_DERIVE];
+            let prf = if input.is(3) { input.constant(&old) } else { input.constant(&HASHES) };
+            let (label, seed) = (owned(input.bytes()), owned(input.bytes()));
+            let mac_length = usize::from(input.byte());
+            let further = (0..input.byte() % 3).map(|_| made(input)).collect();
+            let beside = Beside { length: usize::from(input.byte()), told: OnceLock::new() };
+            let beside = input.is(2).then(|| Arc::new(beside));
+            Params::Tls(Box::new(Tls { prf, label, seed, mac_length, further, beside }))
         }
         Shape::ChaCha20 => Params::ChaCha20 { wide: input.is(2), block: [0xff; 16] },
         _ => {

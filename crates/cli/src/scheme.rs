@@ -28,6 +28,7 @@ struct Hash {
     pss: CK_MECHANISM_TYPE,
     mgf: CK_ULONG,
     ecdsa: CK_MECHANISM_TYPE,
+    dsa: CK_MECHANISM_TYPE,
     /// HashML-DSA (FIPS 204 §5.4), which has no SHA-1.
     ml_dsa: Option<CK_MECHANISM_TYPE>,
     /// HashSLH-DSA (FIPS 205 §10.2), which has none either.
@@ -44,6 +45,7 @@ const HASHES: &[Hash] = &[
         pss: CKM_SHA1_RSA_PKCS_PSS,
         mgf: CKG_MGF1_SHA1,
         ecdsa: CKM_ECDSA_SHA1,
+        dsa: CKM_DSA_SHA1,
         ml_dsa: None,
         slh_dsa: None,
         hmac: CKM_SHA_1_HMAC,
@@ -56,6 +58,7 @@ const HASHES: &[Hash] = &[
         pss: CKM_SHA224_RSA_PKCS_PSS,
         mgf: CKG_MGF1_SHA224,
         ecdsa: CKM_ECDSA_SHA224,
+        dsa: CKM_DSA_SHA224,
         ml_dsa: Some(CKM_HASH_ML_DSA_SHA224),
         slh_dsa: Some(CKM_HASH_SLH_DSA_SHA224),
         hmac: CKM_SHA224_HMAC,
@@ -68,6 +71,7 @@ const HASHES: &[Hash] = &[
         pss: CKM_SHA256_RSA_PKCS_PSS,
         mgf: CKG_MGF1_SHA256,
         ecdsa: CKM_ECDSA_SHA256,
+        dsa: CKM_DSA_SHA256,
         ml_dsa: Some(CKM_HASH_ML_DSA_SHA256),
         slh_dsa: Some(CKM_HASH_SLH_DSA_SHA256),
         hmac: CKM_SHA256_HMAC,
@@ -80,6 +84,7 @@ const HASHES: &[Hash] = &[
         pss: CKM_SHA384_RSA_PKCS_PSS,
         mgf: CKG_MGF1_SHA384,
         ecdsa: CKM_ECDSA_SHA384,
+        dsa: CKM_DSA_SHA384,
         ml_dsa: Some(CKM_HASH_ML_DSA_SHA384),
         slh_dsa: Some(CKM_HASH_SLH_DSA_SHA384),
         hmac: CKM_SHA384_HMAC,
@@ -92,6 +97,7 @@ const HASHES: &[Hash] = &[
         pss: CKM_SHA512_RSA_PKCS_PSS,
         mgf: CKG_MGF1_SHA512,
         ecdsa: CKM_ECDSA_SHA512,
+        dsa: CKM_DSA_SHA512,
         ml_dsa: Some(CKM_HASH_ML_DSA_SHA512),
         slh_dsa: Some(CKM_HASH_SLH_DSA_SHA512),
         hmac: CKM_SHA512_HMAC,
@@ -104,6 +110,7 @@ const HASHES: &[Hash] = &[
         pss: CKM_SHA3_224_RSA_PKCS_PSS,
         mgf: CKG_MGF1_SHA3_224,
         ecdsa: CKM_ECDSA_SHA3_224,
+        dsa: CKM_DSA_SHA3_224,
         ml_dsa: Some(CKM_HASH_ML_DSA_SHA3_224),
         slh_dsa: Some(CKM_HASH_SLH_DSA_SHA3_224),
         hmac: CKM_SHA3_224_HMAC,
@@ -116,6 +123,7 @@ const HASHES: &[Hash] = &[
         pss: CKM_SHA3_256_RSA_PKCS_PSS,
         mgf: CKG_MGF1_SHA3_256,
         ecdsa: CKM_ECDSA_SHA3_256,
+        dsa: CKM_DSA_SHA3_256,
         ml_dsa: Some(CKM_HASH_ML_DSA_SHA3_256),
         slh_dsa: Some(CKM_HASH_SLH_DSA_SHA3_256),
         hmac: CKM_SHA3_256_HMAC,
@@ -128,6 +136,7 @@ const HASHES: &[Hash] = &[
         pss: CKM_SHA3_384_RSA_PKCS_PSS,
         mgf: CKG_MGF1_SHA3_384,
         ecdsa: CKM_ECDSA_SHA3_384,
+        dsa: CKM_DSA_SHA3_384,
         ml_dsa: Some(CKM_HASH_ML_DSA_SHA3_384),
         slh_dsa: Some(CKM_HASH_SLH_DSA_SHA3_384),
         hmac: CKM_SHA3_384_HMAC,
@@ -140,6 +149,7 @@ const HASHES: &[Hash] = &[
         pss: CKM_SHA3_512_RSA_PKCS_PSS,
         mgf: CKG_MGF1_SHA3_512,
         ecdsa: CKM_ECDSA_SHA3_512,
+        dsa: CKM_DSA_SHA3_512,
         ml_dsa: Some(CKM_HASH_ML_DSA_SHA3_512),
         slh_dsa: Some(CKM_HASH_SLH_DSA_SHA3_512),
         hmac: CKM_SHA3_512_HMAC,
@@ -203,6 +213,7 @@ impl Scheme {
         match kind.family {
             Family::Rsa => Ok(Self::streaming(or_default("sha256")?.rsa)),
             Family::Ec => Ok(Self::ecdsa(or_default(kind.usual_hash())?, kind)),
+            Family::Dsa => Ok(Self::dsa(or_default("sha256")?, kind)),
             Family::Generic => Ok(Self::streaming(or_default("sha256")?.hmac)),
             Family::Ed25519 if hash.is_none() => Ok(Self::one_shot(CKM_EDDSA)),
             Family::MlDsa => Self::ml_dsa(hash),
@@ -214,7 +225,7 @@ impl Scheme {
             Family::Ed25519 | Family::Aes | Family::Hss | Family::Xmss | Family::Xmssmt => {
                 Err(Failure::usage(format!("signatures with {kind} keys have no --hash")))
             }
-            Family::MlKem | Family::X25519 => {
+            Family::Dh | Family::MlKem | Family::X25519 => {
                 Err(Failure::usage(format!("{kind} keys do not sign")))
             }
             Family::ChaCha20
@@ -246,6 +257,9 @@ impl Scheme {
             (CKM_HASH_SLH_DSA, None) => Err(Failure::usage("CKM_HASH_SLH_DSA needs --hash")),
             (CKM_ML_DSA | CKM_HASH_ML_DSA, hash) => Self::ml_dsa(hash),
             (CKM_SLH_DSA | CKM_HASH_SLH_DSA, hash) => Self::slh_dsa(hash),
+            (CKM_DSA, Some(hash)) => Ok(Self::dsa(hash, kind)),
+            (CKM_DSA, None) => Ok(Self { number: kind.size, ..Self::one_shot(CKM_DSA) }),
+            (_, Some(hash)) if number == hash.dsa => Ok(Self::dsa(hash, kind)),
             (_, Some(hash)) if number == hash.ecdsa => Ok(Self::ecdsa(hash, kind)),
             (_, Some(hash)) if number == hash.pss => Ok(Self::pss(hash)),
             (CKM_RSA_PKCS | CKM_RSA_X_509 | CKM_EDDSA, None) => Ok(Self::one_shot(number)),
@@ -278,6 +292,10 @@ impl Scheme {
 
     const fn ecdsa(hash: &Hash, kind: &Kind) -> Self {
         Self { number: kind.size, ..Self::streaming(hash.ecdsa) }
+    }
+
+    const fn dsa(hash: &Hash, kind: &Kind) -> Self {
+        Self { number: kind.size, ..Self::streaming(hash.dsa) }
     }
 
     fn ml_dsa(hash: Option<&Hash>) -> Result<Self> {
@@ -322,7 +340,7 @@ fn lacks(form: &str, hash: Option<&Hash>) -> Failure {
 
 impl Hash {
     fn has(&self, number: CK_MECHANISM_TYPE) -> bool {
-        let one = [self.rsa, self.pss, self.ecdsa, self.hmac].contains(&number);
+        let one = [self.rsa, self.pss, self.ecdsa, self.dsa, self.hmac].contains(&number);
         one || [self.ml_dsa, self.slh_dsa].contains(&Some(number))
     }
 }

@@ -87,7 +87,14 @@ fn vectors(more: &serde_json::Map<String, serde_json::Value>) -> BTreeMap<String
         let words = rest.split('"').skip(1).step_by(2).map(str::to_owned);
         found.entry(format!("CKM_{name}")).or_default().extend(words);
     }
-    for file in ["openssl/ciphers", "openssl/classics", "openssl/old_ciphers", "rfc/old_ciphers"] {
+    for file in [
+        "openssl/ciphers",
+        "openssl/classics",
+        "openssl/groups",
+        "openssl/old_ciphers",
+        "openssl/tls",
+        "rfc/old_ciphers",
+    ] {
         for name in named(&read(&root().join(format!("testdata/{file}.json")))) {
             found.entry(name.to_owned()).or_default().push(file.to_owned());
         }

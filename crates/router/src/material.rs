@@ -156,6 +156,16 @@ pub(crate) fn params(row: &MechanismRow, job: Job) -> Option<Params> {
             Params::Pss { hash, mgf, salt_length }
         }
         Shape::Ecdh1
+        | Shape::PublicValue
+        | Shape::X942
+        | Shape::TlsMaster
+        | Shape::Tls12Master
+        | Shape::Tls12Extended
+        | Shape::TlsKeys
+        | Shape::Tls12Keys
+        | Shape::TlsKdf
+        | Shape::TlsMac
+        | Shape::Tls10Mac
         | Shape::Hkdf
         | Shape::Pbkd2
         | Shape::Sp800108Counter

@@ -187,7 +187,8 @@ fn defaults(all: &mut Attributes, class: u64, purposes: Purposes) -> Result<()> 
 /// is protected unless the caller brings it in the clear or makes it extractable. Many programs make EC
 /// keys without `CKA_DERIVE` and then derive with them.
 fn key_defaults(all: &mut Attributes, class: u64, origin: Origin) {
-    let agrees = matches!(all.ulong(CKA_KEY_TYPE), Some(CKK_EC | CKK_EC_MONTGOMERY));
+    let agrees =
+        matches!(all.ulong(CKA_KEY_TYPE), Some(CKK_EC | CKK_EC_MONTGOMERY | CKK_DH | CKK_X9_42_DH));
     let derives = match class {
         CKO_PRIVATE_KEY => agrees,
         _ => all.ulong(CKA_KEY_TYPE) == Some(CKK_HKDF),

@@ -4,6 +4,7 @@
 use crate::purpose::{Purposes, ROLES};
 use metaslot_ck::*;
 use metaslot_spi::key_info::EcParams;
+use metaslot_spi::known_groups::is_known_group;
 use metaslot_spi::{Attributes, Value};
 
 /// The last numbers of 1.3.132.0 and the names of curves below 112 bits of security: no key on them is made
@@ -33,6 +34,8 @@ pub struct Facts {
     pub modulus_bits: u64,
     /// Whether it lies on a curve that policy may refuse.
     pub weak_curve: bool,
+    /// Whether it agrees in a group that policy may refuse.
+    pub weak_group: bool,
 }
 
 impl Facts {
@@ -53,6 +56,7 @@ impl Facts {
             restricted: has_elements(attributes.get(CKA_ALLOWED_MECHANISMS)),
             modulus_bits: attributes.bytes(CKA_MODULUS).map_or(0, bits),
             weak_curve: weak_curve(attributes),
+            weak_group: weak_group(attributes),
         }
     }
 
@@ -104,6 +108,23 @@ pub fn weak_curve(attributes: &Attributes) -> bool {
         }
         _ => false,
     }
+}
+
+/// No exponent of Diffie-Hellman below this, in bits: it is found in half as many steps (SP 800-56A rev. 3 §5.6.1.1.1).
+const MIN_EXPONENT: u64 = 224;
+
+/// Whether a key of Diffie-Hellman is, or shall be, in a group that is none of the known ones, or its exponent short. What a
+/// template does not say is not looked at.
+pub fn weak_group(attributes: &Attributes) -> bool {
+    if !matches!(attributes.ulong(CKA_KEY_TYPE), Some(CKK_DH | CKK_X9_42_DH)) {
+        return false;
+    }
+    let number = |attribute| attributes.bytes(attribute);
+    let order = number(CKA_SUBPRIME);
+    let unknown = number(CKA_PRIME)
+        .is_some_and(|prime| !is_known_group(prime, number(CKA_BASE).unwrap_or_default(), order));
+    let bits = attributes.ulong(CKA_VALUE_BITS);
+    unknown || bits.is_some_and(|bits| (1..MIN_EXPONENT).contains(&bits))
 }
 
 /// Whether an array or a template limits anything.

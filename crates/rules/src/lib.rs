@@ -5,6 +5,7 @@
 
 mod attributes;
 pub mod facts;
+mod lineage;
 mod login;
 pub mod policy;
 pub mod purpose;
@@ -13,6 +14,7 @@ mod subject;
 mod template;
 
 pub use attributes::{Birth, Origin, change, check, complete, may_follow, protected, within};
+pub use lineage::{keeps_secrecy, of_one_step};
 pub use login::Login;
 pub use policy::Policy;
 pub use purpose::Purposes;

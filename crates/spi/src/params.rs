@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mechanism parameters, decoded: owned values, because the caller may free its own after `*Init`.
 
+use crate::Template;
 use crate::direction::Direction;
 use metaslot_ck::{
     CK_MECHANISM_TYPE, CKH_DETERMINISTIC_REQUIRED, CKH_HEDGE_PREFERRED, CKH_HEDGE_REQUIRED, Error,
@@ -159,7 +160,7 @@ pub enum Params {
         /// Feedback mode: the first input.
         iv: Bytes,
         /// Templates of further keys; the engine takes them, the edge writes their handles.
-        additional: Vec<crate::Template>,
+        additional: Vec<Template>,
     },
     /// A wrap under a new AES key, which goes along by another mechanism.
     Transport {
@@ -211,6 +212,34 @@ pub enum Params {
         /// Keys whose values come before the data.
         before: SmallVec<[ObjectHandle; 2]>,
     },
+    /// A step of TLS.
+    Tls(Box<Tls>),
+}
+
+/// What TLS makes of a secret (RFC 5246 §5, §6.3, §8.1).
+#[derive(Debug)]
+pub struct Tls {
+    /// `CKM_SHA…` in TLS 1.2; `CKM_TLS_PRF` before it, and `CKM_SSL3_MASTER_KEY_DERIVE` in SSL 3.0.
+    pub prf: CK_MECHANISM_TYPE,
+    /// What it is for.
+    pub label: Bytes,
+    /// Random values of both sides, or a hash.
+    pub seed: Bytes,
+    /// Length of a MAC, in bytes.
+    pub mac_length: usize,
+    /// Templates of further keys; the engine takes them, the edge writes their handles.
+    pub further: Vec<Template>,
+    /// What the caller is told besides.
+    pub beside: Option<Arc<Beside>>,
+}
+
+/// Bytes that come out beside keys: the version in a secret, or IVs.
+#[derive(Debug)]
+pub struct Beside {
+    /// How many.
+    pub length: usize,
+    /// The bytes, once they are known.
+    pub told: OnceLock<Bytes>,
 }
 
 impl Params {
@@ -220,10 +249,20 @@ impl Params {
         match self {
             Self::Transport { by, .. } => by.function(),
             Self::Ike { prf, .. } => Some(*prf),
+            Self::Tls(tls) => Some(tls.prf),
             Self::Pss { hash, .. } | Self::Oaep { hash, .. } => Some(*hash),
             Self::Hkdf { prf, .. } | Self::Sp800108 { prf, .. } => Some(*prf),
             Self::HashSignContext { hash, .. } => Some(*hash),
             _ => None,
+        }
+    }
+
+    /// The templates of further keys, which are taken out.
+    pub fn take_further(&mut self) -> Vec<Template> {
+        match self {
+            Self::Sp800108 { additional, .. } => std::mem::take(additional),
+            Self::Tls(tls) => std::mem::take(&mut tls.further),
+            _ => Vec::new(),
         }
     }
 

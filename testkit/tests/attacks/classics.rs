@@ -119,7 +119,7 @@ pub(crate) fn two_macs_of_poly1305(session: &Session) -> Result<bool> {
 }
 
 /// Whether `value` is the value of `key`, which signs.
-fn is_known(session: &Session, key: ObjectHandle, value: &[u8]) -> Result<bool> {
+pub(crate) fn is_known(session: &Session, key: ObjectHandle, value: &[u8]) -> Result<bool> {
     let copy = session.create(&readable().bool(CKA_SIGN, true).bytes(CKA_VALUE, value))?;
     Ok(session.sign(&HMAC, key, b"message")? == session.sign(&HMAC, copy, b"message")?)
 }

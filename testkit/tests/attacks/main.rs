@@ -10,6 +10,7 @@
 mod always;
 mod classics;
 mod field;
+mod groups;
 mod keys;
 mod purposes;
 mod weak;
@@ -336,6 +337,35 @@ fn key_of_poly1305_makes_two_macs() {
         "key_of_poly1305_makes_two_macs",
         classics::two_macs_of_poly1305,
     );
+}
+
+#[test]
+fn secret_is_agreed_on_in_a_small_group() {
+    attack("a small group", "secret_is_agreed_on_in_a_small_group", groups::small_group);
+}
+
+#[test]
+fn pair_is_made_in_a_small_group() {
+    attack(
+        "a pair in a small group",
+        "pair_is_made_in_a_small_group",
+        groups::new_pair_in_a_small_group,
+    );
+}
+
+#[test]
+fn dsa_signs_something_new() {
+    attack("DSA", "dsa_signs_something_new", groups::dsa);
+}
+
+#[test]
+fn keys_of_a_connection_are_its_ivs() {
+    attack("keys as IVs", "keys_of_a_connection_are_its_ivs", groups::keys_as_ivs);
+}
+
+#[test]
+fn secret_of_tls_10_is_made() {
+    attack("TLS 1.0", "secret_of_tls_10_is_made", groups::old_tls);
 }
 
 #[test]

@@ -15,7 +15,8 @@ use crate::derive::value_is;
 use crate::file::{Verdict, hex};
 
 /// Without `.json`, in `testdata`.
-const FILES: [&str; 3] = ["openssl/classics", "openssl/old_ciphers", "rfc/old_ciphers"];
+const FILES: [&str; 5] =
+    ["openssl/classics", "openssl/groups", "openssl/old_ciphers", "openssl/tls", "rfc/old_ciphers"];
 
 /// Every vector.
 pub(crate) fn run() -> Result<()> {
@@ -33,7 +34,7 @@ fn run_file(session: &Session, name: &str) -> Result<()> {
             .with_context(|| format!("vector {at}: {}", vector["mechanism"]))?;
         ensure!(verdict.is_accepted(), "vector {at}: {} {verdict:?}", vector["mechanism"]);
     }
-    println!("    {:<48} {:>5} passed", name, tests.len());
+    println!("    {name:<48} {:>5} passed", tests.len());
     Ok(())
 }
 
@@ -74,11 +75,32 @@ impl Laid {
         self.others.push(other);
         at
     }
+
+    /// What the last pointer points to, where a call may have written.
+    fn told(&self) -> Result<&Self> {
+        self.others.last().context("nothing is told")
+    }
 }
 
 fn number(name: &Value) -> Result<u64> {
     let name = name.as_str().context("no name")?;
     let known = [
+        ("CKK_GENERIC_SECRET", CKK_GENERIC_SECRET),
+        ("CKK_AES", CKK_AES),
+        ("CKK_DES2", CKK_DES2),
+        ("CKK_DES3", CKK_DES3),
+        ("CKK_POLY1305", CKK_POLY1305),
+        ("CKK_CHACHA20", CKK_CHACHA20),
+        ("CKK_RSA", CKK_RSA),
+        ("CKK_EC", CKK_EC),
+        ("CKK_EC_MONTGOMERY", CKK_EC_MONTGOMERY),
+        ("CKK_DSA", CKK_DSA),
+        ("CKK_DH", CKK_DH),
+        ("CKK_X9_42_DH", CKK_X9_42_DH),
+        ("CKA_KEY_TYPE", CKA_KEY_TYPE),
+        ("CKA_PRIME", CKA_PRIME),
+        ("CKA_SUBPRIME", CKA_SUBPRIME),
+        ("CKA_BASE", CKA_BASE),
         ("CKA_MODULUS", CKA_MODULUS),
         ("CKA_PUBLIC_EXPONENT", CKA_PUBLIC_EXPONENT),
         ("CKA_PRIVATE_EXPONENT", CKA_PRIVATE_EXPONENT),
@@ -133,7 +155,13 @@ fn one(session: &Session, vector: &Value) -> Result<Verdict> {
         Some("generate") => return generated(session, &mechanism, &laid, vector),
         _ => {}
     }
-    let key = secret(session, number(&vector["type"])?, &hex(&vector["key"])?)?;
+    if vector["does"] == "verify" {
+        return verified(session, &mechanism, vector);
+    }
+    let key = match &vector["private"] {
+        Value::Null => secret(session, number(&vector["type"])?, &hex(&vector["key"])?)?,
+        said => half(session, CKO_PRIVATE_KEY, said)?,
+    };
     let verdict = match vector["does"].as_str() {
         Some("derive") => {
             let template = readable(CKO_SECRET_KEY).key_type(CKK_GENERIC_SECRET);
@@ -142,8 +170,12 @@ fn one(session: &Session, vector: &Value) -> Result<Verdict> {
                 None => template,
             };
             let made = session.derive(&mechanism, key, &template);
+            if vector["version"].is_string() {
+                ensure!(laid.told()?.bytes == hex(&vector["version"])?, "another version");
+            }
             value_is(session, made, &hex(&vector["value"])?)
         }
+        Some("connection") => connection(session, (&mechanism, &laid), key, vector)?,
         Some("mac") => {
             let (message, tag) = (hex(&vector["msg"])?, hex(&vector["tag"])?);
             let verified = Verdict::of_check(session.verify(&mechanism, key, &message, &tag));
@@ -189,6 +221,66 @@ fn signed(session: &Session, mechanism: &Mechanism<'_>, vector: &Value) -> Resul
     session.sign_init(mechanism, private)?;
     message.chunks(2).try_for_each(|part| session.sign_update(part))?;
     Ok(Verdict::of(session.sign_final(), &signature))
+}
+
+/// The keys of a connection, whose handles and IVs are where the parameter says.
+fn connection(
+    session: &Session,
+    (mechanism, laid): (&Mechanism<'_>, &Laid),
+    master: ObjectHandle,
+    vector: &Value,
+) -> Result<Verdict> {
+    let template = readable(CKO_SECRET_KEY).key_type(CKK_GENERIC_SECRET);
+    if let Err(error) = session.derive(mechanism, master, &template) {
+        return Ok(Verdict::Refused(error.to_string()));
+    }
+    let told = laid.told()?;
+    let words = told.bytes.as_chunks().0.iter().take(4);
+    let handles: Vec<_> = words.map(|word| ObjectHandle(u64::from_ne_bytes(*word))).collect();
+    let said = |of: &Value| of.as_array().cloned().context("no array");
+    for (handle, said) in handles.iter().zip(said(&vector["keys"])?) {
+        ensure!((handle.0 == 0) == said.is_null(), "{said}: {}", handle.0);
+        if handle.0 != 0 {
+            ensure!(session.attribute(*handle, CKA_VALUE)? == hex(&said)?, "another key");
+            session.destroy(*handle)?;
+        }
+    }
+    for (iv, said) in told.others.iter().zip(said(&vector["ivs"])?) {
+        ensure!(said.is_null() || iv.bytes == hex(&said)?, "another IV");
+    }
+    Ok(Verdict::Accepted)
+}
+
+/// A half of a pair as its attributes say it.
+fn half(session: &Session, class: u64, said: &Value) -> Result<ObjectHandle> {
+    let mut template = match class {
+        CKO_PRIVATE_KEY => readable(class).bool(CKA_SIGN, true).bool(CKA_DERIVE, true),
+        _ => Template::new().class(class).token(false).bool(CKA_VERIFY, true),
+    };
+    for (name, value) in said.as_object().context("no key")? {
+        template = match name.as_str() {
+            "CKA_KEY_TYPE" => template.key_type(number(value)?),
+            name => template.bytes(number(&Value::String(name.to_owned()))?, hex(value)?),
+        };
+    }
+    Ok(session.create(&template)?)
+}
+
+/// Verifies; then signs by the other half and verifies that, and nothing that was changed.
+fn verified(session: &Session, mechanism: &Mechanism<'_>, vector: &Value) -> Result<Verdict> {
+    let (message, signature) = (hex(&vector["msg"])?, hex(&vector["sig"])?);
+    let private = half(session, CKO_PRIVATE_KEY, &vector["private"])?;
+    let public = half(session, CKO_PUBLIC_KEY, &vector["public"])?;
+    let own = session.sign(mechanism, private, &message)?;
+    session.verify(mechanism, public, &message, &own).context("our own")?;
+    for at in [0, own.len() / 2, own.len() - 1] {
+        let mut changed = own.clone();
+        changed[at] ^= 4;
+        ensure!(session.verify(mechanism, public, &message, &changed).is_err(), "changed at {at}");
+    }
+    let verdict = session.verify(mechanism, public, &message, &signature);
+    [private, public].into_iter().try_for_each(|key| session.destroy(key))?;
+    Ok(Verdict::of_check(verdict))
 }
 
 /// Opens; then wraps what came out by the other half, and opens that.

@@ -39,6 +39,7 @@ const MACS: Family = Family { prefixes: &["hmac_", "aes_cmac_", "aes_gmac_"], ju
 const KDFS: Family = Family { prefixes: &["hkdf_", "pbkdf2_"], judge: derive::kdf };
 const AGREEMENT: Family = Family { prefixes: &["ecdh_", "x25519_"], judge: derive::agreement };
 const CURVES: Family = Family { prefixes: &["ecdsa_", "ed25519_"], judge: signature::curve };
+const DSA: Family = Family { prefixes: &["dsa_"], judge: signature::dsa };
 const ML_KEM: Family = Family { prefixes: &["mlkem_"], judge: lattice::ml_kem };
 const ML_DSA: Family = Family { prefixes: &["mldsa_"], judge: lattice::ml_dsa };
 const RSA_SIGNATURES: Family =
@@ -55,6 +56,7 @@ const FAMILIES: &[&Family] = &[
     &KDFS,
     &AGREEMENT,
     &CURVES,
+    &DSA,
     &ML_DSA,
     &ML_KEM,
     &RSA_SIGNATURES,
@@ -183,6 +185,11 @@ fn key_agreement() {
 #[test]
 fn signatures_on_curves() {
     family("signatures on curves", "signatures_on_curves", &CURVES);
+}
+
+#[test]
+fn dsa() {
+    family("DSA", "dsa", &DSA);
 }
 
 #[test]

@@ -140,3 +140,23 @@ pub(crate) fn curve(session: &Session, vector: &Vector<'_>) -> Result<Verdict> {
     session.destroy(key)?;
     Ok(verdict)
 }
+
+/// DSA with the signature as two numbers.
+pub(crate) fn dsa(session: &Session, vector: &Vector<'_>) -> Result<Verdict> {
+    let hashed = match vector.word("sha") {
+        "SHA-224" => CKM_DSA_SHA224,
+        _ => CKM_DSA_SHA256,
+    };
+    let mut template =
+        Template::new().class(CKO_PUBLIC_KEY).key_type(CKK_DSA).token(false).bool(CKA_VERIFY, true);
+    for (part, attribute) in
+        [("p", CKA_PRIME), ("q", CKA_SUBPRIME), ("g", CKA_BASE), ("y", CKA_VALUE)]
+    {
+        template = template.bytes(attribute, vector.key_part("publicKey", part)?);
+    }
+    let key = session.create(&template)?;
+    let (data, signature) = (vector.bytes("msg")?, vector.bytes("sig")?);
+    let verdict = session.verify(&Mechanism::new(hashed), key, &data, &signature);
+    session.destroy(key)?;
+    Ok(Verdict::of_check(verdict))
+}

@@ -60,6 +60,26 @@ pub enum Shape {
     Pss,
     /// `CK_ECDH1_DERIVE_PARAMS`
     Ecdh1,
+    /// The other side's public value, bare.
+    PublicValue,
+    /// `CK_X9_42_DH1_DERIVE_PARAMS`
+    X942,
+    /// `CK_SSL3_MASTER_KEY_DERIVE_PARAMS`
+    TlsMaster,
+    /// `CK_TLS12_MASTER_KEY_DERIVE_PARAMS`
+    Tls12Master,
+    /// `CK_TLS12_EXTENDED_MASTER_KEY_DERIVE_PARAMS`
+    Tls12Extended,
+    /// `CK_SSL3_KEY_MAT_PARAMS`
+    TlsKeys,
+    /// `CK_TLS12_KEY_MAT_PARAMS`
+    Tls12Keys,
+    /// `CK_TLS_KDF_PARAMS`
+    TlsKdf,
+    /// `CK_TLS_MAC_PARAMS`
+    TlsMac,
+    /// None: TLS 1.0's own, of which the mechanism says the side.
+    Tls10Mac,
     /// `CK_EDDSA_PARAMS`, or nothing.
     EdDsa,
     /// `CK_SIGN_ADDITIONAL_CONTEXT`, or nothing.

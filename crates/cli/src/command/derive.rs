@@ -37,7 +37,7 @@ pub(crate) struct Args {
     /// The other side's public key, or its certificate: PEM or DER
     #[arg(long, value_name = "FILE")]
     peer: Option<PathBuf>,
-    /// The mechanism: ecdh, ecdh-cofactor or hkdf, or its name [default: ecdh for pairs, hkdf for secret keys]
+    /// The mechanism: ecdh, ecdh-cofactor, dh or hkdf, or its name [default: ecdh or dh for pairs, hkdf for secret keys]
     #[arg(long, short, value_name = "NAME")]
     mechanism: Option<String>,
     /// The hash: of hkdf [default: sha256], or of what is made of the agreed value [default: the value itself]
@@ -110,6 +110,7 @@ impl Made {
 const NAMES: &[(&str, CK_MECHANISM_TYPE)] = &[
     ("ecdh", CKM_ECDH1_DERIVE),
     ("x25519", CKM_ECDH1_DERIVE),
+    ("dh", CKM_DH_PKCS_DERIVE),
     ("ecdh-cofactor", CKM_ECDH1_COFACTOR_DERIVE),
     ("hkdf", CKM_HKDF_DERIVE),
 ];
@@ -275,6 +276,14 @@ fn store(
     key::made(session, (label, &id), &[handle])
 }
 
+/// The number that a public key is.
+fn number(values: &Template) -> Option<Vec<u8>> {
+    match values.find(CKA_VALUE) {
+        Some(metaslot_client::Value::Bytes(bytes)) => Some(bytes.clone()),
+        _ => None,
+    }
+}
+
 /// What goes into the derivation beside the key.
 #[derive(Debug)]
 struct Input {
@@ -295,7 +304,11 @@ impl Input {
             Some(path) => {
                 let pair = keyfile::public_key(&Payload::short(Some(path))?)
                     .map_err(|failure| failure.context(path.display()))?;
-                let point = x509::key_bits(&pair.public.unwrap_or_default()).map(<[u8]>::to_vec);
+                let info = pair.public.unwrap_or_default();
+                let point = match pair.kind.family {
+                    Family::Dh => keyfile::public_values(&info).ok().as_ref().and_then(number),
+                    _ => x509::key_bits(&info).map(<[u8]>::to_vec),
+                };
                 Some((pair.kind, point.unwrap_or_default()))
             }
         };
@@ -306,7 +319,11 @@ impl Input {
 
     fn mechanism(&self, key: &Key, args: &Args) -> Result<Mechanism<'_>> {
         let agrees = matches!(key.kind.family, Family::Ec | Family::X25519);
-        let usual = if agrees { CKM_ECDH1_DERIVE } else { CKM_HKDF_DERIVE };
+        let usual = match key.kind.key_type() {
+            _ if agrees => CKM_ECDH1_DERIVE,
+            CKK_DH => CKM_DH_PKCS_DERIVE,
+            _ => CKM_HKDF_DERIVE,
+        };
         let named = |name: &String| {
             let row = NAMES.iter().find(|row| row.0.eq_ignore_ascii_case(name));
             row.map_or_else(|| mechanism_number(name), |row| Ok(row.1))
@@ -314,9 +331,11 @@ impl Input {
         let number = args.mechanism.as_ref().map_or(Ok(usual), named)?;
         match number {
             CKM_HKDF_DERIVE => self.hkdf(args),
-            CKM_ECDH1_DERIVE | CKM_ECDH1_COFACTOR_DERIVE => self.agreement(number, key, args),
+            CKM_DH_PKCS_DERIVE | CKM_ECDH1_DERIVE | CKM_ECDH1_COFACTOR_DERIVE => {
+                self.agreement(number, key, args)
+            }
             _ => Err(Failure::usage("that mechanism is not served by this command")
-                .hint("one of ecdh, ecdh-cofactor, hkdf")),
+                .hint("one of ecdh, ecdh-cofactor, dh, hkdf")),
         }
     }
 
@@ -354,6 +373,12 @@ impl Input {
         }
         if self.salt.is_some() {
             return Err(Failure::usage("--salt is for hkdf"));
+        }
+        if number == CKM_DH_PKCS_DERIVE {
+            return match args.hash.is_some() || !self.info.is_empty() {
+                true => Err(Failure::usage("dh has no --hash and no --info")),
+                false => Ok(Mechanism::with(number, Params::Bytes(public))),
+            };
         }
         let kdf = match args.hash.as_deref().map(scheme::digest).transpose()? {
             None if !self.info.is_empty() => {

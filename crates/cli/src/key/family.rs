@@ -8,6 +8,8 @@ pub(crate) enum Family {
     ChaCha20,
     Des2,
     Des3,
+    Dh,
+    Dsa,
     Ec,
     Ed25519,
     Generic,

@@ -15,7 +15,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// A type of key: family and size. The size of an RSA, AES, RC4 or [`Old`] key is in bits, that of a generic
-/// secret in bytes, that of a curve in bytes of its numbers; that of a key of a parameter set is the
+/// secret in bytes, that of a curve and of DSA in bytes of its numbers; that of a key of a parameter set is the
 /// number in the set's name, of XMSS that of the set.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Kind {
@@ -224,6 +224,22 @@ impl Kind {
         }
     }
 
+    /// The type of an object in a group modulo a prime, from `CKA_PRIME` and, of DSA, `CKA_SUBPRIME`; `None` for any other.
+    pub(crate) fn of_group(
+        key_type: CK_KEY_TYPE,
+        prime: Option<&[u8]>,
+        order: Option<&[u8]>,
+    ) -> Option<Self> {
+        let (family, name) = match key_type {
+            CKK_DSA => (Family::Dsa, "dsa"),
+            CKK_DH => (Family::Dh, "dh"),
+            CKK_X9_42_DH => (Family::Dh, "x9.42-dh"),
+            _ => return None,
+        };
+        let name = prime.map_or_else(|| name.to_owned(), |prime| format!("{name}:{}", bits(prime)));
+        Some(Self { family, size: order.map_or(0, |order| significant(order).len()), name })
+    }
+
     /// The type of an object that says its parameter set, else as [`Self::of`] has it with nothing but its `CKA_KEY_TYPE`.
     pub(crate) fn of_set(key_type: CK_KEY_TYPE, number: CK_ULONG) -> Self {
         let plain = Self::of(key_type, None, None, None);
@@ -258,6 +274,8 @@ impl Kind {
             Family::ChaCha20 => CKK_CHACHA20,
             Family::Des2 => CKK_DES2,
             Family::Des3 => CKK_DES3,
+            Family::Dh => CKK_DH,
+            Family::Dsa => CKK_DSA,
             Family::Ec => CKK_EC,
             Family::Ed25519 => CKK_EC_EDWARDS,
             Family::Hss => CKK_HSS,
@@ -279,7 +297,9 @@ impl Kind {
         match self.family {
             Family::Aes | Family::Rc4 | Family::Old => Some(self.size / 8),
             Family::ChaCha20 | Family::Des2 | Family::Des3 | Family::Generic => Some(self.size),
-            Family::Ec
+            Family::Dh
+            | Family::Dsa
+            | Family::Ec
             | Family::Ed25519
             | Family::Hss
             | Family::MlDsa
@@ -310,14 +330,15 @@ impl Kind {
         match self.family {
             Family::Rsa => &[Usage::Sign, Usage::Decrypt, Usage::Unwrap],
             Family::Ec => &[Usage::Sign, Usage::Derive],
-            Family::Ed25519
+            Family::Dsa
+            | Family::Ed25519
             | Family::Hss
             | Family::MlDsa
             | Family::SlhDsa
             | Family::Xmss
             | Family::Xmssmt => &[Usage::Sign],
             Family::MlKem => &[Usage::Decapsulate],
-            Family::X25519 => &[Usage::Derive],
+            Family::Dh | Family::X25519 => &[Usage::Derive],
             Family::Generic => &[Usage::Sign, Usage::Derive],
             Family::ChaCha20 => &[Usage::Decrypt, Usage::Derive],
             Family::Rc4 => &[Usage::Decrypt],
@@ -377,6 +398,9 @@ impl Kind {
             Family::X25519 => {
                 pair(CKM_EC_MONTGOMERY_KEY_PAIR_GEN, params(X25519_OID), &[Usage::Derive])
             }
+            // Of a group that somebody has made: these come from files.
+            Family::Dsa => pair(CKM_DSA_KEY_PAIR_GEN, Template::new(), &[Usage::Sign]),
+            Family::Dh => pair(CKM_DH_PKCS_KEY_PAIR_GEN, Template::new(), &[Usage::Derive]),
             Family::MlDsa => pair(CKM_ML_DSA_KEY_PAIR_GEN, of_set(), &[Usage::Sign]),
             Family::MlKem => pair(CKM_ML_KEM_KEY_PAIR_GEN, of_set(), &[Usage::Decapsulate]),
             Family::SlhDsa => pair(CKM_SLH_DSA_KEY_PAIR_GEN, of_set(), &[Usage::Sign]),

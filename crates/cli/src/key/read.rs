@@ -17,7 +17,7 @@ const CLASSES: [(Class, CK_OBJECT_CLASS); 3] = [
 ];
 
 /// The attributes that are read in one call, before those of [`usage::ATTRIBUTES`].
-const ATTRIBUTES: [CK_ATTRIBUTE_TYPE; 11] = [
+const ATTRIBUTES: [CK_ATTRIBUTE_TYPE; 13] = [
     CKA_KEY_TYPE,
     CKA_LABEL,
     CKA_ID,
@@ -29,6 +29,8 @@ const ATTRIBUTES: [CK_ATTRIBUTE_TYPE; 11] = [
     CKA_ALWAYS_AUTHENTICATE,
     CKA_METASLOT_HOME,
     CKA_PARAMETER_SET,
+    CKA_PRIME,
+    CKA_SUBPRIME,
 ];
 
 /// What a URI describes: the keys, and the objects that cannot be read.
@@ -148,9 +150,11 @@ fn read(session: &Session, class: Class, handle: ObjectHandle) -> Result<Option<
     let flags: Vec<bool> =
         (ATTRIBUTES.len()..asked.len()).map(|at| flag(at) == Some(true)).collect();
     let key_type = bytes(0).and_then(number).unwrap_or(CK_UNAVAILABLE_INFORMATION);
-    let kind = match bytes(10).and_then(number) {
-        Some(set) => Kind::of_set(key_type, set),
-        None => Kind::of(key_type, non_empty(3), non_empty(4), bytes(5).and_then(number)),
+    let of_group = Kind::of_group(key_type, non_empty(11), non_empty(12));
+    let kind = match (of_group, bytes(10).and_then(number)) {
+        (Some(kind), _) => kind,
+        (None, Some(set)) => Kind::of_set(key_type, set),
+        (None, None) => Kind::of(key_type, non_empty(3), non_empty(4), bytes(5).and_then(number)),
     };
     Ok(Some(Key {
         parts: vec![Part { class, handle }],

@@ -37,14 +37,16 @@ const HSS: &[u32] = &[1, 2, 840, 113_549, 1, 9, 16, 3, 17];
 const XMSS: [(&[u32], CK_KEY_TYPE); 2] =
     [(&[1, 3, 6, 1, 5, 5, 7, 6, 34], CKK_XMSS), (&[1, 3, 6, 1, 5, 5, 7, 6, 35], CKK_XMSSMT)];
 
-/// Algorithms that have a name and no place here.
-const OTHERS: &[(&[u32], &str)] = &[
-    (&[1, 2, 840, 10040, 4, 1], "DSA"),
-    (&[1, 2, 840, 113_549, 1, 3, 1], "Diffie-Hellman"),
-    (&[1, 2, 840, 10046, 2, 1], "Diffie-Hellman"),
-    (&[1, 3, 101, 111], "X448"),
-    (&[1, 3, 101, 113], "Ed448"),
+/// Algorithms whose keys are numbers in a group modulo a prime, and what their parameters say of it (RFC 3279 §2.3.2, §2.3.3,
+/// PKCS #3).
+const GROUPS: &[(&[u32], CK_KEY_TYPE, &[CK_ATTRIBUTE_TYPE])] = &[
+    (&[1, 2, 840, 10040, 4, 1], CKK_DSA, &[CKA_PRIME, CKA_SUBPRIME, CKA_BASE]),
+    (&[1, 2, 840, 113_549, 1, 3, 1], CKK_DH, &[CKA_PRIME, CKA_BASE]),
+    (&[1, 2, 840, 10046, 2, 1], CKK_X9_42_DH, &[CKA_PRIME, CKA_BASE, CKA_SUBPRIME]),
 ];
+
+/// Algorithms that have a name and no place here.
+const OTHERS: &[(&[u32], &str)] = &[(&[1, 3, 101, 111], "X448"), (&[1, 3, 101, 113], "Ed448")];
 
 /// What is to be said of bytes that end too early or are no DER.
 pub(super) fn damaged(what: &str) -> Refused {
@@ -93,6 +95,22 @@ impl<'a> Algorithm<'a> {
         }
     }
 
+    /// The values of a key in a group modulo a prime, whose own number is in `key`; `None` where it is another's.
+    fn in_group(self, key: &[u8]) -> Option<Read<Template>> {
+        let (_, key_type, said) = GROUPS.iter().find(|row| self.is(row.0))?;
+        let read = || {
+            let mut params = der::take(&mut &*self.params, SEQUENCE)?;
+            let mut values = Template::new().key_type(*key_type);
+            for attribute in *said {
+                values = values.bytes(*attribute, significant(der::take(&mut params, INTEGER)?));
+            }
+            let mut rest = key;
+            let number = significant(der::take(&mut rest, INTEGER)?);
+            rest.is_empty().then(|| values.bytes(CKA_VALUE, number))
+        };
+        Some(read().ok_or_else(|| damaged("key")))
+    }
+
     fn refused(self) -> Refused {
         let name = OTHERS.iter().find(|row| self.is(row.0)).map(|row| row.1);
         match name {
@@ -113,6 +131,14 @@ pub(crate) fn pkcs8(der: &[u8]) -> Read<Pair> {
     }
     if let Some(set) = algorithm.set()? {
         return of_set(set, key, public).ok_or_else(|| damaged("private key"));
+    }
+    if let Some(values) = algorithm.in_group(key) {
+        return values.map(|private| Pair {
+            kind: kind_of(&private),
+            private: Some(private),
+            public: None,
+            name: None,
+        });
     }
     let Some((family, key_type)) = algorithm.modern() else { return Err(algorithm.refused()) };
     let seed = der::take(&mut &*key, OCTET_STRING).filter(|seed| seed.len() == 32);
@@ -281,7 +307,12 @@ fn sec1_parts(der: &[u8]) -> Option<EcParts<'_>> {
 
 /// `SubjectPublicKeyInfo`
 pub(super) fn public(der: &[u8]) -> Read<Pair> {
-    let template = public_values(der)?;
+    let kind = kind_of(&public_values(der)?);
+    Ok(Pair { kind, private: None, public: Some(der.to_vec()), name: None })
+}
+
+/// The type of a key that has these values.
+fn kind_of(template: &Template) -> Kind {
     let bytes = |attribute| match template.find(attribute) {
         Some(Value::Bytes(bytes)) => Some(bytes.as_slice()),
         _ => None,
@@ -290,11 +321,13 @@ pub(super) fn public(der: &[u8]) -> Read<Pair> {
         Some(Value::Ulong(key_type)) => *key_type,
         _ => CK_UNAVAILABLE_INFORMATION,
     };
-    let kind = match template.find(CKA_PARAMETER_SET) {
+    if let Some(kind) = Kind::of_group(key_type, bytes(CKA_PRIME), bytes(CKA_SUBPRIME)) {
+        return kind;
+    }
+    match template.find(CKA_PARAMETER_SET) {
         Some(Value::Ulong(set)) => Kind::of_set(key_type, *set),
         _ => Kind::of(key_type, bytes(CKA_EC_PARAMS), bytes(CKA_MODULUS), None),
-    };
-    Ok(Pair { kind, private: None, public: Some(der.to_vec()), name: None })
+    }
 }
 
 /// `CKA_KEY_TYPE` and the values of a public key in its `SubjectPublicKeyInfo`.
@@ -327,6 +360,9 @@ pub(crate) fn public_values(der: &[u8]) -> Read<Template> {
         return is_whole
             .then(|| set.template().bytes(CKA_VALUE, key))
             .ok_or_else(|| damaged("public key"));
+    }
+    if let Some(values) = algorithm.in_group(key) {
+        return values;
     }
     match algorithm.modern() {
         Some((_, key_type)) => on(key_type, algorithm.identifier),

@@ -10,14 +10,14 @@ use metaslot_ck::attribute;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_rules::{self as rules, Birth, Origin};
-use metaslot_rules::{class_of, typed};
+use metaslot_rules::{class_of, keeps_secrecy, of_one_step, typed};
 use metaslot_spi::lengths::Lengths;
 use metaslot_spi::provider::Keys;
 use metaslot_spi::{Attributes, Key, NewObject, Params, Template, Value};
 use std::sync::Arc;
 
 impl Engine {
-    /// `C_DeriveKey`: the derived key, then those that [`Params::Sp800108`] asks for besides.
+    /// `C_DeriveKey`: the derived key, then those that [`Params::take_further`] names.
     ///
     /// # Errors
     /// As PKCS#11 3.2 §5.18.5 names them.
@@ -42,10 +42,8 @@ impl Engine {
         token.policy().approving_params(&params, false)?;
         token.policy().deriving(mechanism, base.facts())?;
         let mut templates = vec![derived_template(token, mechanism, &base, template)?];
-        if let Params::Sp800108 { additional, .. } = &mut params {
-            for template in std::mem::take(additional) {
-                templates.push(derived_template(token, mechanism, &base, template)?);
-            }
+        for template in params.take_further() {
+            templates.push(derived_template(token, mechanism, &base, template)?);
         }
         let by = self.key(&base)?;
         let (count, algorithm) = self
@@ -176,25 +174,6 @@ fn inherit(base: &Object, all: &mut Attributes, class: u64) {
     }
 }
 
-/// Of these the standard says that the result is as secret as all that it is made of (PKCS#11 3.2 §6.43), whatever the policy
-/// is: it holds the value of the key, or a part of it.
-fn keeps_secrecy(mechanism: CK_MECHANISM_TYPE, params: &Params) -> bool {
-    match (mechanism, params) {
-        // What is extended by nothing is cut.
-        (CKM_IKE1_EXTENDED_DERIVE, Params::Ike { data, before, .. }) => {
-            data.is_empty() && before.is_empty()
-        }
-        _ => matches!(
-            mechanism,
-            CKM_CONCATENATE_BASE_AND_KEY
-                | CKM_CONCATENATE_BASE_AND_DATA
-                | CKM_CONCATENATE_DATA_AND_BASE
-                | CKM_XOR_BASE_AND_DATA
-                | CKM_EXTRACT_KEY_FROM_KEY
-        ),
-    }
-}
-
 /// As long as two keys are together.
 fn both_lengths(one: &Object, other: &Object) -> Option<usize> {
     let length = |key: &Object| usize::try_from(key.attributes().ulong(CKA_VALUE_LEN)?).ok();
@@ -237,12 +216,6 @@ impl Keys for SessionKeys<'_, '_> {
         }
         self.engine.key(&object).cloned()
     }
-}
-
-/// Derivations of one step, where a key type that has several lengths wants one to be said (PKCS#11 3.2 §6.15, §6.20, §6.43);
-/// agreements, HKDF and IKE give it what comes out.
-const fn of_one_step(params: &Params) -> bool {
-    matches!(params, Params::None | Params::Data { .. } | Params::Key(_) | Params::Ulong(_))
 }
 
 /// How many bytes to derive: what the template says, what the key type fixes, or what comes out.

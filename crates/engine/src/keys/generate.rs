@@ -90,6 +90,7 @@ impl Engine {
             .map_err(|_| Error::CURVE_NOT_SUPPORTED)?;
         let private = self.make(token, mechanism, CKO_PRIVATE_KEY, private)?;
         token.policy().making(&public, true)?;
+        token.policy().making(&private, true)?;
         let purposes = Purposes::of_pair(&public, &private);
         let birth = Birth::new(Origin::Generated(mechanism), purposes, token.login_state());
         let watch = metaslot_counters::begin();

@@ -8,12 +8,15 @@ use metaslot_ck::attribute;
 use metaslot_ck::*;
 use metaslot_rules::{self as rules, Birth, Origin, Purposes};
 use metaslot_rules::{class_of, typed};
-use metaslot_spi::key_info::public_bits;
+use metaslot_spi::field_key::public_value;
 use metaslot_spi::{NewObject, Template, Value};
 
 /// What both halves show; where it says nothing of the key itself, `CKA_PUBLIC_KEY_INFO` does.
-const SHOWN: [CK_ATTRIBUTE_TYPE; 6] = [
+const SHOWN: [CK_ATTRIBUTE_TYPE; 9] = [
     CKA_KEY_TYPE,
+    CKA_PRIME,
+    CKA_SUBPRIME,
+    CKA_BASE,
     CKA_MODULUS,
     CKA_PUBLIC_EXPONENT,
     CKA_EC_PARAMS,
@@ -57,8 +60,10 @@ impl Engine {
                 made.attributes.set(attribute, value.clone());
             }
         }
-        if made.attributes.get(CKA_PARAMETER_SET).is_some() {
-            let info = base.attributes().bytes(CKA_PUBLIC_KEY_INFO).and_then(public_bits);
+        if [CKA_PARAMETER_SET, CKA_PRIME].iter().any(|said| made.attributes.get(*said).is_some()) {
+            let key_type = Some(base.facts().key_type);
+            let info = base.attributes().bytes(CKA_PUBLIC_KEY_INFO);
+            let info = info.and_then(|info| public_value(key_type, info));
             let value = info.ok_or(Error::KEY_TYPE_INCONSISTENT)?.to_vec();
             made.attributes.set(CKA_VALUE, Value::Bytes(value));
         }

@@ -150,6 +150,22 @@ impl<'a> Caller<'a> {
                 let by = Params::Ecdh1 { kdf: p.kdf, shared, public: Bytes::new() };
                 Ok(Params::Transport { bits: p.ulAESKeyBits, by: Box::new(by) })
             }
+            Shape::PublicValue => {
+                let public = self.parameter_bytes(raw)?;
+                Ok(Params::Ecdh1 { kdf: CKD_NULL, shared: Bytes::new(), public })
+            }
+            Shape::X942 => {
+                let p = self.parameter::<CK_X9_42_DH1_DERIVE_PARAMS>(raw)?;
+                let shared = self.owned(p.pOtherInfo, p.ulOtherInfoLen)?;
+                let public = self.owned(p.pPublicData, p.ulPublicDataLen)?;
+                let kdf = match p.kdf {
+                    CKD_NULL => CKD_NULL,
+                    // The same as ANSI X9.63's.
+                    CKD_SHA1_KDF_CONCATENATE => CKD_SHA1_KDF,
+                    _ => return Err(Error::MECHANISM_PARAM_INVALID),
+                };
+                Ok(Params::Ecdh1 { kdf, shared, public })
+            }
             Shape::StringData => {
                 let p = self.parameter::<CK_KEY_DERIVATION_STRING_DATA>(raw)?;
                 Ok(Params::Data { iv: Bytes::new(), data: self.owned(p.pData, p.ulLen)? })
@@ -205,6 +221,14 @@ impl<'a> Caller<'a> {
             | Shape::Rc5
             | Shape::Rc5Cbc
             | Shape::Rc5Mac => self.tuned(shape, raw),
+            Shape::TlsMaster
+            | Shape::Tls12Master
+            | Shape::Tls12Extended
+            | Shape::TlsKeys
+            | Shape::Tls12Keys
+            | Shape::TlsKdf
+            | Shape::TlsMac
+            | Shape::Tls10Mac => self.tls(shape, raw),
             Shape::Sp800108Feedback => {
                 let p = self.parameter::<CK_SP800_108_FEEDBACK_KDF_PARAMS>(raw)?;
                 let data = self.kdf_data(p.pDataParams, p.ulNumberOfDataParams, false)?;

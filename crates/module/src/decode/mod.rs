@@ -10,10 +10,12 @@ mod mechanism;
 pub(crate) mod message;
 pub(crate) mod passed;
 mod template;
+mod tls;
 mod wrapping;
 
 pub(crate) use given::{Callback, Given};
 pub(crate) use mechanism::Chosen;
+pub(crate) use tls::Aside;
 pub(crate) use wrapping::Told;
 
 use metaslot_ck::{CK_C_INITIALIZE_ARGS, CK_ULONG, Error, ObjectHandle, Result};

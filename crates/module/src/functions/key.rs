@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Key management functions.
 
-use crate::decode::{Caller, Chosen, Given, Told};
+use crate::decode::{Aside, Caller, Chosen, Given, Told};
 use crate::enter::enter_audited;
 use metaslot_ck::*;
 use metaslot_engine::NonceBy;
@@ -203,21 +203,36 @@ fn unwrap(
 #[unsafe(no_mangle)]
 pub extern "C" fn C_DeriveKey(
     session: CK_SESSION_HANDLE,
-    mechanism: Given<'_, CK_MECHANISM>,
+    mut mechanism: Given<'_, CK_MECHANISM>,
     base_key: CK_OBJECT_HANDLE,
-    template: Given<'_, CK_ATTRIBUTE>,
+    mut template: Given<'_, CK_ATTRIBUTE>,
     count: CK_ULONG,
     key: Given<'_, CK_OBJECT_HANDLE>,
 ) -> CK_RV {
     enter_audited(Function::DeriveKey, session, |engine, caller, session, note| {
         let further = caller.additional_keys(&mechanism)?;
-        // Some mechanisms make further keys only, and their callers pass NULL here.
-        let place =
-            if key.is_null() && !further.is_empty() { None } else { Some(caller.place(key)?) };
-        let (mechanism, params) = caller.mechanism(mechanism)?;
+        let aside = caller.aside(&mechanism)?;
+        let connection = matches!(aside, Some(Aside::Connection(_)));
+        // Some mechanisms make further keys only, and their callers pass NULL here. Those of a connection all go elsewhere.
+        let alone = connection || (key.is_null() && !further.is_empty());
+        let place = if alone { None } else { Some(caller.place(key)?) };
+        let again = caller.template(template.reborrow(), if connection { count } else { 0 })?;
         let template = caller.template(template, count)?;
+        let mut chosen = caller.mechanism(mechanism.reborrow())?;
+        let template = match connection {
+            true => caller.share_out(&mechanism, &mut chosen, [template, again])?,
+            false => template,
+        };
+        let (mechanism, params) = chosen;
+        let beside = match &params {
+            Params::Tls(tls) => tls.beside.clone(),
+            _ => None,
+        };
         let (first, others) =
             engine.derive_key(session, mechanism, params, ObjectHandle(base_key), template)?;
+        if let Some(aside) = aside {
+            aside.tell(caller, &[&[first], &others[..]].concat(), beside.as_deref())?;
+        }
         note.mechanism(mechanism);
         note.object(engine, session, "object", first);
         if let Some(place) = place {

@@ -42,14 +42,12 @@ impl Bn {
 
     /// Whether the lowest bit is set.
     pub(crate) fn is_odd(&self) -> bool {
-        // SAFETY: ours, alive.
-        unsafe { sys::BN_is_odd(self.as_ptr()) == 1 }
+        self.view().bits() > 0 && self.trailing_zeros() == 0
     }
 
     /// Whether it is 1.
     pub(crate) fn is_one(&self) -> bool {
-        // SAFETY: ours, alive.
-        unsafe { sys::BN_is_one(self.as_ptr()) == 1 }
+        self.word() == Some(1)
     }
 
     /// The number of zero bits below the lowest set one.
@@ -58,10 +56,15 @@ impl Bn {
         unsafe { sys::BN_count_low_zero_bits(self.as_ptr()) }
     }
 
+    /// Below 0 where it is smaller, 0 where both are the same, above where it is larger.
+    fn compared_with(&self, other: &Self) -> c_int {
+        // SAFETY: both ours, alive.
+        unsafe { sys::BN_cmp(self.as_ptr(), other.as_ptr()) }
+    }
+
     /// Whether both are the same number.
     pub(crate) fn equals(&self, other: &Self) -> bool {
-        // SAFETY: both ours, alive.
-        unsafe { sys::BN_cmp(self.as_ptr(), other.as_ptr()) == 0 }
+        self.compared_with(other) == 0
     }
 
     /// The number less `word`.
@@ -95,8 +98,7 @@ impl Bn {
 
     /// Whether it is below `other`.
     pub(crate) fn is_below(&self, other: &Self) -> bool {
-        // SAFETY: both ours, alive.
-        unsafe { sys::BN_cmp(self.as_ptr(), other.as_ptr()) < 0 }
+        self.compared_with(other) < 0
     }
 
     /// The number less a smaller one.

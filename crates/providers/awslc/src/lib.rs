@@ -10,12 +10,15 @@ mod blake2b;
 mod block;
 mod chacha20;
 mod des;
+mod dh;
 mod digest;
+mod dsa;
 mod ec;
 mod ecdh;
 mod ecdsa;
 mod eddsa;
 mod failure;
+mod field;
 mod generate;
 mod hash_ml_dsa;
 mod hashes;
@@ -46,6 +49,7 @@ mod secret_key;
 mod seeded;
 mod simple;
 mod sp800_108;
+mod tls;
 mod transport;
 
 use metaslot_ck::Result;
@@ -88,6 +92,9 @@ const PARTS: &[&[Algorithm]] = &[
     &ike::ROWS,
     &simple::ROWS,
     &transport::ROWS,
+    &dh::ROWS,
+    &dsa::ROWS,
+    &tls::ROWS,
 ];
 
 static ALGORITHMS: [Algorithm; table::count(PARTS)] = const { checked(table::merged(PARTS)) };

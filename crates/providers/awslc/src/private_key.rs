@@ -3,7 +3,7 @@
 
 use crate::eddsa::ED25519_KEYS;
 use crate::montgomery::X25519_KEYS;
-use crate::{ec, rsa_key, secret_key, seeded};
+use crate::{ec, field, rsa_key, secret_key, seeded};
 use metaslot_awslc_wrapper::ml_dsa::MlDsaKey;
 use metaslot_awslc_wrapper::ml_kem::MlKemKey;
 use metaslot_ck::*;
@@ -28,6 +28,8 @@ pub(crate) fn complete(object: &mut NewObject) -> Result<()> {
         (CKO_PRIVATE_KEY, CKK_ML_DSA) => seeded::complete_private::<MlDsaKey>(object),
         (CKO_PUBLIC_KEY, CKK_ML_KEM) => seeded::complete_public::<MlKemKey>(object),
         (CKO_PRIVATE_KEY, CKK_ML_KEM) => seeded::complete_private::<MlKemKey>(object),
+        (CKO_PUBLIC_KEY, CKK_DSA | CKK_DH | CKK_X9_42_DH) => field::complete_public(object),
+        (CKO_PRIVATE_KEY, CKK_DSA | CKK_DH | CKK_X9_42_DH) => field::complete_private(object),
         // Another provider's.
         (CKO_PUBLIC_KEY | CKO_PRIVATE_KEY, CKK_SLH_DSA | CKK_HSS | CKK_XMSS | CKK_XMSSMT) => {
             Err(Error::PARAMETER_SET_NOT_SUPPORTED)

@@ -11,6 +11,7 @@ use metaslot_awslc_wrapper::ml_kem::MlKemKey;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::der::{Malformed, Node, Reader, tag};
+use metaslot_spi::field_key::FieldKind;
 use metaslot_spi::key_info::{self, PrivateKeyInfo};
 use metaslot_spi::number_key::{ED25519, X25519};
 use metaslot_spi::{Key, NewObject, Value, prime_key};
@@ -24,7 +25,10 @@ pub(crate) fn encode(key: &Key) -> Result<Secret> {
         CKK_EC_MONTGOMERY => X25519_KEYS.encode(key),
         CKK_ML_DSA => seeded::encode::<MlDsaKey>(key),
         CKK_ML_KEM => seeded::encode::<MlKemKey>(key),
-        _ => Err(Error::KEY_NOT_WRAPPABLE),
+        other => match FieldKind::of(other) {
+            Some(kind) => kind.encode(key),
+            None => Err(Error::KEY_NOT_WRAPPABLE),
+        },
     }
 }
 
@@ -84,7 +88,7 @@ fn parse(bytes: &[u8]) -> std::result::Result<NewObject, Malformed> {
             info.parameters.end()?;
             seeded::decode::<MlKemKey>(oid, info.private)
         }
-        _ => Err(Malformed),
+        oid => FieldKind::of_oid(oid).ok_or(Malformed)?.decode(info),
     }
 }
 

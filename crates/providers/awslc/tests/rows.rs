@@ -85,6 +85,12 @@ const VECTORS: &[(CK_MECHANISM_TYPE, &[&str])] = &[
     (CKM_SP800_108_FEEDBACK_KDF, &["nist/sp800_108"]),
     (CKM_SP800_108_DOUBLE_PIPELINE_KDF, &["nist/sp800_108"]),
     (CKM_PKCS5_PBKD2, &["wycheproof/pbkdf2_hmacsha1_test", "wycheproof/pbkdf2_hmacsha256_test"]),
+    (CKM_DSA, &["wycheproof/dsa_2048_224_sha224_p1363_test"]),
+    (CKM_DSA_SHA224, &["wycheproof/dsa_2048_224_sha224_p1363_test"]),
+    (
+        CKM_DSA_SHA256,
+        &["wycheproof/dsa_2048_256_sha256_p1363_test", "wycheproof/dsa_3072_256_sha256_p1363_test"],
+    ),
     (CKM_ECDSA, &["wycheproof/ecdsa_secp256r1_sha256_p1363_test"]),
     (CKM_ECDSA_SHA1, &["openssl/signatures"]),
     (CKM_ECDSA_SHA224, &["wycheproof/ecdsa_secp224r1_sha224_p1363_test", "openssl/signatures"]),
@@ -164,6 +170,11 @@ const VECTORS: &[(CK_MECHANISM_TYPE, &[&str])] = &[
 const EXEMPT: &[(CK_MECHANISM_TYPE, &str)] = &[
     (CKM_RSA_X_509, "the bare operation, through which every vector of RSA goes"),
     (CKM_RSA_PKCS_KEY_PAIR_GEN, "random: keys are used by asymmetric.rs"),
+    (CKM_DH_PKCS_KEY_PAIR_GEN, "random: keys are used by groups.rs"),
+    (CKM_X9_42_DH_KEY_PAIR_GEN, "random: keys are used by groups.rs"),
+    (CKM_DSA_KEY_PAIR_GEN, "random: keys are used by groups.rs"),
+    (CKM_SSL3_PRE_MASTER_KEY_GEN, "random: begins with a version, as tls.rs looks at"),
+    (CKM_TLS_PRE_MASTER_KEY_GEN, "random: begins with a version, as tls.rs looks at"),
     (CKM_EC_KEY_PAIR_GEN, "random: keys are used by asymmetric.rs"),
     (CKM_EC_KEY_PAIR_GEN_W_EXTRA_BITS, "random: keys are used by key_exchange.rs"),
     (CKM_EC_EDWARDS_KEY_PAIR_GEN, "random: keys are used by key_exchange.rs"),
@@ -205,6 +216,12 @@ const CLASSICS: &str = include_str!("../../../../testdata/openssl/classics.json"
 /// As well.
 const PUBLISHED: &str = include_str!("../../../../testdata/rfc/old_ciphers.json");
 
+/// As well.
+const GROUPS: &str = include_str!("../../../../testdata/openssl/groups.json");
+
+/// As well.
+const TLS: &str = include_str!("../../../../testdata/openssl/tls.json");
+
 #[test]
 fn every_row_has_vectors_or_a_written_exemption() {
     for row in AWSLC.algorithms() {
@@ -212,7 +229,8 @@ fn every_row_has_vectors_or_a_written_exemption() {
         let exempt = EXEMPT.iter().any(|(mechanism, _)| *mechanism == row.mechanism);
         let name = mechanism_name(row.mechanism).unwrap_or("?");
         let name_of_one = format!("\"{name}\"");
-        let named = [CIPHERS, CLASSICS, PUBLISHED].iter().any(|file| file.contains(&name_of_one));
+        let all = [CIPHERS, CLASSICS, GROUPS, PUBLISHED, TLS];
+        let named = all.iter().any(|file| file.contains(&name_of_one));
         let vectors = files.is_some() || named;
         assert!(vectors != exempt, "{name}: vectors or an exemption, one of the two");
         assert!(files.is_none_or(|(_, files)| !files.is_empty()), "{name}: an empty list");

@@ -12,6 +12,7 @@ use common::{algorithm, imported, key};
 use metaslot_awslc::AWSLC as PROVIDER;
 use metaslot_awslc::AWSLC;
 use metaslot_ck::*;
+use metaslot_spi::der::without_zeros;
 use metaslot_spi::provider::{Direction, Keys, Provider};
 use metaslot_spi::{Bytes, Key, Params};
 use serde_json::Value;
@@ -279,6 +280,32 @@ fn ecdsa_signatures_are_judged_as_wycheproof_does() {
             }
             let result = verifies(mechanism, &key, &Params::None, &message, &signature);
             agrees(name, vector, verdict, result);
+        });
+    }
+}
+
+#[test]
+fn dsa_signatures_are_judged_as_wycheproof_does() {
+    for (name, mechanism) in [
+        ("dsa_2048_224_sha224_p1363_test", CKM_DSA_SHA224),
+        ("dsa_2048_256_sha256_p1363_test", CKM_DSA_SHA256),
+        ("dsa_3072_256_sha256_p1363_test", CKM_DSA_SHA256),
+    ] {
+        each(name, |group, vector, verdict| {
+            let shown = [(CKA_PRIME, "p"), (CKA_SUBPRIME, "q"), (CKA_BASE, "g"), (CKA_VALUE, "y")];
+            let shown = shown.map(|(attribute, part)| {
+                (attribute, without_zeros(&hex(&group["publicKey"][part])).to_vec())
+            });
+            let key = imported(CKO_PUBLIC_KEY, CKK_DSA, &shown, &[]).unwrap();
+            let (message, signature) = (hex(&vector["msg"]), hex(&vector["sig"]));
+            let result = verifies(mechanism, &key, &Params::None, &message, &signature);
+            agrees(name, vector, verdict, result);
+            // Of the digest, too.
+            let (row, verify) = (hash(&group["sha"]).0, algorithm(CKM_DSA).verify.unwrap());
+            let digest = algorithm(row).digest.unwrap();
+            let mut hashed = vec![0; digest.length()];
+            digest.digest(&message, &mut hashed).unwrap();
+            assert_eq!(verify.verify(&key, &Params::None, &hashed, &signature), result);
         });
     }
 }

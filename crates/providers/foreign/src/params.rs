@@ -41,7 +41,8 @@ pub(crate) fn mechanism(number: CK_MECHANISM_TYPE, params: &Params) -> Result<Me
         | Params::Pbe { .. }
         | Params::Salsa20 { .. }
         | Params::Tuned { .. }
-        | Params::Ike { .. } => return Err(Error::MECHANISM_PARAM_INVALID),
+        | Params::Ike { .. }
+        | Params::Tls(_) => return Err(Error::MECHANISM_PARAM_INVALID),
     };
     Ok(Mechanism::with(number, params))
 }

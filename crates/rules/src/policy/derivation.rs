@@ -22,6 +22,7 @@ impl Policy {
     /// May this key be derived from by this mechanism?
     pub fn deriving(self, mechanism: CK_MECHANISM_TYPE, base: &Facts) -> Result<()> {
         if base.class == CKO_PRIVATE_KEY {
+            self.refuse(Refusal::WeakGroups, base.weak_group, Error::KEY_SIZE_RANGE)?;
             return self.using_key(KeyUse::Agree, base);
         }
         self.using_key(KeyUse::Derive, base)?;

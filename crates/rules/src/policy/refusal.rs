@@ -37,10 +37,16 @@ pub enum Refusal {
     WeakRsa,
     /// A curve below 112 bits of security.
     WeakCurves,
+    /// Diffie-Hellman in a group that is none of RFC 3526 or RFC 7919.
+    WeakGroups,
     /// A public exponent below 65537, or an even one.
     WeakExponents,
     /// A signature over an MD2, an MD5 or a RIPEMD.
     Md5Signatures,
+    /// A signature of DSA, or a pair for it.
+    Dsa,
+    /// The keys of TLS 1.0, TLS 1.1 and SSL 3.0.
+    OldTls,
     /// An old or national cipher for something new.
     WeakCiphers,
     /// A DES key with a byte of even parity.

@@ -2,7 +2,7 @@
 //! Cryptography that is broken, or nearly: sizes, curves, exponents, tags, ciphers.
 
 use super::{Policy, Refusal};
-use crate::facts::{Facts, bits, weak_curve};
+use crate::facts::{Facts, bits, weak_curve, weak_group};
 use metaslot_ck::mechanism::{MechanismRow, OLD_CIPHERS, approved};
 use metaslot_ck::*;
 use metaslot_spi::provider::Direction;
@@ -24,6 +24,10 @@ impl Policy {
     pub fn making(self, attributes: &Attributes, new: bool) -> Result<()> {
         let weak = weak_curve(attributes);
         self.refuse(Refusal::WeakCurves, new && weak, Error::ATTRIBUTE_VALUE_INVALID)?;
+        let weak = weak_group(attributes);
+        self.refuse(Refusal::WeakGroups, new && weak, Error::ATTRIBUTE_VALUE_INVALID)?;
+        let old = new && attributes.ulong(CKA_KEY_TYPE) == Some(CKK_DSA);
+        self.refuse(Refusal::Dsa, old, Error::MECHANISM_INVALID)?;
         let weak = attributes.ulong(CKA_KEY_TYPE).is_some_and(weak_cipher);
         self.refuse(Refusal::WeakCiphers, new && weak, Error::MECHANISM_INVALID)?;
         if attributes.ulong(CKA_KEY_TYPE) != Some(CKK_RSA) {
@@ -59,6 +63,7 @@ impl Policy {
         self.approving_params(params, signs)?;
         let md5 = signs && (signs_weakly(mechanism) || params.function() == Some(CKM_MD5));
         self.refuse(Refusal::Md5Signatures, md5, Error::MECHANISM_INVALID)?;
+        self.refuse(Refusal::Dsa, signs && key.key_type == CKK_DSA, Error::MECHANISM_INVALID)?;
         // Two MACs by one key of Poly1305 give the key away.
         let told = signs && mechanism == CKM_POLY1305 && !key.readable;
         let old = forward && seals_weakly(mechanism) || told;
@@ -90,6 +95,7 @@ impl Policy {
         operation: CK_FLAGS,
         key: Option<CK_KEY_TYPE>,
     ) -> Result<bool> {
+        self.refuse(Refusal::OldTls, of_old_tls(mechanism), Error::MECHANISM_INVALID)?;
         let found = self.approved(mechanism) & operation == 0 || key == Some(CKK_EC_MONTGOMERY);
         self.refuse(Refusal::NotApproved, found, Error::MECHANISM_INVALID)?;
         Ok(self.refuses(Refusal::NotApproved))
@@ -98,6 +104,7 @@ impl Policy {
     /// May parameters name this function, to sign or for something else?
     pub fn approving_params(self, params: &Params, signs: bool) -> Result<()> {
         let hash = params.function().unwrap_or(CKM_SHA256);
+        self.refuse(Refusal::OldTls, of_old_tls(hash), Error::MECHANISM_PARAM_INVALID)?;
         let old = self.approved(hash) == 0 || (signs && hash == CKM_SHA_1);
         self.refuse(Refusal::NotApproved, old, Error::MECHANISM_PARAM_INVALID)
     }
@@ -136,6 +143,19 @@ fn weak_cipher(key_type: CK_KEY_TYPE) -> bool {
     matches!(key_type, CKK_RC4 | CKK_DES2 | CKK_DES3) || OLD_CIPHERS.contains(&key_type)
 }
 
+/// What makes keys of TLS before 1.2, or computes by its function. A secret for RSA is random in any version.
+const fn of_old_tls(mechanism: CK_MECHANISM_TYPE) -> bool {
+    matches!(
+        mechanism,
+        (CKM_SSL3_MASTER_KEY_DERIVE..=CKM_SSL3_MASTER_KEY_DERIVE_DH)
+            | (CKM_TLS_MASTER_KEY_DERIVE..=CKM_TLS_PRF)
+            | CKM_SSL3_MD5_MAC
+            | CKM_SSL3_SHA1_MAC
+            | CKM_TLS10_MAC_SERVER
+            | CKM_TLS10_MAC_CLIENT
+    )
+}
+
 /// Over digests for which others can be found, or that are too short.
 const fn signs_weakly(mechanism: CK_MECHANISM_TYPE) -> bool {
     matches!(
@@ -171,13 +191,13 @@ fn weak_exponent(exponent: &[u8], new: bool) -> bool {
 }
 
 fn modulus_bits(attributes: &Attributes) -> Option<u64> {
-    attributes.bytes(CKA_MODULUS).map(bits)
+    attributes.bytes(CKA_MODULUS).or_else(|| attributes.bytes(CKA_PRIME)).map(bits)
 }
 
 /// Security strength in bits (SP 800-57 part 1, table 2); `length` is that of a secret key.
 fn strength(key: &Attributes, length: usize) -> u64 {
     match key.ulong(CKA_KEY_TYPE) {
-        Some(CKK_RSA) => match modulus_bits(key).unwrap_or(0) {
+        Some(CKK_RSA | CKK_DSA | CKK_DH | CKK_X9_42_DH) => match modulus_bits(key).unwrap_or(0) {
             0..2048 => 80,
             2048..3072 => 112,
             3072..7680 => 128,

@@ -89,14 +89,15 @@ impl Packed<'_> {
     fn key_kind(&self) -> Kind {
         let (params, modulus) = (self.value(CKA_EC_PARAMS), self.value(CKA_MODULUS));
         let length = self.value(CKA_VALUE).map(|value| value.len() as u64);
-        Kind::of(self.key_type, params, modulus, length)
+        Kind::of_group(self.key_type, self.value(CKA_PRIME), self.value(CKA_SUBPRIME))
+            .unwrap_or_else(|| Kind::of(self.key_type, params, modulus, length))
     }
 
     /// What two objects of one label and id differ in, as far as it can be seen.
     pub(super) fn public_values(&self) -> impl Iterator<Item = (CK_ATTRIBUTE_TYPE, Value)> {
-        let certificate = self.class == CKO_CERTIFICATE;
+        let public = matches!(self.class, CKO_CERTIFICATE | CKO_PUBLIC_KEY);
         let seen = [CKA_MODULUS, CKA_EC_POINT, CKA_VALUE].into_iter();
-        let seen = seen.filter(move |attribute| certificate || *attribute != CKA_VALUE);
+        let seen = seen.filter(move |attribute| public || *attribute != CKA_VALUE);
         seen.filter_map(|attribute| {
             Some((attribute, self.converted(attribute, self.value(attribute)?)))
         })

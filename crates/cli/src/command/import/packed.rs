@@ -129,11 +129,8 @@ impl<'a> Packed<'a> {
         if !self.is_known {
             return Some("objects of this kind are not known here");
         }
-        match (self.class, self.key_type) {
-            (CKO_DOMAIN_PARAMETERS, _)
-            | (CKO_PUBLIC_KEY | CKO_PRIVATE_KEY, CKK_DSA | CKK_DH | CKK_X9_42_DH) => {
-                Some("there is neither DSA nor Diffie-Hellman without curves here")
-            }
+        match self.class {
+            CKO_DOMAIN_PARAMETERS => Some("no token here keeps parameters without a key"),
             _ => None,
         }
     }

@@ -136,6 +136,8 @@ fn described(key: &Key, class: Class) -> String {
         Family::Aes => "AES",
         Family::Rc4 => "ARCFOUR",
         Family::Des2 | Family::Des3 => "Triple-DES",
+        Family::Dh => "Diffie-Hellman",
+        Family::Dsa => "DSA",
         Family::Rsa => "RSA",
         Family::Ec => "EC",
         Family::Ed25519 => "Ed25519",

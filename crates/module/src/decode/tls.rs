@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Parameters of TLS and SSL (PKCS#11 3.2 §6.39, §6.40), and where the caller is told the keys of a connection and what comes beside
+//! them.
+
+use super::mechanism::Chosen;
+use super::{Caller, Given, OutPointer};
+use metaslot_ck::mechanism::{MechanismRow, Shape};
+use metaslot_ck::*;
+use metaslot_spi::{Beside, Bytes, Params, RawValue, Template, Tls};
+use std::mem::offset_of;
+use std::sync::{Arc, OnceLock};
+
+/// No key and no IV of a connection is longer, in bits.
+const LONGEST: CK_ULONG = 1 << 13;
+/// The shortest MAC at the end of a handshake, and the only one before TLS 1.2 (RFC 5246 §7.4.9), in bytes.
+const FINISHED: usize = 12;
+/// No such MAC is longer, in bytes.
+const LONGEST_MAC: CK_ULONG = 255;
+/// How long the version in a secret is.
+const VERSION: usize = 2;
+
+/// `CK_SSL3_KEY_MAT_PARAMS` and its successor as one.
+struct KeyMaterial {
+    prf: CK_MECHANISM_TYPE,
+    /// Lengths in bytes: of MAC keys, of keys, of IVs.
+    lengths: [usize; 3],
+    random: CK_SSL3_RANDOM_DATA,
+    out: *mut CK_SSL3_KEY_MAT_OUT,
+}
+
+/// Where the keys of a connection go, and beside them the IVs.
+pub(crate) struct Connection<'a> {
+    /// Handles: of two MAC keys and two keys.
+    places: [OutPointer<'a, CK_OBJECT_HANDLE>; 4],
+    /// Which of them are made.
+    made: [bool; 4],
+    ivs: [Given<'a, u8>; 2],
+}
+
+/// What a derivation of TLS tells beside a key.
+pub(crate) enum Aside<'a> {
+    /// The keys of a connection.
+    Connection(Connection<'a>),
+    /// The version in a secret.
+    Version(Given<'a, u8>),
+}
+
+impl<'a> Caller<'a> {
+    /// A parameter of one of these shapes.
+    pub(super) fn tls(self, shape: Shape, raw: &CK_MECHANISM) -> Result<Params> {
+        let mut beside = 0;
+        let mut mac_length = 0;
+        let version = |at: *mut CK_VERSION| match (says_version(raw.mechanism), at.is_null()) {
+            (_, true) => Ok(0),
+            (true, false) => Ok(VERSION),
+            (false, false) => Err(Error::MECHANISM_PARAM_INVALID),
+        };
+        let old = if raw.mechanism < CKM_TLS_PRE_MASTER_KEY_GEN {
+            CKM_SSL3_MASTER_KEY_DERIVE
+        } else {
+            CKM_TLS_PRF
+        };
+        let (prf, label, seed): (_, &[u8], _) = match shape {
+            Shape::TlsMaster => {
+                let p = self.parameter::<CK_SSL3_MASTER_KEY_DERIVE_PARAMS>(raw)?;
+                beside = version(p.pVersion)?;
+                (old, b"master secret", self.random(&p.RandomInfo, true)?)
+            }
+            Shape::Tls12Master => {
+                let p = self.parameter::<CK_TLS12_MASTER_KEY_DERIVE_PARAMS>(raw)?;
+                beside = version(p.pVersion)?;
+                (p.prfHashMechanism, b"master secret", self.random(&p.RandomInfo, true)?)
+            }
+            Shape::Tls12Extended => {
+                let p = self.parameter::<CK_TLS12_EXTENDED_MASTER_KEY_DERIVE_PARAMS>(raw)?;
+                beside = version(p.pVersion)?;
+                let hash = self.owned(p.pSessionHash, p.ulSessionHashLen)?;
+                (p.prfHashMechanism, b"extended master secret", hash)
+            }
+            Shape::TlsKeys | Shape::Tls12Keys => {
+                let p = self.key_material(shape, raw)?;
+                beside = 2 * p.lengths[2];
+                (p.prf, b"key expansion", self.random(&p.random, false)?)
+            }
+            Shape::TlsKdf => {
+                let p = self.parameter::<CK_TLS_KDF_PARAMS>(raw)?;
+                let mut seed = self.random(&p.RandomInfo, true)?;
+                if !p.pContextData.is_null() {
+                    let context = self.owned(p.pContextData, p.ulContextDataLength)?;
+                    // RFC 5705 §4
+                    let length = u16::try_from(context.len());
+                    let length = length.map_err(|_| Error::MECHANISM_PARAM_INVALID)?;
+                    seed.extend_from_slice(&length.to_be_bytes());
+                    seed.extend_from_slice(&context);
+                }
+                let label = self.owned(p.pLabel, p.ulLabelLength)?;
+                return tls(raw, p.prfMechanism, label, seed, 0, 0);
+            }
+            Shape::TlsMac => {
+                let p = self.parameter::<CK_TLS_MAC_PARAMS>(raw)?;
+                if !(FINISHED as CK_ULONG..=LONGEST_MAC).contains(&p.ulMacLength) {
+                    return Err(Error::MECHANISM_PARAM_INVALID);
+                }
+                mac_length = usize::try_from(p.ulMacLength).unwrap_or(FINISHED);
+                (p.prfHashMechanism, finished(p.ulServerOrClient)?, Bytes::new())
+            }
+            _ if raw.ulParameterLen != 0 => return Err(Error::MECHANISM_PARAM_INVALID),
+            _ => {
+                mac_length = FINISHED;
+                let side = if raw.mechanism == CKM_TLS10_MAC_SERVER { 1 } else { 2 };
+                (CKM_TLS_PRF, finished(side)?, Bytes::new())
+            }
+        };
+        tls(raw, prf, Bytes::from_slice(label), seed, mac_length, beside)
+    }
+
+    /// Both sides' random values, the client's first or last.
+    fn random(self, said: &CK_SSL3_RANDOM_DATA, client_first: bool) -> Result<Bytes> {
+        let mut parts = [
+            self.owned(said.pClientRandom, said.ulClientRandomLen)?,
+            self.owned(said.pServerRandom, said.ulServerRandomLen)?,
+        ];
+        if !client_first {
+            parts.reverse();
+        }
+        let [mut all, second] = parts;
+        all.extend_from_slice(&second);
+        Ok(all)
+    }
+
+    fn key_material(self, shape: Shape, raw: &CK_MECHANISM) -> Result<KeyMaterial> {
+        let (prf, sizes, export, random, out) = if shape == Shape::Tls12Keys {
+            let p = self.parameter::<CK_TLS12_KEY_MAT_PARAMS>(raw)?;
+            let sizes = [p.ulMacSizeInBits, p.ulKeySizeInBits, p.ulIVSizeInBits];
+            (p.prfHashMechanism, sizes, p.bIsExport, p.RandomInfo, p.pReturnedKeyMaterial)
+        } else {
+            let p = self.parameter::<CK_SSL3_KEY_MAT_PARAMS>(raw)?;
+            let sizes = [p.ulMacSizeInBits, p.ulKeySizeInBits, p.ulIVSizeInBits];
+            let ssl = raw.mechanism == CKM_SSL3_KEY_AND_MAC_DERIVE;
+            let prf = if ssl { CKM_SSL3_MASTER_KEY_DERIVE } else { CKM_TLS_PRF };
+            (prf, sizes, p.bIsExport, p.RandomInfo, p.pReturnedKeyMaterial)
+        };
+        let mut lengths = [0; 3];
+        for (length, bits) in lengths.iter_mut().zip(sizes) {
+            if bits > LONGEST || !bits.is_multiple_of(8) {
+                return Err(Error::MECHANISM_PARAM_INVALID);
+            }
+            *length = usize::try_from(bits / 8).unwrap_or(0);
+        }
+        if raw.mechanism == CKM_TLS12_KEY_SAFE_DERIVE {
+            lengths[2] = 0;
+        }
+        // Keys of 40 bits for export are of another century.
+        if export != CK_FALSE || out.is_null() || lengths[..2] == [0, 0] {
+            return Err(Error::MECHANISM_PARAM_INVALID);
+        }
+        Ok(KeyMaterial { prf, lengths, random, out })
+    }
+
+    /// What a derivation tells the caller beside its key; nothing, where it is none of TLS.
+    ///
+    /// # Errors
+    /// As [`Self::mechanism`].
+    pub(crate) fn aside(self, at: &Given<'a, CK_MECHANISM>) -> Result<Option<Aside<'a>>> {
+        let raw = at.read()?;
+        let shape = MechanismRow::find(raw.mechanism).map(|row| row.shape);
+        let version = match shape {
+            Some(shape @ (Shape::TlsKeys | Shape::Tls12Keys)) => {
+                return self.connection(shape, &raw).map(Aside::Connection).map(Some);
+            }
+            Some(Shape::TlsMaster) => {
+                self.parameter::<CK_SSL3_MASTER_KEY_DERIVE_PARAMS>(&raw)?.pVersion
+            }
+            Some(Shape::Tls12Master) => {
+                self.parameter::<CK_TLS12_MASTER_KEY_DERIVE_PARAMS>(&raw)?.pVersion
+            }
+            Some(Shape::Tls12Extended) => {
+                self.parameter::<CK_TLS12_EXTENDED_MASTER_KEY_DERIVE_PARAMS>(&raw)?.pVersion
+            }
+            _ => return Ok(None),
+        };
+        let told = says_version(raw.mechanism) && !version.is_null();
+        Ok(told.then(|| Aside::Version(Given::inside(version.cast()))))
+    }
+
+    fn connection(self, shape: Shape, raw: &CK_MECHANISM) -> Result<Connection<'a>> {
+        let material = self.key_material(shape, raw)?;
+        let [macs, keys, ivs] = material.lengths;
+        let at = Given::inside(material.out);
+        let out = at.read()?;
+        let place = |offset: usize| {
+            self.place(Given::inside(material.out.wrapping_byte_add(offset).cast_const().cast()))
+        };
+        if ivs > 0 && (out.pIVClient.is_null() || out.pIVServer.is_null()) {
+            return Err(Error::MECHANISM_PARAM_INVALID);
+        }
+        Ok(Connection {
+            places: [
+                place(offset_of!(CK_SSL3_KEY_MAT_OUT, hClientMacSecret))?,
+                place(offset_of!(CK_SSL3_KEY_MAT_OUT, hServerMacSecret))?,
+                place(offset_of!(CK_SSL3_KEY_MAT_OUT, hClientKey))?,
+                place(offset_of!(CK_SSL3_KEY_MAT_OUT, hServerKey))?,
+            ],
+            made: [macs > 0, macs > 0, keys > 0, keys > 0],
+            ivs: [Given::inside(out.pIVClient), Given::inside(out.pIVServer)],
+        })
+    }
+
+    /// The templates of a connection's keys in the order in which they are cut off: the first is handed back, the others go into the
+    /// parameter. `templates` are twice the caller's.
+    ///
+    /// # Errors
+    /// `CKR_TEMPLATE_INCONSISTENT` where one says another length than the parameter.
+    pub(crate) fn share_out(
+        self,
+        at: &Given<'a, CK_MECHANISM>,
+        (_, params): &mut Chosen,
+        templates: [Template; 2],
+    ) -> Result<Template> {
+        let raw = at.read()?;
+        let shape = MechanismRow::find(raw.mechanism).map_or(Shape::None, |row| row.shape);
+        let [mac, key, _] = self.key_material(shape, &raw)?.lengths;
+        let mut all = Vec::new();
+        if mac > 0 {
+            all.extend(templates.iter().map(|said| mac_template(said, mac)));
+        }
+        for mut template in templates.into_iter().filter(|_| key > 0) {
+            let length = number(key as CK_ULONG);
+            let said = template.iter().find(|(attribute, _)| *attribute == CKA_VALUE_LEN);
+            match said.map(|(_, said)| said.bytes() == length.bytes()) {
+                Some(false) => return Err(Error::TEMPLATE_INCONSISTENT),
+                Some(true) => {}
+                None => template.push((CKA_VALUE_LEN, length)),
+            }
+            all.push(template);
+        }
+        let first = all.remove(0);
+        if let Params::Tls(tls) = params {
+            tls.further = all;
+        }
+        Ok(first)
+    }
+}
+
+/// Of a secret that comes over RSA, whose first two bytes are a version.
+const fn says_version(mechanism: CK_MECHANISM_TYPE) -> bool {
+    matches!(
+        mechanism,
+        CKM_SSL3_MASTER_KEY_DERIVE
+            | CKM_TLS_MASTER_KEY_DERIVE
+            | CKM_TLS12_MASTER_KEY_DERIVE
+            | CKM_TLS12_EXTENDED_MASTER_KEY_DERIVE
+    )
+}
+
+fn finished(side: CK_ULONG) -> Result<&'static [u8]> {
+    match side {
+        1 => Ok(b"server finished"),
+        2 => Ok(b"client finished"),
+        _ => Err(Error::MECHANISM_PARAM_INVALID),
+    }
+}
+
+fn tls(
+    raw: &CK_MECHANISM,
+    prf: CK_MECHANISM_TYPE,
+    label: Bytes,
+    seed: Bytes,
+    mac_length: usize,
+    beside: usize,
+) -> Result<Params> {
+    // Mechanisms with the version in their names have no function of another.
+    if prf == CKM_TLS_PRF && matches!(raw.mechanism, CKM_TLS12_MAC..=CKM_TLS12_KEY_SAFE_DERIVE) {
+        return Err(Error::MECHANISM_PARAM_INVALID);
+    }
+    let beside = Beside { length: beside, told: OnceLock::new() };
+    let beside = (beside.length > 0).then(|| Arc::new(beside));
+    Ok(Params::Tls(Box::new(Tls { prf, label, seed, mac_length, further: Vec::new(), beside })))
+}
+
+fn number(value: CK_ULONG) -> RawValue {
+    RawValue::Bytes(value.to_ne_bytes().to_vec())
+}
+
+/// A MAC key beside a key of this template: where and how that is kept it is kept, too.
+fn mac_template(key: &Template, length: usize) -> Template {
+    let kept = [CKA_TOKEN, CKA_PRIVATE, CKA_SENSITIVE, CKA_EXTRACTABLE];
+    let same = key.iter().filter(|(attribute, _)| kept.contains(attribute));
+    let same = same.filter_map(|(attribute, value)| {
+        Some((*attribute, RawValue::Bytes(value.bytes().ok()?.to_vec())))
+    });
+    let own = [
+        (CKA_CLASS, number(CKO_SECRET_KEY)),
+        (CKA_KEY_TYPE, number(CKK_GENERIC_SECRET)),
+        (CKA_VALUE_LEN, number(length as CK_ULONG)),
+        (CKA_SIGN, RawValue::Bytes(vec![CK_TRUE])),
+        (CKA_VERIFY, RawValue::Bytes(vec![CK_TRUE])),
+    ];
+    same.chain(own).collect()
+}
+
+impl Aside<'_> {
+    /// Tells the caller.
+    ///
+    /// # Errors
+    /// `CKR_DEVICE_ERROR` where what it shall be told is not there.
+    pub(crate) fn tell(
+        self,
+        caller: Caller<'_>,
+        handles: &[ObjectHandle],
+        beside: Option<&Beside>,
+    ) -> Result<()> {
+        let told = beside.map(|beside| beside.told.get().ok_or(Error::DEVICE_ERROR)).transpose()?;
+        let told: &[u8] = told.map_or(&[], |told| told);
+        let write = |at: Given<'_, u8>, bytes: &[u8]| {
+            if !bytes.is_empty() {
+                caller.bytes_mut(at, bytes.len() as CK_ULONG)?.copy_from_slice(bytes);
+            }
+            Ok(())
+        };
+        let Connection { places, made, ivs } = match self {
+            Self::Version(at) => return write(at, told),
+            Self::Connection(connection) => connection,
+        };
+        let mut handles = handles.iter();
+        for (place, made) in places.into_iter().zip(made) {
+            let handle = if made { handles.next().copied() } else { Some(ObjectHandle(0)) };
+            place.set_object(handle.ok_or(Error::DEVICE_ERROR)?);
+        }
+        let (client, server) = told.split_at(told.len() / 2);
+        let [to_client, to_server] = ivs;
+        write(to_client, client)?;
+        write(to_server, server)
+    }
+}
