@@ -4,6 +4,7 @@
 use crate::Secret;
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 
 /// One `T` in protected memory: never on the heap, zeroised when dropped. `T`'s own `Drop` does not
@@ -71,11 +72,13 @@ impl<T> Held<T> {
     /// Those of `make`, and `full` when there is no room.
     pub fn new<E: Copy>(full: E, make: impl FnOnce() -> Result<T, E>) -> Result<Self, E> {
         const { assert!(align_of::<T>() <= crate::ALIGNMENT, "alignment is not supported") };
-        let mut bytes = Secret::try_zeroed(size_of::<T>()).ok_or(full)?;
+        let bytes = Secret::try_zeroed(size_of::<T>()).ok_or(full)?;
         let there = Secret::try_copy_of(&[1]).ok_or(full)?;
-        let made = place(bytes.expose_mut().as_mut_ptr().cast(), make);
+        // Any bytes are a value that may be none.
+        let mut place = Protected::<MaybeUninit<T>> { bytes, kind: PhantomData };
+        let made = put(&mut place, make);
         crate::wipe_stack();
-        made.map(|()| Self { value: Protected { bytes, kind: PhantomData }, there })
+        made.map(|()| Self { value: Protected { bytes: place.bytes, kind: PhantomData }, there })
     }
 
     /// The value; `None` in a forked child.
@@ -87,10 +90,8 @@ impl<T> Held<T> {
 
 /// In a frame of its own, which the caller can wipe.
 #[inline(never)]
-fn place<T, E>(at: *mut T, make: impl FnOnce() -> Result<T, E>) -> Result<(), E> {
-    let made = make()?;
-    // SAFETY: `new`, which alone calls this, owns the place: it is as long as a `T` and aligned for it.
-    unsafe { at.write(made) };
+fn put<T, E>(place: &mut MaybeUninit<T>, make: impl FnOnce() -> Result<T, E>) -> Result<(), E> {
+    place.write(make()?);
     Ok(())
 }
 
