@@ -43,15 +43,8 @@ impl Keys {
     /// When `out` is not as long as `input`, or that is no whole number of blocks.
     pub fn ecb(&self, way: Way, input: &[u8], out: &mut [u8]) {
         whole_blocks(input, out);
-        let [first, second, third] = &*self.schedules;
-        let blocks = input.as_chunks::<BLOCK>().0.iter().zip(out.as_chunks_mut::<BLOCK>().0);
-        for (input, out) in blocks {
-            let (input, out) = (input.as_ptr().cast(), out.as_mut_ptr().cast());
-            // SAFETY: a block is read and one written; the schedules are live.
-            unsafe {
-                aws_lc_sys::DES_ecb3_encrypt(input, out, first, second, third, number(way));
-            }
-        }
+        out.copy_from_slice(input);
+        self.in_place(way, out);
     }
 
     /// Whole blocks in their place, each on its own.
