@@ -25,8 +25,8 @@ impl<const CHAIN: usize, const BLOCK: usize> Blocks<CHAIN, BLOCK> {
     }
 
     /// Bytes that wait.
-    const fn waiting(&self) -> usize {
-        (self.count % BLOCK as u64) as usize
+    fn waiting(&self) -> usize {
+        usize::try_from(self.count % BLOCK as u64).unwrap_or(0)
     }
 
     fn update(&mut self, mut data: &[u8], compress: fn(&mut [u8; CHAIN], &[u8; BLOCK])) {
@@ -68,7 +68,7 @@ impl<const CHAIN: usize, const BLOCK: usize> Blocks<CHAIN, BLOCK> {
 
 /// RFC 1319: 48 bytes of state, of which the last 32 are made of a block each time; and the checksum.
 #[derive(Clone, Debug)]
-pub(crate) struct Md2(Blocks<{ 2 * Md2::BLOCK }, { Md2::BLOCK }>);
+pub(crate) struct Md2(Blocks<32, 16>);
 
 /// Made of the digits of π.
 #[rustfmt::skip]
@@ -144,7 +144,7 @@ impl Md2 {
 
 /// Two lines of four rounds, whose results are added.
 #[derive(Clone, Debug)]
-pub(crate) struct Ripemd128(Blocks<{ Ripemd128::LENGTH }, { Ripemd128::BLOCK }>);
+pub(crate) struct Ripemd128(Blocks<16, 64>);
 
 /// Which word of the block a step takes, for each line.
 #[rustfmt::skip]

@@ -27,13 +27,16 @@ pub(crate) struct Cipher {
     schedule: Schedule,
 }
 
+/// A key schedule, for all that use it.
+type Shared = Arc<dyn Blocks>;
+
 /// How a key becomes a schedule.
 #[derive(Debug)]
 enum Schedule {
     /// Of the key alone, so that it is kept with it.
-    Kept(fn(&[u8]) -> Result<Arc<dyn Blocks>>),
+    Kept(fn(&[u8]) -> Result<Shared>),
     /// Of what parameters say, too.
-    Tuned(fn(&[u8], [u64; 2]) -> Result<Arc<dyn Blocks>>),
+    Tuned(fn(&[u8], [u64; 2]) -> Result<Shared>),
 }
 
 use Schedule::{Kept, Tuned};
@@ -100,12 +103,12 @@ pub(crate) static RC2: Cipher = Cipher {
 /// RC5 (RFC 2040), whose parameters say how long its words are and how many rounds there are.
 pub(crate) static RC5: Cipher = Cipher { block: 0, sizes: (1, 255), schedule: Tuned(rc5::keyed) };
 
-fn des(key: &[u8]) -> Result<Arc<dyn Blocks>> {
+fn des(key: &[u8]) -> Result<Shared> {
     Ok(Arc::new(des::Keys::new(key).map_err(|_| Error::KEY_SIZE_RANGE)?))
 }
 
 /// A schedule that is kept with its key.
-struct Prepared(Arc<dyn Blocks>);
+struct Prepared(Shared);
 
 impl Cipher {
     /// Length of a block, in bytes.
@@ -122,7 +125,7 @@ impl Cipher {
     }
 
     /// The schedule of this key, made at first use where it may be kept.
-    pub(crate) fn schedule(&self, key: &Key, params: &Params) -> Result<Arc<dyn Blocks>> {
+    pub(crate) fn schedule(&self, key: &Key, params: &Params) -> Result<Shared> {
         match (&self.schedule, params) {
             (Tuned(make), Params::Tuned { by, .. }) => make(value(key)?, *by),
             (Tuned(_), _) => Err(Error::MECHANISM_PARAM_INVALID),

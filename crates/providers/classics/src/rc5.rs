@@ -31,13 +31,13 @@ impl Words {
 
     /// By as many bits as the lowest of `by` say.
     const fn turn_left(self, word: u64, by: u64) -> u64 {
-        let by = (by % self.0 as u64) as u32;
-        if by == 0 { word } else { self.cut(word << by) | word >> (self.0 - by) }
+        let (bits, by) = (self.0 as u64, by % self.0 as u64);
+        if by == 0 { word } else { self.cut(word << by) | word >> (bits - by) }
     }
 
     const fn turn_right(self, word: u64, by: u64) -> u64 {
-        let by = (by % self.0 as u64) as u32;
-        if by == 0 { word } else { word >> by | self.cut(word << (self.0 - by)) }
+        let bits = self.0 as u64;
+        self.turn_left(word, bits - by % bits)
     }
 
     const fn sum(self, one: u64, other: u64) -> u64 {

@@ -103,12 +103,12 @@ impl Seed {
 }
 
 fn halves_of(block: &[u8; 16]) -> [u64; 2] {
-    let whole = u128::from_be_bytes(*block);
-    [(whole >> 64) as u64, whole as u64]
+    [0, 1].map(|half| u64::from_be_bytes(block.as_chunks::<8>().0[half]))
 }
 
 fn words(half: u64) -> [u32; 2] {
-    [(half >> 32) as u32, half as u32]
+    let bytes = half.to_be_bytes();
+    [0, 1].map(|word| u32::from_be_bytes(bytes.as_chunks::<4>().0[word]))
 }
 
 impl Blocks for Seed {
