@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Keys that are data encrypted under another (PKCS#11 3.2 §6.17, §6.48, §6.50, §6.52): whole blocks, chained where there is an IV.
 
+use crate::mechanism::Use;
 use crate::modes::chain;
-use crate::uses::Use;
 use metaslot_awslc_wrapper::aes::Way;
 use metaslot_ck::*;
 use metaslot_memory::{Secret, wipe_shallow_stack};

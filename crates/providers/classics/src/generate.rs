@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `C_GenerateKey`: random bytes. Parity, which makes a DES key of them, is the engine's.
 
-use crate::uses::Use;
+use crate::mechanism::Use;
 use metaslot_awslc_wrapper::random;
 use metaslot_ck::*;
 use metaslot_memory::Secret;

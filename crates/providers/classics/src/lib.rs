@@ -11,6 +11,7 @@ mod ciphers;
 mod derive;
 mod generate;
 mod mac;
+mod mechanism;
 mod modes;
 mod rc5;
 mod salsa20;

@@ -3,7 +3,7 @@
 //! which tells them apart.
 
 use crate::blocks::{Blocks, LONGEST};
-use crate::uses::{Mode, Use};
+use crate::mechanism::{Mode, Use};
 use metaslot_awslc_wrapper::aes::Way;
 use metaslot_awslc_wrapper::{cleanse, constant_time};
 use metaslot_ck::*;

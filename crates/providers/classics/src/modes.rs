@@ -2,7 +2,7 @@
 //! Modes that encrypt (SP 800-38A; PKCS#7 padding), for every cipher: what is done in one call is one part of what is done in several.
 
 use crate::blocks::{Blocks, LONGEST};
-use crate::uses::{Mode, Use};
+use crate::mechanism::{Feedback, Mode, Use};
 use metaslot_awslc_wrapper::aes::Way;
 use metaslot_awslc_wrapper::cleanse;
 use metaslot_ck::*;
@@ -11,15 +11,6 @@ use metaslot_spi::provider::{Cipher, CipherStream, Direction};
 use metaslot_spi::{Key, Params};
 use std::fmt;
 use std::sync::Arc;
-
-/// What is encrypted next where a cipher makes a stream.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Feedback {
-    /// What was sealed (CFB).
-    Cipher,
-    /// What the cipher made (OFB).
-    Output,
-}
 
 /// Encrypts whole blocks in their place, each with the one before, the first with `iv`, which is left as the next call needs it.
 pub(crate) fn chain(key: &dyn Blocks, iv: &mut [u8], blocks: &mut [u8]) -> Result<()> {

@@ -2,47 +2,12 @@
 //! Table: which cipher a mechanism is, in which mode.
 
 use crate::ciphers::*;
-use crate::modes::Feedback;
+use crate::mechanism::{Feedback, Mode, Use};
 use crate::salsa20;
 use metaslot_ck::*;
 use metaslot_spi::provider::{Algorithm, checked};
 use metaslot_spi::table;
 use metaslot_spi::wrapping::ByCipher;
-
-/// What a mechanism does with its cipher.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Mode {
-    /// A key is made.
-    Generate,
-    /// Each block on its own.
-    Ecb,
-    /// Blocks chained.
-    Cbc,
-    /// Blocks chained, padded (PKCS#7).
-    CbcPad,
-    /// A counter is encrypted.
-    Ctr,
-    /// What was encrypted last, or that of the last time, is encrypted again: a whole block of it, or one byte.
-    Stream(Feedback, usize),
-    /// The last block of a chain is a MAC: half of it, or as much as is said.
-    Mac,
-    /// Said.
-    MacGeneral,
-    /// CMAC (SP 800-38B): all of it, or as much as is said.
-    Cmac,
-    /// Said.
-    CmacGeneral,
-    /// A key is derived by encrypting data, chained where there is an IV.
-    Data,
-}
-
-/// One mechanism.
-#[derive(Debug)]
-pub(crate) struct Use {
-    mechanism: CK_MECHANISM_TYPE,
-    pub(crate) cipher: &'static Cipher,
-    pub(crate) mode: Mode,
-}
 
 const fn row(mechanism: CK_MECHANISM_TYPE, cipher: &'static Cipher, mode: Mode) -> ByCipher<Use> {
     ByCipher(Use { mechanism, cipher, mode })
