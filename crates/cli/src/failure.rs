@@ -302,6 +302,11 @@ const WORDS: &[(ck::Error, &str, &str)] = &[
     (ck::Error::FUNCTION_NOT_SUPPORTED, "the module does not have this function", ""),
     (ck::Error::FUNCTION_REJECTED, "the module refused", ""),
     (
+        ck::Error::KEY_EXHAUSTED,
+        "the key has been used as often as it may be",
+        "make another one; 'metaslot key show' says how many one-time keys that has left",
+    ),
+    (
         ck::Error::KEY_FUNCTION_NOT_PERMITTED,
         "the key may not be used for this",
         "'metaslot key list' shows what each key may be used for",

@@ -32,37 +32,90 @@ pub(crate) trait Walk {
     /// Where a lane's chain stands.
     fn value(&mut self, lane: usize) -> &mut [u8];
 
-    /// Puts where these chains begin into the lanes: what the secret makes for each.
+    /// Puts where these chains begin into the first lanes: what the secret makes for each.
     fn begin(&mut self, secret: &[u8], chains: &[usize]);
 
-    /// One step of those of these chains whose turn it is.
-    fn step(&mut self, step: u8, chains: &[usize], turn: impl Fn(usize) -> bool);
+    /// One step in each lane that has a turn.
+    fn step(&mut self, turns: &[Option<Turn>]);
+}
+
+/// A chain, and which of its steps is next.
+#[derive(Clone, Copy)]
+pub(crate) struct Turn {
+    pub(crate) chain: usize,
+    pub(crate) step: u8,
+}
+
+/// The lanes that have a turn.
+pub(crate) fn going(turns: &[Option<Turn>]) -> impl Iterator<Item = (usize, Turn)> + Clone {
+    turns.iter().enumerate().filter_map(|(lane, turn)| turn.map(|turn| (lane, turn)))
 }
 
 /// The chains of any number of one-time keys, one after the other, of `top` steps, as far as `part` says.
 pub(crate) fn walk(lanes: &mut impl Walk, part: Part<'_>, top: u8, out: &mut [u8]) {
-    let (node, width) = (lanes.value(0).len(), lanes.lanes());
-    let mut order: Vec<usize> = (0..out.len() / node).collect();
+    let node = lanes.value(0).len();
+    let mut turns = vec![None; lanes.lanes()];
+    let mut left: Vec<usize> = (0..out.len() / node).rev().collect();
     if !matches!(part, Part::Whole(_)) {
-        // Lanes wait for the one that goes farthest: those that go as far are side by side. Everyone sees the digits.
-        order.sort_by_key(|chain| part.steps(*chain, top));
+        // The longest first, so that lanes end together. Everyone sees the digits.
+        let length = |chain: &usize| {
+            let (from, to) = part.steps(*chain, top);
+            to - from
+        };
+        left.sort_by_key(length);
     }
-    for chains in order.chunks(width) {
-        match part {
-            Part::Whole(secret) | Part::ToDigit(secret, _) => lanes.begin(secret, chains),
-            Part::FromDigit(shown, _) => chains.iter().enumerate().for_each(|(lane, chain)| {
-                lanes.value(lane).copy_from_slice(&shown[chain * node..][..node]);
-            }),
+    loop {
+        end(lanes, &mut turns, part, top, out);
+        take(lanes, &mut turns, part, &mut left, top);
+        end(lanes, &mut turns, part, top, out);
+        if turns.iter().any(Option::is_some) {
+            lanes.step(&turns);
+            turns.iter_mut().flatten().for_each(|turn| turn.step += 1);
+        } else if left.is_empty() {
+            return;
         }
-        let steps = |chain: usize| part.steps(chain, top);
-        let from = chains.iter().map(|chain| steps(*chain).0).min().unwrap_or(0);
-        let to = chains.iter().map(|chain| steps(*chain).1).max().unwrap_or(0);
-        for step in from..to {
-            lanes.step(step, chains, |chain| (steps(chain).0..steps(chain).1).contains(&step));
+    }
+}
+
+/// Takes out what has gone all its steps.
+fn end(lanes: &mut impl Walk, turns: &mut [Option<Turn>], part: Part<'_>, top: u8, out: &mut [u8]) {
+    for (lane, turn) in turns.iter_mut().enumerate() {
+        let Some(Turn { chain, .. }) = turn.filter(|it| it.step == part.steps(it.chain, top).1)
+        else {
+            continue;
+        };
+        let value = lanes.value(lane);
+        out[chain * value.len()..][..value.len()].copy_from_slice(value);
+        *turn = None;
+    }
+}
+
+/// Takes chains that are left: what is shown in each lane that is free, secrets when all are, for those are made together.
+fn take(
+    lanes: &mut impl Walk,
+    turns: &mut [Option<Turn>],
+    part: Part<'_>,
+    left: &mut Vec<usize>,
+    top: u8,
+) {
+    let free = turns.iter().all(Option::is_none);
+    match part {
+        Part::Whole(secret) | Part::ToDigit(secret, _) if free => {
+            let chains = left.split_off(left.len().saturating_sub(turns.len()));
+            lanes.begin(secret, &chains);
+            for (turn, chain) in turns.iter_mut().zip(chains) {
+                *turn = Some(Turn { chain, step: 0 });
+            }
         }
-        for (lane, chain) in chains.iter().enumerate() {
-            out[chain * node..][..node].copy_from_slice(lanes.value(lane));
+        Part::FromDigit(shown, _) => {
+            for (lane, turn) in turns.iter_mut().enumerate().filter(|(_, turn)| turn.is_none()) {
+                let Some(chain) = left.pop() else { return };
+                let value = lanes.value(lane);
+                value.copy_from_slice(&shown[chain * value.len()..][..value.len()]);
+                *turn = Some(Turn { chain, step: part.steps(chain, top).0 });
+            }
         }
+        _ => {}
     }
 }
 

@@ -2,7 +2,7 @@
 //! One tree: its one-time keys (LM-OTS, RFC 8554 §4) and the hashes above them (LMS, §5), as many at once as there are lanes.
 
 use super::set::{ID, Id, Set, word};
-use crate::chains::{Part, Walk, walk};
+use crate::chains::{Part, Turn, Walk, going, walk};
 use crate::hash::many::Many;
 
 /// What is hashed, as a number that stands before it.
@@ -111,15 +111,13 @@ impl Walk for Chains {
         (0..chains.len()).for_each(|lane| self.lanes.feed(lane, BEFORE + 1, self.node));
     }
 
-    fn step(&mut self, step: u8, chains: &[usize], turn: impl Fn(usize) -> bool) {
-        for (lane, chain) in chains.iter().enumerate() {
-            self.place(lane, *chain);
+    fn step(&mut self, turns: &[Option<Turn>]) {
+        for (lane, Turn { chain, step }) in going(turns) {
+            self.place(lane, chain);
             self.lanes.message(lane)[BEFORE] = step;
         }
         self.lanes.run();
-        for (lane, _) in chains.iter().enumerate().filter(|(_, chain)| turn(**chain)) {
-            self.lanes.feed(lane, BEFORE + 1, self.node);
-        }
+        going(turns).for_each(|(lane, _)| self.lanes.feed(lane, BEFORE + 1, self.node));
     }
 }
 

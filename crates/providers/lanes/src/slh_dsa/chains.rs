@@ -4,7 +4,7 @@
 use super::address::{Address, Kind};
 use super::hashes::{Hashes, Lanes};
 use super::set::TOP;
-use crate::chains::{Part, Walk, walk};
+use crate::chains::{Part, Turn, Walk, going, walk};
 
 /// A one-time key: the tree that it is a leaf of, and which.
 #[derive(Clone, Copy, Debug)]
@@ -44,14 +44,12 @@ impl Walk for Chains<'_> {
         (0..chains.len()).for_each(|lane| self.lanes.feed(lane));
     }
 
-    fn step(&mut self, step: u8, chains: &[usize], turn: impl Fn(usize) -> bool) {
-        for (lane, chain) in chains.iter().enumerate() {
-            self.place(lane, Kind::Chain, *chain, step);
+    fn step(&mut self, turns: &[Option<Turn>]) {
+        for (lane, Turn { chain, step }) in going(turns) {
+            self.place(lane, Kind::Chain, chain, step);
         }
         self.lanes.run();
-        for (lane, _) in chains.iter().enumerate().filter(|(_, chain)| turn(**chain)) {
-            self.lanes.feed(lane);
-        }
+        going(turns).for_each(|(lane, _)| self.lanes.feed(lane));
     }
 }
 

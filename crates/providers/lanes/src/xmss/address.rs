@@ -25,10 +25,10 @@ pub(super) struct Place {
 
 impl Place {
     /// An address in this tree; `last` is which of the values of a hash it is for: the key, and masks.
-    pub(super) fn write(self, kind: Kind, words: [usize; 3], last: u8, out: &mut [u8]) {
+    pub(super) fn write(self, kind: Kind, words: [usize; 3], last: usize, out: &mut [u8]) {
         out[..4].copy_from_slice(&self.layer.to_be_bytes());
         out[4..12].copy_from_slice(&self.tree.to_be_bytes());
-        let numbers = [kind as usize, words[0], words[1], words[2], last.into()];
+        let numbers = [kind as usize, words[0], words[1], words[2], last];
         for (out, number) in out[12..].as_chunks_mut().0.iter_mut().zip(numbers) {
             *out = word(number);
         }

@@ -4,7 +4,7 @@
 
 use super::address::{ADDRESS, Kind, Place};
 use super::set::{Set, TOP};
-use crate::chains::{Part, Walk, walk};
+use crate::chains::{Part, Turn, Walk, going, walk};
 use crate::hash::many::Many;
 use std::ops::Range;
 
@@ -36,6 +36,8 @@ struct Keyed {
     /// Where the key begins, and bytes of a node.
     at: usize,
     node: usize,
+    /// For which lanes values are made together, and which of their values.
+    group: Vec<(usize, usize)>,
 }
 
 impl Keyed {
@@ -43,7 +45,7 @@ impl Keyed {
         let (at, node) = (set.padding(), set.node);
         let mut many = Many::new(set.function(), &[], at + (1 + nodes) * node);
         (0..many.lanes()).for_each(|lane| many.message(lane)[at - 1] = function);
-        Self { many, at, node }
+        Self { group: Vec::with_capacity(many.lanes()), many, at, node }
     }
 
     /// The nodes that a lane hashes.
@@ -51,26 +53,32 @@ impl Keyed {
         &mut self.many.message(lane)[self.at + self.node..]
     }
 
-    /// Hashes the nodes in the first lanes whose turn it is, with what `values` makes for the address that `place` writes.
+    /// Hashes the nodes in these lanes with the values that are made for their addresses: as many values at once as there are
+    /// lanes, though few of them hash nodes.
     fn run(
         &mut self,
         values: &mut Many,
-        lanes: impl Iterator<Item = usize> + Clone,
-        place: impl Fn(usize, u8, &mut [u8]),
+        lanes: impl Iterator<Item = (usize, [usize; 3])> + Clone,
+        (place, kind): (Place, Kind),
     ) {
         let (at, node) = (self.at, self.node);
         let nodes = self.content(0).len() / node;
-        for last in 0..=nodes {
-            for lane in lanes.clone() {
-                let message = values.message(lane);
+        let wanted = (0..=nodes).flat_map(|last| lanes.clone().map(move |lane| (lane, last)));
+        let mut wanted = wanted.peekable();
+        while wanted.peek().is_some() {
+            let group = wanted.by_ref().take(values.lanes());
+            self.group.clear();
+            for (to, ((lane, words), last)) in group.enumerate() {
+                let message = values.message(to);
                 let from = message.len() - ADDRESS;
-                place(lane, u8::try_from(last).unwrap_or_default(), &mut message[from..]);
+                place.write(kind, words, last, &mut message[from..]);
+                self.group.push((lane, last));
             }
             values.run();
             let mut value = [0; LONGEST];
-            for lane in lanes.clone() {
-                values.digest(lane, &mut value[..node]);
-                let out = &mut self.many.message(lane)[at + last * node..][..node];
+            for (from, (lane, last)) in self.group.iter().enumerate() {
+                values.digest(from, &mut value[..node]);
+                let out = &mut self.many.message(*lane)[at + last * node..][..node];
                 match last {
                     0 => out.copy_from_slice(&value[..node]),
                     _ => out.iter_mut().zip(value).for_each(|(out, mask)| *out ^= mask),
@@ -153,9 +161,8 @@ impl Lanes {
                 let from = pair(first + lane).from * node;
                 self.pair.content(lane).copy_from_slice(&nodes[from..from + 2 * node]);
             }
-            self.pair.run(&mut self.values, 0..used, |lane, last, out| {
-                place.write(kind, pair(first + lane).words, last, out);
-            });
+            let all = (0..used).map(|lane| (lane, pair(first + lane).words));
+            self.pair.run(&mut self.values, all, (place, kind));
             for lane in 0..used {
                 let to = pair(first + lane).to * node;
                 self.pair.many.digest(lane, &mut nodes[to..to + node]);
@@ -217,13 +224,12 @@ impl Walk for Chains<'_> {
         (0..chains.len()).for_each(|lane| secrets.digest(lane, single.content(lane)));
     }
 
-    fn step(&mut self, step: u8, chains: &[usize], turn: impl Fn(usize) -> bool) {
+    fn step(&mut self, turns: &[Option<Turn>]) {
         let Self { lanes: Lanes { values, single, .. }, place, first, count, .. } = self;
-        let going = (0..chains.len()).filter(|lane| turn(chains[*lane]));
-        single.run(values, going.clone(), |lane, last, out| {
-            place.write(Kind::Chain, Self::words(*first, *count, chains[lane], step), last, out);
-        });
+        let all = going(turns)
+            .map(|(lane, turn)| (lane, Self::words(*first, *count, turn.chain, turn.step)));
+        single.run(values, all, (*place, Kind::Chain));
         let (at, node) = (single.at + single.node, single.node);
-        going.for_each(|lane| single.many.feed(lane, at, node));
+        going(turns).for_each(|(lane, _)| single.many.feed(lane, at, node));
     }
 }

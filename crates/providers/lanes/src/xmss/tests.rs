@@ -3,7 +3,9 @@
 mod plain;
 
 use super::*;
+use crate::chains::Part;
 use crate::hash::many::Function;
+use crate::testing::{Random, judge};
 use serde_json::Value;
 
 fn hex(value: &Value) -> Vec<u8> {
@@ -152,40 +154,20 @@ fn every_number_signs_once_and_lower_trees_stay_what_they_were() {
     }
 }
 
-/// What the lanes gain, on one thread: `cargo test --release -p metaslot-lanes --lib xmss -- --ignored --nocapture`.
+/// Which steps are gone depends on digits, which everyone sees; the seed is hashed and nothing else.
 #[test]
-#[ignore = "measures"]
-fn speed_beside_a_plain_implementation() {
-    use std::time::Instant;
-    fn least<R>(rounds: usize, mut run: impl FnMut() -> R) -> f64 {
-        let one = |_| {
-            let start = Instant::now();
-            std::hint::black_box(run());
-            start.elapsed().as_secs_f64()
-        };
-        (0..rounds).map(one).fold(f64::MAX, f64::min)
-    }
-    for number in [1, 4, 7, 10, 13, 16, 19] {
+fn the_time_of_chains_keeps_their_seed() {
+    let mut random = Random::new();
+    for number in [13, 7] {
         let set = Set::new(Scheme::Single, number).unwrap();
-        let seeds = vec![7; set.seeds_length()];
-        let plain = plain::Plain::new(&set, &seeds);
-        let mut private = Private::new(&set, &seeds);
-        let signature = private.sign(5, &[b"message"]).unwrap();
-        let public = private.public();
-        let made = least(3, || Private::new(&set, &seeds));
-        let made_plainly = least(1, || plain.public());
-        let signed = least(20, || private.sign(5, &[b"message"]).unwrap());
-        let verified = least(20, || verify(Scheme::Single, &public, &[b"message"], &signature));
-        let verified_plainly = least(20, || assert!(plain.verify(b"message", &signature)));
-        println!(
-            "XMSS {number}: key {:.1} ms, plain {:.1} ms, {:.1} times; signature {:.0} µs; verified {:.0} µs, plain {:.0} µs, {:.1} times",
-            made * 1e3,
-            made_plainly * 1e3,
-            made_plainly / made,
-            signed * 1e6,
-            verified * 1e6,
-            verified_plainly * 1e6,
-            verified_plainly / verified
-        );
+        let mut lanes = Lanes::new(&set, &vec![5; set.node]);
+        let seeds = [vec![0; set.node], random.bytes(set.node)];
+        let digits = crate::chains::digits(&random.bytes(set.node), set::WIDTH);
+        let mut out = vec![0; digits.len() * set.node];
+        let what = format!("chains of XMSS {number}");
+        judge(&what, &mut random, 2000, |class| {
+            lanes.chains(Place::default(), 3, Part::Whole(&seeds[class]), &mut out);
+            lanes.chains(Place::default(), 3, Part::ToDigit(&seeds[class], &digits), &mut out);
+        });
     }
 }

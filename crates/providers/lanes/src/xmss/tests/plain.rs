@@ -171,37 +171,4 @@ impl Plain {
         }
         signature
     }
-
-    /// Of one tree.
-    pub(super) fn verify(&self, message: &[u8], signature: &[u8]) -> bool {
-        thread_local!(static PUBLIC: std::cell::RefCell<(u32, Vec<u8>)> = const { std::cell::RefCell::new((0, Vec::new())) });
-        let public = PUBLIC.with_borrow_mut(|kept| {
-            if kept.0 != self.set.number {
-                *kept = (self.set.number, self.public());
-            }
-            kept.1.clone()
-        });
-        let node = self.set.node;
-        let (index, rest) = signature.split_at(4);
-        let leaf = u32::from_be_bytes(index.try_into().unwrap());
-        let (randomizer, rest) = rest.split_at(node);
-        let (shown, path) = rest.split_at((2 * node + 3) * node);
-        let hash = self.message(randomizer, &public[4..][..node], leaf.into(), message);
-        let mut address = self.tree(0, 0);
-        address[4] = leaf;
-        let ends = (0..).zip(shown.chunks(node)).zip(self.digits(&hash));
-        let ends = ends.map(|((chain, shown), digit)| {
-            address[5] = chain;
-            self.chain(shown.to_vec(), digit, 15, address)
-        });
-        let mut root = self.compress(ends.collect(), [0, 0, 0, 0, leaf, 0, 0, 0]);
-        for (level, beside) in (0..).zip(path.chunks(node)) {
-            let address = [0, 0, 0, 2, 0, level, leaf >> level >> 1, 0];
-            root = match leaf >> level & 1 {
-                0 => self.pair(&root, beside, address),
-                _ => self.pair(beside, &root, address),
-            };
-        }
-        root == public[4..][..node]
-    }
 }
