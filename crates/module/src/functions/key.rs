@@ -238,10 +238,10 @@ pub extern "C" fn C_DeriveKey(
         if let Some(place) = place {
             place.set_object(first);
         }
-        for (at, (place, other)) in further.into_iter().zip(others).enumerate() {
-            note.object(engine, session, &format!("further{}", at + 1), other);
-            place.set_object(other);
+        for (at, other) in others.iter().enumerate() {
+            note.object(engine, session, &format!("further{}", at + 1), *other);
         }
+        further.into_iter().zip(others).for_each(|(place, other)| place.set_object(other));
         Ok(())
     })
 }
