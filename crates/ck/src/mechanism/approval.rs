@@ -16,6 +16,8 @@ pub const APPROVED: &[(CK_MECHANISM_TYPE, CK_FLAGS, &str)] = &[
     (CKM_SHA1_RSA_PKCS, CKF_VERIFY, "verification"),
     (CKM_SHA1_RSA_PKCS_PSS, CKF_VERIFY, "verification"),
     (CKM_ECDSA_SHA1, CKF_VERIFY, "verification"),
+    (CKM_RSA_X9_31, CKF_VERIFY, "verification"),
+    (CKM_SHA1_RSA_X9_31, CKF_VERIFY, "verification"),
     (CKM_DSA_KEY_PAIR_GEN, 0, "nothing"),
     (CKM_DSA, CKF_VERIFY, "verification"),
     (CKM_DSA_SHA1, CKF_VERIFY, "verification"),

@@ -87,6 +87,8 @@ pub(super) const MECHANISMS: &[MechanismRow] = &[
     row(CKM_RIPEMD128_RSA_PKCS, Shape::None, &[CKK_RSA], Unit::Bits, "historical"),
     row(CKM_RIPEMD160_RSA_PKCS, Shape::None, &[CKK_RSA], Unit::Bits, "historical"),
     row(CKM_RSA_PKCS_OAEP, Shape::Oaep, &[CKK_RSA], Unit::Bits, "6.1.8"),
+    row(CKM_RSA_X9_31, Shape::None, &[CKK_RSA], Unit::Bits, "6.1"),
+    row(CKM_SHA1_RSA_X9_31, Shape::None, &[CKK_RSA], Unit::Bits, "6.1"),
     row(CKM_RSA_PKCS_PSS, Shape::Pss, &[CKK_RSA], Unit::Bits, "6.1.10"),
     row(CKM_SHA1_RSA_PKCS_PSS, Shape::Pss, &[CKK_RSA], Unit::Bits, "6.1.13"),
     row(CKM_ML_KEM_KEY_PAIR_GEN, Shape::None, &[CKK_ML_KEM], Unit::Bytes, "6.68.4"),

@@ -45,6 +45,7 @@ mod rsa_pkcs1;
 mod rsa_pss;
 mod rsa_raw;
 mod rsa_rejection;
+mod rsa_x931;
 mod secret_key;
 mod seeded;
 mod simple;
@@ -95,6 +96,7 @@ const PARTS: &[&[Algorithm]] = &[
     &dh::ROWS,
     &dsa::ROWS,
     &tls::ROWS,
+    &rsa_x931::ROWS,
 ];
 
 static ALGORITHMS: [Algorithm; table::count(PARTS)] = const { checked(table::merged(PARTS)) };

@@ -44,7 +44,7 @@ pub(super) const REFUSALS: &[RefusalRow] = &[
     refusal(Refusal::Md5Signatures, "md5-signatures", "a signature would be over an MD2, an MD5 or a RIPEMD"),
     refusal(Refusal::Dsa, "dsa", "DSA verifies what was signed and signs nothing new"),
     refusal(Refusal::OldTls, "old-tls", "TLS 1.0, TLS 1.1 and SSL 3.0 are forbidden by RFC 8996 and RFC 7568"),
-    refusal(Refusal::WeakCiphers, "weak-ciphers", "old and national ciphers (such as triple DES, RC4 and Camellia), CBC-MAC, Poly1305 alone, MD2 and RIPEMD open old data and make nothing new"),
+    refusal(Refusal::WeakCiphers, "weak-ciphers", "old and national ciphers (such as triple DES, RC4 and Camellia), CBC-MAC, Poly1305 alone, ANSI X9.31, MD2 and RIPEMD open old data and make nothing new"),
     refusal(Refusal::DesParity, "des-parity", "a byte of a DES key has even parity"),
     refusal(Refusal::NotApproved, "not-approved", "FIPS 140-3 does not approve of the mechanism, or not for this"),
 ];

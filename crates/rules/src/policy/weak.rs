@@ -168,6 +168,8 @@ fn seals_weakly(mechanism: CK_MECHANISM_TYPE) -> bool {
     let other = matches!(
         mechanism,
         CKM_AES_MAC
+            | CKM_RSA_X9_31
+            | CKM_SHA1_RSA_X9_31
             | CKM_AES_MAC_GENERAL
             | CKM_MD2_HMAC
             | CKM_MD2_HMAC_GENERAL
