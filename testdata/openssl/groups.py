@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes `groups.json`: vectors of Diffie-Hellman and DSA. Computed by Python's integers and hashlib, each compared with `cryptography`
+"""Makes `groups.json`: vectors of Diffie-Hellman, DSA and old signatures of RSA. Computed by Python's integers and hashlib, each compared with `cryptography`
 (OpenSSL). Run it here, with the primes of RFC 3526 and RFC 7919 from OpenSSL; the output is the same every time.
 
 Keys are attributes; `params` are as in classics.py."""
@@ -7,9 +7,10 @@ Keys are attributes; `params` are as in classics.py."""
 import hashlib
 import json
 import subprocess
+import tempfile
 
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import dh, dsa, utils
+from cryptography.hazmat.primitives.asymmetric import dh, dsa, rsa, utils
 from cryptography.hazmat.primitives.kdf.x963kdf import X963KDF
 
 # RFC 5114 §2.2: a group with a subgroup, which no default policy takes.
@@ -149,10 +150,49 @@ def keys():
     yield "CKK_DSA", encodings(dsa.DSAPrivateNumbers(x, public).private_key())
 
 
+def prime(name):
+    """The next prime after bytes of the stream, for which 65537 works."""
+    number = int.from_bytes(stream(name, 128), "big") | 3 << 1022 | 1
+    while pow(2, number - 1, number) != 1 or pow(3, number - 1, number) != 1 or number % 65537 == 1:
+        number += 2
+    return number
+
+
+def old_rsa():
+    """Signatures of RSA by ANSI X9.31, as `openssl pkeyutl` makes them."""
+    p, q = prime("p"), prime("q")
+    n, d = p * q, pow(65537, -1, (p - 1) * (q - 1))
+    numbers = rsa.RSAPrivateNumbers(p, q, d, d % (p - 1), d % (q - 1), pow(q, -1, p), rsa.RSAPublicNumbers(65537, n))
+    pem = numbers.private_key().private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+    )
+    public = {"CKA_KEY_TYPE": "CKK_RSA", "CKA_MODULUS": raw(n).hex(), "CKA_PUBLIC_EXPONENT": "010001"}
+    private = public | {"CKA_PRIVATE_EXPONENT": raw(d).hex(), "CKA_PRIME_1": raw(p).hex(), "CKA_PRIME_2": raw(q).hex()}
+    private |= {"CKA_EXPONENT_1": raw(d % (p - 1)).hex(), "CKA_EXPONENT_2": raw(d % (q - 1)).hex(), "CKA_COEFFICIENT": raw(pow(q, -1, p)).hex()}
+
+    def x931(digest):
+        with tempfile.NamedTemporaryFile() as key, tempfile.NamedTemporaryFile() as data:
+            key.write(pem), key.flush()
+            data.write(digest), data.flush()
+            options = ["-pkeyopt", "digest:sha1", "-pkeyopt", "rsa_padding_mode:x931"]
+            command = ["openssl", "pkeyutl", "-sign", "-inkey", key.name, "-in", data.name, *options]
+            return subprocess.run(command, capture_output=True, check=True).stdout
+
+    for number in range(6):
+        message = stream(f"RSA message {number}", 40)
+        sha1 = hashlib.sha1(message).digest()
+        for mechanism, said, signature in (
+            ("CKM_SHA1_RSA_X9_31", message, x931(sha1)),
+            ("CKM_RSA_X9_31", sha1 + b"\x33\xcc", x931(sha1)),
+        ):
+            vector = {"mechanism": mechanism, "does": "verify", "params": [], "msg": said.hex(), "sig": signature.hex()}
+            yield vector | {"private": private, "public": public, "same": True}
+
+
 TESTS = [
     *pkcs("modp_2048", 32, 2), *pkcs("modp_3072", 40, 1), *pkcs("modp_4096", 40, 1), *pkcs("modp_6144", 48, 1), *pkcs("modp_8192", 50, 1),
     *pkcs("ffdhe2048", 29, 2), *pkcs("ffdhe3072", 35, 1), *pkcs("ffdhe4096", 41, 1), *pkcs("ffdhe6144", 47, 1), *pkcs("ffdhe8192", 50, 1),
-    *pkcs("modp_1536", 28, 1), *short("ffdhe2048"), *x942(), *signed(),
+    *pkcs("modp_1536", 28, 1), *short("ffdhe2048"), *x942(), *signed(), *old_rsa(),
 ]
 
 with open("groups.json", "w", encoding="utf-8") as file:

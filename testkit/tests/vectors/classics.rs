@@ -273,6 +273,7 @@ fn verified(session: &Session, mechanism: &Mechanism<'_>, vector: &Value) -> Res
     let public = half(session, CKO_PUBLIC_KEY, &vector["public"])?;
     let own = session.sign(mechanism, private, &message)?;
     session.verify(mechanism, public, &message, &own).context("our own")?;
+    ensure!(vector["same"] != true || own == signature, "signed otherwise");
     for at in [0, own.len() / 2, own.len() - 1] {
         let mut changed = own.clone();
         changed[at] ^= 4;
