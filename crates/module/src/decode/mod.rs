@@ -8,6 +8,7 @@ pub(crate) mod attributes;
 mod given;
 mod mechanism;
 pub(crate) mod message;
+mod old;
 pub(crate) mod passed;
 mod template;
 mod tls;
