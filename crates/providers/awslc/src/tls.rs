@@ -251,6 +251,8 @@ impl Mac {
         hashed(hash, &[secret, &one[..pad], data], inner)?;
         hashed(hash, &[secret, &other[..pad], inner], whole)?;
         out.copy_from_slice(&whole[..out.len()]);
+        cleanse(inner);
+        cleanse(whole);
         Ok(())
     }
 

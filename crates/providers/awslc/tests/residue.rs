@@ -12,7 +12,7 @@ use metaslot_awslc::AWSLC as PROVIDER;
 use metaslot_awslc::AWSLC;
 use metaslot_ck::*;
 use metaslot_spi::provider::{Direction, Keys, Provider};
-use metaslot_spi::{Bytes, Key, Params, Value};
+use metaslot_spi::{Bytes, Key, Params, Tls, Value};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
@@ -221,6 +221,53 @@ fn a_dropped_x25519_key_leaves_nothing() {
     );
 }
 
+/// A group of 512 bits with a subgroup of 160, for speed.
+const GROUP: [(CK_ATTRIBUTE_TYPE, &str); 3] = [
+    (
+        CKA_PRIME,
+        "fca682ce8e12caba26efccf7110e526db078b05edecbcd1eb4a208f3ae1617ae01f35b91a47e6df63413c5e12ed0899bcd132acd50d99151bdc43ee737592e17",
+    ),
+    (CKA_SUBPRIME, "962eddcc369cba8ebb260ee6b6a126d9346e38c5"),
+    (
+        CKA_BASE,
+        "678471b27a9cf44ee91a49c5147db1a9aaf244f05a434d6486931d2d14271b9e35030b71fd73da179069b32e2935630e1c2062354d0da20a6c416e50be794ca4",
+    ),
+];
+
+fn in_group(mechanism: CK_MECHANISM_TYPE, key_type: u64) -> Pair {
+    let number = |hex: &str| {
+        let digits = hex.as_bytes().chunks(2);
+        let byte = |two| u8::from_str_radix(std::str::from_utf8(two).unwrap(), 16).unwrap();
+        Value::Bytes(digits.map(byte).collect())
+    };
+    let template = GROUP.map(|(attribute, hex)| (attribute, number(hex)));
+    pair(mechanism, key_type, &template)
+}
+
+#[test]
+fn a_dropped_key_in_a_group_leaves_nothing() {
+    leaves_nothing(
+        CKK_DSA,
+        || in_group(CKM_DSA_KEY_PAIR_GEN, CKK_DSA),
+        |keys| signs(keys, CKM_DSA_SHA256),
+    );
+    for (generate, key_type) in
+        [(CKM_DH_PKCS_KEY_PAIR_GEN, CKK_DH), (CKM_X9_42_DH_KEY_PAIR_GEN, CKK_X9_42_DH)]
+    {
+        leaves_nothing(
+            key_type,
+            || in_group(generate, key_type),
+            |keys| {
+                let public = Bytes::from_slice(keys.public.bytes(CKA_VALUE).unwrap());
+                let params = Params::Ecdh1 { kdf: CKD_NULL, shared: Bytes::new(), public };
+                let derive = algorithm(CKM_DH_PKCS_DERIVE).derive.unwrap();
+                derive.check(&keys.private, &params).unwrap();
+                drop(derive.derive(&keys.private, &params, &[64], &NoKeys).unwrap());
+            },
+        );
+    }
+}
+
 /// Everything that a symmetric key can do, then nothing of it is left.
 fn symmetric_leaves_nothing(generate: CK_MECHANISM_TYPE, key_type: u64, length: u64) {
     let template = [(CKA_VALUE_LEN, Value::Ulong(length))].into_iter().collect();
@@ -249,6 +296,11 @@ fn length(key: &Key) -> usize {
     key.secret(CKA_VALUE).map_or(0, <[u8]>::len)
 }
 
+fn tls(prf: CK_MECHANISM_TYPE) -> Params {
+    let (label, seed, further) = (Bytes::from_slice(b"label"), Bytes::new(), Vec::new());
+    Params::Tls(Box::new(Tls { prf, label, seed, mac_length: 12, further, beside: None }))
+}
+
 /// Uses the key with a mechanism, in one call and in parts, where parameters for it are known.
 fn uses(mechanism: CK_MECHANISM_TYPE, key: &Arc<Key>) -> bool {
     let (row, iv) = (algorithm(mechanism), Bytes::from_slice(&[1; 16]));
@@ -269,6 +321,9 @@ fn uses(mechanism: CK_MECHANISM_TYPE, key: &Arc<Key>) -> bool {
             | CKM_RIPEMD160_HMAC,
         )
         | (CKK_POLY1305, CKM_POLY1305) => Params::None,
+        (CKK_GENERIC_SECRET, CKM_TLS_MAC) => tls(CKM_SHA256),
+        (CKK_GENERIC_SECRET, CKM_TLS10_MAC_CLIENT) => tls(CKM_TLS_PRF),
+        (CKK_GENERIC_SECRET, CKM_SSL3_MD5_MAC | CKM_SSL3_SHA1_MAC) => Params::Ulong(8),
         (
             CKK_AES,
             CKM_AES_CBC | CKM_AES_CBC_PAD | CKM_AES_GMAC | CKM_AES_CTS | CKM_AES_OFB | CKM_AES_CFB1
