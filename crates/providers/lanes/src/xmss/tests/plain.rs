@@ -83,7 +83,9 @@ impl Plain {
     }
 
     fn tree(&self, layer: u32, tree: u64) -> Address {
-        [layer, (tree >> 32) as u32, tree as u32, 0, 0, 0, 0, 0]
+        let [high, low] =
+            [tree >> 32, tree & u64::from(u32::MAX)].map(|it| u32::try_from(it).unwrap());
+        [layer, high, low, 0, 0, 0, 0, 0]
     }
 
     fn compress(&self, mut nodes: Vec<Vec<u8>>, mut address: Address) -> Vec<u8> {
