@@ -4,7 +4,6 @@ mod plain;
 
 use super::*;
 use crate::chains::Part;
-use crate::hash::many::Function;
 use crate::testing::{Random, judge};
 use serde_json::Value;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! XMSS as RFC 8391 and SP 800-208 write it down, one hash after the other: nothing is shared with what is tested but the sets.
 
-use super::{Function, Scheme, Set};
+use crate::hash::many::Function;
+use crate::xmss::set::{Scheme, Set};
 use metaslot_awslc_wrapper::digest::Hash;
 use metaslot_awslc_wrapper::shake::{self, Shake};
 
