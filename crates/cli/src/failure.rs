@@ -304,7 +304,7 @@ const WORDS: &[(ck::Error, &str, &str)] = &[
     (
         ck::Error::KEY_EXHAUSTED,
         "the key has been used as often as it may be",
-        "make another one; 'metaslot key show' says how many one-time keys that has left",
+        "'metaslot key show' says how many one-time keys are left",
     ),
     (
         ck::Error::KEY_FUNCTION_NOT_PERMITTED,

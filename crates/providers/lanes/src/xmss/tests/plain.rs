@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! XMSS as RFC 8391 and SP 800-208 write it down, one hash after the other: nothing is shared with what is tested but the sets.
 
-use super::{Function, Scheme, Set};
+use crate::hash::many::Function;
+use crate::xmss::set::{Scheme, Set};
 use metaslot_awslc_wrapper::digest::Hash;
 use metaslot_awslc_wrapper::shake::{self, Shake};
 
@@ -83,7 +84,9 @@ impl Plain {
     }
 
     fn tree(&self, layer: u32, tree: u64) -> Address {
-        [layer, (tree >> 32) as u32, tree as u32, 0, 0, 0, 0, 0]
+        let [high, low] =
+            [tree >> 32, tree & u64::from(u32::MAX)].map(|it| u32::try_from(it).unwrap());
+        [layer, high, low, 0, 0, 0, 0, 0]
     }
 
     fn compress(&self, mut nodes: Vec<Vec<u8>>, mut address: Address) -> Vec<u8> {
