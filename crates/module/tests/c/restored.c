@@ -153,7 +153,7 @@ int main(int argc, char **argv)
 	CHECK(system("mv \"$HOME/a\" \"$HOME/newer\" && mv \"$HOME/old\" \"$HOME/a\"") == 0);
 	for (CK_ULONG at = 5; at < 7; at++) {
 		EXPECT(sign("first", &number), CKR_KEY_FUNCTION_NOT_PERMITTED);
-		CHECK(left("first") == ALL - 1 - at);
+		CHECK(left("first") == all - 1 - at);
 	}
 	works("first", 7);
 	OK(p11->C_Finalize(NULL));
