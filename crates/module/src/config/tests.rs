@@ -188,7 +188,10 @@ fn providers_are_limited_by_their_names() {
     assert_eq!((hsm.enabled, &hsm.module.without[..]), (true, &[CKM_RSA_PKCS][..]));
     assert!(!nss.enabled);
     for (text, end) in [
-        ("[provider.hsm]", "there is no such provider: there are awslc, classics, kernel, lanes, openssl"),
+        (
+            "[provider.hsm]",
+            "there is no such provider: there are awslc, classics, kernel, lanes, openssl",
+        ),
         #[cfg(not(feature = "openssl"))]
         ("[provider.openssl]", "this library was built without OpenSSL"),
         ("[provider.lanes]\nweight = 3", "a provider has no setting \"weight\""),
