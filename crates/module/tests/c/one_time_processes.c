@@ -8,6 +8,8 @@ enum { WORKERS = 8, THREADS = 2, ALL = 1 << 20, TREE = 12 + 24 * (1 + 26 + 10), 
 static struct {
 	atomic_ulong uses[ALL];
 	atomic_ulong signatures, end;
+	/* A login that is killed costs one of the tries at the PIN, as it should. */
+	atomic_int is_in[WORKERS];
 } *shared;
 
 static CK_SESSION_HANDLE session;
@@ -48,8 +50,9 @@ static void *sign(void *unused)
 	return NULL;
 }
 
-static pid_t start(void)
+static pid_t start(int at)
 {
+	shared->is_in[at] = 0;
 	pid_t child = fork();
 	CHECK(child >= 0);
 	if (child != 0) return child;
@@ -57,6 +60,7 @@ static pid_t start(void)
 	OK(p11->C_Initialize(NULL));
 	session = open_session();
 	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	shared->is_in[at] = 1;
 	for (int i = 0; i < THREADS; i++) CHECK(pthread_create(&threads[i], NULL, sign, NULL) == 0);
 	for (int i = 0; i < THREADS; i++) CHECK(pthread_join(threads[i], NULL) == 0);
 	_exit(0);
@@ -98,16 +102,16 @@ int main(int argc, char **argv)
 	OK(make_key());
 	CHECK(left() == all);
 	OK(p11->C_Finalize(NULL));
-	for (int i = 0; i < WORKERS; i++) workers[i] = start();
+	for (int i = 0; i < WORKERS; i++) workers[i] = start(i);
 	for (int killed = 0; killed < kills; killed++) {
 		int at = rand_r(&chance) % WORKERS;
 		/* A login takes longer than many signatures. */
 		CK_ULONG before = shared->signatures;
-		for (int i = 0; i < 60000 && shared->signatures < before + 5; i++) usleep(1000);
+		for (int i = 0; i < 60000 && (!shared->is_in[at] || shared->signatures < before + 5); i++) usleep(1000);
 		usleep(rand_r(&chance) % 100000);
 		kill(workers[at], SIGKILL);
 		CHECK(ended(workers[at]) == SIGKILL);
-		workers[at] = start();
+		workers[at] = start(at);
 	}
 	shared->end = 1;
 	for (int i = 0; i < WORKERS; i++) CHECK(ended(workers[i]) == 0);
