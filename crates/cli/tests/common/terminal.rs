@@ -52,8 +52,11 @@ impl Terminal {
     }
 
     fn read_more(&mut self) -> bool {
+        self.read_within(Timespec { tv_sec: 60, tv_nsec: 0 })
+    }
+
+    fn read_within(&mut self, limit: Timespec) -> bool {
         let mut ready = [PollFd::new(&self.master, PollFlags::IN)];
-        let limit = Timespec { tv_sec: 60, tv_nsec: 0 };
         if poll(&mut ready, Some(&limit)).expect("the terminal can be polled") == 0 {
             return false;
         }
@@ -70,8 +73,13 @@ impl Terminal {
 
     /// The rest of the screen and the exit code.
     pub(crate) fn end(mut self) -> (String, Option<i32>) {
-        // The terminal's other side is still open here, so its end shows in the child.
-        let code = self.child.wait().expect("the command ends").code();
+        // The terminal's other side is still open here, so its end shows in the child; which waits until what it writes is read.
+        let code = loop {
+            if let Some(status) = self.child.try_wait().expect("the command ends") {
+                break status.code();
+            }
+            self.read_within(Timespec { tv_sec: 0, tv_nsec: 20_000_000 });
+        };
         while self.read_more() {}
         (self.screen, code)
     }
