@@ -201,7 +201,7 @@ pub fn engine(policy: Policy) -> Engine {
 
 /// An engine with the token in `store`.
 pub fn engine_over(store: MemoryStore, policy: Policy) -> Engine {
-    static PROVIDERS: &[&dyn Provider] = &[&metaslot_awslc::AWSLC];
+    static PROVIDERS: &[&dyn Provider] = &[&metaslot_awslc::AWSLC, &metaslot_classics::CLASSICS];
     engine_by(PROVIDERS, store, policy)
 }
 

@@ -237,10 +237,16 @@ fn every_operation_on_data_is_measured() {
                 without.extend(mechanism_name(row.number));
             }
             let is_well = |one: &Measured| one.nanoseconds > Some(0.0) && !one.differs;
-            assert!(measured.iter().all(is_well), "{:?} {operation:x}", mechanism_name(row.number));
+            assert!(
+                measured.iter().all(is_well),
+                "{:?} {operation:x} {measured:?}",
+                mechanism_name(row.number)
+            );
         }
     }
     without.dedup();
+    // Groups for its keys are not made here, and no two providers have it.
+    without.retain(|name| !name.starts_with("CKM_DSA"));
     assert_eq!(without, [""; 0]);
 }
 

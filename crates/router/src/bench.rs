@@ -180,7 +180,8 @@ fn work(
     pair: Option<Pair>,
     params: Params,
 ) -> Result<Option<Work>> {
-    let data = vec![1_u8; job.bytes];
+    // As the trailer ends that ANSI X9.31 wants.
+    let data = vec![0xcc_u8; job.bytes];
     let Some(pair) = pair else { return Ok(algorithm.digest.and_then(|row| digests(row, data))) };
     match job.operation {
         CKF_ENCRYPT => encrypts(algorithm, pair, params, data),

@@ -8,7 +8,7 @@ use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::lengths::Lengths;
 use metaslot_spi::provider::Provider;
-use metaslot_spi::{Attributes, Bytes, Key, Material, NewObject, Params, Value};
+use metaslot_spi::{Attributes, Bytes, Key, Material, NewObject, Params, Tls, Value};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Key pairs that were made so far, for they take long: type, bits, public and private key.
@@ -164,8 +164,6 @@ pub(crate) fn params(row: &MechanismRow, job: Job) -> Option<Params> {
         | Shape::TlsKeys
         | Shape::Tls12Keys
         | Shape::TlsKdf
-        | Shape::TlsMac
-        | Shape::Tls10Mac
         | Shape::Hkdf
         | Shape::Pbkd2
         | Shape::Sp800108Counter
@@ -187,7 +185,21 @@ pub(crate) fn params(row: &MechanismRow, job: Job) -> Option<Params> {
         | Shape::Ike1Prf
         | Shape::Ike1Extended
         | Shape::Ike2PrfPlus => return None,
+        Shape::TlsMac => finished(CKM_SHA256),
+        Shape::Tls10Mac => finished(CKM_TLS_PRF),
         Shape::Salsa20 => Params::Salsa20 { counter: 0, nonce: bytes(8) },
         Shape::ChaCha20 => Params::ChaCha20 { wide: false, block: [9; 16] },
     })
+}
+
+/// What a handshake of TLS ends with (RFC 5246 §7.4.9).
+fn finished(prf: CK_MECHANISM_TYPE) -> Params {
+    Params::Tls(Box::new(Tls {
+        prf,
+        label: Bytes::from_slice(b"client finished"),
+        seed: Bytes::new(),
+        mac_length: 12,
+        further: Vec::new(),
+        beside: None,
+    }))
 }

@@ -36,6 +36,10 @@ const fn row(mechanism: CK_MECHANISM_TYPE, x931: &'static X931) -> Algorithm {
 
 /// The block of a message.
 fn block(message: &[u8], size: usize) -> Result<[u8; MAX_BLOCK]> {
+    // Which of two roots was signed with is seen by that.
+    if message.last().is_some_and(|last| last & 15 != 12) {
+        return Err(Error::DATA_INVALID);
+    }
     let mut block = [0xbb; MAX_BLOCK];
     let start = size.checked_sub(message.len()).filter(|start| *start >= 2);
     let start = start.filter(|_| !message.is_empty()).ok_or(Error::DATA_LEN_RANGE)?;
