@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a template may say, what it leaves open, and what follows from it.
 
+use crate::lineage::of_password;
 use crate::login::Login;
 use crate::policy::{Policy, Refusal};
 use crate::purpose::Purposes;
@@ -267,8 +268,7 @@ fn provenance(all: &mut Attributes, birth: Birth, secret: bool) {
     let mut purposes = birth.purposes;
     if secret {
         let (was_sensitive, was_kept) = match birth.origin {
-            // Made of a password, which the caller knows.
-            Origin::Generated(CKM_PKCS5_PBKD2) => (false, false),
+            Origin::Generated(mechanism) if of_password(mechanism) => (false, false),
             Origin::Generated(_) => (true, true),
             Origin::Derived { always_sensitive, never_extractable } => {
                 (always_sensitive, never_extractable)

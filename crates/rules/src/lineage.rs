@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a derivation says of the key that it makes, by its mechanism alone.
 
+use metaslot_ck::mechanism::{MechanismRow, Shape};
 use metaslot_ck::*;
 use metaslot_spi::Params;
+
+/// Whether a mechanism makes keys of passwords, which the caller knows.
+pub(crate) fn of_password(mechanism: CK_MECHANISM_TYPE) -> bool {
+    let shape = MechanismRow::find(mechanism).map(|row| row.shape);
+    matches!(shape, Some(Shape::Pbkd2 | Shape::Pbe { .. }))
+}
 
 /// Of these the standard says that the result is as secret as all that it is made of (PKCS#11 3.2 §6.43, and of TLS §6.39), whatever
 /// the policy is: it holds the value of the key, or a part of it, or protects a connection.

@@ -526,6 +526,35 @@ fn a_key_made_of_a_password_wraps_no_protected_key() {
     assert_eq!(user.wrap(KW, by, key), Err(Error::KEY_NOT_WRAPPABLE));
 }
 
+/// What is derived from one is known to all who know the password, too.
+#[test]
+fn a_key_derived_from_a_password_wraps_no_protected_key() {
+    let user = User::under(Policy::DEFAULT);
+    let params = Params::Pbe {
+        password: metaslot_memory::Secret::copy_of(b"password"),
+        salt: Bytes::from_slice(b"salt"),
+        iterations: 10,
+        iv: std::sync::Arc::default(),
+    };
+    let imposed = vec![on(CKA_WRAP), on(CKA_SENSITIVE), row(CKA_EXTRACTABLE, false)];
+    let base = vec![on(CKA_DERIVE), (CKA_DERIVE_TEMPLATE, RawValue::Template(imposed))];
+    let base = user
+        .engine
+        .generate_key(user.session, CKM_PBA_SHA1_WITH_SHA1_HMAC, params, base)
+        .expect("a key is made");
+    let mut template = secret(CKK_AES);
+    template.push(row(CKA_VALUE_LEN, 16));
+    let (by, _) = user
+        .engine
+        .derive_key(user.session, CKM_HKDF_DERIVE, hkdf(true, true), base, template)
+        .expect("it derives");
+    let mut key = target();
+    key.push(row(CKA_VALUE_LEN, 16));
+    let key = user.engine.generate_key(user.session, CKM_AES_KEY_GEN, Params::None, key);
+    assert_eq!(user.wrap(KW, by, key.expect("a key is made")), Err(Error::KEY_NOT_WRAPPABLE));
+    assert!(!user.bool(base, CKA_ALWAYS_SENSITIVE) && !user.bool(base, CKA_NEVER_EXTRACTABLE));
+}
+
 #[test]
 fn unwrapped_keys_neither_open_nor_carry_others() {
     for usage in [CKA_UNWRAP, CKA_WRAP, CKA_DERIVE] {
