@@ -56,9 +56,10 @@ impl<const CHAIN: usize, const BLOCK: usize> Blocks<CHAIN, BLOCK> {
 
     fn restore(saved: &[u8]) -> Option<Self> {
         let (count, rest) = saved.split_first_chunk::<8>()?;
-        let mut blocks =
-            Self { state: Secret::zeroed(CHAIN + BLOCK), count: u64::from_be_bytes(*count) };
-        if rest.len() != CHAIN + blocks.waiting() {
+        let count = u64::from_be_bytes(*count);
+        let mut blocks = Self { state: Secret::zeroed(CHAIN + BLOCK), count };
+        // Nobody has hashed so many bytes, and with more the count ends.
+        if count > u64::MAX / 8 || rest.len() != CHAIN + blocks.waiting() {
             return None;
         }
         blocks.state.expose_mut()[..rest.len()].copy_from_slice(rest);
@@ -266,5 +267,7 @@ mod tests {
         }
         assert!(Md2::restore(&[0; 39]).is_none());
         assert!(Md2::restore(&[0; 41]).is_none());
+        assert!(Md2::restore(&[0xff; 8 + 32 + 15]).is_none());
+        assert!(Ripemd128::restore(&[0xff; 8 + 16 + 63]).is_none());
     }
 }
