@@ -103,6 +103,21 @@ pub(crate) fn digested_key_is_read(session: &Session) -> Result<bool> {
     Ok(session.attribute(derived, CKA_VALUE)?.len() == 32)
 }
 
+/// Of a key longer than 16 bytes an HMAC with MD2 uses the digest (RFC 2104 §2): it makes MACs for a key that only verifies.
+pub(crate) fn digest_is_the_key_of_hmac_md2(session: &Session) -> Result<bool> {
+    let key = session.create(&with_roles(secret(true), &[CKA_VERIFY]).bytes(CKA_VALUE, SECRET))?;
+    session.digest_init(&Mechanism::new(CKM_MD2))?;
+    session.digest_key(key)?;
+    let digest = session.digest_final()?;
+    let keyed = |pad: u8, data: &[u8]| {
+        let padded: Vec<u8> = digest.iter().map(|byte| byte ^ pad).collect();
+        session.digest(&Mechanism::new(CKM_MD2), &[&padded, data].concat())
+    };
+    let forged = keyed(0x5c, &keyed(0x36, b"message")?)?;
+    session.verify(&Mechanism::new(CKM_MD2_HMAC), key, b"message", &forged)?;
+    Ok(true)
+}
+
 /// Two MACs by one key of Poly1305 give r, and then s.
 pub(crate) fn two_macs_of_poly1305(session: &Session) -> Result<bool> {
     let template = with_roles(Template::new(), &[CKA_SIGN]).token(false).bool(CKA_SENSITIVE, true);

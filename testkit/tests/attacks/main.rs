@@ -240,6 +240,12 @@ fn key_that_verifies_makes_macs_by_digests() {
 }
 
 #[test]
+fn key_that_verifies_makes_macs_by_md2() {
+    let name = "key_that_verifies_makes_macs_by_md2";
+    attack("MAC by the MD2 of a key", name, classics::digest_is_the_key_of_hmac_md2);
+}
+
+#[test]
 fn tag_is_short_enough_to_be_guessed() {
     attack("short tag", "tag_is_short_enough_to_be_guessed", weak::short_tag);
 }

@@ -105,7 +105,7 @@ impl Engine {
         let value = self.key(&object)?.secret(CKA_VALUE)?;
         let digest = &session.operations.digest;
         let brought = matches!(digest, Active::MultiPart(_, run) if run.brought);
-        policy.digesting(object.facts(), value.len(), brought)?;
+        policy.digesting(mechanism, object.facts(), value.len(), brought)?;
         let (chosen, run) = session.operations.digest.stream(start)?;
         run.stream.update_by_key(value)?;
         run.holds_key |= !object.subject().shows_secrets();

@@ -15,7 +15,7 @@ use crate::subject::Subject;
 use metaslot_ck::*;
 use metaslot_spi::{Attributes, Params, Value};
 
-/// Of the digests that an HMAC is made with, in bytes.
+/// Of the digests that an HMAC is made with, in bytes, but for MD2.
 const SHORTEST_BLOCK: usize = 64;
 
 impl Policy {
@@ -43,7 +43,16 @@ impl Policy {
     /// May this key of `length` bytes be digested, in a state that the caller `brought` or not? Of one longer
     /// than a block an HMAC uses the digest (RFC 2104 §2), so the digest would be worth as much as the key.
     /// A state of SHA-3 may hold an HMAC's pad, to which the key is added: then the digest is the MAC.
-    pub fn digesting(self, key: &Facts, length: usize, brought: bool) -> Result<()> {
+    /// The block of MD2 is as short as keys are, and as the pieces that make a longer one.
+    pub fn digesting(
+        self,
+        mechanism: CK_MECHANISM_TYPE,
+        key: &Facts,
+        length: usize,
+        brought: bool,
+    ) -> Result<()> {
+        let short = !key.readable && mechanism == CKM_MD2;
+        self.refuse(Refusal::RelatedKeys, short, Error::KEY_INDIGESTIBLE)?;
         let long = !key.readable && length > SHORTEST_BLOCK;
         self.refuse(Refusal::RelatedKeys, long, Error::KEY_SIZE_RANGE)?;
         self.refuse(Refusal::RelatedKeys, !key.readable && brought, Error::KEY_INDIGESTIBLE)
