@@ -360,6 +360,11 @@ fn weak_keys_are_refused_before_the_module_is_asked() {
         let private = Template::new().token(true);
         let pair = session.generate_key_pair(&CKM_RSA_PKCS_KEY_PAIR_GEN.into(), &public, &private);
         ensure!(pair.is_err(), "a short key was made");
+        says(module, "refused by the token's policy")?;
+        let short = Template::new().token(true).ulong(CKA_VALUE_BITS, 160);
+        let public = Template::new().token(true);
+        let pair = session.generate_key_pair(&CKM_DH_PKCS_KEY_PAIR_GEN.into(), &public, &short);
+        ensure!(pair.is_err(), "a short exponent was made");
         says(module, "refused by the token's policy")
     });
 }

@@ -52,6 +52,7 @@ impl Engine {
         let mut public = self.make(token, mechanism, CKO_PUBLIC_KEY, public)?;
         let mut private = self.make(token, mechanism, CKO_PRIVATE_KEY, private)?;
         token.policy().making(&public, true)?;
+        token.policy().making(&private, true)?;
         // Both halves go where the private one does.
         public.set(CKA_TOKEN, Value::Bool(true));
         rules::protected(&mut private);
