@@ -16,6 +16,8 @@ const LONGEST: CK_ULONG = 1 << 13;
 const FINISHED: usize = 12;
 /// No such MAC is longer, in bytes.
 const LONGEST_MAC: CK_ULONG = 255;
+/// No label and no seed is longer, in bytes: each block of the result hashes both.
+const LONGEST_STRING: usize = 1 << 17;
 /// How long the version in a secret is.
 const VERSION: usize = 2;
 
@@ -269,8 +271,15 @@ fn tls(
     mac_length: usize,
     beside: usize,
 ) -> Result<Params> {
-    // Mechanisms with the version in their names have no function of another.
-    if prf == CKM_TLS_PRF && matches!(raw.mechanism, CKM_TLS12_MAC..=CKM_TLS12_KEY_SAFE_DERIVE) {
+    // Mechanisms with the version in their names have no function of another; that of SSL 3.0 has no name, and takes no label.
+    let other = match prf {
+        CKM_TLS_PRF => matches!(raw.mechanism, CKM_TLS12_MAC..=CKM_TLS12_KEY_SAFE_DERIVE),
+        CKM_SSL3_MASTER_KEY_DERIVE => {
+            raw.mechanism < prf || raw.mechanism > CKM_SSL3_MASTER_KEY_DERIVE_DH
+        }
+        _ => false,
+    };
+    if other || label.len().max(seed.len()) > LONGEST_STRING {
         return Err(Error::MECHANISM_PARAM_INVALID);
     }
     let beside = Beside { length: beside, told: OnceLock::new() };

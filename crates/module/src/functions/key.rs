@@ -12,25 +12,25 @@ use std::sync::Arc;
 #[unsafe(no_mangle)]
 pub extern "C" fn C_GenerateKey(
     session: CK_SESSION_HANDLE,
-    mechanism: Given<'_, CK_MECHANISM>,
+    mut mechanism: Given<'_, CK_MECHANISM>,
     template: Given<'_, CK_ATTRIBUTE>,
     count: CK_ULONG,
     key: Given<'_, CK_OBJECT_HANDLE>,
 ) -> CK_RV {
     enter_audited(Function::GenerateKey, session, |engine, caller, session, note| {
         let place = caller.place(key)?;
+        let (number, params) = caller.mechanism(mechanism.reborrow())?;
         let iv_place = caller.iv_of_password(&mechanism)?;
-        let (mechanism, params) = caller.mechanism(mechanism)?;
         let template = caller.template(template, count)?;
         let iv = match &params {
             Params::Pbe { iv, .. } => Arc::clone(iv),
             _ => Arc::default(),
         };
-        let made = engine.generate_key(session, mechanism, params, template)?;
+        let made = engine.generate_key(session, number, params, template)?;
         if let (Some(place), Some(iv)) = (iv_place, iv.get()) {
             place.set(*iv);
         }
-        note.mechanism(mechanism);
+        note.mechanism(number);
         note.object(engine, session, "object", made);
         place.set_object(made);
         Ok(())
@@ -211,6 +211,7 @@ pub extern "C" fn C_DeriveKey(
 ) -> CK_RV {
     enter_audited(Function::DeriveKey, session, |engine, caller, session, note| {
         let further = caller.additional_keys(&mechanism)?;
+        let mut chosen = caller.mechanism(mechanism.reborrow())?;
         let aside = caller.aside(&mechanism)?;
         let connection = matches!(aside, Some(Aside::Connection(_)));
         // Some mechanisms make further keys only, and their callers pass NULL here. Those of a connection all go elsewhere.
@@ -218,7 +219,6 @@ pub extern "C" fn C_DeriveKey(
         let place = if alone { None } else { Some(caller.place(key)?) };
         let again = caller.template(template.reborrow(), if connection { count } else { 0 })?;
         let template = caller.template(template, count)?;
-        let mut chosen = caller.mechanism(mechanism.reborrow())?;
         let template = match connection {
             true => caller.share_out(&mechanism, &mut chosen, [template, again])?,
             false => template,

@@ -147,6 +147,26 @@ static void no_field_of_a_parameter_is_as_long_as_memory(void)
 	CHECK(munmap(zeros, large) == 0);
 }
 
+/* What is not there, or too long: each block of a result hashes label and seed. */
+static void parameters_of_tls_and_of_passwords_are_looked_at_first(void)
+{
+	static CK_BYTE long_random[1 << 18];
+	CK_ULONG bytes = 48;
+	CK_ATTRIBUTE template[] = {{CKA_VALUE_LEN, &bytes, sizeof bytes}};
+	CK_TLS_KDF_PARAMS params = {CKM_SHA256, (CK_BYTE *)"label", 5, {long_random, 32, long_random, 32}, NULL, 0};
+	CK_MECHANISM kdf = {CKM_TLS12_KDF, &params, sizeof params}, pbe = {CKM_PBE_SHA1_DES3_EDE_CBC, NULL, sizeof(CK_PBE_PARAMS)};
+	CK_MECHANISM without[] = {{CKM_TLS12_KDF, NULL, sizeof params},
+				  {CKM_TLS12_MASTER_KEY_DERIVE, NULL, sizeof(CK_TLS12_MASTER_KEY_DERIVE_PARAMS)},
+				  {CKM_TLS12_KEY_AND_MAC_DERIVE, NULL, sizeof(CK_TLS12_KEY_MAT_PARAMS)}};
+	CK_OBJECT_HANDLE base = plain(&generic_gen, 48), made;
+	for (unsigned at = 0; at < COUNT(without); at++)
+		EXPECT(p11->C_DeriveKey(session, &without[at], base, template, 1, &made), CKR_MECHANISM_PARAM_INVALID);
+	EXPECT(p11->C_GenerateKey(session, &pbe, NULL, 0, &made), CKR_MECHANISM_PARAM_INVALID);
+	OK(p11->C_DeriveKey(session, &kdf, base, template, 1, &made));
+	params.RandomInfo.ulServerRandomLen = sizeof long_random;
+	EXPECT(p11->C_DeriveKey(session, &kdf, base, template, 1, &made), CKR_MECHANISM_PARAM_INVALID);
+}
+
 static void arguments_are_asked_for(void)
 {
 	CK_ULONG id;
@@ -293,6 +313,7 @@ int main(void)
 	parameters_have_their_form();
 	what_waits_for_its_tag_is_bounded();
 	no_field_of_a_parameter_is_as_long_as_memory();
+	parameters_of_tls_and_of_passwords_are_looked_at_first();
 	arguments_are_asked_for();
 	what_cannot_be_set_cannot_be_set_to_what_it_is();
 	no_template_is_an_empty_one();

@@ -95,6 +95,14 @@ static void tls(void)
 	CK_OBJECT_HANDLE key, made;
 	OK(p11->C_CreateObject(session, template, 6, &key));
 	OK(p11->C_DeriveKey(session, &mechanism, key, iv, 2, &made));
+	/* That of SSL 3.0 is no function of TLS, where a policy has it, too. */
+	CK_TLS_KDF_PARAMS kdf = {CKM_TLS_PRF, info, 5, {value, 32, value, 32}, NULL, 0};
+	CK_MECHANISM exports = {CKM_TLS_KDF, &kdf, sizeof kdf};
+	type = CKK_GENERIC_SECRET;
+	OK(p11->C_CreateObject(session, template, 6, &key));
+	OK(p11->C_DeriveKey(session, &exports, key, iv + 1, 1, &made));
+	kdf.prfMechanism = CKM_SSL3_MASTER_KEY_DERIVE;
+	EXPECT(p11->C_DeriveKey(session, &exports, key, iv + 1, 1, &made), CKR_MECHANISM_PARAM_INVALID);
 }
 
 static void trust(void)
