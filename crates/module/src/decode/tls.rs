@@ -181,8 +181,17 @@ impl<'a> Caller<'a> {
             }
             _ => return Ok(None),
         };
-        let told = says_version(raw.mechanism) && !version.is_null();
-        Ok(told.then(|| Aside::Version(Given::inside(version.cast()))))
+        if version.is_null() || !says_version(raw.mechanism) {
+            return Ok(None);
+        }
+        self.takes(version.cast(), VERSION)?;
+        Ok(Some(Aside::Version(Given::inside(version.cast()))))
+    }
+
+    /// Whether so many bytes can be at `at`: looked at before a key is made, which would be lost.
+    fn takes(self, at: *const u8, length: usize) -> Result<()> {
+        let there = self.bytes(Given::inside(at), length as CK_ULONG);
+        there.map(drop).map_err(|_| Error::MECHANISM_PARAM_INVALID)
     }
 
     fn connection(self, shape: Shape, raw: &CK_MECHANISM) -> Result<Connection<'a>> {
@@ -193,8 +202,8 @@ impl<'a> Caller<'a> {
         let place = |offset: usize| {
             self.place(Given::inside(material.out.wrapping_byte_add(offset).cast_const().cast()))
         };
-        if ivs > 0 && (out.pIVClient.is_null() || out.pIVServer.is_null()) {
-            return Err(Error::MECHANISM_PARAM_INVALID);
+        for at in [out.pIVClient, out.pIVServer] {
+            self.takes(at, ivs)?;
         }
         Ok(Connection {
             places: [

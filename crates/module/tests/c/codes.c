@@ -165,6 +165,12 @@ static void parameters_of_tls_and_of_passwords_are_looked_at_first(void)
 	OK(p11->C_DeriveKey(session, &kdf, base, template, 1, &made));
 	params.RandomInfo.ulServerRandomLen = sizeof long_random;
 	EXPECT(p11->C_DeriveKey(session, &kdf, base, template, 1, &made), CKR_MECHANISM_PARAM_INVALID);
+	/* No key is made whose IVs have no place. */
+	CK_SSL3_KEY_MAT_OUT told = {0, 0, 0, 0, out, (CK_BYTE *)~3UL};
+	CK_TLS12_KEY_MAT_PARAMS keys = {0, 128, 128, CK_FALSE, {long_random, 32, long_random, 32}, &told, CKM_SHA256};
+	CK_MECHANISM connection = {CKM_TLS12_KEY_AND_MAC_DERIVE, &keys, sizeof keys};
+	EXPECT(p11->C_DeriveKey(session, &connection, base, NULL, 0, NULL), CKR_MECHANISM_PARAM_INVALID);
+	CHECK(told.hClientKey == 0);
 }
 
 static void arguments_are_asked_for(void)
