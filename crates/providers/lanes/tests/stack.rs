@@ -3,10 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use metaslot_awslc_wrapper::ec::{Curve as EcCurve, EcKey};
+use metaslot_awslc_wrapper::ml_kem::{self as plain, MlKemKey};
 use metaslot_awslc_wrapper::rsa::{Rsa, RsaNumber, RsaNumbers};
+use metaslot_awslc_wrapper::seeded::SeededKey;
 use metaslot_lanes::binary::{self, Curve, Derive, Sign};
 use metaslot_lanes::hash::{self, Hash};
-use metaslot_lanes::{curve25519, p256, p384, rsa};
+use metaslot_lanes::xmss::{self, Scheme};
+use metaslot_lanes::{curve25519, ml_kem, p256, p384, rsa};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -81,6 +84,8 @@ fn every_kernel() {
     }
     curve25519_keys();
     weierstrass();
+    decapsulation();
+    trees();
     macs();
     #[cfg(target_arch = "x86_64")]
     old_ciphers();
@@ -155,6 +160,29 @@ fn weierstrass() {
     let mut requests: Vec<_> =
         places.iter_mut().map(|out| p384::DeriveRequest::new(&key, &point, out)).collect();
     check("P-384 derive", || p384::derive(&mut requests));
+}
+
+fn decapsulation() {
+    for (set, same) in
+        [(ml_kem::Set::Ml768, plain::Set::Ml768), (ml_kem::Set::Ml1024, plain::Set::Ml1024)]
+    {
+        let key = MlKemKey::of_seed(same, &[7; 64]).unwrap().expanded().unwrap();
+        check(&format!("{set:?} key"), || drop(ml_kem::PrivateKey::new(set, key.expose())));
+        let key = ml_kem::PrivateKey::new(set, key.expose()).unwrap();
+        let ciphertext = vec![5; set.ciphertext_length()];
+        check(&format!("{set:?}"), || drop(key.decapsulate(&ciphertext)));
+    }
+}
+
+fn trees() {
+    // Of SHA-256, SHA-512 and SHAKE256.
+    for number in [2, 10, 42] {
+        let set = xmss::Set::new(Scheme::Multi, number).unwrap();
+        let seeds = vec![7; set.seeds_length()];
+        check(&format!("XMSS {number} key"), || drop(xmss::Private::new(&set, &seeds)));
+        let mut key = xmss::Private::new(&set, &seeds);
+        check(&format!("XMSS {number}"), || drop(key.sign(77_777, &[b"message"])));
+    }
 }
 
 fn macs() {

@@ -5,7 +5,7 @@
 //! takes a third of the time to make anew. The noise of one request fills the lanes of Keccak, and the coefficients of its
 //! polynomials the lanes of everything else, so that a single request gains; it waits for no other.
 //!
-//! Constant time: no branch and no address depends on a secret, and whether a ciphertext was honest is none of them. What was on the stack is wiped.
+//! Constant time: no branch and no address depends on a secret, nor on whether a ciphertext was honest. What was on the stack is wiped.
 
 mod coding;
 mod ring;
@@ -89,6 +89,14 @@ impl PrivateKey {
     /// # Errors
     /// For another length than [`Set::private_length`].
     pub fn new(set: Set, bytes: &[u8]) -> Result<Self> {
+        let key = Self::parsed(set, bytes);
+        wipe_stack();
+        key
+    }
+
+    /// In a frame of its own, which the caller can wipe.
+    #[inline(never)]
+    fn parsed(set: Set, bytes: &[u8]) -> Result<Self> {
         let rank = set.rank();
         if bytes.len() != set.private_length() {
             return Err(Failed);
@@ -115,7 +123,6 @@ impl PrivateKey {
             }
         }
         end.copy_from_slice(reject);
-        wipe_stack();
         let hash = hash.try_into().map_err(|_| Failed)?;
         Ok(Self { set, secret, public: matrix, hash })
     }
@@ -153,7 +160,7 @@ impl PrivateKey {
                 return unsafe { open_ymm(self, ciphertext, shared) };
             }
         }
-        self.open_here(ciphertext, shared)
+        open_plain(self, ciphertext, shared)
     }
 
     #[inline(always)]
@@ -235,6 +242,12 @@ impl PrivateKey {
         let made = Poly::sum(&self.public[RANK * RANK..], &y).back().with(&error, 1);
         difference | coding::difference::<DV>(&made, &coding::numbers::<DV>(v))
     }
+}
+
+/// In a frame of its own: the others' would lie below it, deeper than is wiped.
+#[inline(never)]
+fn open_plain(key: &PrivateKey, ciphertext: &[u8], shared: &mut [u8]) -> Result<()> {
+    key.open_here(ciphertext, shared)
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -6,6 +6,7 @@ use super::address::{ADDRESS, Kind, Place};
 use super::set::{Set, TOP};
 use crate::chains::{Part, Turn, Walk, going, walk};
 use crate::hash::many::Many;
+use metaslot_memory::wipe_stack;
 use std::ops::Range;
 
 /// Which function, as a number before its input.
@@ -28,6 +29,13 @@ pub(super) struct Lanes {
     pair: Keyed,
     /// For `PRF_keygen`.
     seed: Vec<u8>,
+}
+
+impl Drop for Lanes {
+    fn drop(&mut self) {
+        // Their kernels ran some frames below who has them.
+        wipe_stack();
+    }
 }
 
 /// Lanes for messages of a key and nodes.
