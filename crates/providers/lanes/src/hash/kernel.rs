@@ -20,7 +20,7 @@ pub(super) struct Kernel {
 
 impl Kernel {
     /// Takes the blocks of `block` bytes that the rows consist of into the state, which has the first word of each lane, then
-    /// the second of each, and so on, in the machine's order of bytes.
+    /// the second of each, and so on, each with its least significant byte first.
     pub(super) fn run(&self, state: &mut [u8], rows: &Rows<'_>, block: usize) {
         // SAFETY: the function needs nothing but its instructions, and `choose` gives only what the processor can run.
         unsafe { (self.run)(state, rows, block) }

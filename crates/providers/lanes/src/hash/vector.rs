@@ -61,7 +61,7 @@ pub(super) trait Vector: Copy {
     fn ternary<const TABLE: i32>(self, b: Self, c: Self) -> Self;
     /// The bytes of each word in the other order.
     fn swap_bytes(self) -> Self;
-    /// Of memory: lane after lane, in the machine's order of bytes.
+    /// Of memory: lane after lane, the least significant byte of each first.
     fn load(from: &[u8]) -> Self;
     /// The reverse of [`Self::load`].
     fn store(self, to: &mut [u8]);
