@@ -59,6 +59,26 @@ fn keys_of_another_length_are_none() {
     }
 }
 
+/// The standard's check of a private key says nothing of its numbers from q to 4095.
+#[test]
+fn secret_numbers_beyond_q_count_modulo_q() {
+    let mut random = Random::new();
+    for sets in SETS {
+        let (key, same) = pair(&mut random, sets);
+        let mut bytes = same.expanded().unwrap().expose().to_vec();
+        for three in bytes[..ENCODED * key.set().rank()].as_chunks_mut::<3>().0 {
+            let [a, b, c] = three.map(u32::from);
+            let both = [a | (b & 15) << 8, b >> 4 | c << 4];
+            let [low, high] = both.map(|number| number + if number < 767 { 3329 } else { 0 });
+            three.copy_from_slice(&(low | high << 12).to_le_bytes()[..3]);
+        }
+        let other = PrivateKey::new(key.set(), &bytes).unwrap();
+        let mut ciphertext = vec![0; key.set().ciphertext_length()];
+        let secret = public(&same).encapsulate(&mut ciphertext).unwrap();
+        assert_eq!(other.decapsulate(&ciphertext).unwrap().expose(), secret.expose());
+    }
+}
+
 /// An honest ciphertext, and one of the same length that is not.
 #[test]
 fn time_does_not_tell_honest_ciphertexts_from_others() {
