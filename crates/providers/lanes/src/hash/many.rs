@@ -9,7 +9,9 @@ use super::kernel::Kernel;
 use super::rows::Rows;
 use super::shape::{Core, Shape};
 use crate::cpu::cpu;
-use metaslot_awslc_wrapper::digest::Hash;
+use metaslot_awslc_wrapper::Result;
+use metaslot_awslc_wrapper::digest::{Hash, Stream};
+use metaslot_awslc_wrapper::shake::{self, Shake};
 use metaslot_memory::{Secret, wipe_shallow_stack};
 
 /// Whether there is ordinary memory for so many bytes of nodes, and for what is needed beside them.
@@ -37,6 +39,30 @@ impl Function {
     /// Bytes of a block.
     pub(crate) const fn block(self) -> usize {
         self.shape().block
+    }
+
+    /// One hash by the plain library: of these parts, one after the other, as much as there is room for.
+    ///
+    /// # Errors
+    /// When the library fails.
+    pub(crate) fn digest(self, parts: &[&[u8]], out: &mut [u8]) -> Result<()> {
+        let squeeze = |function, out: &mut [u8]| {
+            let mut shake = Shake::new(function)?;
+            parts.iter().try_for_each(|part| shake.update(part))?;
+            shake.finish(out)
+        };
+        let hash = match self {
+            Self::Sha256 => Hash::Sha256,
+            Self::Sha512 => Hash::Sha512,
+            Self::Shake128 => return squeeze(shake::Function::Shake128, out),
+            Self::Shake256 => return squeeze(shake::Function::Shake256, out),
+        };
+        let mut stream = Stream::new(hash)?;
+        parts.iter().try_for_each(|part| stream.update(part))?;
+        let mut whole = Secret::zeroed(hash.length());
+        stream.finish(whole.expose_mut())?;
+        out.copy_from_slice(&whole.expose()[..out.len()]);
+        Ok(())
     }
 
     const fn shape(self) -> Shape {

@@ -3,10 +3,7 @@
 
 use super::set::word;
 use super::tree::Tree;
-use crate::hash::many::Function;
 use metaslot_awslc_wrapper::Result;
-use metaslot_awslc_wrapper::digest::{Hash, Stream};
-use metaslot_awslc_wrapper::shake::{self, Shake};
 use metaslot_memory::Secret;
 
 /// A message of a one-time key (RFC 8554 §4.5).
@@ -45,15 +42,5 @@ pub(super) fn derive(
 fn fill(tree: Tree<'_>, number: usize, kind: u16, parts: &[&[u8]], out: &mut [u8]) -> Result<()> {
     let (number, kind) = (word(number), kind.to_be_bytes());
     let all = [&[&tree.id[..], &number, &kind], parts].concat();
-    if tree.set.function == Function::Shake256 {
-        let mut shake = Shake::new(shake::Function::Shake256)?;
-        all.iter().try_for_each(|part| shake.update(part))?;
-        return shake.finish(out);
-    }
-    let mut stream = Stream::new(Hash::Sha256)?;
-    all.iter().try_for_each(|part| stream.update(part))?;
-    let mut whole = Secret::zeroed(32);
-    stream.finish(whole.expose_mut())?;
-    out.copy_from_slice(&whole.expose()[..out.len()]);
-    Ok(())
+    tree.set.function.digest(&all, out)
 }

@@ -2,8 +2,8 @@
 //! What is made of the message: the randomizer, and the digest that chooses the leaves (FIPS 205 §11).
 
 use super::set::Set;
-use metaslot_awslc_wrapper::digest::{Hash, Stream};
-use metaslot_awslc_wrapper::shake::{Function, Shake};
+use crate::hash::many::Function;
+use metaslot_awslc_wrapper::digest::Hash;
 use metaslot_awslc_wrapper::{Result, hmac};
 
 /// Parts that are one message.
@@ -22,7 +22,7 @@ pub(super) fn randomizer(
     out: &mut [u8],
 ) -> Result<()> {
     if set.shake {
-        return shake(&[secret, random], message, out);
+        return Function::Shake256.digest(&[&[secret, random], message].concat(), out);
     }
     let mut mac = hmac::Key::new(hash(set), secret)?.start()?;
     mac.update(random)?;
@@ -43,31 +43,15 @@ pub(super) fn digest(
     out: &mut [u8],
 ) -> Result<()> {
     if set.shake {
-        return shake(&[randomizer, public], message, out);
+        return Function::Shake256.digest(&[&[randomizer, public], message].concat(), out);
     }
+    let function = if set.node == 16 { Function::Sha256 } else { Function::Sha512 };
     let mut inner = [0; 64];
     let inner = &mut inner[..hash(set).length()];
-    let mut stream = Stream::new(hash(set))?;
-    for part in [randomizer, public].iter().chain(message) {
-        stream.update(part)?;
-    }
-    stream.finish(inner)?;
+    function.digest(&[&[randomizer, public], message].concat(), inner)?;
     // MGF1 (RFC 8017 §B.2.1).
     for (counter, out) in (0_u32..).zip(out.chunks_mut(inner.len())) {
-        let mut block = [0; 64];
-        let block = &mut block[..hash(set).length()];
-        let mut stream = Stream::new(hash(set))?;
-        for part in [randomizer, &public[..set.node], inner, &counter.to_be_bytes()] {
-            stream.update(part)?;
-        }
-        stream.finish(block)?;
-        out.copy_from_slice(&block[..out.len()]);
+        function.digest(&[randomizer, &public[..set.node], inner, &counter.to_be_bytes()], out)?;
     }
     Ok(())
-}
-
-fn shake(first: Parts<'_>, message: Parts<'_>, out: &mut [u8]) -> Result<()> {
-    let mut shake = Shake::new(Function::Shake256)?;
-    first.iter().chain(message).try_for_each(|part| shake.update(part))?;
-    shake.finish(out)
 }

@@ -3,11 +3,7 @@
 
 use super::lanes::{MESSAGE, VALUE};
 use super::set::Set;
-use crate::hash::many::Function;
 use metaslot_awslc_wrapper::Result;
-use metaslot_awslc_wrapper::digest::{Hash, Stream};
-use metaslot_awslc_wrapper::shake::{self, Shake};
-use metaslot_memory::Secret;
 
 /// The number of a signature, in so many bytes.
 fn bytes(number: u64, length: usize) -> Vec<u8> {
@@ -49,24 +45,6 @@ fn hash(set: &Set, function: u8, parts: &[&[u8]]) -> Result<Vec<u8>> {
     padding[set.padding() - 1] = function;
     let all = [&[&padding[..]], parts].concat();
     let mut out = vec![0; set.node];
-    let digest = match set.function() {
-        Function::Sha256 => Hash::Sha256,
-        Function::Sha512 => Hash::Sha512,
-        function => {
-            let narrow = function == Function::Shake128;
-            let mut shake = Shake::new(match narrow {
-                true => shake::Function::Shake128,
-                false => shake::Function::Shake256,
-            })?;
-            all.iter().try_for_each(|part| shake.update(part))?;
-            shake.finish(&mut out)?;
-            return Ok(out);
-        }
-    };
-    let mut stream = Stream::new(digest)?;
-    all.iter().try_for_each(|part| stream.update(part))?;
-    let mut whole = Secret::zeroed(digest.length());
-    stream.finish(whole.expose_mut())?;
-    out.copy_from_slice(&whole.expose()[..set.node]);
+    set.function().digest(&all, &mut out)?;
     Ok(out)
 }
