@@ -47,7 +47,11 @@ impl Derive for Use {
         let schedule = self.cipher.schedule(key, params)?;
         match iv {
             [] => schedule.run(Way::Encrypt, out.expose_mut())?,
-            iv => chain(&*schedule, &mut iv.to_vec(), out.expose_mut())?,
+            iv => {
+                // In the end it is the last block of the key.
+                let mut chained = Secret::try_copy_of(iv).ok_or(Error::DEVICE_MEMORY)?;
+                chain(&*schedule, chained.expose_mut(), out.expose_mut())?;
+            }
         }
         wipe_shallow_stack();
         // What is too much goes from the end.
