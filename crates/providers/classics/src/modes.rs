@@ -235,6 +235,22 @@ impl Running {
         out[..self.at].copy_from_slice(&self.waiting[..self.at]);
         self.blocks(out)
     }
+
+    /// The last block, which waits, without its padding; how long that is.
+    fn unpad(&mut self, out: &mut [u8]) -> Result<usize> {
+        let block = self.key.length();
+        if self.at != block {
+            return Err(Error::ENCRYPTED_DATA_LEN_RANGE);
+        }
+        out[..block].copy_from_slice(&self.waiting[..block]);
+        self.blocks(&mut out[..block])?;
+        let Some(padding) = padding(&out[..block]) else {
+            cleanse(out);
+            return Err(Error::ENCRYPTED_DATA_INVALID);
+        };
+        out[block - padding..].fill(0);
+        Ok(block - padding)
+    }
 }
 
 /// The length of the padding of the last block, found in the same time whatever it is. What happens then still tells the caller
@@ -289,19 +305,7 @@ impl CipherStream for Running {
         let block = self.key.length();
         let done = match (self.mode, self.direction) {
             (Mode::CbcPad, Direction::Forward) => self.pad(&mut out[..block]).map(|()| block),
-            (Mode::CbcPad, Direction::Backward) => {
-                if self.at != block {
-                    return Err(Error::ENCRYPTED_DATA_LEN_RANGE);
-                }
-                out[..block].copy_from_slice(&self.waiting[..block]);
-                self.blocks(&mut out[..block])?;
-                let Some(padding) = padding(&out[..block]) else {
-                    cleanse(out);
-                    return Err(Error::ENCRYPTED_DATA_INVALID);
-                };
-                out[block - padding..].fill(0);
-                Ok(block - padding)
-            }
+            (Mode::CbcPad, Direction::Backward) => self.unpad(out),
             _ if self.makes_a_stream() || self.at == 0 => Ok(0),
             (_, direction) => Err(length_error(direction)),
         };
