@@ -99,6 +99,14 @@ const BLOCK: usize = 64;
 
 impl Running {
     fn new(key: &Key, params: &Params) -> Result<Self> {
+        let running = Self::begun(key, params);
+        wipe_shallow_stack();
+        running
+    }
+
+    /// In a frame of its own, which the caller can wipe.
+    #[inline(never)]
+    fn begun(key: &Key, params: &Params) -> Result<Self> {
         let Params::Salsa20 { counter, nonce } = params else {
             return Err(Error::MECHANISM_PARAM_INVALID);
         };
@@ -119,7 +127,6 @@ impl Running {
             at: 0,
         };
         running.write(0, &block(key, &input));
-        wipe_shallow_stack();
         Ok(running)
     }
 
@@ -141,6 +148,19 @@ impl Running {
         self.write(0, &words);
         Ok(())
     }
+
+    /// As [`Self::begun`].
+    #[inline(never)]
+    fn masked(&mut self, input: &[u8], out: &mut [u8]) -> Result<()> {
+        for (byte, out) in input.iter().zip(out) {
+            if self.at == 0 {
+                self.next()?;
+            }
+            *out = byte ^ self.state.expose()[BLOCK + self.at];
+            self.at = (self.at + 1) % BLOCK;
+        }
+        Ok(())
+    }
 }
 
 impl CipherStream for Running {
@@ -149,15 +169,9 @@ impl CipherStream for Running {
     }
 
     fn update(&mut self, input: &[u8], out: &mut [u8]) -> Result<()> {
-        for (byte, out) in input.iter().zip(out) {
-            if self.at == 0 {
-                self.next()?;
-            }
-            *out = byte ^ self.state.expose()[BLOCK + self.at];
-            self.at = (self.at + 1) % BLOCK;
-        }
+        let done = self.masked(input, out);
         wipe_shallow_stack();
-        Ok(())
+        done
     }
 
     fn finish_length(&self) -> usize {

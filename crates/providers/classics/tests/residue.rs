@@ -103,6 +103,8 @@ fn uses(row: &Algorithm, key: &Arc<Key>, params: &Params) {
         cipher.run(forward, key, params, &data, &mut sealed).unwrap();
         let mut opened = vec![0; length];
         cipher.run(Direction::Backward, key, params, &sealed, &mut opened).unwrap();
+        // Wrong padding, where there is any.
+        cipher.run(Direction::Backward, key, params, &data, &mut opened).ok();
         let mut stream = cipher.start(forward, key, params).unwrap();
         let mut out = vec![0; stream.update_length(40)];
         stream.update(&data[..40], &mut out).unwrap();
@@ -118,17 +120,39 @@ fn uses(row: &Algorithm, key: &Arc<Key>, params: &Params) {
     }
 }
 
+/// How deep the stack is looked at, in bytes.
+const DEPTH: usize = 32 * 1024;
+
+/// Whether the beginning of a key is below this frame, where `run` has been.
+#[inline(never)]
+fn leaves_in_stack(masked: [u8; WINDOW], run: impl FnOnce()) -> bool {
+    let memory = File::open("/proc/self/mem").unwrap();
+    let mut below = vec![0; DEPTH];
+    let here = std::hint::black_box(0_u8);
+    let end = (&raw const here).addr() as u64;
+    run();
+    memory.read_exact_at(&mut below, end - DEPTH as u64).unwrap();
+    below.windows(WINDOW).any(|window| window.iter().zip(masked).all(|(a, b)| a ^ MASK == b))
+}
+
 /// A key that was used in every way: what to look for.
 fn used(generates: &Algorithm) -> [u8; WINDOW] {
     let key_type = MechanismRow::find(generates.mechanism).unwrap().keys[0];
     let key = made(generates, key_type);
+    let masked = std::array::from_fn(|at| key.secret(CKA_VALUE).unwrap()[at] ^ MASK);
     for row in CLASSICS.algorithms() {
         let known = MechanismRow::find(row.mechanism).unwrap();
         if known.keys.contains(&key_type) && row.generate.is_none() {
-            uses(row, &key, &params(known));
+            let params = params(known);
+            let left = leaves_in_stack(masked, || uses(row, &key, &params));
+            assert!(!left, "{:?} leaves its key in the stack", mechanism_name(row.mechanism));
+            let mut stream = None;
+            let left = leaves_in_stack(masked, || {
+                stream = row.encrypt.map(|it| it.start(Direction::Forward, &key, &params));
+            });
+            assert!(!left, "{:?} leaves its key in the stack", mechanism_name(row.mechanism));
         }
     }
-    let masked = std::array::from_fn(|at| key.secret(CKA_VALUE).unwrap()[at] ^ MASK);
     if key_type == CKK_CAMELLIA {
         assert!(!search(&[masked]).is_empty(), "a living key is found");
     }
