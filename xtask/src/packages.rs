@@ -193,18 +193,26 @@ const SUITE: &str = "python-pkcs11==0.10.1";
 /// The tests of python-pkcs11, which its source distribution has and its wheels lack, under the target directory.
 pub(crate) fn python_suite(python: &Path) -> Result<()> {
     let home = target().join("suites/python-pkcs11");
-    if home.join("tests/__init__.py").exists() {
+    let archive = format!("{}.tar.gz", SUITE.replace("==", "-").replacen('-', "_", 1));
+    if home.join(&archive).exists() {
         return Ok(());
     }
     println!("    unpacking the tests of {SUITE} in {}", home.display());
-    fs::create_dir_all(&home).context("make the directory of the suite")?;
+    // It is named when it is whole, and in the place of another version.
+    let fresh = target().join("suites/unpacking");
+    for directory in [&home, &fresh] {
+        if directory.exists() {
+            fs::remove_dir_all(directory).context("remove an old directory of the suite")?;
+        }
+    }
+    fs::create_dir_all(&fresh).context("make the directory of the suite")?;
     let mut pip = Command::new(python);
     pip.args(["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]);
-    quietly(pip.args(["--no-binary", "python-pkcs11", "--dest"]).arg(&home).arg(SUITE))?;
-    let archive = home.join(format!("{}.tar.gz", SUITE.replace("==", "-").replacen('-', "_", 1)));
+    quietly(pip.args(["--no-binary", "python-pkcs11", "--dest"]).arg(&fresh).arg(SUITE))?;
     let mut tar = Command::new("tar");
-    tar.args(["--strip-components=1", "--wildcards", "--directory"]).arg(&home);
-    quietly(tar.arg("--extract").arg("--file").arg(archive).arg("*/tests/*"))
+    tar.args(["--strip-components=1", "--wildcards", "--directory"]).arg(&fresh);
+    quietly(tar.arg("--extract").arg("--file").arg(fresh.join(archive)).arg("*/tests/*"))?;
+    fs::rename(&fresh, &home).context("name the directory of the suite")
 }
 
 /// The Python environment of the tests, made under the target directory when it is not there yet.
