@@ -48,7 +48,7 @@ pub(super) trait Trees: Copy + Debug + Send + Sync + 'static {
     /// Whether these are the bytes of a public key.
     fn is_public(self, public: &[u8]) -> bool;
 
-    /// Bytes of a signature.
+    /// Bytes of a signature; 0 where the key does not say it.
     fn length(self, key: &Key) -> usize;
 }
 
@@ -146,6 +146,11 @@ impl<T: Trees> OneTime<T> {
     }
 
     fn verify(self, key: &Key, message: &[u8], signature: &[u8]) -> Result<()> {
+        // Public keys of HSS do not say it.
+        let length = self.0.length(key);
+        if ![0, signature.len()].contains(&length) {
+            return Err(Error::SIGNATURE_LEN_RANGE);
+        }
         match self.0.verify(key.bytes(CKA_VALUE)?, message, signature) {
             Ok(true) => Ok(()),
             Ok(false) => Err(Error::SIGNATURE_INVALID),
