@@ -2,6 +2,19 @@
 //! MD2 (RFC 1319) and RIPEMD-128 (Dobbertin, Bosselaers, Preneel, 1996), for old data: no library here has them.
 
 use metaslot_memory::Secret;
+use std::fmt::Debug;
+
+/// A hash in the middle, in protected memory.
+pub(crate) trait Hash: Clone + Debug + Default + Send + Sync + 'static {
+    const LENGTH: usize;
+    const BLOCK: usize;
+
+    fn update(&mut self, data: &[u8]);
+    /// Writes the digest; the stream is used up.
+    fn finish(&mut self, out: &mut [u8]);
+    fn save(&self) -> Vec<u8>;
+    fn restore(saved: &[u8]) -> Option<Self>;
+}
 
 /// What is between blocks, and what waits for a full block behind it, in protected memory.
 #[derive(Debug)]
@@ -92,16 +105,15 @@ impl Default for Md2 {
     }
 }
 
-impl Md2 {
-    pub(crate) const LENGTH: usize = 16;
-    pub(crate) const BLOCK: usize = 16;
+impl Hash for Md2 {
+    const LENGTH: usize = 16;
+    const BLOCK: usize = 16;
 
-    pub(crate) fn update(&mut self, data: &[u8]) {
+    fn update(&mut self, data: &[u8]) {
         self.0.update(data, Self::compress);
     }
 
-    /// Writes the digest; the stream is used up.
-    pub(crate) fn finish(&mut self, out: &mut [u8]) {
+    fn finish(&mut self, out: &mut [u8]) {
         let missing = Self::BLOCK - self.0.waiting();
         let padding = [u8::try_from(missing).unwrap_or(0); Self::BLOCK];
         self.update(&padding[..missing]);
@@ -110,6 +122,16 @@ impl Md2 {
         out.copy_from_slice(&self.0.chain()[..out.len()]);
     }
 
+    fn save(&self) -> Vec<u8> {
+        self.0.save()
+    }
+
+    fn restore(saved: &[u8]) -> Option<Self> {
+        Blocks::restore(saved).map(Self)
+    }
+}
+
+impl Md2 {
     fn compress(chain: &mut [u8; 2 * Self::BLOCK], block: &[u8; Self::BLOCK]) {
         let (state, checksum) = chain.split_at_mut(Self::BLOCK);
         let mut last = checksum[Self::BLOCK - 1];
@@ -132,14 +154,6 @@ impl Md2 {
         }
         state.copy_from_slice(&all[..Self::BLOCK]);
         metaslot_awslc_wrapper::cleanse(&mut all);
-    }
-
-    pub(crate) fn save(&self) -> Vec<u8> {
-        self.0.save()
-    }
-
-    pub(crate) fn restore(saved: &[u8]) -> Option<Self> {
-        Blocks::restore(saved).map(Self)
     }
 }
 
@@ -183,16 +197,15 @@ impl Default for Ripemd128 {
     }
 }
 
-impl Ripemd128 {
-    pub(crate) const LENGTH: usize = 16;
-    pub(crate) const BLOCK: usize = 64;
+impl Hash for Ripemd128 {
+    const LENGTH: usize = 16;
+    const BLOCK: usize = 64;
 
-    pub(crate) fn update(&mut self, data: &[u8]) {
+    fn update(&mut self, data: &[u8]) {
         self.0.update(data, Self::compress);
     }
 
-    /// Writes the digest; the stream is used up.
-    pub(crate) fn finish(&mut self, out: &mut [u8]) {
+    fn finish(&mut self, out: &mut [u8]) {
         let bits = self.0.count.wrapping_mul(8);
         self.update(&[0x80]);
         let missing = (2 * Self::BLOCK - 8 - self.0.waiting()) % Self::BLOCK;
@@ -201,6 +214,16 @@ impl Ripemd128 {
         out.copy_from_slice(&self.0.chain()[..out.len()]);
     }
 
+    fn save(&self) -> Vec<u8> {
+        self.0.save()
+    }
+
+    fn restore(saved: &[u8]) -> Option<Self> {
+        Blocks::restore(saved).map(Self)
+    }
+}
+
+impl Ripemd128 {
     fn compress(chain: &mut [u8; Self::LENGTH], block: &[u8; Self::BLOCK]) {
         let word = |bytes: &[u8], at: usize| {
             bytes[4 * at..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))
@@ -229,14 +252,6 @@ impl Ripemd128 {
                 .wrapping_add(right[(at + 3) % 4]);
             *place = sum.to_le_bytes();
         }
-    }
-
-    pub(crate) fn save(&self) -> Vec<u8> {
-        self.0.save()
-    }
-
-    pub(crate) fn restore(saved: &[u8]) -> Option<Self> {
-        Blocks::restore(saved).map(Self)
     }
 }
 

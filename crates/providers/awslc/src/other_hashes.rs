@@ -3,7 +3,7 @@
 //! RIPEMD-160 (PKCS#11 Historical Mechanisms 3.0). Digests, HMAC, derived keys, signatures of RSA.
 
 use crate::mac::{Mac, Prepared, Stream, row, running};
-use crate::old_hashes::{Md2, Ripemd128};
+use crate::old_hashes::{Hash, Md2, Ripemd128};
 use crate::{blake2b, generate, hashes, rsa_key, rsa_pkcs1};
 use metaslot_awslc_wrapper::{Failed, ripemd};
 use metaslot_ck::*;
@@ -69,17 +69,6 @@ const fn signature(mechanism: CK_MECHANISM_TYPE, signature: &'static dyn Signatu
     Algorithm { mechanism, key_sizes: rsa_key::SIZES, sign, verify, ..Algorithm::NONE }
 }
 
-/// A hash in the middle, in protected memory.
-trait Hash: Clone + Debug + Default + Send + Sync + 'static {
-    const LENGTH: usize;
-    const BLOCK: usize;
-
-    fn update(&mut self, data: &[u8]);
-    fn finish(&mut self, out: &mut [u8]);
-    fn save(&self) -> Vec<u8>;
-    fn restore(saved: &[u8]) -> Option<Self>;
-}
-
 #[derive(Clone, Debug)]
 struct Blake<const LENGTH: usize>(blake2b::Stream);
 
@@ -134,48 +123,6 @@ impl Hash for Ripemd {
 
     fn restore(saved: &[u8]) -> Option<Self> {
         ripemd::Stream::restore(saved).map(Self)
-    }
-}
-
-impl Hash for Md2 {
-    const LENGTH: usize = Self::LENGTH;
-    const BLOCK: usize = Self::BLOCK;
-
-    fn update(&mut self, data: &[u8]) {
-        self.update(data);
-    }
-
-    fn finish(&mut self, out: &mut [u8]) {
-        self.finish(out);
-    }
-
-    fn save(&self) -> Vec<u8> {
-        self.save()
-    }
-
-    fn restore(saved: &[u8]) -> Option<Self> {
-        Self::restore(saved)
-    }
-}
-
-impl Hash for Ripemd128 {
-    const LENGTH: usize = Self::LENGTH;
-    const BLOCK: usize = Self::BLOCK;
-
-    fn update(&mut self, data: &[u8]) {
-        self.update(data);
-    }
-
-    fn finish(&mut self, out: &mut [u8]) {
-        self.finish(out);
-    }
-
-    fn save(&self) -> Vec<u8> {
-        self.save()
-    }
-
-    fn restore(saved: &[u8]) -> Option<Self> {
-        Self::restore(saved)
     }
 }
 

@@ -4,7 +4,7 @@
 
 use crate::failure::device_error;
 use crate::generate::secret_key;
-use crate::old_hashes::Md2;
+use crate::old_hashes::{Hash as _, Md2};
 use crate::pbkdf2::MOST_WORK;
 use metaslot_awslc_wrapper::digest::{Hash, Stream};
 use metaslot_ck::*;
