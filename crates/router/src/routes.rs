@@ -54,10 +54,9 @@ pub struct Settings {
 #[derive(Debug, Default)]
 struct Rows {
     all: SmallVec<[Row; 2]>,
-    /// Whether a later row may be the cheaper one: only then are costs compared.
-    choice: bool,
-    /// Operations that are on their way, by any provider, where such take longer than counting them.
-    in_flight: Box<AtomicU32>,
+    /// There where a later row may be the cheaper one, for only then are costs compared: operations that are on their way,
+    /// by any provider, where such take longer than counting them.
+    in_flight: Option<Box<AtomicU32>>,
 }
 
 /// A row of a provider.
@@ -69,7 +68,7 @@ struct Row {
     subject: Subject,
     algorithm: &'static Algorithm,
     /// What is only needed where costs are compared: the rest is read at each `*Init`.
-    costs: Box<Costs>,
+    costs: Option<Box<Costs>>,
 }
 
 /// What the operations of a row cost.
@@ -203,7 +202,7 @@ impl Routes {
             if let Some(found) =
                 operation(row.algorithm).filter(|_| self.health.takes(row.provider))
             {
-                return Ok((Count::new(row.subject, rows.choice), found));
+                return Ok((Count::new(row.subject, rows.in_flight.is_some()), found));
             }
         }
         // One that fails is better than none.
@@ -239,7 +238,7 @@ impl Routes {
         job: Job,
         operation: impl Fn(&'static Algorithm) -> Option<T>,
     ) -> (Option<(Count, T)>, Option<Flight<'_>>) {
-        let Ok(Rows { all: rows, in_flight, .. }) = self.rows_of(job.mechanism) else {
+        let Ok(Rows { all: rows, in_flight: Some(in_flight) }) = self.rows_of(job.mechanism) else {
             return (None, None);
         };
         let Some(first) = rows.iter().position(|row| row.provider == found.provider()) else {
@@ -335,7 +334,8 @@ impl Routes {
     #[must_use]
     pub fn estimates(&self, job: Job) -> (Vec<Estimate>, Option<usize>) {
         let Ok(rows) = self.rows_of(job.mechanism) else { return (Vec::new(), None) };
-        let (rows, load) = (&rows.all, self.load(&rows.in_flight));
+        let (rows, load) =
+            (&rows.all, rows.in_flight.as_deref().map_or(0.0, |count| self.load(count)));
         let able = |row: &Row| {
             let remark = self.providers[row.provider].remark(job.mechanism);
             row.algorithm.flags() & job.operation != 0 && remark.is_empty()
@@ -379,7 +379,7 @@ impl Table {
             for algorithm in algorithms.filter(|row| may(served.name(), row.mechanism)) {
                 if let Some(at) = MechanismRow::index(algorithm.mechanism) {
                     let subject = Subject::new(provider, at);
-                    rows[at].all.push(Row { provider, subject, algorithm, costs: Box::default() });
+                    rows[at].all.push(Row { provider, subject, algorithm, costs: None });
                 }
             }
         }
@@ -387,13 +387,13 @@ impl Table {
         for Cost { provider, mechanism, line } in &settings.costs {
             if let (Some(at), Some(provider)) = (MechanismRow::index(*mechanism), place(provider)) {
                 let counts =
-                    |row: &&mut Row| row.provider == provider && row.costs.lines.len() < MOST_LINES;
+                    |row: &&mut Row| row.provider == provider && row.lines().len() < MOST_LINES;
                 let rows = rows[at].all.iter_mut().filter(counts);
-                rows.for_each(|row| row.costs.lines.push(*line));
+                rows.for_each(|row| row.costs.get_or_insert_default().lines.push(*line));
             }
         }
         for rows in &mut rows {
-            rows.choice = rows.may_differ();
+            rows.in_flight = rows.may_differ().then(Box::default);
         }
         Self { rows, settings }
     }
@@ -404,7 +404,7 @@ impl Rows {
     /// an end of the sizes, without a crowd or with one. Costs are lines: one that is so between the ends only saves some
     /// tens of nanoseconds there.
     fn may_differ(&self) -> bool {
-        self.all.iter().flat_map(|row| &row.costs.lines).any(|line| {
+        self.all.iter().flat_map(Row::lines).any(|line| {
             let Line { operation, key_bits, .. } = *line;
             [0, LARGEST].into_iter().any(|bytes| {
                 let job = Job { mechanism: 0, operation, key_bits, bytes };
@@ -423,13 +423,17 @@ impl Row {
         Some(self.line(job)?.expected(job.bytes, load))
     }
 
+    fn lines(&self) -> &[Line] {
+        self.costs.as_deref().map_or(&[], |costs| &costs.lines)
+    }
+
     /// The line that fits best: that of the key's size, of the next larger, or of any. Sizes are compared in bytes,
     /// because that is what is known of a key ([`key_bits`](crate::key_bits)): P-521's are 66.
     fn line(&self, job: Job) -> Option<&Line> {
         let (size, wanted) = (|line: &Line| line.key_bits.div_ceil(8), job.key_bits.div_ceil(8));
         // One for all keys fits worse than any larger one.
         let larger = |line: &Line| size(line).wrapping_sub(1);
-        let of_it = self.costs.lines.iter().filter(|line| line.operation == job.operation);
+        let of_it = self.lines().iter().filter(|line| line.operation == job.operation);
         let fits = of_it.filter(|line| larger(line) >= wanted.saturating_sub(1));
         fits.min_by_key(|line| (size(line) != wanted, larger(line)))
     }
@@ -442,7 +446,7 @@ mod tests {
     use metaslot_spi::provider::DigestStream;
 
     fn row(lines: &[Line]) -> Row {
-        let costs = Box::new(Costs { lines: lines.to_vec() });
+        let costs = Some(Box::new(Costs { lines: lines.to_vec() }));
         Row { provider: 0, subject: Subject::new(0, 0), algorithm: &Algorithm::NONE, costs }
     }
 
@@ -566,13 +570,8 @@ mod tests {
     fn a_row_has_no_more_lines_than_a_choice_can_look_at() {
         let costs = (1..1000).map(|bits| cost("one", bits, 100.0)).collect();
         let routes = Routes::new(&THREE, Settings { costs, ..Settings::default() });
-        let lines = routes
-            .table
-            .get()
-            .rows
-            .iter()
-            .flat_map(|rows| &rows.all)
-            .map(|row| row.costs.lines.len());
+        let lines =
+            routes.table.get().rows.iter().flat_map(|rows| &rows.all).map(|row| row.lines().len());
         assert_eq!(lines.max(), Some(MOST_LINES));
     }
 }
