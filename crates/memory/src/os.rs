@@ -2,22 +2,36 @@
 //! The system calls that map memory, each behind one function.
 
 use std::io;
+use std::os::fd::RawFd;
 use std::ptr::{self, NonNull};
+
+/// Reading and writing.
+pub(crate) const ACCESS: i32 = libc::PROT_READ | libc::PROT_WRITE;
 
 /// Address space of `length` bytes without access; costs no memory.
 pub(crate) fn reserve(length: usize) -> io::Result<NonNull<u8>> {
-    map(length, libc::PROT_NONE, libc::MAP_NORESERVE)
+    map_anonymous(length, libc::PROT_NONE, libc::MAP_NORESERVE)
 }
 
 /// Zeroed memory of `length` bytes that is paid for when touched.
 pub(crate) fn map_zeroed(length: usize) -> io::Result<NonNull<u8>> {
-    map(length, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_NORESERVE)
+    map_anonymous(length, ACCESS, libc::MAP_NORESERVE)
 }
 
-fn map(length: usize, protection: libc::c_int, flags: libc::c_int) -> io::Result<NonNull<u8>> {
-    let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    // SAFETY: a fresh anonymous mapping touches nothing that exists.
-    let start = unsafe { libc::mmap(ptr::null_mut(), length, protection, flags, -1, 0) };
+/// Zeroed memory without a file.
+pub(crate) fn map_anonymous(length: usize, protection: i32, flags: i32) -> io::Result<NonNull<u8>> {
+    map(length, protection, flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
+}
+
+/// The beginning of a file, or memory.
+pub(crate) fn map(
+    length: usize,
+    protection: i32,
+    flags: i32,
+    file: RawFd,
+) -> io::Result<NonNull<u8>> {
+    // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
+    let start = unsafe { libc::mmap(ptr::null_mut(), length, protection, flags, file, 0) };
     if start == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
@@ -39,9 +53,8 @@ pub(crate) unsafe fn unmap(start: NonNull<u8>, length: usize) {
 /// # Safety
 /// The range is page-aligned and lies in space reserved here.
 pub(crate) unsafe fn commit(start: *mut u8, length: usize) -> io::Result<bool> {
-    let access = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: the caller's promise.
-    if unsafe { libc::mprotect(start.cast(), length, access) } != 0 {
+    if unsafe { libc::mprotect(start.cast(), length, ACCESS) } != 0 {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the caller's promise; the advice changes no content here.
@@ -50,13 +63,19 @@ pub(crate) unsafe fn commit(start: *mut u8, length: usize) -> io::Result<bool> {
     Ok(unsafe { libc::madvise(start.cast(), length, libc::MADV_WIPEONFORK) } == 0)
 }
 
-/// Locks pages into memory as they are touched. Says whether that worked.
+/// Locks pages into memory: the first `at_once` bytes now, which costs less than a fault for each, all others as they are
+/// touched. Says whether that worked.
 ///
 /// # Safety
 /// The range is page-aligned and mapped.
-pub(crate) unsafe fn lock(start: *mut u8, length: usize) -> bool {
-    // SAFETY: the caller's promise; contents do not change.
-    if unsafe { libc::mlock2(start.cast(), length, libc::MLOCK_ONFAULT) } == 0 {
+pub(crate) unsafe fn lock(start: *mut u8, length: usize, at_once: usize) -> bool {
+    let parts =
+        [(start, at_once, 0), (start.wrapping_add(at_once), length - at_once, libc::MLOCK_ONFAULT)];
+    let locked = parts.iter().all(|(start, length, flags)| {
+        // SAFETY: the caller's promise; contents do not change.
+        unsafe { libc::mlock2(start.cast(), *length, *flags) == 0 }
+    });
+    if locked {
         return true;
     }
     // SAFETY: as above; for kernels without the flag.

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Words that several processes see, and words that a forked child does not.
+//! Words that several processes see, and words that a forked child does not; a lock that a child shares.
 
+use crate::os;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::ops::Range;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 use std::slice;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -81,8 +82,7 @@ impl SharedWords {
         if metadata.uid() != user || metadata.mode() & WRITABLE_BY_OTHERS != 0 {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
-        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
-        let start = map(count * 8, protection, flags, file.as_raw_fd())?;
+        let start = os::map(count * 8, os::ACCESS, libc::MAP_SHARED, file.as_raw_fd())?;
         Ok(Self { start: start.cast(), count })
     }
 
@@ -133,9 +133,7 @@ type WipedPage = [[AtomicU64; WIPED_WORDS]; 64];
 
 fn wiped_page() -> io::Result<&'static WipedPage> {
     let length = size_of::<WipedPage>();
-    let (protection, flags) =
-        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    let start = map(length, protection, flags, -1)?;
+    let start = os::map_anonymous(length, os::ACCESS, 0)?;
     // SAFETY: the mapping was made above and no other code knows its address.
     let wiped = unsafe { libc::madvise(start.as_ptr().cast(), length, libc::MADV_WIPEONFORK) };
     if wiped != 0 {
@@ -148,13 +146,19 @@ fn wiped_page() -> io::Result<&'static WipedPage> {
     Ok(unsafe { start.cast().as_ref() })
 }
 
-fn map(length: usize, protection: i32, flags: i32, file: i32) -> io::Result<NonNull<u8>> {
-    // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
-    let start = unsafe { libc::mmap(ptr::null_mut(), length, protection, flags, file, 0) };
-    if start == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
-    }
-    NonNull::new(start.cast()).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+/// Takes a shared lock of one byte for as long as the file is open, here or in a child that has inherited it. Says whether
+/// that worked; it waits for no one.
+pub fn share_byte(file: impl AsFd, at: i64) -> bool {
+    let small = |number: libc::c_int| libc::c_short::try_from(number).unwrap_or_default();
+    let lock = libc::flock {
+        l_type: small(libc::F_RDLCK),
+        l_whence: small(libc::SEEK_SET),
+        l_start: at,
+        l_len: 1,
+        l_pid: 0,
+    };
+    // SAFETY: reads the structure.
+    unsafe { libc::fcntl(file.as_fd().as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) == 0 }
 }
 
 #[cfg(test)]

@@ -12,6 +12,9 @@ pub(super) const PAGE: usize = 4096;
 /// How many pages are committed at a time: a multiple of every page size of the system.
 const STRETCH: usize = 64;
 
+/// How many of the first stretch are touched when it is committed: what a process needs that logs in and signs once.
+const AT_ONCE: usize = 24;
+
 /// A part of the region whose pages are treated alike.
 #[derive(Debug)]
 pub(super) struct Pool {
@@ -147,8 +150,9 @@ impl Pool {
             self.unwiped.store(true, Ordering::Relaxed);
             self.degraded.store(true, Ordering::Relaxed);
         }
+        let at_once = if frontier == self.first { AT_ONCE * PAGE } else { 0 };
         // SAFETY: just committed.
-        if self.lockable.load(Ordering::Relaxed) && unsafe { os::lock(start, length) } {
+        if self.lockable.load(Ordering::Relaxed) && unsafe { os::lock(start, length, at_once) } {
             self.locked.fetch_add(length, Ordering::Relaxed);
         } else {
             // Locking fails where other parts of the process used the limit up: no more is tried.
