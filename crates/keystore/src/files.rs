@@ -177,19 +177,25 @@ impl Files {
         self.sync_directory()
     }
 
-    /// Another process that has the database open, where that can be known: SQLite then has a lock on the log's index. This
-    /// process has it closed, or its own locks would go.
-    pub(crate) fn user(&self) -> Result<Option<String>> {
+    /// SQLite's index of its log.
+    pub(crate) fn index(&self) -> &Path {
         let [_, _, index] = &self.logs;
+        index
+    }
+
+    /// Another process that has the database open, where that can be known: as long as it has a log SQLite shares a lock on
+    /// the database. This process has it closed, or its own locks would go.
+    pub(crate) fn user(&self) -> Result<Option<String>> {
+        let path = &self.database;
         let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = match fs::open(index, flags, Mode::empty()) {
+        let file = match fs::open(path, flags, Mode::empty()) {
             Ok(file) => file,
             Err(Errno::NOENT) => return Ok(None),
-            Err(errno) => return Err(Error::system(index, "open", errno)),
+            Err(errno) => return Err(Error::system(path, "open", errno)),
         };
         let wanted = Flock::from(FlockType::WriteLock);
         let held = fcntl_getlk(&file, &wanted);
-        let held = held.map_err(|errno| Error::system(index, "lock", errno))?;
+        let held = held.map_err(|errno| Error::system(path, "lock", errno))?;
         Ok(held.map(|lock| process(&lock)))
     }
 

@@ -6,10 +6,19 @@
 //! Some forks come unannounced: those made without the C library's knowledge, or in a signal handler
 //! that came into a call, where waiting for the call would be for ever. What is open then is inherited;
 //! the child neither uses nor closes it, and no store opens in it.
+//!
+//! Anyone who opens a database that no process has open makes the index of its log anew: a server's children would do so for each
+//! connection, while their parent, who has used it, has it closed. So a process keeps a lock on the index of what it had open, on
+//! a descriptor of its own that its children share. It is closed when no connection is open: closing it gives up
+//! all locks that the process has on the file, SQLite's as well.
 
 use crate::error::{Error, Result};
-use metaslot_memory::PerProcess;
+use crate::files::Inode;
+use metaslot_memory::{PerProcess, share_byte};
+use rustix::fs::{Mode, OFlags, fstat, open};
 use std::fmt::Debug;
+use std::mem;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,7 +33,19 @@ pub(crate) struct Process {
     inherited: bool,
     connections: AtomicUsize,
     stores: Mutex<Stores>,
+    indexes: Mutex<Vec<Index>>,
 }
+
+/// The index of a log that this process keeps in use.
+#[derive(Debug)]
+struct Index {
+    inode: Inode,
+    /// None where the parent has opened it: this process has inherited it.
+    file: Option<OwnedFd>,
+}
+
+/// The byte of a log's index on which SQLite has a lock as long as it has the index open (`UNIX_SHM_DMS` of `os_unix.c`).
+const IN_USE: i64 = 128;
 
 #[derive(Debug, Default)]
 struct Stores {
@@ -60,6 +81,7 @@ pub fn after() {
 /// open, SQLite has all others use the files that this one has.
 pub(crate) fn close() {
     before();
+    Process::current().let_go();
     after();
 }
 
@@ -67,7 +89,42 @@ impl Process {
     fn new(parents: Option<&'static Self>) -> Self {
         let open =
             |parent: &Self| parent.inherited || parent.connections.load(Ordering::SeqCst) > 0;
-        Self { inherited: parents.is_some_and(open), ..Self::default() }
+        // The parent may have it locked.
+        let inherited = |parent: &Self| {
+            let known = parent.indexes.try_lock();
+            let known = known.iter().flat_map(|known| known.iter());
+            known.map(|index| Index { inode: index.inode, file: None }).collect()
+        };
+        let indexes = Mutex::new(parents.map(inherited).unwrap_or_default());
+        Self { inherited: parents.is_some_and(open), indexes, ..Self::default() }
+    }
+
+    /// Keeps the index of a log in use that a connection has open, until [`Self::let_go`]. Where that cannot be done, the next
+    /// process makes it anew.
+    pub(crate) fn keep(&self, index: &Path, inode: Inode) {
+        let mut indexes = self.indexes();
+        if indexes.iter().any(|known| known.inode == inode) {
+            return;
+        }
+        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        if let Ok(file) = open(index, flags, Mode::empty()) {
+            share_byte(&file, IN_USE);
+            // Closed now, it would take SQLite's locks with it, if it is the file that SQLite has open.
+            let inode = fstat(&file).map_or(inode, |stat| Inode::of(&stat));
+            indexes.push(Index { inode, file: Some(file) });
+        }
+    }
+
+    /// Gives up all indexes, unless a connection is open.
+    pub(crate) fn let_go(&self) {
+        let mut indexes = self.indexes();
+        if self.connections.load(Ordering::SeqCst) == 0 {
+            indexes.drain(..).for_each(Index::close);
+        }
+    }
+
+    fn indexes(&self) -> MutexGuard<'_, Vec<Index>> {
+        self.indexes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn current() -> &'static Self {
@@ -94,6 +151,17 @@ impl Process {
     }
 }
 
+impl Index {
+    /// Closes it, unless the host has closed it and the number is another file's.
+    fn close(self) {
+        if let Some(file) = self.file
+            && !fstat(&file).is_ok_and(|stat| Inode::of(&stat) == self.inode)
+        {
+            mem::forget(file);
+        }
+    }
+}
+
 /// Counts one connection, from before it is opened until after it is closed.
 #[derive(Debug)]
 pub(crate) struct Counted(&'static Process);
@@ -106,6 +174,8 @@ impl Counted {
         if process.inherited {
             return Err(Error::Inherited { path: database.to_owned() });
         }
+        // Not while indexes are let go.
+        let _indexes = process.indexes();
         process.connections.fetch_add(1, Ordering::SeqCst);
         Ok(Self(process))
     }

@@ -401,6 +401,9 @@ impl Gate {
             database.inodes = *inodes.get_or_insert(found);
         }
         drop(inodes);
+        if let [_, _, Some(index)] = database.inodes {
+            self.process.keep(database.files.index(), index);
+        }
         database._shared = Some(shared);
         match self.follow_generation(&database.files) {
             // Anyone who has the page would miss a change that is not announced there.
@@ -427,6 +430,7 @@ impl Drop for Gate {
             };
             self.around(settle).unwrap_or_default();
         }
+        self.process.let_go();
     }
 }
 

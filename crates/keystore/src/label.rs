@@ -2,7 +2,7 @@
 //! What a token is called, and its end.
 
 use crate::error::{Error, Result};
-use crate::fork;
+use crate::fork::{self, Process};
 use crate::gate::Database;
 use crate::open::SqliteStore;
 use crate::pin;
@@ -76,6 +76,7 @@ struct Closed;
 impl Closed {
     fn begin() -> Self {
         fork::before();
+        Process::current().let_go();
         Self
     }
 }

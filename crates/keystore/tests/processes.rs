@@ -283,6 +283,7 @@ fn descriptors(place: &Sandbox) -> Vec<String> {
         .collect()
 }
 
+/// But the index of its log, which no lock of the process is on.
 #[test]
 fn nothing_of_the_database_is_open_during_a_fork() {
     let place = Sandbox::new();
@@ -290,7 +291,7 @@ fn nothing_of_the_database_is_open_during_a_fork() {
     let id = insert(&store, private("kept"));
     assert!(!descriptors(&place).is_empty());
     fork::before();
-    assert_eq!(descriptors(&place), [""; 0]);
+    assert_eq!(descriptors(&place), ["db-shm"]);
     // A call in another thread waits until the fork is over.
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -305,6 +306,24 @@ fn nothing_of_the_database_is_open_during_a_fork() {
         assert_eq!(waiting.join().unwrap().attributes, b"attributes of kept");
     });
     insert(&store, private("after"));
+}
+
+#[test]
+fn the_index_of_the_log_is_not_made_anew_after_a_fork() {
+    let place = Sandbox::new();
+    let store = place.user();
+    insert(&store, private("kept"));
+    assert_eq!(find(&store, "kept").len(), 1);
+    let index = place.path().read_dir().unwrap().filter_map(|entry| Some(entry.ok()?.path()));
+    let index = index.filter(|path| path.extension().is_some_and(|name| name == "db-shm"));
+    let index: Vec<_> = index.collect();
+    let made = || std::fs::metadata(&index[0]).unwrap().modified().unwrap();
+    let before = made();
+    std::thread::sleep(Duration::from_millis(50));
+    fork::before();
+    fork::after();
+    assert_eq!(find(&store, "kept").len(), 1);
+    assert_eq!(made(), before);
 }
 
 #[test]
