@@ -7,6 +7,7 @@ mod made;
 use made::{Made, Sandbox, experiment, made as make, measured, provenance};
 use metaslot_lab::experiment::{Measured, Recorder, Run};
 use std::collections::BTreeMap;
+use std::process::Command;
 
 impl Sandbox {
     /// The page of an experiment.
@@ -263,6 +264,40 @@ fn flame_graphs_on_a_page_and_alone_have_search_and_zoom_of_their_own() {
     let cell = ["--cell", "connections=8 "];
     let alone = place.text(&[&["print", "x.labx", "--flame"][..], &cell].concat());
     assert_eq!(alone.matches("<script>").count(), 1);
+}
+
+/// What the page says of itself where a browser opens it: a pointer over a button, a search, Escape.
+const TRIED: &str = r#"<script>addEventListener("load", () => {
+var button = [].find.call(document.querySelectorAll(".flame .b"), b => b.textContent === "search");
+button.scrollIntoView();
+var at = button.getBoundingClientRect();
+var reached = document.elementFromPoint(at.x + at.width / 2, at.y + at.height / 2) === button;
+var field = document.getElementById("flame-search"), hits = () => document.querySelectorAll(".hit").length;
+field.value = "send";
+field.dispatchEvent(new Event("input"));
+var marked = hits() > 0;
+document.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape" }));
+document.title = ["tried", reached, marked, hits(), field.value === ""].join(" ");
+});</script>"#;
+
+#[test]
+fn in_a_browser_a_flame_graph_s_buttons_are_reached_and_escape_empties_the_search() {
+    let place = Sandbox::new("browser");
+    tcp(&place);
+    let page = place.0.join("tried.html");
+    std::fs::write(&page, place.page("x.labx").replace("</body>", &format!("{TRIED}</body>")))
+        .unwrap();
+    let browser = Command::new("timeout")
+        .args(["60", "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"])
+        .arg(format!("--user-data-dir={}", place.0.join("browser").display()))
+        .arg(format!("file://{}", page.display()))
+        .output()
+        .unwrap();
+    if browser.status.code() == Some(127) {
+        return eprintln!("not run: there is no chromium");
+    }
+    let dom = String::from_utf8_lossy(&browser.stdout);
+    assert!(dom.contains("<title>tried true true 0 true</title>"), "{browser:?}");
 }
 
 #[test]

@@ -113,12 +113,13 @@
 
   function begin() {
     document.querySelectorAll("svg.flame").forEach(start);
+    var field = document.getElementById("flame-search");
     document.addEventListener("keydown", function (event) {
       if (event.key === "Escape") {
+        if (field) { field.value = ""; }
         everywhere(function (graph) { zoom(graph, null); search(graph, ""); });
       }
     });
-    var field = document.getElementById("flame-search");
     if (field) {
       field.addEventListener("input", function () {
         everywhere(function (graph) { search(graph, field.value); });

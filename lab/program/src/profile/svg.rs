@@ -20,7 +20,7 @@ const LETTER: f64 = 6.7;
 const STYLE: &str = "\
 .flame{width:100%;height:auto;font:11px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}\
 .flame text{fill:#1c1c1a;pointer-events:none}.flame .h{font-size:14px}.flame .s{fill:#66645f}\
-.flame g{cursor:pointer}.flame .b{fill:#0b6e8f;cursor:pointer}.flame .above{opacity:.55}\
+.flame g{cursor:pointer}.flame .b{fill:#0b6e8f;cursor:pointer;pointer-events:auto}.flame .above{opacity:.55}\
 .flame .hit>rect{fill:#c94fc4}.flame .hit>text{fill:#fff}\
 .flame rect{stroke:#fff;stroke-width:.6}.flame g:hover rect{stroke:#1c1c1a;stroke-width:1.2}\
 .flame .k0{fill:#f2b880}.flame .k1{fill:#eda968}.flame .k2{fill:#f5c696}\
