@@ -13,7 +13,7 @@ use crate::packages::is_root;
 use crate::report::Count;
 use crate::tree::{Tree, files_below};
 
-/// What is installed, one path a line; below the prefix.
+/// What is installed, one path a line, and which directories were made for it, with a slash at the end; below the prefix.
 const LIST: &str = "share/metaslot/installed";
 
 /// What the command line says.
@@ -64,8 +64,7 @@ impl Place {
         println!("==> installing below {}", self.prefix.display());
         tree.token(&pages)?;
         tree.lab(&pages)?;
-        let list: String = tree.placed.iter().map(|path| format!("{}\n", path.display())).collect();
-        tree.write(self.prefix.join(LIST), &list)?;
+        self.list(&mut tree)?;
         for path in &tree.placed {
             println!("    {}", tree.at(path).display());
         }
@@ -89,20 +88,26 @@ impl Place {
         Ok(())
     }
 
+    /// Writes down what is to be taken out again. What an earlier installation made stays its own.
+    fn list(&self, tree: &mut Tree) -> Result<()> {
+        let list = self.prefix.join(LIST);
+        let earlier = fs::read_to_string(tree.at(&list)).unwrap_or_default();
+        tree.make_parent(&list)?;
+        let placed = tree.placed.iter().map(|path| path.display().to_string());
+        let made = tree.made.iter().map(|path| format!("{}/", path.display()));
+        let earlier = earlier.lines().filter(|line| line.ends_with('/')).map(str::to_owned);
+        let lines: Vec<_> = placed.chain(made).chain(earlier).collect();
+        tree.write(list, &(lines.join("\n") + "\n"))
+    }
+
     fn uninstall(&self) -> Result<()> {
         let tree = self.tree()?;
         let list = tree.at(&self.prefix.join(LIST));
-        let paths = fs::read_to_string(&list)
+        let lines = fs::read_to_string(&list)
             .with_context(|| format!("nothing is installed there: read {}", list.display()))?;
-        let own = [
-            "share/metaslot",
-            "share/doc/metaslot/docs/commands",
-            "share/doc/metaslot/docs",
-            "share/doc/metaslot",
-            "share/doc/metaslot-lab",
-            "include/metaslot",
-        ];
-        for path in paths.lines().map(Path::new) {
+        let (mut directories, files): (Vec<_>, Vec<_>) =
+            lines.lines().partition(|line| line.ends_with('/'));
+        for path in files.iter().map(Path::new) {
             match fs::remove_file(tree.at(path)) {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 removed => {
@@ -111,11 +116,13 @@ impl Place {
             }
         }
         fs::remove_file(&list).with_context(|| format!("remove {}", list.display()))?;
-        for directory in own {
+        // What is inside before what it is in.
+        directories.sort_by_key(|directory| std::cmp::Reverse(directory.len()));
+        for directory in directories {
             // What somebody else has put there stays.
-            fs::remove_dir(tree.at(&self.prefix.join(directory))).ok();
+            fs::remove_dir(tree.at(Path::new(directory))).ok();
         }
-        println!("{} files taken out", paths.lines().count());
+        println!("{} files taken out", files.len());
         Ok(())
     }
 }
@@ -163,4 +170,31 @@ pub(crate) fn test() -> Result<Count> {
     let left = files_below(&root)?;
     ensure!(left.is_empty(), "left behind: {left:?}");
     Ok(Count::ONE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_go_with_what_was_installed_but_those_that_others_use() {
+        let root = std::env::temp_dir().join(format!("metaslot-install-{}", std::process::id()));
+        fs::create_dir_all(root.join("opt/lib")).unwrap();
+        let place = Place { prefix: "/opt".into(), root: root.clone(), p11_kit: None };
+        // Twice: the second finds the directories of the first.
+        for _ in 0..2 {
+            let mut tree = Tree::new(&root, "/opt");
+            for path in ["/opt/lib/arch/pkcs11/module", "/opt/share/man/man1/page"] {
+                tree.write(path.into(), "").unwrap();
+            }
+            place.list(&mut tree).unwrap();
+        }
+        fs::write(root.join("opt/share/man/theirs"), "").unwrap();
+        place.uninstall().unwrap();
+        let left = |path: &str| root.join(path).exists();
+        let there = ["opt/lib", "opt/share/man/theirs"].map(left);
+        let gone = ["opt/lib/arch", "opt/share/man/man1", "opt/share/metaslot"].map(left);
+        fs::remove_dir_all(&root).unwrap();
+        assert_eq!((there, gone), ([true; 2], [false; 3]));
+    }
 }

@@ -36,13 +36,15 @@ pub(crate) struct Tree {
     p11_kit: PathBuf,
     /// What was put there; absolute in that system.
     pub(crate) placed: Vec<PathBuf>,
+    /// Directories that were not there before.
+    pub(crate) made: Vec<PathBuf>,
 }
 
 impl Tree {
     pub(crate) fn new(root: impl Into<PathBuf>, prefix: impl Into<PathBuf>) -> Self {
         let (root, prefix) = (root.into(), prefix.into());
         let p11_kit = prefix.join("share/p11-kit/modules");
-        Self { root, prefix, p11_kit, placed: Vec::new() }
+        Self { root, prefix, p11_kit, placed: Vec::new(), made: Vec::new() }
     }
 
     /// The same, and p11-kit looks elsewhere.
@@ -125,7 +127,7 @@ impl Tree {
         let to = self.prefix.join(below);
         // A program that runs keeps the module that it has.
         let fresh = self.at(&to.with_extension("new"));
-        make_parent(&fresh)?;
+        self.make_parent(&to)?;
         let copied = fs::copy(from, &fresh).and_then(|_| fs::rename(&fresh, self.at(&to)));
         copied.with_context(|| format!("copy {} to {}", from.display(), self.at(&to).display()))?;
         self.placed.push(to);
@@ -135,7 +137,7 @@ impl Tree {
     fn link(&mut self, target: &str, below: &str) -> Result<()> {
         let link = self.prefix.join(below);
         let at = self.at(&link);
-        make_parent(&at)?;
+        self.make_parent(&link)?;
         if at.is_symlink() {
             fs::remove_file(&at).with_context(|| format!("replace {}", at.display()))?;
         }
@@ -146,9 +148,19 @@ impl Tree {
 
     /// Writes a file; `path` is absolute in that system.
     pub(crate) fn write(&mut self, path: PathBuf, text: &str) -> Result<()> {
+        self.make_parent(&path)?;
         write(&self.at(&path), text.as_bytes())?;
         self.placed.push(path);
         Ok(())
+    }
+
+    /// Makes a file's directory; `path` is absolute in that system.
+    pub(crate) fn make_parent(&mut self, path: &Path) -> Result<()> {
+        let directories = path.ancestors().skip(1).filter(|directory| directory.parent().is_some());
+        let missing = directories.take_while(|directory| !self.at(directory).exists());
+        let missing: Vec<_> = missing.map(Path::to_path_buf).collect();
+        self.made.extend(missing);
+        make_parent(&self.at(path))
     }
 }
 
