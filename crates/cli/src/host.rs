@@ -7,28 +7,12 @@ use crate::pin::{self, Role, Source, tries};
 use crate::uri::Uri;
 use metaslot_ck::{self as ck, CK_FLAGS, SlotId};
 use metaslot_client::{
-    self as client, Access, FastLogin, Initialize, Module, Template, TokenCost, TokenInfo,
+    self as client, Access, FastLogin, Initialize, LIBRARY, Module, Template, TokenCost, TokenInfo,
     TokenStatus,
 };
 use metaslot_memory::Secret;
-use std::env;
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
-
-/// The library's file name.
-const LIBRARY: &str = "libmetaslot.so";
-
-/// Where Debian and others install modules and libraries.
-pub(crate) const INSTALLED: &[&str] = &[
-    #[cfg(target_arch = "x86_64")]
-    "/usr/lib/x86_64-linux-gnu/pkcs11",
-    #[cfg(target_arch = "aarch64")]
-    "/usr/lib/aarch64-linux-gnu/pkcs11",
-    "/usr/local/lib/pkcs11",
-    "/usr/local/lib",
-    "/usr/lib64/pkcs11",
-    "/usr/lib/pkcs11",
-];
 
 /// An initialised module; finalised on drop.
 #[derive(Debug)]
@@ -53,7 +37,7 @@ impl Host {
         let path = match (chosen, &uri.module_path) {
             (Some(path), _) => file(path),
             (None, Some(path)) => file(Path::new(path)),
-            (None, None) => installed()?,
+            (None, None) => own()?,
         };
         let module = Module::load(&path)?;
         failure::explained_by(&module);
@@ -380,16 +364,9 @@ fn file(path: &Path) -> PathBuf {
     if path.components().count() == 1 && here.exists() { here } else { path.to_path_buf() }
 }
 
-/// Our module: beside the command, in `../lib`, where `cargo xtask install` puts it, or where the system keeps modules.
-fn installed() -> Result<PathBuf> {
-    let command = env::current_exe().ok();
-    let bin = command.as_deref().and_then(Path::parent);
-    let installed = format!("../lib/{}-linux-gnu/pkcs11", env::consts::ARCH);
-    let near = [".", "../lib", &installed];
-    let near = bin.map(|bin| near.map(|place| bin.join(place)).to_vec()).unwrap_or_default();
-    let far = INSTALLED.iter().map(PathBuf::from);
-    let mut files = near.into_iter().chain(far).map(|directory| directory.join(LIBRARY));
-    files.find(|file| file.exists()).ok_or_else(|| {
+/// Our module, beside this command or installed.
+fn own() -> Result<PathBuf> {
+    metaslot_client::installed().ok_or_else(|| {
         Failure::not_found(format!("{LIBRARY} is neither beside this command nor installed"))
             .hint("give its path with --module or METASLOT_MODULE")
     })

@@ -30,6 +30,7 @@
 
 mod error;
 mod info;
+mod installed;
 mod interface;
 mod key;
 mod mechanism;
@@ -45,6 +46,7 @@ mod vendor;
 
 pub use error::{Error, LoadError, Result};
 pub use info::{Info, Interface, MechanismInfo, SessionInfo, SlotInfo, TokenInfo};
+pub use installed::{DIRECTORIES, LIBRARY, installed};
 pub use mechanism::{KdfParam, Mechanism, Params};
 pub use message::{MessageParams, Way};
 pub use module::{Initialize, Module};

@@ -3,7 +3,7 @@
 
 use crate::{Failure, Result};
 use metaslot_ck::*;
-use metaslot_client::{Access, Mechanism, Module, Session, Template, User};
+use metaslot_client::{Access, LIBRARY, Mechanism, Module, Session, Template, User};
 use std::path::{Path, PathBuf};
 
 const LABEL: &str = "lab";
@@ -111,13 +111,8 @@ pub(crate) fn own_module(named: Option<&Path>) -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("METASLOT_MODULE").filter(|path| !path.is_empty()) {
         return Ok(PathBuf::from(path));
     }
-    let beside = std::env::current_exe()
-        .ok()
-        .and_then(|program| Some(program.parent()?.join("libmetaslot.so")));
-    let installed = ["/usr/local/lib/libmetaslot.so", "/usr/lib/libmetaslot.so"];
-    let candidates = beside.into_iter().chain(installed.iter().map(PathBuf::from));
-    candidates.into_iter().find(|path| path.exists()).ok_or_else(|| {
-        Failure::new("no libmetaslot.so beside this program or in /usr/lib")
+    metaslot_client::installed().ok_or_else(|| {
+        Failure::new(format!("{LIBRARY} is neither beside this program nor installed"))
             .hint("name it with --module")
     })
 }

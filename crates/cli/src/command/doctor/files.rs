@@ -6,8 +6,8 @@ use super::finding::{Finding, cannot};
 use super::rights::denied;
 use crate::configured::TokenSection;
 use crate::encoding::word;
-use crate::host::INSTALLED;
 use crate::places::config_home;
+use metaslot_client::DIRECTORIES;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -155,7 +155,7 @@ pub(super) fn p11_kit(setup: &Setup<'_>) -> Vec<Finding> {
             ),
         )];
     };
-    let installed = INSTALLED.iter().any(|directory| Path::new(directory).join(&named).exists());
+    let installed = DIRECTORIES.iter().any(|directory| Path::new(directory).join(&named).exists());
     vec![match named.exists() || named.is_relative() && installed {
         true => Finding::ok(file.display()),
         false => Finding::error(
