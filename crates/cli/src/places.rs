@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Where the module looks for its configuration, and for the token where it has none.
 
+use crate::encoding::word;
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
@@ -72,6 +73,12 @@ pub(crate) fn counters() -> Vec<PathBuf> {
     let named = texts.filter_map(|text| counters_of(&text)).last().flatten();
     let usual = metaslot_counters::directories().filter(|usual| Some(usual) != named.as_ref());
     named.iter().cloned().chain(usual).collect()
+}
+
+/// What makes one; that of the system is for every user.
+pub(crate) fn how_to_make(counters: &Path) -> String {
+    let mode = if counters == Path::new("/run/metaslot") { "-m 1777 " } else { "" };
+    format!("mkdir {mode}{}", word(counters.display()))
 }
 
 /// What a file says of their directory, if it says something.

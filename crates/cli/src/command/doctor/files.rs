@@ -6,8 +6,9 @@ use super::finding::{Finding, cannot};
 use super::rights::denied;
 use crate::configured::TokenSection;
 use crate::encoding::word;
-use crate::places::config_home;
+use crate::places::{config_home, how_to_make};
 use metaslot_client::DIRECTORIES;
+use rustix::fs::{Access, access};
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -184,12 +185,18 @@ pub(super) fn counters(setup: &Setup<'_>) -> Vec<Finding> {
     let named = setup.configuration.counters.clone().map(|named| vec![named]);
     let directories = named.unwrap_or_else(|| metaslot_counters::directories().collect());
     vec![match directories.iter().find(|directory| directory.is_dir()) {
+        Some(directory) if access(directory, Access::WRITE_OK | Access::EXEC_OK).is_err() => {
+            Finding::warning(
+                format!("this user may not write into {}: nothing is counted", directory.display()),
+                format!("for every user: chmod 1777 {}", word(directory.display())),
+            )
+        }
         Some(directory) => Finding::ok(directory.display()),
         None => {
-            let any: Vec<_> = directories.iter().map(|path| word(path.display())).collect();
+            let any: Vec<_> = directories.iter().map(|path| how_to_make(path)).collect();
             Finding::warning(
                 "no directory for counters: 'metaslot stat' shows nothing",
-                format!("mkdir {}", any.join(", or ")),
+                any.join(", or "),
             )
         }
     }]

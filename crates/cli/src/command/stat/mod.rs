@@ -95,10 +95,26 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
 
 /// Refuses to wait for counters where no process can have any that others see.
 pub(super) fn check_directory() -> Result<()> {
-    match places::counters().iter().any(|directory| directory.is_dir()) {
-        true => Ok(()),
-        false => Err(Failure::not_found("there is no directory for counters").hint(none())),
+    let directories = places::counters();
+    match (directories.iter().find(|place| is_open(place)), closed(&directories)) {
+        (Some(_), _) => Ok(()),
+        (None, Some(_)) => Err(Failure::failed("the counters cannot be read").hint(none())),
+        (None, None) => Err(Failure::not_found("there is no directory for counters").hint(none())),
     }
+}
+
+/// Whether a directory is there and its pages can be seen.
+fn is_open(directory: &Path) -> bool {
+    fs::read_dir(directory).is_ok()
+}
+
+/// The first that this user may not enter.
+fn closed(directories: &[PathBuf]) -> Option<&PathBuf> {
+    let is_closed = |directory: &&PathBuf| {
+        let read = fs::read_dir(directory);
+        read.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+    };
+    directories.iter().find(is_closed)
 }
 
 /// For node_exporter's collector, which reads at any time.
@@ -202,21 +218,24 @@ fn tell_waiting(app: &App, processes: &[Process]) {
 fn none() -> String {
     let directories = places::counters();
     let name = |directory: &PathBuf| directory.display().to_string();
-    match directories.iter().find(|directory| directory.is_dir()) {
-        Some(there) => format!(
+    match (directories.iter().find(|place| is_open(place)), closed(&directories)) {
+        (Some(there), _) => format!(
             "a process counts in {} from its start: none runs that began when it was there",
             name(there)
         ),
-        None => {
+        (None, Some(closed)) => format!(
+            "this user may not enter {}: ask as its owner, or as root; one for every user has mode 1777",
+            name(closed)
+        ),
+        (None, None) => {
             let names: Vec<_> = directories.iter().map(name).collect();
-            let first = names.first().map_or("", String::as_str);
+            let make = directories.first().map(|first| places::how_to_make(first));
+            let make = make.unwrap_or_default();
             let none = match names.len() {
-                1 => format!("{first} is not there"),
+                1 => format!("{} is not there", names[0]),
                 _ => format!("neither {} is there", names.join(" nor ")),
             };
-            format!(
-                "{none}; a process counts from its start: mkdir {first}, then start the program"
-            )
+            format!("{none}; a process counts from its start: {make}, then start the program")
         }
     }
 }
