@@ -6,6 +6,7 @@ use crate::command::arguments::token_uri;
 use crate::failure::Result;
 use crate::host::Token;
 use crate::output::{Report, Table};
+use crate::pin::cost::LONG_ENOUGH;
 use crate::pin::{self, Role};
 use metaslot_ck::*;
 use serde_json::{Value, json};
@@ -48,6 +49,11 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         if let Some(fast) = token.fast_login.as_ref().filter(|fast| !fast.possible) {
             let reason = &fast.text;
             app.output.note(&format!("slot {}: fast_login has no effect: {reason}", token.slot));
+        } else if takes_short_pins(token) {
+            app.output.note(&format!(
+                "slot {}: fast login is for a PIN of {LONG_ENOUGH} bytes or more",
+                token.slot
+            ));
         }
     }
     if tokens.is_empty() {
@@ -65,6 +71,11 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
 fn fast_login(token: &Token) -> Option<String> {
     let fast = token.fast_login.as_ref().filter(|_| token.has(CKF_TOKEN_INITIALIZED))?;
     Some(if fast.possible { "fast login" } else { "no fast login" }.to_owned())
+}
+
+/// Whether its PIN may be one that fast logins are not for: nothing says how long it is.
+pub(super) fn takes_short_pins(token: &Token) -> bool {
+    token.info.pin_lengths.0 < LONG_ENOUGH
 }
 
 /// What a person should know.

@@ -2,6 +2,7 @@
 //! `metaslot token show`
 
 use super::list;
+use super::list::takes_short_pins;
 use crate::app::App;
 use crate::command::arguments::UserArg;
 use crate::command::policy;
@@ -10,6 +11,7 @@ use crate::encoding::printable;
 use crate::failure::Result;
 use crate::host::{Host, Token};
 use crate::output::Report;
+use crate::pin::cost::LONG_ENOUGH;
 use metaslot_ck::{self as ck, CK_OBJECT_CLASS};
 use metaslot_client::{Access, Session, Template};
 use serde_json::json;
@@ -89,7 +91,14 @@ fn fast_login(token: &Token) -> String {
     match &token.fast_login {
         None => String::from("not configured"),
         Some(fast) if fast.possible => {
-            format!("for {} seconds after a login; its secret is in {}", fast.seconds, fast.text)
+            let with = match takes_short_pins(token) {
+                true => format!(" with a PIN of {LONG_ENOUGH} bytes or more"),
+                false => String::new(),
+            };
+            format!(
+                "for {} seconds after a login{with}; its secret is in {}",
+                fast.seconds, fast.text
+            )
         }
         Some(fast) => format!("configured, and without effect: {}", fast.text),
     }
