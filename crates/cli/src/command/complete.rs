@@ -219,8 +219,14 @@ fn offered(
     all().unwrap_or_default()
 }
 
+/// In the standard's spelling where the line has it, in the usual one otherwise.
 fn written(number: CK_MECHANISM_TYPE) -> Option<String> {
     let name = mechanism_name(number)?;
+    let mut words = env::args().skip_while(|word| word != "--");
+    let is_standard = |word: &str| word.starts_with("CKM") || word.starts_with("--mechanism=CKM");
+    if words.any(|word| is_standard(&word)) {
+        return Some(name.to_owned());
+    }
     Some(name.trim_start_matches("CKM_").to_ascii_lowercase().replace('_', "-"))
 }
 
