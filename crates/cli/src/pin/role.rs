@@ -56,7 +56,7 @@ impl Role {
         file.exists().then(|| file.into_os_string().into_string().ok())?
     }
 
-    pub(super) const fn variable(self) -> &'static str {
+    pub(crate) const fn variable(self) -> &'static str {
         match self {
             Self::User => "METASLOT_PIN_SOURCE",
             Self::So => "METASLOT_SO_PIN_SOURCE",

@@ -17,7 +17,7 @@ use super::arguments::TokenArg;
 use crate::app::App;
 use crate::failure::{Failure, Result};
 use crate::output::{Output, Report};
-use crate::pin::Source;
+use crate::pin::{Role, Source};
 use crate::places;
 use credential::Credential;
 use files::{apply, before, kept, may_be_included};
@@ -58,7 +58,8 @@ pub(crate) struct Args {
     /// The file with its certificate, as the program reads it [default: site.pem, or the new one]
     #[arg(long, value_name = "FILE")]
     cert: Option<String>,
-    /// A file with the user PIN, which the URI then names [default: the program asks, if it can]
+    /// A file with the user PIN, which the URI then names [default: METASLOT_PIN_SOURCE, where that is a file and without
+    /// --new; otherwise the program asks, if it can]
     #[arg(long, value_name = "FILE", value_parser = file_of_pin)]
     pin_source: Option<PathBuf>,
     /// The PIN's file is encrypted as a credential of the program's systemd unit, which the URI then names
@@ -96,6 +97,12 @@ fn file_of_pin(text: &str) -> std::result::Result<PathBuf, String> {
     }
 }
 
+/// Where the variable says that the PIN is; a new token has one of its own.
+fn pin_of_environment(args: &Args) -> Option<PathBuf> {
+    let source = env::var(Role::User.variable()).ok().filter(|_| args.new.is_none());
+    source.and_then(|source| file_of_pin(&source).ok())
+}
+
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let program = Program::find(&args.program)?;
     let directory = directory(args.directory.as_deref())?;
@@ -104,7 +111,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let mut chosen = Chosen {
         key: args.key.clone(),
         cert: whole_name(args.cert.as_deref().unwrap_or("site.pem")),
-        pin: args.pin_source.clone(),
+        pin: args.pin_source.clone().or_else(|| pin_of_environment(args)),
     };
     let of_new = args.new.as_ref().map(|_| Path::new(""));
     let credential =
