@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! metaslot key generate --label site
-//! sign /usr/lib/x86_64-linux-gnu/pkcs11/libmetaslot.so 'pkcs11:token=web;object=site' pin-file
+//! cargo run -p metaslot-testkit --example sign -- \
+//!     /usr/lib/x86_64-linux-gnu/pkcs11/libmetaslot.so 'pkcs11:token=web;object=site' pin-file
 //! ```
 
 use anyhow::{Context, Result, ensure};
