@@ -61,7 +61,13 @@ impl Host {
             }
             Err(error) => {
                 let what = format!("cannot initialise {}", path.display());
-                Err(Failure::from(error).without_detail().context(what))
+                let failure = Failure::from(error).without_detail().context(what);
+                Err(match (error.code, parameters) {
+                    (ck::Error::ARGUMENTS_BAD, None) => failure.hint(
+                        "NSS's modules want --from-parameters \"configdir='sql:DIRECTORY' certPrefix='' keyPrefix='' secmod='secmod.db' flags=readOnly\"",
+                    ),
+                    _ => failure,
+                })
             }
         }
     }
