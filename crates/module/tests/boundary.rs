@@ -309,6 +309,16 @@ fn no_one_time_key_signs_twice_whatever_happens_to_processes() {
 }
 
 #[test]
+fn a_process_signs_once_though_an_older_store_is_put_back() {
+    let program = program("put_back");
+    for kind in ["hss", "xmss", "xmssmt"] {
+        let home = Home::new(&format!("put-back-{kind}"));
+        let token = home.path().join(".local/share/metaslot/token.db");
+        home.run(&program, &[token.to_str().unwrap(), kind]);
+    }
+}
+
+#[test]
 fn threads_use_up_a_key_of_one_time_keys_and_lose_none() {
     let program = program("one_time_threads");
     for kind in ["hss", "xmss"] {

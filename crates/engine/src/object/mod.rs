@@ -36,9 +36,19 @@ pub(crate) struct Life {
     over: AtomicBool,
     /// The series of a session's key; of a key of the store the numbers that this process has taken.
     series: Mutex<SeriesOfKey>,
+    /// Whether there are such numbers.
+    counts: AtomicBool,
+    /// Of a key of one-time keys: how many were left after the last that signed here.
+    spent: OnceLock<Arc<Mutex<u64>>>,
 }
 
 impl Life {
+    /// Whether this process has taken something that it must not take again, whatever the store says: an older one may have been put
+    /// back.
+    pub(crate) fn remembers(&self) -> bool {
+        self.counts.load(Ordering::Relaxed) || self.spent.get().is_some()
+    }
+
     pub(crate) fn end(&self) {
         self.over.store(true, Ordering::Release);
     }
@@ -204,6 +214,16 @@ impl Object {
     /// What is known of its IVs, locked: one thread at a time takes numbers.
     pub(crate) fn series(&self) -> MutexGuard<'_, SeriesOfKey> {
         self.life.series.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What [`Self::series`] says is remembered from now on.
+    pub(crate) fn remember_series(&self) {
+        self.life.counts.store(true, Ordering::Relaxed);
+    }
+
+    /// How many one-time keys were left when one signed here last.
+    pub(crate) fn spent(&self) -> Arc<Mutex<u64>> {
+        Arc::clone(self.life.spent.get_or_init(|| Arc::new(Mutex::new(u64::MAX))))
     }
 
     /// Whether it shares this life.

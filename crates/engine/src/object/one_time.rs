@@ -7,7 +7,7 @@ use metaslot_ck::*;
 use metaslot_spi::key::OneTime;
 use metaslot_spi::store::{Change, Store};
 use metaslot_spi::{Attributes, Secrets, Value, detail};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Whether an object is such a key.
 pub(crate) fn is(object: &Object) -> bool {
@@ -31,10 +31,13 @@ pub(crate) fn say(
 pub(crate) struct Stored {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) id: u64,
+    /// How many were left after the last that signed in this process.
+    pub(crate) spent: Arc<Mutex<u64>>,
 }
 
 impl OneTime for Stored {
     fn spend(&self) -> Result<u64> {
+        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
         let mut before = None;
         loop {
             let row = self.store.read(self.id)?.ok_or(Error::KEY_HANDLE_INVALID)?;
@@ -62,7 +65,18 @@ impl OneTime for Stored {
             match self.store.write(vec![change]) {
                 // Another thread or process was faster.
                 Err(Error::OBJECT_HANDLE_INVALID) => before = Some(row.version),
-                written => return written.map(|_| left),
+                written => {
+                    written?;
+                    if left >= *spent {
+                        detail::set(format_args!(
+                            "the token's file was replaced by an older one: this process has signed with that one-time key already, and \
+                             {spent} were left then"
+                        ));
+                        return Err(Error::KEY_FUNCTION_NOT_PERMITTED);
+                    }
+                    *spent = left;
+                    return Ok(left);
+                }
             }
         }
     }

@@ -266,7 +266,8 @@ impl Token {
         match object.place {
             Location::Token { id, .. } if one_time::is(object) => {
                 let store = Arc::clone(&self.store);
-                object.attach_counted(material, Arc::new(one_time::Stored { store, id }))
+                let spent = object.spent();
+                object.attach_counted(material, Arc::new(one_time::Stored { store, id, spent }))
             }
             _ => object.attach(material),
         }

@@ -23,7 +23,7 @@ struct Shard {
     limit: usize,
 }
 
-/// One row. It stays for as long as anybody shares its life.
+/// One row. It stays for as long as anybody shares its life, and where that remembers something until the row goes.
 #[derive(Debug, Default)]
 struct Known {
     /// Shared by every version of the object.
@@ -46,10 +46,16 @@ impl Shard {
     fn know(&mut self, id: u64, cached: usize) -> &mut Known {
         if !self.rows.contains_key(&id) && self.rows.len() >= self.limit.max(cached) {
             let surplus = self.rows.len() + 1 - cached;
-            let idle = self.rows.iter().filter(|(_, known)| known.is_idle());
+            let goes = |known: &Known| {
+                known.is_idle() && (known.object.is_some() || !known.life.remembers())
+            };
+            let idle = self.rows.iter().filter(|(_, known)| goes(known));
             let gone: Vec<u64> = idle.map(|(id, _)| *id).take(surplus).collect();
             for id in gone {
-                self.rows.remove(&id);
+                match self.rows.get_mut(&id) {
+                    Some(known) if known.life.remembers() => known.object = None,
+                    _ => drop(self.rows.remove(&id)),
+                }
             }
             // Where more are held, an eighth comes before the next look: it costs little each time.
             let len = self.rows.len();
@@ -102,7 +108,7 @@ impl TokenObjects {
         for shard in &self.shards {
             lock(shard).rows.retain(|_, known| {
                 known.object = known.object.take().filter(|object| !leaves(object));
-                !(known.object.is_none() && known.is_idle())
+                known.object.is_some() || !known.is_idle() || known.life.remembers()
             });
         }
     }
@@ -134,6 +140,26 @@ mod tests {
         let place = Location::Token { id: 1, version: 1, verified: true };
         let object = Object::new(ObjectHandle(6), SlotId(0), place, attributes, true, epoch);
         Arc::new(object.living(objects.life(1)))
+    }
+
+    #[test]
+    fn what_this_process_has_taken_is_remembered_until_the_row_goes() {
+        let (objects, clock) = (TokenObjects::new(SHARDS), Clock::default());
+        let epoch = clock.epoch();
+        let object = read(&objects, epoch);
+        objects.keep(1, &object, || true);
+        *object.spent().lock().unwrap() = 7;
+        drop(object);
+        // More rows than are kept, in the same shard.
+        for id in 1..100 {
+            drop(objects.life(1 + id * SHARDS as u64));
+        }
+        assert!(objects.find(1).is_none());
+        objects.let_go(|_| true);
+        let spent = || *read(&objects, epoch).spent().lock().unwrap();
+        assert_eq!(spent(), 7);
+        objects.end(1);
+        assert_eq!(spent(), u64::MAX);
     }
 
     #[test]

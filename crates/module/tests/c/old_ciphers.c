@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Triple DES and RC4, where the policy allows them: in one call, in asynchronous sessions and in many threads at the same
- * time they give what they give in parts, which are not computed side by side. */
+ * time they give what they give in parts, which are not computed side by side. No counter comes round. */
 #include "common.h"
 
 #define THREADS 64
@@ -136,6 +136,46 @@ static void threads(void)
 	for (int at = 0; at < THREADS; at++) CHECK(pthread_join(all[at], NULL) == 0);
 }
 
+/* A counter that would come round in a call: nothing is written, however far the call would have come. `left` blocks are left. */
+static void comes_round(CK_SESSION_HANDLE session, CK_MECHANISM mechanism, CK_KEY_TYPE type, CK_ULONG block, CK_ULONG left)
+{
+	CK_BYTE value[32] = {1}, data[256], out[256], none[256];
+	CK_OBJECT_HANDLE key = import_key(session, type, value, 32);
+	memset(none, 0x55, sizeof(none));
+	for (CK_ULONG first = 0; first <= left * block; first += 7) {
+		CK_ULONG length = sizeof(out), rest = left * block - first;
+		memset(data, 0x55, sizeof(data));
+		OK(p11->C_EncryptInit(session, &mechanism, key));
+		OK(p11->C_EncryptUpdate(session, data, first, out, &length));
+		length = sizeof(out);
+		EXPECT(p11->C_EncryptUpdate(session, data, rest + 1, data, &length), CKR_DATA_LEN_RANGE);
+		CHECK(memcmp(data, none, sizeof(data)) == 0);
+		OK(p11->C_EncryptInit(session, &mechanism, key));
+		OK(p11->C_EncryptUpdate(session, data, first, out, &length));
+		length = sizeof(out);
+		OK(p11->C_EncryptUpdate(session, data, rest, out, &length));
+		length = sizeof(out);
+		EXPECT(p11->C_EncryptUpdate(session, data, 1, data, &length), CKR_DATA_LEN_RANGE);
+		CHECK(memcmp(data, none, sizeof(data)) == 0);
+	}
+	CK_ULONG length = sizeof(data);
+	OK(p11->C_EncryptInit(session, &mechanism, key));
+	EXPECT(p11->C_Encrypt(session, data, left * block + 1, data, &length), CKR_DATA_LEN_RANGE);
+	CHECK(memcmp(data, none, sizeof(data)) == 0);
+	OK(p11->C_DestroyObject(session, key));
+}
+
+static void counters(CK_SESSION_HANDLE session)
+{
+	CK_BYTE last[8] = {0xfe, 255, 255, 255, 255, 255, 255, 255};
+	CK_AES_CTR_PARAMS ctr = {7, {0}};
+	CK_SALSA20_PARAMS salsa = {last, iv, 64};
+	ctr.cb[15] = 0x7d;
+	comes_round(session, (CK_MECHANISM){CKM_AES_CTR, &ctr, sizeof(ctr)}, CKK_AES, 16, 3);
+	comes_round(session, (CK_MECHANISM){CKM_CAMELLIA_CTR, &ctr, sizeof(ctr)}, CKK_CAMELLIA, 16, 3);
+	comes_round(session, (CK_MECHANISM){CKM_SALSA20, &salsa, sizeof(salsa)}, CKK_SALSA20, 64, 2);
+}
+
 int main(void)
 {
 	load();
@@ -154,6 +194,7 @@ int main(void)
 		asynchronous(keeper);
 		threads();
 	}
+	counters(keeper);
 	OK(p11->C_Finalize(NULL));
 	return 0;
 }

@@ -35,6 +35,14 @@ fn unchain(key: &dyn Blocks, iv: &mut [u8], blocks: &mut [u8]) -> Result<()> {
     Ok(())
 }
 
+/// Takes the blocks that mask `input` bytes where `at` of a mask were used, or none where there are fewer than so many left.
+pub(crate) fn take(left: &mut u128, block: usize, at: usize, input: usize) -> Result<()> {
+    let rest = if at == 0 { 0 } else { block - at };
+    let blocks = input.saturating_sub(rest).div_ceil(block) as u128;
+    *left = left.checked_sub(blocks).ok_or(Error::DATA_LEN_RANGE)?;
+    Ok(())
+}
+
 /// The complaint about a length, by direction.
 const fn length_error(direction: Direction) -> Error {
     match direction {
@@ -127,7 +135,8 @@ impl Cipher for Use {
         let done = running
             .update(input, &mut out[..first])
             .and_then(|()| running.finish(&mut out[first..last]));
-        if done.is_err() {
+        // Nothing else fails after something was written.
+        if done.is_err() && self.mode == Mode::CbcPad {
             cleanse(out);
         }
         Ok(first + done?)
@@ -193,7 +202,6 @@ impl Running {
         self.waiting = self.chained;
         self.key.run(Way::Encrypt, &mut self.waiting[..block])?;
         if self.mode == Mode::Ctr {
-            self.left = self.left.checked_sub(1).ok_or(Error::DATA_LEN_RANGE)?;
             let next = u128::from_be_bytes(self.chained).wrapping_add(1);
             self.chained = next.to_be_bytes();
         }
@@ -204,7 +212,10 @@ impl Running {
         let block = self.key.length();
         let (feedback, unit) = match self.mode {
             Mode::Stream(feedback, unit) => (Some(feedback), unit),
-            _ => (None, block),
+            _ => {
+                take(&mut self.left, block, self.at, input.len())?;
+                (None, block)
+            }
         };
         for (byte, out) in input.iter().zip(out) {
             if self.at == 0 {

@@ -2,6 +2,7 @@
 //! Salsa20 with nonces of 64 bits, and of 192 (`XSalsa20`; Bernstein, 2005 and 2011; PKCS#11 3.2 §6.60). It looks up no table: it
 //! takes the same time for every key.
 
+use crate::modes::take;
 use metaslot_ck::*;
 use metaslot_memory::{Secret, wipe_shallow_stack};
 use metaslot_spi::lengths::Lengths;
@@ -135,8 +136,7 @@ impl Running {
         out.iter_mut().zip(words).for_each(|(out, word)| *out = word.to_le_bytes());
     }
 
-    fn next(&mut self) -> Result<()> {
-        self.left = self.left.checked_sub(1).ok_or(Error::DATA_LEN_RANGE)?;
+    fn next(&mut self) {
         let mut words = [0; 16];
         let places: [usize; 16] = std::array::from_fn(|at| at);
         put(&mut words, &places, &self.state.expose()[..BLOCK]);
@@ -146,15 +146,15 @@ impl Running {
         let (low, carry) = words[INPUT[2]].overflowing_add(1);
         (words[INPUT[2]], words[INPUT[3]]) = (low, words[INPUT[3]].wrapping_add(u32::from(carry)));
         self.write(0, &words);
-        Ok(())
     }
 
     /// As [`Self::begun`].
     #[inline(never)]
     fn masked(&mut self, input: &[u8], out: &mut [u8]) -> Result<()> {
+        take(&mut self.left, BLOCK, self.at, input.len())?;
         for (byte, out) in input.iter().zip(out) {
             if self.at == 0 {
-                self.next()?;
+                self.next();
             }
             *out = byte ^ self.state.expose()[BLOCK + self.at];
             self.at = (self.at + 1) % BLOCK;

@@ -72,6 +72,7 @@ impl Engine {
         }
         let block = self.reserve(token, key, series, taken.block(series))?;
         taken.put(series, block);
+        key.remember_series();
         taken.next(series).ok_or_else(|| {
             detail::set(format_args!(
                 "the token's file was replaced by an older one: this process has given these IVs already"

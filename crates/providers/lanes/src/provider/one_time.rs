@@ -105,39 +105,23 @@ pub(super) fn complete(
     key_info::complete_shown(&mut object.attributes, &shown)
 }
 
-/// A private key in this process.
-#[derive(Debug)]
-struct Grown<P> {
-    private: P,
-    /// No one-time key before this one signs here, whatever the key's row says.
-    next: u64,
-}
-
 /// Signatures by keys of such trees.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OneTime<T>(pub(super) T);
 
 impl<T: Trees> OneTime<T> {
-    fn private(self, key: &Key) -> Result<&Mutex<Grown<T::Private>>> {
-        key.prepared(|key| self.0.grown(key).map(|private| Mutex::new(Grown { private, next: 0 })))
+    fn private(self, key: &Key) -> Result<&Mutex<T::Private>> {
+        key.prepared(|key| self.0.grown(key).map(Mutex::new))
     }
 
     fn sign(self, key: &Key, message: &[u8], out: &mut [u8]) -> Result<usize> {
         let private = self.private(key)?;
-        let mut grown = private.lock().unwrap_or_else(PoisonError::into_inner);
-        let Grown { private, next } = &mut *grown;
+        let private = &mut *private.lock().unwrap_or_else(PoisonError::into_inner);
         // Before one is taken, which would be lost.
         self.0.room(private)?;
         let left = key.one_time()?.spend()?;
         let signatures = self.0.signatures(private).ok_or(Error::KEY_TYPE_INCONSISTENT)?;
         let number = signatures.checked_sub(left + 1).ok_or(Error::KEY_EXHAUSTED)?;
-        if number < *next {
-            detail::set(format_args!(
-                "the token's file was replaced by an older one: this process has signed with one-time key {number} already"
-            ));
-            return Err(Error::KEY_FUNCTION_NOT_PERMITTED);
-        }
-        *next = number + 1;
         let signature = self.0.sign(private, number, message);
         let signature = signature.map_err(|Failed| Error::DEVICE_ERROR)?;
         let out = out.get_mut(..signature.len()).ok_or(Error::BUFFER_TOO_SMALL)?;

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An older copy of the token's file is put back under a process that has signed with one-time keys since, and given IVs: it gives none
+ * of them again, after a logout neither. Arguments: the file, and the kind. */
+#include "one_time.h"
+
+enum { TREE = 5, CHAIN = 4 };
+
+static CK_SESSION_HANDLE session;
+static const char *path;
+
+static CK_OBJECT_HANDLE find(CK_OBJECT_CLASS class)
+{
+	CK_ATTRIBUTE query[] = {{CKA_CLASS, &class, sizeof(class)}, {CKA_LABEL, "key", 3}};
+	CK_OBJECT_HANDLE key;
+	CK_ULONG found;
+	OK(p11->C_FindObjectsInit(session, query, 2));
+	OK(p11->C_FindObjects(session, &key, 1, &found));
+	CHECK(found == 1);
+	OK(p11->C_FindObjectsFinal(session));
+	return key;
+}
+
+static CK_RV sign(void)
+{
+	CK_BYTE signature[8000];
+	CK_ULONG length = sizeof(signature);
+	OK(p11->C_SignInit(session, &one_time, find(CKO_PRIVATE_KEY)));
+	return p11->C_Sign(session, (CK_BYTE *)"message", 7, signature, &length);
+}
+
+/* With an IV that was not there before, or not at all. */
+static void seal(void)
+{
+	static CK_ULONG seen[64], count;
+	CK_BYTE iv[12] = {0}, tag[16], text[8] = {0}, sealed[8];
+	CK_MECHANISM mechanism = {CKM_AES_GCM, NULL, 0};
+	CK_GCM_MESSAGE_PARAMS gcm = {iv, sizeof(iv), 32, CKG_GENERATE_COUNTER, tag, 128};
+	CK_ULONG length = sizeof(sealed);
+	OK(p11->C_MessageEncryptInit(session, &mechanism, find(CKO_SECRET_KEY)));
+	CK_RV rv = p11->C_EncryptMessage(session, &gcm, sizeof(gcm), NULL, 0, text, sizeof(text), sealed, &length);
+	OK(p11->C_MessageEncryptFinal(session));
+	if (rv != CKR_OK) {
+		EXPECT(rv, CKR_MECHANISM_PARAM_INVALID);
+		return;
+	}
+	CK_ULONG number = big_endian(iv + 8, 4);
+	for (CK_ULONG i = 0; i < count; i++) CHECK(seen[i] != number);
+	seen[count++] = number;
+}
+
+static void make(void)
+{
+	CK_MECHANISM generate = {CKM_AES_KEY_GEN, NULL, 0};
+	CK_ULONG tree = TREE, chain = CHAIN, length = 32;
+	CK_ATTRIBUTE secret[] = {{CKA_TOKEN, &yes, 1}, {CKA_LABEL, "key", 3}, {CKA_VALUE_LEN, &length, sizeof(length)},
+				 {CKA_ENCRYPT, &yes, 1}};
+	CK_OBJECT_HANDLE keys[2];
+	OK(make_one_time(session, "key", 1, &tree, &chain, keys));
+	OK(p11->C_GenerateKey(session, &generate, secret, 4, keys));
+}
+
+/* Written over what is there, as `cp` does it. */
+static void copy(const char *from, const char *suffix, const char *to, const char *other)
+{
+	static char bytes[1 << 20], names[2][512];
+	snprintf(names[0], sizeof(names[0]), "%s%s", from, suffix);
+	snprintf(names[1], sizeof(names[1]), "%s%s", to, other);
+	int in = open(names[0], O_RDONLY), out = open(names[1], O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	CHECK(out >= 0);
+	ssize_t length = in < 0 ? 0 : read(in, bytes, sizeof(bytes));
+	CHECK(length >= 0 && length < (ssize_t)sizeof(bytes) && write(out, bytes, length) == length);
+	close(in);
+	close(out);
+}
+
+/* No database is open between two calls of ours that have come to rest. */
+static void all(const char *from, const char *to, CK_BBOOL back)
+{
+	static const char *const files[] = {"", "-wal", "-shm", ".gen"}, *const copies[] = {".1", ".2", ".3", ".4"};
+	for (int i = 0; i < 4; i++) copy(from, back ? copies[i] : files[i], to, back ? files[i] : copies[i]);
+}
+
+static void refused(void)
+{
+	EXPECT(sign(), CKR_KEY_FUNCTION_NOT_PERMITTED);
+	seal();
+}
+
+int main(int argc, char **argv)
+{
+	CHECK(argc == 3);
+	path = argv[1];
+	choose(argv[2]);
+	load();
+	OK(p11->C_Initialize(NULL));
+	make_token();
+	session = open_session();
+	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	make();
+	OK(sign());
+	seal();
+	OK(p11->C_Finalize(NULL));
+	all(path, path, CK_FALSE);
+	OK(p11->C_Initialize(NULL));
+	session = open_session();
+	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	for (int i = 0; i < 3; i++) OK(sign());
+	seal();
+	all(path, path, CK_TRUE);
+	refused();
+	OK(p11->C_Logout(session));
+	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	refused();
+	OK(p11->C_Finalize(NULL));
+	return 0;
+}
