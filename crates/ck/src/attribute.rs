@@ -31,6 +31,12 @@ impl AttributeRow {
         table::ATTRIBUTES
     }
 
+    /// The rows of what is written into new objects, or taken out of them; sorted by number.
+    #[must_use]
+    pub fn born() -> &'static [Self] {
+        &table::BORN
+    }
+
     /// The rows of `number`, one for each way in which classes have it; none where it is unknown.
     /// All have the same kind.
     #[must_use]

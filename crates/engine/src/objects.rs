@@ -117,13 +117,8 @@ impl Engine {
     fn unique_id(&self) -> Result<Vec<u8>> {
         let mut random = [0; 16];
         self.random_bytes(&mut random)?;
-        let digits = |byte: u8| {
-            [
-                b"0123456789abcdef"[usize::from(byte >> 4)],
-                b"0123456789abcdef"[usize::from(byte & 15)],
-            ]
-        };
-        Ok(random.iter().flat_map(|byte| digits(*byte)).collect())
+        let digit = |half: u8| b"0123456789abcdef"[usize::from(half)];
+        Ok(random.map(|byte| [digit(byte >> 4), digit(byte & 15)]).as_flattened().to_vec())
     }
 
     /// `C_CopyObject`

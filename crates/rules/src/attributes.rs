@@ -113,8 +113,8 @@ fn trusting(row: &AttributeRow, value: &Value, login: Login) -> Result<()> {
     if by_others { Err(Error::ATTRIBUTE_READ_ONLY) } else { Ok(()) }
 }
 
-/// About as many attributes as most objects have that a template does not name.
-const USUAL: usize = 16;
+/// As many attributes as a secret key has that neither its template nor the provider names, and the engine's own.
+const USUAL: usize = 24;
 
 /// The attributes of a new object: the template, what the provider found, and the defaults.
 pub fn complete(
@@ -170,7 +170,7 @@ fn asks_in_private(all: &Attributes) -> Result<()> {
 /// out is one of the key's only where it serves what the key is for.
 fn defaults(all: &mut Attributes, class: u64, purposes: Purposes) -> Result<()> {
     let bit = class_bit(class).ok_or(Error::ATTRIBUTE_VALUE_INVALID)?;
-    for row in AttributeRow::all().iter().filter(|row| row.classes & bit != 0) {
+    for row in AttributeRow::born().iter().filter(|row| row.classes & bit != 0) {
         if row.may(attribute::IGNORED) {
             all.remove(row.number);
         }

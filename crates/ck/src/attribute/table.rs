@@ -162,6 +162,34 @@ pub(super) const ATTRIBUTES: &[AttributeRow] = &[
     row(CKA_COUNTED_SINCE, Kind::Ulong, PRIVATE | SECRET, 0),
 ];
 
+const fn is_born(row: &AttributeRow) -> bool {
+    row.at_birth.is_some() || row.may(IGNORED)
+}
+
+/// How many rows say what happens to every new object.
+const BIRTHS: usize = {
+    let (mut at, mut count) = (0, 0);
+    while at < ATTRIBUTES.len() {
+        count += is_born(&ATTRIBUTES[at]) as usize;
+        at += 1;
+    }
+    count
+};
+
+/// Those rows.
+pub(super) static BORN: [AttributeRow; BIRTHS] = {
+    let mut rows = [ATTRIBUTES[0]; BIRTHS];
+    let (mut at, mut place) = (0, 0);
+    while at < ATTRIBUTES.len() {
+        if is_born(&ATTRIBUTES[at]) {
+            rows[place] = ATTRIBUTES[at];
+            place += 1;
+        }
+        at += 1;
+    }
+    rows
+};
+
 /// How many attributes have a rank: ranks are 1 to this.
 const RANKED: usize = {
     let (mut at, mut highest) = (0, 0);

@@ -68,7 +68,7 @@ impl Engine {
     ) -> Result<Option<ObjectHandle>> {
         let mut session = self.session(session)?;
         let token = self.token(session.slot)?;
-        let ready =
+        let mut ready =
             self.ready(&mut session, token, &ENCAPSULATE, (mechanism, params), public, template)?;
         let key = self.key(&ready.by)?;
         let length = ready.algorithm.ciphertext_length(key, params)?;
@@ -79,7 +79,8 @@ impl Engine {
             let watch = metaslot_counters::begin();
             let secret = ready.algorithm.encapsulate(key, params, &mut ciphertext);
             ready.count.done(length, secret.is_ok(), watch);
-            made = Some(self.agreed(&mut session, token, &ENCAPSULATE, &ready, secret?)?);
+            let (by, template) = (&ready.by, std::mem::take(&mut ready.template));
+            made = Some(self.agreed(&mut session, token, &ENCAPSULATE, by, template, secret?)?);
             room.copy_from_slice(&ciphertext);
             Ok(())
         })?;
@@ -105,13 +106,14 @@ impl Engine {
     ) -> Result<ObjectHandle> {
         let mut session = self.session(session)?;
         let token = self.token(session.slot)?;
-        let ready =
+        let mut ready =
             self.ready(&mut session, token, &DECAPSULATE, (mechanism, params), private, template)?;
         let key = self.key(&ready.by)?;
         let watch = metaslot_counters::begin();
         let secret = ready.algorithm.decapsulate(key, params, ciphertext);
         ready.count.done(ciphertext.len(), secret.is_ok(), watch);
-        let made = self.agreed(&mut session, token, &DECAPSULATE, &ready, secret?)?;
+        let (by, template) = (&ready.by, std::mem::take(&mut ready.template));
+        let made = self.agreed(&mut session, token, &DECAPSULATE, by, template, secret?)?;
         session.recent.keep(Some(ready.by));
         session.recent.completes(ready.approved);
         Ok(made)
@@ -156,10 +158,11 @@ impl Engine {
         session: &mut SessionGuard<'_>,
         token: &Token,
         way: &Way,
-        ready: &Ready,
+        by: &Object,
+        template: Attributes,
         secret: Secret,
     ) -> Result<ObjectHandle> {
-        let object = self.secret_of(token, way, ready, secret)?;
+        let object = self.secret_of(token, way, by, template, secret)?;
         self.add(session, vec![object]).map(|handles| handles[0])
     }
 
@@ -167,21 +170,21 @@ impl Engine {
         &self,
         token: &Token,
         way: &Way,
-        ready: &Ready,
+        by: &Object,
+        template: Attributes,
         secret: Secret,
     ) -> Result<NewObject> {
-        let Ready { by, template, .. } = ready;
-        let made = self.secret_key(template, secret).map_err(|error| match error {
+        let made = self.secret_key(&template, secret).map_err(|error| match error {
             // The mechanism says how long it is.
             Error::ATTRIBUTE_VALUE_INVALID | Error::KEY_SIZE_RANGE => Error::TEMPLATE_INCONSISTENT,
             other => other,
         })?;
         let policy = token.policy();
-        let purposes = purposes_of_agreed(by.subject(), way.imposes, template);
+        let purposes = purposes_of_agreed(by.subject(), way.imposes, &template);
         // The other side knows it.
         let origin = Origin::Derived { always_sensitive: false, never_extractable: false };
         let birth = Birth::new(origin, purposes, token.login_state());
-        let object = rules::complete(birth, CKO_SECRET_KEY, template.clone(), made)?;
+        let object = rules::complete(birth, CKO_SECRET_KEY, template, made)?;
         policy.agreed(by.subject(), way.imposes, &object.attributes)?;
         Ok(object)
     }

@@ -26,7 +26,8 @@ pub const SECRET_LENGTH: usize = 32;
 
 impl Set {
     /// The dimension k.
-    const fn rank(self) -> usize {
+    #[must_use]
+    pub const fn rank(self) -> usize {
         match self {
             Self::Ml512 => 2,
             Self::Ml768 => 3,

@@ -20,6 +20,7 @@ pub mod des;
 mod field52;
 pub mod hash;
 pub mod hss;
+#[cfg(target_arch = "x86_64")]
 pub mod ml_kem;
 pub mod p256;
 pub mod p384;

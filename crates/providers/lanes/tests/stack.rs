@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use metaslot_awslc_wrapper::ec::{Curve as EcCurve, EcKey};
-use metaslot_awslc_wrapper::ml_kem::{self as plain, MlKemKey};
+use metaslot_awslc_wrapper::ml_kem::MlKemKey;
 use metaslot_awslc_wrapper::rsa::{Rsa, RsaNumber, RsaNumbers};
 use metaslot_awslc_wrapper::seeded::SeededKey;
 use metaslot_lanes::binary::{self, Curve, Derive, Sign};
@@ -84,7 +84,7 @@ fn every_kernel() {
     }
     curve25519_keys();
     weierstrass();
-    decapsulation();
+    encapsulation();
     trees();
     macs();
     #[cfg(target_arch = "x86_64")]
@@ -162,15 +162,17 @@ fn weierstrass() {
     check("P-384 derive", || p384::derive(&mut requests));
 }
 
-fn decapsulation() {
-    for (set, same) in
-        [(ml_kem::Set::Ml768, plain::Set::Ml768), (ml_kem::Set::Ml1024, plain::Set::Ml1024)]
-    {
-        let key = MlKemKey::of_seed(same, &[7; 64]).unwrap().expanded().unwrap();
-        check(&format!("{set:?} key"), || drop(ml_kem::PrivateKey::new(set, key.expose())));
-        let key = ml_kem::PrivateKey::new(set, key.expose()).unwrap();
-        let ciphertext = vec![5; set.ciphertext_length()];
+fn encapsulation() {
+    use ml_kem::{PrivateKey, PublicKey, Set};
+    for set in [Set::Ml512, Set::Ml768, Set::Ml1024] {
+        let made = MlKemKey::of_seed(set, &[7; 64]).unwrap();
+        let (key, public) = (made.expanded().unwrap(), made.public_bytes().unwrap());
+        check(&format!("{set:?} key"), || drop(PrivateKey::new(set, key.expose())));
+        let key = PrivateKey::new(set, key.expose()).unwrap();
+        let mut ciphertext = vec![5; set.ciphertext_length()];
         check(&format!("{set:?}"), || drop(key.decapsulate(&ciphertext)));
+        let key = PublicKey::new(set, &public).unwrap();
+        check(&format!("{set:?}, other way"), || drop(key.encapsulate(&mut ciphertext)));
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Many outputs of SHAKE256 of one seed and a counter, as long as one block at most: the noise of lattices (FIPS 203, algorithm 8's PRF).
+//! Many outputs of SHAKE256 of one seed and a counter, as long as two blocks at most: the noise of lattices (FIPS 203, algorithm 8's PRF).
 
 use super::kernel::Kernel;
 use super::rows::{MAX_LANES, Rows};
@@ -19,7 +19,7 @@ pub(crate) fn noise<const N: usize>(seed: &[u8; SEED], first: u8, out: &mut [[u8
     let kernel =
         Kernel::choose(Core::Keccak, cpu(), usize::MAX).or_else(|| Kernel::one(Core::Keccak));
     let kernel = kernel.expect("Keccak has one lane at least");
-    assert!(N <= BLOCK && N.is_multiple_of(8) && kernel.lanes <= LANES && LANES <= MAX_LANES);
+    assert!(N <= 2 * BLOCK && N.is_multiple_of(8) && kernel.lanes <= LANES && LANES <= MAX_LANES);
     let mut blocks = [[0; BLOCK]; LANES];
     for block in &mut blocks[..kernel.lanes] {
         block[..SEED].copy_from_slice(seed);
@@ -40,7 +40,14 @@ pub(crate) fn noise<const N: usize>(seed: &[u8; SEED], first: u8, out: &mut [[u8
         let mut state = [0; STATE * LANES];
         kernel.run(&mut state[..STATE * kernel.lanes], &rows, BLOCK);
         for (lane, out) in out.iter_mut().enumerate() {
-            super::many::read(&state, kernel.lanes, 8, true, lane, out);
+            super::many::read(&state, kernel.lanes, 8, true, lane, &mut out[..N.min(BLOCK)]);
+        }
+        if N > BLOCK {
+            // A block of zeros changes nothing before the permutation.
+            kernel.run(&mut state[..STATE * kernel.lanes], &Rows::all(&[0; BLOCK], BLOCK), BLOCK);
+            for (lane, out) in out.iter_mut().enumerate() {
+                super::many::read(&state, kernel.lanes, 8, true, lane, &mut out[BLOCK..]);
+            }
         }
     }
 }
@@ -50,18 +57,24 @@ mod tests {
     use super::*;
     use metaslot_awslc_wrapper::shake::{Function, Shake};
 
-    #[test]
-    fn every_lane_is_shake256_of_its_counter() {
+    fn check<const N: usize>() {
         let seed = std::array::from_fn(|at| u8::try_from(at).unwrap() * 7);
-        let mut out = [[0; 128]; 19];
+        let mut out = [[0; N]; 19];
         noise(&seed, 3, &mut out);
         for (at, out) in out.iter().enumerate() {
             let mut shake = Shake::new(Function::Shake256).unwrap();
             shake.update(&seed).unwrap();
             shake.update(&[3 + u8::try_from(at).unwrap()]).unwrap();
-            let mut right = [0; 128];
+            let mut right = [0; N];
             shake.finish(&mut right).unwrap();
             assert_eq!(*out, right, "lane {at}");
         }
+    }
+
+    #[test]
+    fn every_lane_is_shake256_of_its_counter() {
+        check::<128>();
+        check::<136>();
+        check::<192>();
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! ML-KEM-768 and ML-KEM-1024 (FIPS 203): secrets out of ciphertexts.
+//! ML-KEM (FIPS 203): secrets into ciphertexts, and out of them.
 //!
 //! A ciphertext is opened and made again, to see that it was honest. What that needs of the key is kept with it: its matrix, transformed, which
 //! takes a third of the time to make anew. The noise of one request fills the lanes of Keccak, and the coefficients of its
@@ -9,58 +9,26 @@
 
 mod coding;
 mod ring;
+mod vector;
 
 use crate::cpu::{Cpu, cpu};
 use crate::hash::noise::noise;
-use coding::NOISE;
 use metaslot_awslc_wrapper::digest::Hash;
+pub use metaslot_awslc_wrapper::ml_kem::{SECRET_LENGTH, Set};
 use metaslot_awslc_wrapper::shake::{Function, Shake};
-use metaslot_awslc_wrapper::{Failed, Result};
+use metaslot_awslc_wrapper::{Failed, Result, random};
 use metaslot_memory::{Secret, wipe_stack};
-use ring::{Poly, Q};
+use ring::{Factor, Poly, Q};
 use std::hint::black_box;
 
-/// Length of a shared secret, in bytes.
-pub const SECRET_LENGTH: usize = 32;
 /// Bytes of a polynomial in a key: 256 numbers of 12 bits.
 const ENCODED: usize = 384;
 /// Bytes of the same in a decoded key.
 const DECODED: usize = 512;
 /// The largest rank.
 const RANKS: usize = 4;
-
-/// The parameter sets that are here (FIPS 203 §8). ML-KEM-512 has noise of another width.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Set {
-    /// ML-KEM-768
-    Ml768,
-    /// ML-KEM-1024
-    Ml1024,
-}
-
-impl Set {
-    const fn rank(self) -> usize {
-        match self {
-            Self::Ml768 => 3,
-            Self::Ml1024 => 4,
-        }
-    }
-
-    /// Length of a ciphertext, in bytes.
-    #[must_use]
-    pub const fn ciphertext_length(self) -> usize {
-        match self {
-            Self::Ml768 => 1088,
-            Self::Ml1024 => 1568,
-        }
-    }
-
-    /// Length of a decapsulation key in its expanded form, in bytes.
-    #[must_use]
-    pub const fn private_length(self) -> usize {
-        2 * ENCODED * self.rank() + 96
-    }
-}
+/// The longest ciphertext.
+const CIPHERTEXT: usize = 1568;
 
 /// Without it the plain library is as fast.
 pub const NEEDS: Cpu = Cpu::AVX2;
@@ -71,23 +39,151 @@ pub fn available() -> bool {
     cpu().has(NEEDS)
 }
 
+/// An encapsulation key, ready for use.
+#[derive(Debug)]
+pub struct PublicKey {
+    set: Set,
+    /// Â by columns, then t̂; in pairs.
+    polys: Vec<Poly>,
+    /// H(ek)
+    hash: [u8; 32],
+}
+
+impl PublicKey {
+    /// Of its bytes, which have been checked.
+    ///
+    /// # Errors
+    /// For another length than [`Set::public_length`]; where this is not [`available`].
+    pub fn new(set: Set, bytes: &[u8]) -> Result<Self> {
+        let mut hash = [0; 32];
+        Hash::Sha3_256.digest(bytes, &mut hash)?;
+        Self::with_hash(set, bytes, hash)
+    }
+
+    fn with_hash(set: Set, bytes: &[u8], hash: [u8; 32]) -> Result<Self> {
+        if bytes.len() != set.public_length() || !available() {
+            return Err(Failed);
+        }
+        // SAFETY: the processor has the instructions.
+        let polys = unsafe { Self::polys(set.rank(), bytes) }?;
+        Ok(Self { set, polys, hash })
+    }
+
+    #[target_feature(enable = "avx2")]
+    fn polys(rank: usize, bytes: &[u8]) -> Result<Vec<Poly>> {
+        let (public, seed) = bytes.split_at(ENCODED * rank);
+        let mut polys = Vec::with_capacity(rank * rank + rank);
+        for place in 0..rank * rank {
+            polys.push(uniform(seed, [index(place / rank), index(place % rank)])?);
+        }
+        polys.extend(public.chunks(ENCODED).map(|bytes| coding::numbers::<12>(bytes)));
+        polys.iter_mut().for_each(|poly| poly.in_pairs());
+        Ok(polys)
+    }
+
+    /// Its parameter set.
+    #[must_use]
+    pub const fn set(&self) -> Set {
+        self.set
+    }
+
+    /// A new shared secret; its ciphertext goes to `out` (algorithm 20).
+    ///
+    /// # Errors
+    /// For another length of `out` than [`Set::ciphertext_length`].
+    pub fn encapsulate(&self, out: &mut [u8]) -> Result<Secret> {
+        let mut message = Secret::zeroed(32);
+        random::fill(message.expose_mut())?;
+        self.encapsulate_this(message.expose(), out)
+    }
+
+    /// The same of a message (algorithm 17), which must be random.
+    fn encapsulate_this(&self, message: &[u8], out: &mut [u8]) -> Result<Secret> {
+        if out.len() != self.set.ciphertext_length() {
+            return Err(Failed);
+        }
+        let mut shared = Secret::zeroed(SECRET_LENGTH);
+        // SAFETY: there are keys only where the processor has the instructions.
+        let done = unsafe { self.close(message, out, shared.expose_mut()) };
+        wipe_stack();
+        done.map(|()| shared)
+    }
+
+    #[target_feature(enable = "avx2")]
+    #[inline(never)]
+    fn close(&self, message: &[u8], out: &mut [u8], shared: &mut [u8]) -> Result<()> {
+        let made = self.secrets(message)?;
+        let (honest, seed) = made.split_at(32);
+        self.encrypt(message, seed, out)?;
+        shared.copy_from_slice(honest);
+        Ok(())
+    }
+
+    /// The secret of a message and the seed of its ciphertext.
+    fn secrets(&self, message: &[u8]) -> Result<[u8; 64]> {
+        let (mut input, mut output) = ([0; 64], [0; 64]);
+        input[..32].copy_from_slice(message);
+        input[32..].copy_from_slice(&self.hash);
+        Hash::Sha3_512.digest(&input, &mut output)?;
+        Ok(output)
+    }
+
+    /// The ciphertext of a message with the noise of a seed (algorithm 14), by the parameters of each set (§8).
+    #[target_feature(enable = "avx2")]
+    fn encrypt(&self, message: &[u8], seed: &[u8], out: &mut [u8]) -> Result<()> {
+        match self.set {
+            Set::Ml512 => self.encrypt_as::<2, 10, 4, 3, 192>(message, seed, out),
+            Set::Ml768 => self.encrypt_as::<3, 10, 4, 2, 128>(message, seed, out),
+            Set::Ml1024 => self.encrypt_as::<4, 11, 5, 2, 128>(message, seed, out),
+        }
+    }
+
+    /// Of secrets with noise of width `ETA`, each of which may need `NOISE` bytes.
+    #[target_feature(enable = "avx2")]
+    fn encrypt_as<
+        const RANK: usize,
+        const DU: usize,
+        const DV: usize,
+        const ETA: usize,
+        const NOISE: usize,
+    >(
+        &self,
+        message: &[u8],
+        seed: &[u8],
+        out: &mut [u8],
+    ) -> Result<()> {
+        let mut random = [[0; NOISE]; 2 * RANKS + 1];
+        noise(seed.try_into().map_err(|_| Failed)?, 0, &mut random[..=2 * RANK]);
+        let secrets: [Factor; RANK] =
+            std::array::from_fn(|at| coding::noise::<ETA>(&random[at]).transform());
+        let mut errors = random[RANK..].iter().map(|bytes| coding::noise::<2>(&bytes[..128]));
+        let (u, v) = out.split_at_mut(32 * DU * RANK);
+        let mut polys = self.polys.chunks_exact(RANK);
+        for u in u.chunks_exact_mut(32 * DU) {
+            let (Some(column), Some(error)) = (polys.next(), errors.next()) else { break };
+            coding::encode::<DU>(&Poly::product(column, &secrets).with(&error, 1), u);
+        }
+        if let (Some(public), Some(error)) = (polys.next(), errors.next()) {
+            let error = error.with(&coding::decompressed::<1>(message), 1);
+            coding::encode::<DV>(&Poly::product(public, &secrets).with(&error, 1), v);
+        }
+        Ok(())
+    }
+}
+
 /// A decapsulation key, ready for use.
 #[derive(Debug)]
 pub struct PrivateKey {
-    set: Set,
-    /// ŝ, coefficient by coefficient, then z.
+    public: PublicKey,
+    /// ŝ in pairs, coefficient by coefficient, then z.
     secret: Secret,
-    /// Â by columns, then t̂.
-    public: Vec<Poly>,
-    /// H(ek)
-    hash: [u8; 32],
 }
 
 impl PrivateKey {
     /// Of its expanded form, which has been checked.
     ///
     /// # Errors
-    /// For another length than [`Set::private_length`].
+    /// For another length than [`Set::private_length`]; where this is not [`available`].
     pub fn new(set: Set, bytes: &[u8]) -> Result<Self> {
         let key = Self::parsed(set, bytes);
         wipe_stack();
@@ -102,35 +198,27 @@ impl PrivateKey {
             return Err(Failed);
         }
         let (pke, rest) = bytes.split_at(ENCODED * rank);
-        let (public, rest) = rest.split_at(ENCODED * rank);
-        let (seed, rest) = rest.split_at(32);
+        let (public, rest) = rest.split_at(set.public_length());
         let (hash, reject) = rest.split_at(32);
-        let mut matrix = Vec::with_capacity(rank * rank + rank);
-        for row in 0..rank {
-            for column in 0..rank {
-                matrix.push(uniform(seed, [index(row), index(column)])?);
-            }
-        }
-        matrix
-            .extend(public.chunks(ENCODED).map(|bytes| coding::numbers::<12>(bytes).in_columns()));
+        let public = PublicKey::with_hash(set, public, hash.try_into().map_err(|_| Failed)?)?;
         let mut secret = Secret::zeroed(DECODED * rank + 32);
         let (decoded, end) = secret.expose_mut().split_at_mut(DECODED * rank);
         for (out, bytes) in decoded.chunks_mut(DECODED).zip(pke.chunks(ENCODED)) {
-            let poly = coding::numbers::<12>(bytes).in_columns();
+            // SAFETY: there are public keys only where the processor has the instructions.
+            let poly = unsafe { in_pairs(bytes) };
             let places = out.as_chunks_mut::<2>().0;
             for (place, number) in places.iter_mut().zip(poly.0.as_flattened()) {
                 *place = number.to_le_bytes();
             }
         }
         end.copy_from_slice(reject);
-        let hash = hash.try_into().map_err(|_| Failed)?;
-        Ok(Self { set, secret, public: matrix, hash })
+        Ok(Self { public, secret })
     }
 
     /// Its parameter set.
     #[must_use]
     pub const fn set(&self) -> Set {
-        self.set
+        self.public.set
     }
 
     /// The shared secret of a ciphertext; of one that was changed another, which only the key knows (algorithm 18).
@@ -138,64 +226,37 @@ impl PrivateKey {
     /// # Errors
     /// For another length than [`Set::ciphertext_length`].
     pub fn decapsulate(&self, ciphertext: &[u8]) -> Result<Secret> {
-        if ciphertext.len() != self.set.ciphertext_length() {
+        if ciphertext.len() != self.set().ciphertext_length() {
             return Err(Failed);
         }
         let mut shared = Secret::zeroed(SECRET_LENGTH);
-        let done = self.open(ciphertext, shared.expose_mut());
+        // SAFETY: there are keys only where the processor has the instructions.
+        let done = unsafe { self.open(ciphertext, shared.expose_mut()) };
         wipe_stack();
         done.map(|()| shared)
     }
 
+    #[target_feature(enable = "avx2")]
     #[inline(never)]
     fn open(&self, ciphertext: &[u8], shared: &mut [u8]) -> Result<()> {
-        #[cfg(target_arch = "x86_64")]
-        {
-            if cpu().has(Cpu::AVX512) {
-                // SAFETY: the processor has the instructions.
-                return unsafe { open_zmm(self, ciphertext, shared) };
-            }
-            if cpu().has(Cpu::AVX2) {
-                // SAFETY: as above.
-                return unsafe { open_ymm(self, ciphertext, shared) };
-            }
-        }
-        open_plain(self, ciphertext, shared)
-    }
-
-    #[inline(always)]
-    fn open_here(&self, ciphertext: &[u8], shared: &mut [u8]) -> Result<()> {
-        match self.set {
-            Set::Ml768 => self.open_as::<3, 10, 4>(ciphertext, shared),
-            Set::Ml1024 => self.open_as::<4, 11, 5>(ciphertext, shared),
-        }
-    }
-
-    #[inline(always)]
-    fn open_as<const RANK: usize, const DU: usize, const DV: usize>(
-        &self,
-        ciphertext: &[u8],
-        shared: &mut [u8],
-    ) -> Result<()> {
-        let (u, v) = ciphertext.split_at(32 * DU * RANK);
-        let message = self.message::<RANK, DU, DV>(u, v);
-        let mut input = [0; 64];
-        input[..32].copy_from_slice(&message);
-        input[32..].copy_from_slice(&self.hash);
-        let mut output = [0; 64];
-        Hash::Sha3_512.digest(&input, &mut output)?;
-        let (honest, seed) = output.split_at(32);
+        let message = match self.set() {
+            Set::Ml512 => self.message::<2, 10, 4>(ciphertext),
+            Set::Ml768 => self.message::<3, 10, 4>(ciphertext),
+            Set::Ml1024 => self.message::<4, 11, 5>(ciphertext),
+        };
+        let made = self.public.secrets(&message)?;
+        let (honest, seed) = made.split_at(32);
         let mut rejected = [0; 32];
         let mut shake = Shake::new(Function::Shake256)?;
-        shake.update(&self.secret.expose()[DECODED * RANK..])?;
+        shake.update(&self.secret.expose()[DECODED * self.set().rank()..])?;
         shake.update(ciphertext)?;
         shake.finish(&mut rejected)?;
-        let mut random = [[0; NOISE]; 2 * RANKS + 1];
-        let random = &mut random[..=2 * RANK];
-        noise(seed.try_into().map_err(|_| Failed)?, 0, random);
-        let difference = self.difference::<RANK, DU, DV>(&message, random, u, v);
+        let mut again = [0; CIPHERTEXT];
+        let again = &mut again[..ciphertext.len()];
+        self.public.encrypt(&message, seed, again)?;
+        let difference = again.iter().zip(ciphertext).fold(0, |all, (a, b)| all | (a ^ b));
         // All ones if there is none.
-        let [mask, ..] = black_box(((i32::from(difference) & 0xffff) - 1) >> 31).to_le_bytes();
+        let [mask, ..] = black_box((i32::from(difference) - 1) >> 31).to_le_bytes();
         for ((out, honest), rejected) in shared.iter_mut().zip(honest).zip(rejected) {
             *out = (honest & mask) | (rejected & !mask);
         }
@@ -203,70 +264,35 @@ impl PrivateKey {
     }
 
     /// The message of a ciphertext (algorithm 15).
-    #[inline(always)]
+    #[target_feature(enable = "avx2")]
     fn message<const RANK: usize, const DU: usize, const DV: usize>(
         &self,
-        u: &[u8],
-        v: &[u8],
+        ciphertext: &[u8],
     ) -> [u8; 32] {
-        let (mut secret, mut factors) = ([Poly::ZERO; RANK], [Poly::ZERO; RANK]);
-        for (at, u) in u.chunks_exact(32 * DU).enumerate() {
-            factors[at] = coding::decompressed::<DU>(&coding::numbers::<DU>(u)).transform();
-            secret[at] = decoded(&self.secret, at);
-        }
-        let product = Poly::sum(&secret, &factors).back();
-        let v = coding::decompressed::<DV>(&coding::numbers::<DV>(v));
-        coding::message(&v.with(&product, -1))
+        let (u, v) = ciphertext.split_at(32 * DU * RANK);
+        let factors: [Factor; RANK] = std::array::from_fn(|at| {
+            coding::decompressed::<DU>(&u[32 * DU * at..][..32 * DU]).transform()
+        });
+        let secret: [Poly; RANK] = std::array::from_fn(|at| decoded(&self.secret, at));
+        let product = Poly::product(&secret, &factors);
+        let mut message = [0; 32];
+        coding::encode::<1>(&coding::decompressed::<DV>(v).with(&product, -1), &mut message);
+        message
     }
-
-    /// How a ciphertext differs from that of the message with that noise (algorithm 14).
-    #[inline(always)]
-    fn difference<const RANK: usize, const DU: usize, const DV: usize>(
-        &self,
-        message: &[u8; 32],
-        random: &[[u8; NOISE]],
-        u: &[u8],
-        v: &[u8],
-    ) -> i16 {
-        let mut y = [Poly::ZERO; RANK];
-        for (y, random) in y.iter_mut().zip(random) {
-            *y = coding::noise(random).transform();
-        }
-        let mut difference = 0;
-        for (at, u) in u.chunks_exact(32 * DU).enumerate() {
-            let error = coding::noise(&random[RANK + at]);
-            let made = Poly::sum(&self.public[RANK * at..][..RANK], &y).back().with(&error, 1);
-            difference |= coding::difference::<DU>(&made, &coding::numbers::<DU>(u));
-        }
-        let error = coding::noise(&random[2 * RANK]).with(&coding::of_message(message), 1);
-        let made = Poly::sum(&self.public[RANK * RANK..], &y).back().with(&error, 1);
-        difference | coding::difference::<DV>(&made, &coding::numbers::<DV>(v))
-    }
-}
-
-/// In a frame of its own: the others' would lie below it, deeper than is wiped.
-#[inline(never)]
-fn open_plain(key: &PrivateKey, ciphertext: &[u8], shared: &mut [u8]) -> Result<()> {
-    key.open_here(ciphertext, shared)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-fn open_zmm(key: &PrivateKey, ciphertext: &[u8], shared: &mut [u8]) -> Result<()> {
-    key.open_here(ciphertext, shared)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn open_ymm(key: &PrivateKey, ciphertext: &[u8], shared: &mut [u8]) -> Result<()> {
-    key.open_here(ciphertext, shared)
 }
 
 fn index(at: usize) -> u8 {
     u8::try_from(at).unwrap_or(u8::MAX)
 }
 
-#[inline(always)]
+/// A polynomial of a key.
+#[target_feature(enable = "avx2")]
+fn in_pairs(bytes: &[u8]) -> Poly {
+    let mut poly = coding::numbers::<12>(bytes);
+    poly.in_pairs();
+    poly
+}
+
 fn decoded(secret: &Secret, at: usize) -> Poly {
     let numbers = secret.expose()[DECODED * at..][..DECODED].as_chunks::<2>().0;
     let mut poly = Poly::ZERO;
@@ -294,7 +320,7 @@ fn uniform(seed: &[u8], place: [u8; 2]) -> Result<Poly> {
     for place in poly.0.as_flattened_mut() {
         *place = good.next().ok_or(Failed)?;
     }
-    Ok(poly.in_columns())
+    Ok(poly)
 }
 
 #[cfg(test)]

@@ -3,15 +3,18 @@
 
 use super::*;
 use crate::testing::{Random, inputs, judge};
-use metaslot_awslc_wrapper::ml_kem::{self as plain, MlKemKey};
+use metaslot_awslc_wrapper::ml_kem::MlKemKey;
 use metaslot_awslc_wrapper::seeded::SeededKey;
 
-const SETS: [(Set, plain::Set); 2] =
-    [(Set::Ml768, plain::Set::Ml768), (Set::Ml1024, plain::Set::Ml1024)];
+const SETS: [Set; 3] = [Set::Ml512, Set::Ml768, Set::Ml1024];
 
-fn pair(random: &mut Random, (set, same): (Set, plain::Set)) -> (PrivateKey, MlKemKey) {
-    let key = MlKemKey::of_seed(same, &random.bytes(64)).unwrap();
-    (PrivateKey::new(set, key.expanded().unwrap().expose()).unwrap(), key)
+/// A pair, and the plain library's; `None` where the processor lacks the instructions.
+fn pair(random: &mut Random, set: Set) -> Option<(PrivateKey, PublicKey, MlKemKey)> {
+    let key = MlKemKey::of_seed(set, &random.bytes(64)).unwrap();
+    let (bytes, public) = (key.expanded().unwrap(), key.public_bytes().unwrap());
+    let (private, public) = (PrivateKey::new(set, bytes.expose()), PublicKey::new(set, &public));
+    assert_eq!(private.is_ok() && public.is_ok(), available());
+    Some((private.ok()?, public.ok()?, key))
 }
 
 fn public(key: &MlKemKey) -> MlKemKey {
@@ -21,9 +24,9 @@ fn public(key: &MlKemKey) -> MlKemKey {
 #[test]
 fn secrets_are_those_of_the_plain_library() {
     let mut random = Random::new();
-    for sets in SETS {
+    for set in SETS {
         for _ in 0..inputs(40) {
-            let (key, same) = pair(&mut random, sets);
+            let Some((key, _, same)) = pair(&mut random, set) else { return };
             let mut ciphertext = vec![0; key.set().ciphertext_length()];
             let secret = public(&same).encapsulate(&mut ciphertext).unwrap();
             assert_eq!(key.decapsulate(&ciphertext).unwrap().expose(), secret.expose());
@@ -40,22 +43,28 @@ fn secrets_are_those_of_the_plain_library() {
 }
 
 #[test]
-fn every_width_finds_the_same() {
+fn the_plain_library_opens_what_is_made_here() {
     let mut random = Random::new();
-    for sets in SETS {
-        let (key, _) = pair(&mut random, sets);
-        let ciphertext = random.bytes(key.set().ciphertext_length());
-        let right = key.decapsulate(&ciphertext).unwrap();
-        let mut secret = [0; SECRET_LENGTH];
-        key.open_here(&ciphertext, &mut secret).unwrap();
-        assert_eq!(secret, right.expose());
+    for set in SETS {
+        let mut before = Vec::new();
+        for _ in 0..inputs(40) {
+            let Some((key, public, same)) = pair(&mut random, set) else { return };
+            let mut ciphertext = vec![0; set.ciphertext_length()];
+            let secret = public.encapsulate(&mut ciphertext).unwrap();
+            assert_eq!(same.decapsulate(&ciphertext).unwrap().expose(), secret.expose());
+            assert_eq!(key.decapsulate(&ciphertext).unwrap().expose(), secret.expose());
+            assert_ne!(secret.expose(), before, "the message is random");
+            before = secret.expose().to_vec();
+            assert!(public.encapsulate(&mut ciphertext[1..]).is_err());
+        }
     }
 }
 
 #[test]
 fn keys_of_another_length_are_none() {
-    for (set, _) in SETS {
+    for set in SETS {
         assert!(PrivateKey::new(set, &vec![0; set.private_length() - 1]).is_err());
+        assert!(PublicKey::new(set, &vec![0; set.public_length() + 1]).is_err());
     }
 }
 
@@ -63,17 +72,17 @@ fn keys_of_another_length_are_none() {
 #[test]
 fn secret_numbers_beyond_q_count_modulo_q() {
     let mut random = Random::new();
-    for sets in SETS {
-        let (key, same) = pair(&mut random, sets);
+    for set in SETS {
+        let Some((_, _, same)) = pair(&mut random, set) else { return };
         let mut bytes = same.expanded().unwrap().expose().to_vec();
-        for three in bytes[..ENCODED * key.set().rank()].as_chunks_mut::<3>().0 {
+        for three in bytes[..ENCODED * set.rank()].as_chunks_mut::<3>().0 {
             let [a, b, c] = three.map(u32::from);
             let both = [a | (b & 15) << 8, b >> 4 | c << 4];
             let [low, high] = both.map(|number| number + if number < 767 { 3329 } else { 0 });
             three.copy_from_slice(&(low | high << 12).to_le_bytes()[..3]);
         }
-        let other = PrivateKey::new(key.set(), &bytes).unwrap();
-        let mut ciphertext = vec![0; key.set().ciphertext_length()];
+        let other = PrivateKey::new(set, &bytes).unwrap();
+        let mut ciphertext = vec![0; set.ciphertext_length()];
         let secret = public(&same).encapsulate(&mut ciphertext).unwrap();
         assert_eq!(other.decapsulate(&ciphertext).unwrap().expose(), secret.expose());
     }
@@ -83,15 +92,36 @@ fn secret_numbers_beyond_q_count_modulo_q() {
 #[test]
 fn time_does_not_tell_honest_ciphertexts_from_others() {
     let mut random = Random::new();
-    let (key, same) = pair(&mut random, SETS[0]);
-    let mut honest = vec![0; key.set().ciphertext_length()];
-    drop(public(&same).encapsulate(&mut honest).unwrap());
-    let mut other = honest.clone();
-    other[7] ^= 1;
-    let both = [honest, other];
-    let mut input = both[0].clone();
-    judge("decapsulation", &mut Random::new(), 20_000, |class| {
-        input.copy_from_slice(&both[class]);
-        black_box(key.decapsulate(&input).unwrap());
-    });
+    for set in SETS {
+        let Some((key, public, _)) = pair(&mut random, set) else { return };
+        let mut honest = vec![0; set.ciphertext_length()];
+        drop(public.encapsulate(&mut honest).unwrap());
+        let mut other = honest.clone();
+        other[7] ^= 1;
+        let both = [honest, other];
+        let mut input = both[0].clone();
+        judge(&format!("decapsulation, {set:?}"), &mut Random::new(), 20_000, |class| {
+            input.copy_from_slice(&both[class]);
+            black_box(key.decapsulate(&input).unwrap());
+        });
+    }
+}
+
+/// A message of zeros, and random ones.
+#[test]
+fn time_does_not_tell_messages_apart() {
+    let mut random = Random::new();
+    for set in SETS {
+        let Some((_, key, _)) = pair(&mut random, set) else { return };
+        let messages = random.bytes(32 * 64);
+        let mut ciphertext = vec![0; set.ciphertext_length()];
+        let mut message = [0; 32];
+        judge(&format!("encapsulation, {set:?}"), &mut Random::new(), 20_000, |class| {
+            let drawn = &messages[32 * random.below(64)..][..32];
+            for (to, from) in message.iter_mut().zip(drawn) {
+                *to = from & 0_u8.wrapping_sub(u8::from(class == 1));
+            }
+            black_box(key.encapsulate_this(&message, &mut ciphertext).unwrap());
+        });
+    }
 }

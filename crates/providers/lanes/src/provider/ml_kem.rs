@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Secrets out of ciphertexts of ML-KEM (FIPS 203; PKCS#11 3.2 §6.68.5), over the plain provider's row.
+//! Secrets into ciphertexts of ML-KEM and out of them (FIPS 203; PKCS#11 3.2 §6.68.5), over the plain provider's row.
 
 use super::parts::{Plain, kept};
-use crate::ml_kem::{self, PrivateKey, SECRET_LENGTH, Set};
+use crate::ml_kem::{self, PrivateKey, PublicKey, SECRET_LENGTH, Set};
 use metaslot_awslc_wrapper::Failed;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
@@ -14,7 +14,8 @@ pub(super) fn rows(plain: Plain) -> Vec<Algorithm> {
     let row = plain.row(CKM_ML_KEM);
     let made = row.and_then(|row| {
         let plain = row.decapsulate?;
-        Some(Algorithm { decapsulate: Some(kept(MlKem { plain })), encapsulate: None, ..*row })
+        let ours = Some(kept(MlKem { plain }) as &dyn Encapsulation);
+        Some(Algorithm { decapsulate: ours, encapsulate: ours, ..*row })
     });
     made.into_iter().collect()
 }
@@ -24,17 +25,26 @@ struct MlKem {
     plain: &'static dyn Encapsulation,
 }
 
-/// The set of a private key, where it is one of ours.
+/// The set of a key of ML-KEM.
 fn set(key: &Key) -> Option<Set> {
     let set = match key.attributes().ulong(CKA_PARAMETER_SET)? {
+        CKP_ML_KEM_512 => Set::Ml512,
         CKP_ML_KEM_768 => Set::Ml768,
         CKP_ML_KEM_1024 => Set::Ml1024,
         _ => return None,
     };
-    Some(set).filter(|_| key.class() == CKO_PRIVATE_KEY && key.key_type() == CKK_ML_KEM)
+    Some(set).filter(|_| key.key_type() == CKK_ML_KEM)
 }
 
-fn prepared(key: &Key) -> Result<&PrivateKey> {
+fn public(key: &Key) -> Result<&PublicKey> {
+    key.prepared(|key| {
+        let set = set(key).ok_or(Error::KEY_TYPE_INCONSISTENT)?;
+        let made = PublicKey::new(set, key.bytes(CKA_VALUE)?);
+        made.map_err(|Failed| Error::KEY_TYPE_INCONSISTENT)
+    })
+}
+
+fn private(key: &Key) -> Result<&PrivateKey> {
     key.prepared(|key| {
         let set = set(key).ok_or(Error::KEY_TYPE_INCONSISTENT)?;
         let made = PrivateKey::new(set, key.secret(CKA_VALUE)?);
@@ -52,19 +62,19 @@ impl Encapsulation for MlKem {
     }
 
     fn ciphertext_length(&self, key: &Key, _: &Params) -> Result<usize> {
-        prepared(key).map(|key| key.set().ciphertext_length())
+        set(key).map(Set::ciphertext_length).ok_or(Error::KEY_TYPE_INCONSISTENT)
     }
 
     fn secret_length(&self, _: &Key, _: &Params) -> usize {
         SECRET_LENGTH
     }
 
-    fn encapsulate(&self, key: &Key, params: &Params, out: &mut [u8]) -> Result<Secret> {
-        self.plain.encapsulate(key, params, out)
+    fn encapsulate(&self, key: &Key, _: &Params, out: &mut [u8]) -> Result<Secret> {
+        public(key)?.encapsulate(out).map_err(|Failed| Error::DEVICE_ERROR)
     }
 
     fn decapsulate(&self, key: &Key, _: &Params, ciphertext: &[u8]) -> Result<Secret> {
-        let key = prepared(key)?;
+        let key = private(key)?;
         if ciphertext.len() != key.set().ciphertext_length() {
             return Err(Error::WRAPPED_KEY_LEN_RANGE);
         }

@@ -19,6 +19,7 @@ mod eddsa;
 mod hashed;
 mod hmac;
 mod hss;
+#[cfg(target_arch = "x86_64")]
 mod ml_kem;
 mod one_time;
 mod over;
@@ -94,6 +95,7 @@ fn families(plain: Plain) -> Vec<(Vec<Algorithm>, Cpu)> {
         (ecdsa::rows(plain), crate::p256::NEEDS),
         (eddsa::rows(plain), crate::curve25519::NEEDS),
         (hmac::rows(plain), crate::hash::NEEDS),
+        #[cfg(target_arch = "x86_64")]
         (ml_kem::rows(plain), crate::ml_kem::NEEDS),
         #[cfg(target_arch = "x86_64")]
         (rc4::rows(plain), Cpu::NONE),

@@ -111,6 +111,7 @@ pub(crate) const CELLS: &[Cell] = &[
     Cell::new("ed25519-verify", Function::Verify, CKM_EDDSA, 32).goal(RATIO),
     Cell::new("ml-dsa-65-sign", Function::Sign, CKM_ML_DSA, 32).goal(RATIO),
     Cell::new("ml-dsa-65-verify", Function::Verify, CKM_ML_DSA, 32).goal(RATIO),
+    Cell::new("ml-kem-768-encapsulate", Function::Encapsulate, CKM_ML_KEM, 32).goal(RATIO),
     Cell::new("ml-kem-768-decapsulate", Function::Decapsulate, CKM_ML_KEM, 32).goal(RATIO),
     Cell::new("aes256-gcm-1k", Function::Encrypt, CKM_AES_GCM, 1 << 10).scales(),
     Cell::new("aes256-gcm-8k", Function::Encrypt, CKM_AES_GCM, 8 << 10).goal(ADDED),

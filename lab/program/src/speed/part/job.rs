@@ -29,6 +29,8 @@ pub(crate) enum Function {
     Sign,
     Verify,
     Encrypt,
+    /// A secret and its ciphertext, as a session object that is destroyed at once.
+    Encapsulate,
     /// A secret out of a ciphertext, as a session object that is destroyed at once.
     Decapsulate,
     /// Random bytes.
@@ -91,8 +93,8 @@ impl Job {
 
     /// Whether all that have the same key get the same result.
     pub(crate) const fn determined(&self) -> bool {
-        use self::Function::{Decapsulate, Generate, Random, Session};
-        let made = matches!(self.function, Random | Generate | Session | Decapsulate);
+        use self::Function::{Decapsulate, Encapsulate, Generate, Random, Session};
+        let made = matches!(self.function, Random | Generate | Session | Encapsulate | Decapsulate);
         !made && !self.fresh() && matches!(self.key, Key::None | Key::Secret(..))
     }
 

@@ -13,6 +13,7 @@ use metaslot_bare::{
 };
 use metaslot_ck::*;
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The raw library, and the pairs that it has made.
@@ -116,6 +117,23 @@ fn generates_pairs<K: Signs + 'static>(
     ))
 }
 
+/// Secrets and their ciphertexts, of which the last is opened.
+fn encapsulates() -> Result<Box<dyn Operation>> {
+    let key = Rc::new(MlKem768::generate()?);
+    let same = Rc::clone(&key);
+    Ok(Loop::boxed(
+        ([0; 32], [0; ML_KEM_768_CIPHERTEXT]),
+        move |(secret, ciphertext)| {
+            *secret = key.encapsulate(ciphertext)?;
+            Ok(())
+        },
+        move |(secret, ciphertext)| {
+            let opened = same.decapsulate(ciphertext)?;
+            expect(opened == *secret, "another secret than was encapsulated")
+        },
+    ))
+}
+
 /// The secret that was encapsulated, again and again.
 fn decapsulates() -> Result<Box<dyn Operation>> {
     let (key, mut ciphertext) = (MlKem768::generate()?, [0; ML_KEM_768_CIPHERTEXT]);
@@ -188,6 +206,7 @@ impl Maker for Raw {
             (Function::Session, _) => return Err(Failure::new("a library has no sessions")),
             (Function::Random, _) => return Ok(random(job.bytes)),
             (Function::Generate, key) => return generates(key),
+            (Function::Encapsulate, Key::MlKem768) => return encapsulates(),
             (Function::Decapsulate, Key::MlKem768) => return decapsulates(),
             (_, Key::Rsa(_) | Key::Curve(_) | Key::MlDsa65) => return self.with_pair(job),
             _ => {}

@@ -88,6 +88,7 @@ impl Tokens {
             Function::Encrypt => self.encrypts(job, self.pair(&job)?),
             Function::Sign => self.signs(job, self.pair(&job)?),
             Function::Verify => self.verifies(job, self.pair(&job)?),
+            Function::Encapsulate => self.encapsulates(job, self.pair(&job)?),
             Function::Decapsulate => self.decapsulates(job, self.pair(&job)?),
             Function::Random => self.randomizes(job),
             Function::Generate => generates(self.token.session()?, job),
@@ -164,10 +165,31 @@ impl Tokens {
         ))
     }
 
+    fn encapsulates(&self, job: Job, key: Pair) -> Result<Box<dyn Operation>> {
+        let (session, mechanism) = (self.token.session()?, Mechanism::new(job.mechanism));
+        let template = readable_secret();
+        let again = template.clone();
+        Ok(Loop::boxed(
+            session,
+            move |session| {
+                let (_, made) = session.encapsulate(&mechanism, key.public, &template)?;
+                Ok(session.destroy(made)?)
+            },
+            move |session| {
+                let (sealed, made) = session.encapsulate(&mechanism, key.public, &again)?;
+                let opened = session.decapsulate(&mechanism, key.private, &sealed, &again)?;
+                let values = [made, opened].map(|key| session.attribute(key, CKA_VALUE));
+                session.destroy(made)?;
+                session.destroy(opened)?;
+                let [value, right] = values;
+                expect(value? == right?, "another secret than was encapsulated")
+            },
+        ))
+    }
+
     fn decapsulates(&self, job: Job, key: Pair) -> Result<Box<dyn Operation>> {
         let (session, mechanism) = (self.token.session()?, Mechanism::new(job.mechanism));
-        let template = Template::new().class(CKO_SECRET_KEY).key_type(CKK_GENERIC_SECRET);
-        let template = template.token(false).bool(CKA_SENSITIVE, false).bool(CKA_EXTRACTABLE, true);
+        let template = readable_secret();
         let (ciphertext, made) = session.encapsulate(&mechanism, key.public, &template)?;
         let right = session.attribute(made, CKA_VALUE)?;
         let (again, ciphertext_, template_) = (mechanism, ciphertext.clone(), template.clone());
@@ -229,6 +251,12 @@ impl Maker for Tokens {
 }
 
 /// Keys as session objects, destroyed at once.
+/// What an agreed secret is, so that it can be compared.
+fn readable_secret() -> Template {
+    let template = Template::new().class(CKO_SECRET_KEY).key_type(CKK_GENERIC_SECRET);
+    template.token(false).bool(CKA_SENSITIVE, false).bool(CKA_EXTRACTABLE, true)
+}
+
 fn generates(session: Session, job: Job) -> Result<Box<dyn Operation>> {
     let mechanism = Mechanism::new(job.mechanism);
     let public = Template::new().token(false);
