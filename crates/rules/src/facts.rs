@@ -3,14 +3,9 @@
 
 use crate::purpose::{Purposes, ROLES};
 use metaslot_ck::*;
-use metaslot_spi::key_info::EcParams;
+use metaslot_spi::curves::Curve;
 use metaslot_spi::known_groups::is_known_group;
 use metaslot_spi::{Attributes, Value};
-
-/// The last numbers of 1.3.132.0 and the names of curves below 112 bits of security: no key on them is made
-/// or signs.
-const WEAK_CURVES: [(u8, &[&str]); 3] =
-    [(1, &["sect163k1", "K-163"]), (2, &["sect163r1"]), (15, &["sect163r2", "B-163"])];
 
 /// What every use of a key asks, read from its attributes once.
 #[derive(Clone, Copy, Debug)]
@@ -95,19 +90,11 @@ pub fn bits(number: &[u8]) -> u64 {
     number.first().map_or(0, |first| number.len() as u64 * 8 - u64::from(first.leading_zeros()))
 }
 
-/// Whether a key lies, or shall lie, on one of [`WEAK_CURVES`].
+/// Whether a key lies, or shall lie, on a curve that [is weak](Curve::is_weak): none is made there, and none signs.
 pub fn weak_curve(attributes: &Attributes) -> bool {
     let on_curve = attributes.ulong(CKA_KEY_TYPE) == Some(CKK_EC);
     let params = attributes.bytes(CKA_EC_PARAMS).filter(|_| on_curve);
-    match params.map(EcParams::parse) {
-        Some(Ok(EcParams::Oid([0x2b, 0x81, 0x04, 0x00, last]))) => {
-            WEAK_CURVES.iter().any(|row| row.0 == *last)
-        }
-        Some(Ok(EcParams::Name(name))) => {
-            WEAK_CURVES.iter().any(|row| row.1.iter().any(|known| known.as_bytes() == name))
-        }
-        _ => false,
-    }
+    params.and_then(|params| Curve::named(params).ok()).is_some_and(Curve::is_weak)
 }
 
 /// No exponent of Diffie-Hellman below this, in bits: it is found in half as many steps (SP 800-56A rev. 3 §5.6.1.1.1).
