@@ -182,3 +182,39 @@ impl Curve {
         CURVES.iter().find(|curve| curve.oid == oid)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_is_weak_by_its_order_and_its_field() {
+        let weak = |name: &str| {
+            let length = u8::try_from(name.len()).unwrap();
+            Curve::named(&[&[0x13, length], name.as_bytes()].concat()).map(Curve::is_weak)
+        };
+        // The last one is large, over a field of composite degree.
+        for name in ["P-192", "secp112r1", "secp160r1", "brainpoolP192t1", "B-163", "c2pnb368w1"] {
+            assert_eq!(weak(name), Ok(true), "{name}");
+        }
+        for name in ["P-224", "secp224k1", "brainpoolP224r1", "K-233", "prime239v3", "c2tnb239v3"] {
+            assert_eq!(weak(name), Ok(false), "{name}");
+        }
+        assert_eq!(weak("P-193"), Err(Error::CURVE_NOT_SUPPORTED));
+        assert_eq!(Curve::all().filter(|curve| curve.is_weak()).count(), 35);
+    }
+
+    #[test]
+    fn no_two_curves_have_a_name_in_common() {
+        for curve in Curve::all() {
+            assert_eq!(Curve::of_oid(curve.oid), Some(curve));
+            let named = |name: &[u8]| {
+                Curve::named(&[&[0x13, u8::try_from(name.len()).unwrap()], name].concat())
+            };
+            assert_eq!(named(curve.name.to_bytes()), Ok(curve));
+            for other in curve.others {
+                assert_eq!(named(other.as_bytes()), Ok(curve));
+            }
+        }
+    }
+}
