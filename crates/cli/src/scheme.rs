@@ -215,17 +215,17 @@ impl Scheme {
             Family::Ec => Ok(Self::ecdsa(or_default(kind.usual_hash())?, kind)),
             Family::Dsa => Ok(Self::dsa(or_default("sha256")?, kind)),
             Family::Generic => Ok(Self::streaming(or_default("sha256")?.hmac)),
-            Family::Ed25519 if hash.is_none() => Ok(Self::one_shot(CKM_EDDSA)),
+            Family::Edwards if hash.is_none() => Ok(Self::one_shot(CKM_EDDSA)),
             Family::MlDsa => Self::ml_dsa(hash),
             Family::SlhDsa => Self::slh_dsa(hash),
             Family::Aes if hash.is_none() => Ok(Self::streaming(CKM_AES_CMAC)),
             Family::Hss if hash.is_none() => Ok(Self::streaming(CKM_HSS)),
             Family::Xmss if hash.is_none() => Ok(Self::streaming(CKM_XMSS)),
             Family::Xmssmt if hash.is_none() => Ok(Self::streaming(CKM_XMSSMT)),
-            Family::Ed25519 | Family::Aes | Family::Hss | Family::Xmss | Family::Xmssmt => {
+            Family::Edwards | Family::Aes | Family::Hss | Family::Xmss | Family::Xmssmt => {
                 Err(Failure::usage(format!("signatures with {kind} keys have no --hash")))
             }
-            Family::Dh | Family::MlKem | Family::X25519 => {
+            Family::Dh | Family::MlKem | Family::Montgomery => {
                 Err(Failure::usage(format!("{kind} keys do not sign")))
             }
             Family::ChaCha20

@@ -21,7 +21,7 @@ mod library {
         no-async no-err no-thread-pool no-rdrand --with-rand-seed=none \
         no-tls no-dtls no-quic no-ech no-srp no-srtp no-psk no-ct no-cms no-cmp no-ts no-http no-comp no-rfc3779 \
         no-aria no-bf no-blake2 no-camellia no-cast no-des no-gost no-idea no-md4 no-mdc2 no-rc2 no-rc4 no-seed no-sm2 no-sm3 no-sm4 no-whirlpool \
-        no-dh no-dsa no-ec2m no-ml-dsa no-ml-kem no-slh-dsa no-argon2 no-scrypt no-siphash no-siv no-ocb no-multiblock \
+        no-dh no-dsa no-ml-dsa no-ml-kem no-slh-dsa no-argon2 no-scrypt no-siphash no-siv no-ocb no-multiblock \
         no-hmac-drbg-kdf no-kbkdf no-krb5kdf no-pvkkdf no-snmpkdf no-srtpkdf no-sshkdf no-x942kdf no-x963kdf \
         --prefix=/nonexistent --openssldir=/nonexistent -O2 -fvisibility=hidden -ffunction-sections -fdata-sections";
 

@@ -3,14 +3,9 @@
 
 use crate::purpose::{Purposes, ROLES};
 use metaslot_ck::*;
-use metaslot_spi::key_info::EcParams;
+use metaslot_spi::curves::Curve;
 use metaslot_spi::known_groups::is_known_group;
 use metaslot_spi::{Attributes, Value};
-
-/// The last numbers of 1.3.132.0 and the names of curves below 112 bits of security: no key on them is made
-/// or signs.
-const WEAK_CURVES: [(u8, &[&str]); 3] =
-    [(1, &["sect163k1", "K-163"]), (2, &["sect163r1"]), (15, &["sect163r2", "B-163"])];
 
 /// What every use of a key asks, read from its attributes once.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +51,7 @@ impl Facts {
             restricted: has_elements(attributes.get(CKA_ALLOWED_MECHANISMS)),
             modulus_bits: attributes.bytes(CKA_MODULUS).map_or(0, bits),
             weak_curve: weak_curve(attributes),
-            weak_group: weak_group(attributes),
+            weak_group: weak_group(attributes, MIN_NUMBER),
         }
     }
 
@@ -95,27 +90,22 @@ pub fn bits(number: &[u8]) -> u64 {
     number.first().map_or(0, |first| number.len() as u64 * 8 - u64::from(first.leading_zeros()))
 }
 
-/// Whether a key lies, or shall lie, on one of [`WEAK_CURVES`].
+/// Whether a key lies, or shall lie, on a curve that [is weak](Curve::is_weak): none is made there, and none signs.
 pub fn weak_curve(attributes: &Attributes) -> bool {
     let on_curve = attributes.ulong(CKA_KEY_TYPE) == Some(CKK_EC);
     let params = attributes.bytes(CKA_EC_PARAMS).filter(|_| on_curve);
-    match params.map(EcParams::parse) {
-        Some(Ok(EcParams::Oid([0x2b, 0x81, 0x04, 0x00, last]))) => {
-            WEAK_CURVES.iter().any(|row| row.0 == *last)
-        }
-        Some(Ok(EcParams::Name(name))) => {
-            WEAK_CURVES.iter().any(|row| row.1.iter().any(|known| known.as_bytes() == name))
-        }
-        _ => false,
-    }
+    params.and_then(|params| Curve::named(params).ok()).is_some_and(Curve::is_weak)
 }
 
 /// No exponent of Diffie-Hellman below this, in bits: it is found in half as many steps (SP 800-56A rev. 3 §5.6.1.1.1).
-const MIN_EXPONENT: u64 = 224;
+pub const MIN_EXPONENT: u64 = 224;
 
-/// Whether a key of Diffie-Hellman is, or shall be, in a group that is none of the known ones, or its exponent short. What a
-/// template does not say is not looked at.
-pub fn weak_group(attributes: &Attributes) -> bool {
+/// The same of a number that is there: one that was drawn from that many bits begins with more zeros once in 65,536 times.
+const MIN_NUMBER: u64 = MIN_EXPONENT - 16;
+
+/// Whether a key of Diffie-Hellman is, or shall be, in a group that is none of the known ones, or its exponent shorter than
+/// `least` bits. What a template does not say is not looked at.
+pub fn weak_group(attributes: &Attributes, least: u64) -> bool {
     if !matches!(attributes.ulong(CKA_KEY_TYPE), Some(CKK_DH | CKK_X9_42_DH)) {
         return false;
     }
@@ -124,7 +114,7 @@ pub fn weak_group(attributes: &Attributes) -> bool {
     let unknown = number(CKA_PRIME)
         .is_some_and(|prime| !is_known_group(prime, number(CKA_BASE).unwrap_or_default(), order));
     let bits = attributes.ulong(CKA_VALUE_BITS);
-    unknown || bits.is_some_and(|bits| (1..MIN_EXPONENT).contains(&bits))
+    unknown || bits.is_some_and(|bits| (1..least).contains(&bits))
 }
 
 /// Whether an array or a template limits anything.
@@ -133,5 +123,31 @@ pub fn has_elements(value: Option<&Value>) -> bool {
         Some(Value::Ulongs(numbers)) => !numbers.is_empty(),
         Some(Value::Template(template)) => !template.is_empty(),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use metaslot_spi::known_groups;
+
+    #[test]
+    fn a_number_that_begins_with_zeros_is_not_a_short_exponent() {
+        let key = |bits| {
+            let prime = Value::Bytes(known_groups::prime(2048).expect("it is one"));
+            let attributes = [
+                (CKA_KEY_TYPE, Value::Ulong(CKK_DH)),
+                (CKA_PRIME, prime),
+                (CKA_BASE, Value::Bytes(vec![2])),
+                (CKA_VALUE_BITS, Value::Ulong(bits)),
+            ];
+            attributes.into_iter().collect::<Attributes>()
+        };
+        for (bits, asked, there) in
+            [(225, false, false), (223, true, false), (208, true, false), (207, true, true)]
+        {
+            assert_eq!(weak_group(&key(bits), MIN_EXPONENT), asked, "{bits}");
+            assert_eq!(Facts::new(&key(bits), true).weak_group, there, "{bits}");
+        }
     }
 }

@@ -9,6 +9,7 @@
 pub mod agreement;
 mod attributes;
 pub mod buffer;
+pub mod curves;
 pub mod der;
 pub mod detail;
 mod direction;

@@ -1,96 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Keys on the short Weierstrass curves over prime fields (PKCS#11 3.2 §6.3), for every provider: which curves there are, and
-//! what is made of keys. All of them have cofactor 1.
+//! Keys on the short Weierstrass curves (PKCS#11 3.2 §6.3), for every provider: what is made of them.
 
 use crate::der::Malformed;
-use crate::key_info::{self, EcParams, PrivateKeyInfo};
+use crate::key_info::{self, PrivateKeyInfo};
 use crate::{Attributes, Key, NewObject, Secrets};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
-use std::ffi::CStr;
 
-/// A curve.
-#[derive(Debug, Eq, PartialEq)]
-pub struct Curve {
-    /// What its standard calls it (SEC 2, RFC 5639).
-    pub name: &'static CStr,
-    /// Other names that `CKA_EC_PARAMS` may have.
-    pub others: &'static [&'static str],
-    /// Content of the object identifier.
-    pub oid: &'static [u8],
-    /// Length of the order, in bits.
-    pub bits: u16,
-}
-
-const fn curve(
-    name: &'static CStr,
-    others: &'static [&'static str],
-    oid: &'static [u8],
-    bits: u16,
-) -> Curve {
-    Curve { name, others, oid, bits }
-}
-
-/// All of them.
-static CURVES: [Curve; 10] = [
-    curve(
-        c"secp256r1",
-        &["P-256", "prime256v1"],
-        &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07],
-        256,
-    ),
-    curve(c"secp384r1", &["P-384"], &[0x2b, 0x81, 0x04, 0x00, 0x22], 384),
-    curve(c"secp521r1", &["P-521"], &[0x2b, 0x81, 0x04, 0x00, 0x23], 521),
-    curve(c"secp224r1", &["P-224"], &[0x2b, 0x81, 0x04, 0x00, 0x21], 224),
-    curve(c"secp256k1", &[], &[0x2b, 0x81, 0x04, 0x00, 0x0a], 256),
-    curve(c"brainpoolP224r1", &[], &[0x2b, 0x24, 0x03, 0x03, 0x02, 0x08, 0x01, 0x01, 0x05], 224),
-    curve(c"brainpoolP256r1", &[], &[0x2b, 0x24, 0x03, 0x03, 0x02, 0x08, 0x01, 0x01, 0x07], 256),
-    curve(c"brainpoolP320r1", &[], &[0x2b, 0x24, 0x03, 0x03, 0x02, 0x08, 0x01, 0x01, 0x09], 320),
-    curve(c"brainpoolP384r1", &[], &[0x2b, 0x24, 0x03, 0x03, 0x02, 0x08, 0x01, 0x01, 0x0b], 384),
-    curve(c"brainpoolP512r1", &[], &[0x2b, 0x24, 0x03, 0x03, 0x02, 0x08, 0x01, 0x01, 0x0d], 512),
-];
-
-impl Curve {
-    /// Length of a coordinate, and of a scalar, in bytes: equal on all these curves.
-    #[must_use]
-    pub fn length(&self) -> usize {
-        usize::from(self.bits).div_ceil(8)
-    }
-
-    /// Length of an uncompressed point, in bytes.
-    #[must_use]
-    pub fn point_length(&self) -> usize {
-        1 + 2 * self.length()
-    }
-
-    /// A point as it is, or inside a DER OCTET STRING.
-    #[must_use]
-    pub fn point<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
-        key_info::ec_point(self.length(), bytes)
-    }
-
-    /// The curve that a DER `CKA_EC_PARAMS` names: by object identifier or by name.
-    ///
-    /// # Errors
-    /// `CKR_CURVE_NOT_SUPPORTED` for another; as [`EcParams::parse`].
-    pub fn named(params: &[u8]) -> Result<&'static Self> {
-        let is = |curve: &&Self, name: &[u8]| {
-            let others = curve.others.iter().map(|name| name.as_bytes());
-            curve.name.to_bytes() == name || others.into_iter().any(|other| other == name)
-        };
-        let found = match EcParams::parse(params)? {
-            EcParams::Oid(oid) => Self::of_oid(oid),
-            EcParams::Name(name) => CURVES.iter().find(|curve| is(curve, name)),
-        };
-        found.ok_or(Error::CURVE_NOT_SUPPORTED)
-    }
-
-    /// The curve of the content of an object identifier.
-    #[must_use]
-    pub fn of_oid(oid: &[u8]) -> Option<&'static Self> {
-        CURVES.iter().find(|curve| curve.oid == oid)
-    }
-}
+pub use crate::curves::Curve;
 
 /// What a library does with keys on the curves that it has.
 pub trait Library {
@@ -118,7 +35,7 @@ pub trait Library {
     /// `CKR_DEVICE_ERROR`
     fn write_point(key: &Self::Key, out: &mut [u8]) -> Result<()>;
 
-    /// Writes the private scalar, which has [`Curve::length`] bytes.
+    /// Writes the private scalar, which has [`Curve::order_length`] bytes.
     ///
     /// # Errors
     /// `CKR_DEVICE_ERROR`
@@ -163,7 +80,7 @@ fn shown<L: Library>(curve: &Curve, key: &L::Key) -> Result<Attributes> {
 }
 
 fn secrets<L: Library>(curve: &Curve, key: &L::Key) -> Result<Secrets> {
-    let mut scalar = Secret::zeroed(curve.length());
+    let mut scalar = Secret::zeroed(curve.order_length());
     L::write_scalar(key, scalar.expose_mut())?;
     let mut secrets = Secrets::new();
     secrets.set(CKA_VALUE, scalar);
@@ -240,6 +157,6 @@ pub fn encode<L: Library>(key: &Key, prepared: &L::Key) -> Result<Secret> {
 /// [`Malformed`] for another curve or a scalar of another length.
 pub fn decode(info: PrivateKeyInfo<'_>) -> std::result::Result<NewObject, Malformed> {
     let (oid, scalar) = info.ec()?;
-    let curve = Curve::of_oid(oid).filter(|curve| curve.length() == scalar.len());
+    let curve = Curve::of_oid(oid).filter(|curve| curve.order_length() == scalar.len());
     curve.map(|_| key_info::with_value(CKK_EC, oid, scalar)).ok_or(Malformed)
 }

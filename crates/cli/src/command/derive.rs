@@ -318,7 +318,7 @@ impl Input {
     }
 
     fn mechanism(&self, key: &Key, args: &Args) -> Result<Mechanism<'_>> {
-        let agrees = matches!(key.kind.family, Family::Ec | Family::X25519);
+        let agrees = matches!(key.kind.family, Family::Ec | Family::Montgomery);
         let usual = match key.kind.key_type() {
             _ if agrees => CKM_ECDH1_DERIVE,
             CKK_DH => CKM_DH_PKCS_DERIVE,

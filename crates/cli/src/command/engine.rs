@@ -13,7 +13,7 @@ const PATIENCE: &str = "20";
 
 /// Whether a key is on an Edwards or Montgomery curve.
 pub(crate) fn is_edwards(key: &Key) -> bool {
-    matches!(key.kind.family, Family::Ed25519 | Family::X25519)
+    matches!(key.kind.family, Family::Edwards | Family::Montgomery)
 }
 
 /// Whether an older engine finds no key beside this one: on such a curve, or of a parameter set.

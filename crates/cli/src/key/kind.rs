@@ -27,6 +27,7 @@ pub(crate) struct Kind {
 /// A named curve: name, bytes of its numbers, `CKA_EC_PARAMS`.
 struct Curve(&'static str, usize, &'static [u8]);
 
+#[rustfmt::skip]
 const CURVES: &[Curve] = &[
     Curve("p224", 28, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x21]),
     Curve("p256", 32, &[0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07]),
@@ -44,6 +45,69 @@ const CURVES: &[Curve] = &[
     Curve("sect409r1", 52, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 37]),
     Curve("sect571k1", 72, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 38]),
     Curve("sect571r1", 72, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 39]),
+    // Those of the provider over OpenSSL alone.
+    Curve("brainpoolP160r1", 20, b"\x06\x09\x2b\x24\x03\x03\x02\x08\x01\x01\x01"),
+    Curve("brainpoolP160t1", 20, b"\x06\x09\x2b\x24\x03\x03\x02\x08\x01\x01\x02"),
+    Curve("brainpoolP192r1", 24, b"\x06\x09\x2b\x24\x03\x03\x02\x08\x01\x01\x03"),
+    Curve("brainpoolP192t1", 24, b"\x06\x09\x2b\x24\x03\x03\x02\x08\x01\x01\x04"),
+    Curve("brainpoolP224r1", 28, b"\x06\x09\x2b\x24\x03\x03\x02\x08\x01\x01\x05"),
+    Curve("brainpoolP224t1", 28, b"\x06\x09\x2b\x24\x03\x03\x02\x08\x01\x01\x06"),
+    Curve("brainpoolP256r1", 32, b"\x06\x09\x2b\x24\x03\x03\x02\x08\x01\x01\x07"),
+    Curve("brainpoolP256t1", 32, b"\x06\x09\x2b\x24\x03\x03\x02\x08\x01\x01\x08"),
+    Curve("brainpoolP320r1", 40, b"\x06\x09\x2b\x24\x03\x03\x02\x08\x01\x01\x09"),
+    Curve("brainpoolP320t1", 40, b"\x06\x09\x2b\x24\x03\x03\x02\x08\x01\x01\x0a"),
+    Curve("brainpoolP384r1", 48, b"\x06\x09\x2b\x24\x03\x03\x02\x08\x01\x01\x0b"),
+    Curve("brainpoolP384t1", 48, b"\x06\x09\x2b\x24\x03\x03\x02\x08\x01\x01\x0c"),
+    Curve("brainpoolP512r1", 64, b"\x06\x09\x2b\x24\x03\x03\x02\x08\x01\x01\x0d"),
+    Curve("brainpoolP512t1", 64, b"\x06\x09\x2b\x24\x03\x03\x02\x08\x01\x01\x0e"),
+    Curve("secp112r1", 14, b"\x06\x05\x2b\x81\x04\x00\x06"),
+    Curve("secp112r2", 14, b"\x06\x05\x2b\x81\x04\x00\x07"),
+    Curve("secp128r1", 16, b"\x06\x05\x2b\x81\x04\x00\x1c"),
+    Curve("secp128r2", 16, b"\x06\x05\x2b\x81\x04\x00\x1d"),
+    Curve("secp160k1", 21, b"\x06\x05\x2b\x81\x04\x00\x09"),
+    Curve("secp160r1", 21, b"\x06\x05\x2b\x81\x04\x00\x08"),
+    Curve("secp160r2", 21, b"\x06\x05\x2b\x81\x04\x00\x1e"),
+    Curve("secp192k1", 24, b"\x06\x05\x2b\x81\x04\x00\x1f"),
+    Curve("secp224k1", 29, b"\x06\x05\x2b\x81\x04\x00\x20"),
+    Curve("p192", 24, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x01"),
+    Curve("prime192v2", 24, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x02"),
+    Curve("prime192v3", 24, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x03"),
+    Curve("prime239v1", 30, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x04"),
+    Curve("prime239v2", 30, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x05"),
+    Curve("prime239v3", 30, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x06"),
+    Curve("sect113r1", 15, b"\x06\x05\x2b\x81\x04\x00\x04"),
+    Curve("sect113r2", 15, b"\x06\x05\x2b\x81\x04\x00\x05"),
+    Curve("sect131r1", 17, b"\x06\x05\x2b\x81\x04\x00\x16"),
+    Curve("sect131r2", 17, b"\x06\x05\x2b\x81\x04\x00\x17"),
+    Curve("sect193r1", 25, b"\x06\x05\x2b\x81\x04\x00\x18"),
+    Curve("sect193r2", 25, b"\x06\x05\x2b\x81\x04\x00\x19"),
+    Curve("sect239k1", 30, b"\x06\x05\x2b\x81\x04\x00\x03"),
+    Curve("c2pnb163v1", 21, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x00\x01"),
+    Curve("c2pnb163v2", 21, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x00\x02"),
+    Curve("c2pnb163v3", 21, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x00\x03"),
+    Curve("c2pnb176v1", 21, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x00\x04"),
+    Curve("c2tnb191v1", 24, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x00\x05"),
+    Curve("c2tnb191v2", 24, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x00\x06"),
+    Curve("c2tnb191v3", 24, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x00\x07"),
+    Curve("c2pnb208w1", 25, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x00\x0a"),
+    Curve("c2tnb239v1", 30, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x00\x0b"),
+    Curve("c2tnb239v2", 30, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x00\x0c"),
+    Curve("c2tnb239v3", 30, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x00\x0d"),
+    Curve("c2pnb272w1", 33, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x00\x10"),
+    Curve("c2pnb304w1", 37, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x00\x11"),
+    Curve("c2tnb359v1", 45, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x00\x12"),
+    Curve("c2pnb368w1", 45, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x00\x13"),
+    Curve("c2tnb431r1", 53, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x00\x14"),
+];
+
+/// A curve whose keys are numbers of one length (RFC 8410): name, family, `CKA_KEY_TYPE`, length in bytes, `CKA_EC_PARAMS`.
+struct NumberCurve(&'static str, Family, CK_KEY_TYPE, usize, &'static [u8]);
+
+const NUMBER_CURVES: [NumberCurve; 4] = [
+    NumberCurve("ed25519", Family::Edwards, CKK_EC_EDWARDS, 32, ED25519_OID),
+    NumberCurve("ed448", Family::Edwards, CKK_EC_EDWARDS, 57, ED448_OID),
+    NumberCurve("x25519", Family::Montgomery, CKK_EC_MONTGOMERY, 32, X25519_OID),
+    NumberCurve("x448", Family::Montgomery, CKK_EC_MONTGOMERY, 56, X448_OID),
 ];
 
 /// `1.3.101.112`
@@ -51,15 +115,15 @@ pub(crate) const ED25519_OID: &[u8] = &[0x06, 0x03, 0x2b, 0x65, 0x70];
 /// `1.3.101.110`
 pub(crate) const X25519_OID: &[u8] = &[0x06, 0x03, 0x2b, 0x65, 0x6e];
 /// `1.3.101.113`
-const ED448_OID: &[u8] = &[0x06, 0x03, 0x2b, 0x65, 0x71];
+pub(crate) const ED448_OID: &[u8] = &[0x06, 0x03, 0x2b, 0x65, 0x71];
 /// `1.3.101.111`
-const X448_OID: &[u8] = &[0x06, 0x03, 0x2b, 0x65, 0x6f];
+pub(crate) const X448_OID: &[u8] = &[0x06, 0x03, 0x2b, 0x65, 0x6f];
 /// 65537, the usual one.
 const EXPONENT: [u8; 3] = [1, 0, 1];
 
 /// The types that `--type` takes, for help and errors.
 pub(crate) const TYPES: &str = "rsa:BITS, ec:p224, ec:p256, ec:p384, ec:p521, ec:secp256k1, \
-    ec:sect163k1 to ec:sect571r1, ed25519, x25519, ml-dsa:44, ml-dsa:65, ml-dsa:87, ml-kem:512, ml-kem:768, ml-kem:1024, \
+    ec:sect163k1 to ec:sect571r1, ec:brainpoolP256r1 and other curves by their names, ed25519, x25519, ed448, x448, ml-dsa:44, ml-dsa:65, ml-dsa:87, ml-kem:512, ml-kem:768, ml-kem:1024, \
     slh-dsa:sha2-128s to slh-dsa:shake-256f, hss, hss:HASH:TREES, xmss:SET, xmssmt:SET, aes:128, aes:192, aes:256, chacha20, generic:BYTES, \
     des2, des3, rc4:BITS, and of old or national ciphers camellia:BITS, aria:BITS, seed, twofish:BITS, salsa20, cast5:BITS, \
     blowfish:BITS, idea, rc2:BITS, rc5:BITS, des";
@@ -71,6 +135,8 @@ const USUAL: &[&str] = &[
     "rsa:4096",
     "ed25519",
     "x25519",
+    "ed448",
+    "x448",
     "aes:128",
     "aes:192",
     "aes:256",
@@ -105,19 +171,23 @@ impl FromStr for Kind {
             ("des2", None) if size.is_empty() => Some((Family::Des2, 16)),
             ("des3", None) if size.is_empty() => Some((Family::Des3, 24)),
             ("ec", None) => curve(size).map(|curve| (Family::Ec, curve.1)),
-            ("ed25519", None) if size.is_empty() => Some((Family::Ed25519, 32)),
-            ("x25519", None) if size.is_empty() => Some((Family::X25519, 32)),
             ("chacha20", None) if size.is_empty() => Some((Family::ChaCha20, 32)),
             ("xmss", None) => xmss::number(Family::Xmss, size).map(|set| (Family::Xmss, set)),
             ("xmssmt", None) => xmss::number(Family::Xmssmt, size).map(|set| (Family::Xmssmt, set)),
             ("hss", None) if !lower.ends_with(':') => hss::types(size).map(|_| (Family::Hss, 0)),
+            _ if NUMBER_CURVES.iter().any(|row| row.0 == lower) => {
+                NUMBER_CURVES.iter().find(|row| row.0 == lower).map(|row| (row.1, row.3))
+            }
             _ => match Old::named(family).filter(|_| !lower.ends_with(':')) {
                 Some(old) => old.bits(size, number).map(|bits| (Family::Old, bits)),
                 None => Set::named(&lower).map(|set| (set.family, set.size)),
             },
         };
         let (family, size) = found.ok_or_else(|| takes(family, number))?;
-        Ok(Self { family, size, name: lower })
+        // Some curves have capital letters in their names.
+        let of_curve = lower.strip_prefix("ec:").and_then(curve);
+        let name = of_curve.map_or_else(|| lower.clone(), |curve| format!("ec:{}", curve.0));
+        Ok(Self { family, size, name })
     }
 }
 
@@ -143,7 +213,7 @@ fn takes(family: &str, number: Option<usize>) -> String {
 }
 
 fn curve(name: &str) -> Option<&'static Curve> {
-    CURVES.iter().find(|curve| curve.0 == name)
+    CURVES.iter().find(|curve| curve.0.eq_ignore_ascii_case(name))
 }
 
 impl fmt::Display for Kind {
@@ -199,11 +269,12 @@ impl Kind {
                 Some(curve) => plain(Family::Ec, curve.1, &format!("ec:{}", curve.0)),
                 None => plain(Family::Ec, 0, "ec"),
             },
-            // Providers that are built in on request have these; the command makes and uses none.
-            CKK_EC_EDWARDS if params == Some(ED448_OID) => plain(Family::Other, 57, "ed448"),
-            CKK_EC_MONTGOMERY if params == Some(X448_OID) => plain(Family::Other, 56, "x448"),
-            CKK_EC_EDWARDS => plain(Family::Ed25519, 32, "ed25519"),
-            CKK_EC_MONTGOMERY => plain(Family::X25519, 32, "x25519"),
+            CKK_EC_EDWARDS | CKK_EC_MONTGOMERY => {
+                let mut rows = NUMBER_CURVES.iter().filter(|row| row.2 == key_type);
+                let usual = rows.clone().next();
+                let row = rows.find(|row| Some(row.4) == params).or(usual);
+                row.map_or_else(|| plain(Family::Other, 0, "ec"), |row| plain(row.1, row.3, row.0))
+            }
             CKK_ML_DSA => plain(Family::MlDsa, 0, "ml-dsa"),
             CKK_ML_KEM => plain(Family::MlKem, 0, "ml-kem"),
             CKK_HSS => plain(Family::Hss, 0, "hss"),
@@ -258,11 +329,18 @@ impl Kind {
         Set::named(&self.name)
     }
 
+    /// Whether it is on a curve that signs nothing under the usual policies: of numbers below 224 bits, or over a field of composite degree.
+    pub(crate) fn is_on_weak_curve(&self) -> bool {
+        let short = (1..28).contains(&self.size);
+        self.family == Family::Ec && (short || self.name.starts_with("ec:c2pnb"))
+    }
+
     /// `CKA_EC_PARAMS` of a key on a curve that has a name here.
     pub(crate) fn params(&self) -> Option<&'static [u8]> {
         match self.family {
-            Family::Ed25519 => Some(ED25519_OID),
-            Family::X25519 => Some(X25519_OID),
+            Family::Edwards | Family::Montgomery => {
+                NUMBER_CURVES.iter().find(|row| row.0 == self.name).map(|row| row.4)
+            }
             _ => self.name.strip_prefix("ec:").and_then(curve).map(|curve| curve.2),
         }
     }
@@ -277,14 +355,14 @@ impl Kind {
             Family::Dh => CKK_DH,
             Family::Dsa => CKK_DSA,
             Family::Ec => CKK_EC,
-            Family::Ed25519 => CKK_EC_EDWARDS,
+            Family::Edwards => CKK_EC_EDWARDS,
             Family::Hss => CKK_HSS,
             Family::MlDsa => CKK_ML_DSA,
             Family::MlKem => CKK_ML_KEM,
             Family::Rc4 => CKK_RC4,
             Family::Rsa => CKK_RSA,
             Family::SlhDsa => CKK_SLH_DSA,
-            Family::X25519 => CKK_EC_MONTGOMERY,
+            Family::Montgomery => CKK_EC_MONTGOMERY,
             Family::Xmss => CKK_XMSS,
             Family::Xmssmt => CKK_XMSSMT,
             Family::Old => self.old().map_or(CKK_GENERIC_SECRET, |old| old.key_type),
@@ -300,14 +378,14 @@ impl Kind {
             Family::Dh
             | Family::Dsa
             | Family::Ec
-            | Family::Ed25519
+            | Family::Edwards
             | Family::Hss
             | Family::MlDsa
             | Family::MlKem
             | Family::Other
             | Family::Rsa
             | Family::SlhDsa
-            | Family::X25519
+            | Family::Montgomery
             | Family::Xmss
             | Family::Xmssmt => None,
         }
@@ -331,14 +409,14 @@ impl Kind {
             Family::Rsa => &[Usage::Sign, Usage::Decrypt, Usage::Unwrap],
             Family::Ec => &[Usage::Sign, Usage::Derive],
             Family::Dsa
-            | Family::Ed25519
+            | Family::Edwards
             | Family::Hss
             | Family::MlDsa
             | Family::SlhDsa
             | Family::Xmss
             | Family::Xmssmt => &[Usage::Sign],
             Family::MlKem => &[Usage::Decapsulate],
-            Family::Dh | Family::X25519 => &[Usage::Derive],
+            Family::Dh | Family::Montgomery => &[Usage::Derive],
             Family::Generic => &[Usage::Sign, Usage::Derive],
             Family::ChaCha20 => &[Usage::Decrypt, Usage::Derive],
             Family::Rc4 => &[Usage::Decrypt],
@@ -377,7 +455,7 @@ impl Kind {
             pair: true,
             ..secret(mechanism, template, usages)
         };
-        let params = |oid: &[u8]| Template::new().bytes(CKA_EC_PARAMS, oid);
+        let params = || Template::new().bytes(CKA_EC_PARAMS, self.params().unwrap_or_default());
         let number = || Template::new().ulong(CKA_PARAMETER_SET, self.size as CK_ULONG);
         let of_set = || self.set().map_or_else(Template::new, Set::parameter);
         match self.family {
@@ -388,16 +466,9 @@ impl Kind {
                     .bytes(CKA_PUBLIC_EXPONENT, EXPONENT),
                 &[Usage::Sign, Usage::Decrypt],
             ),
-            Family::Ec => {
-                let params = params(self.params().unwrap_or_default());
-                pair(CKM_EC_KEY_PAIR_GEN, params, &[Usage::Sign, Usage::Derive])
-            }
-            Family::Ed25519 => {
-                pair(CKM_EC_EDWARDS_KEY_PAIR_GEN, params(ED25519_OID), &[Usage::Sign])
-            }
-            Family::X25519 => {
-                pair(CKM_EC_MONTGOMERY_KEY_PAIR_GEN, params(X25519_OID), &[Usage::Derive])
-            }
+            Family::Ec => pair(CKM_EC_KEY_PAIR_GEN, params(), &[Usage::Sign, Usage::Derive]),
+            Family::Edwards => pair(CKM_EC_EDWARDS_KEY_PAIR_GEN, params(), &[Usage::Sign]),
+            Family::Montgomery => pair(CKM_EC_MONTGOMERY_KEY_PAIR_GEN, params(), &[Usage::Derive]),
             // Of a group that somebody has made: these come from files.
             Family::Dsa => pair(CKM_DSA_KEY_PAIR_GEN, Template::new(), &[Usage::Sign]),
             Family::Dh => pair(CKM_DH_PKCS_KEY_PAIR_GEN, Template::new(), &[Usage::Derive]),
@@ -481,6 +552,7 @@ mod tests {
             let kind: Kind = format!("ec:{}", curve.0).parse().unwrap();
             assert_eq!(Kind::of(CKK_EC, Some(curve.2), None, None), kind);
         }
+        assert_eq!("EC:BRAINPOOLP256R1".parse::<Kind>().unwrap().to_string(), "ec:brainpoolP256r1");
         assert_eq!(Kind::of(CKK_AES, None, None, Some(32)), "aes:256".parse().unwrap());
         assert_eq!(Kind::of(CKK_GENERIC_SECRET, None, None, Some(20)).to_string(), "generic:20");
         assert_eq!(Kind::of(CKK_RSA, None, Some(&[0x80; 256]), None).to_string(), "rsa:2048");

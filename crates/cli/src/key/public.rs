@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Public keys in the form that others read.
 
-use super::{ED25519_OID, Family, Key, Kind, X25519_OID};
+use super::{Family, Key, Kind};
 use crate::encoding::{base64, der};
 use crate::failure::{Failure, Result};
 use crate::keyfile::public_values;
@@ -28,8 +28,10 @@ pub(crate) fn public_key(session: &Session, key: &Key, handle: ObjectHandle) -> 
             let params = attribute(CKA_EC_PARAMS)?;
             Ok(der::ec_public_key(&params, &point(1 + 2 * key.kind.size)?))
         }
-        Family::Ed25519 => Ok(der::edwards_public_key(ED25519_OID, &point(32)?)),
-        Family::X25519 => Ok(der::edwards_public_key(X25519_OID, &point(32)?)),
+        Family::Edwards | Family::Montgomery => {
+            let oid = key.kind.params().unwrap_or_default();
+            Ok(der::edwards_public_key(oid, &point(key.kind.size)?))
+        }
         _ => match key.kind.set() {
             Some(set) => Ok(set.public_key(&attribute(CKA_VALUE)?)),
             None => Err(Failure::failed(format!("{} keys have no known public form", key.kind))),
@@ -51,7 +53,7 @@ pub(crate) fn ssh_line(kind: &Kind, public_key: &[u8], remark: &str) -> Result<S
             let parts = [number(CKA_PUBLIC_EXPONENT)?, number(CKA_MODULUS)?];
             (String::from("ssh-rsa"), parts.concat())
         }
-        (Family::Ed25519, _) => (String::from("ssh-ed25519"), ssh_string(bits)),
+        (Family::Edwards, 32) => (String::from("ssh-ed25519"), ssh_string(bits)),
         (Family::Ec, 32 | 48 | 66) if kind.to_string().starts_with("ec:p") => {
             let curve = kind.to_string().replace("ec:p", "nistp");
             let parts = [ssh_string(curve.as_bytes()), ssh_string(bits)];
@@ -83,6 +85,7 @@ fn ssh_number(number: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ED25519_OID;
     use super::*;
 
     #[test]
@@ -92,7 +95,9 @@ mod tests {
         let kind: Kind = "ed25519".parse().unwrap();
         let line = ssh_line(&kind, &der, "me\nssh-rsa AAAA").unwrap();
         assert!(line.ends_with(" messh-rsa AAAA") && !line.contains('\n'), "{line}");
-        assert!(ssh_line(&"x25519".parse().unwrap(), &der, "").is_err());
+        for kind in ["x25519", "ed448"] {
+            assert!(ssh_line(&kind.parse().unwrap(), &der, "").is_err());
+        }
         assert_eq!(ssh_number(&[0x80]), [0, 0, 0, 2, 0, 0x80]);
         assert_eq!(ssh_number(&[0x7f]), [0, 0, 0, 1, 0x7f]);
     }

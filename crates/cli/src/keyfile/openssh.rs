@@ -175,7 +175,7 @@ fn ed25519(rest: &mut &[u8]) -> Option<Pair> {
     let both = string(rest).filter(|both| both.len() == 64)?;
     let (seed, again) = both.split_at(32);
     let info = der::edwards_public_key(ED25519_OID, public);
-    let pair = private::modern(Family::Ed25519, CKK_EC_EDWARDS, ED25519_OID, seed, Some(info));
+    let pair = private::modern(Family::Edwards, CKK_EC_EDWARDS, ED25519_OID, seed, Some(info));
     (public == again).then_some(pair)
 }
 

@@ -5,7 +5,7 @@ use crate::encoding::der::{
     self, BIT_STRING, CONSTRUCTED, CONTEXT, INTEGER, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE,
 };
 use crate::encoding::significant;
-use crate::key::{ED25519_OID, Family, Form, Kind, Set, X25519_OID};
+use crate::key::{ED448_OID, ED25519_OID, Family, Form, Kind, Set, X448_OID, X25519_OID};
 use metaslot_ck::*;
 use metaslot_client::{Template, Value};
 
@@ -45,8 +45,8 @@ const GROUPS: &[(&[u32], CK_KEY_TYPE, &[CK_ATTRIBUTE_TYPE])] = &[
     (&[1, 2, 840, 10046, 2, 1], CKK_X9_42_DH, &[CKA_PRIME, CKA_BASE, CKA_SUBPRIME]),
 ];
 
-/// Algorithms that have a name and no place here.
-const OTHERS: &[(&[u32], &str)] = &[(&[1, 3, 101, 111], "X448"), (&[1, 3, 101, 113], "Ed448")];
+/// What is to be said of other algorithms.
+const UNKNOWN: &str = "its algorithm is not known";
 
 /// What is to be said of bytes that end too early or are no DER.
 pub(super) fn damaged(what: &str) -> Refused {
@@ -79,8 +79,9 @@ impl<'a> Algorithm<'a> {
     /// RFC 8410: the algorithm is the curve.
     fn modern(self) -> Option<(Family, CK_KEY_TYPE)> {
         match self.identifier {
-            ED25519_OID => Some((Family::Ed25519, CKK_EC_EDWARDS)),
-            X25519_OID => Some((Family::X25519, CKK_EC_MONTGOMERY)),
+            ED25519_OID => Some((Family::Edwards, CKK_EC_EDWARDS)),
+            ED448_OID => Some((Family::Edwards, CKK_EC_EDWARDS)),
+            X25519_OID | X448_OID => Some((Family::Montgomery, CKK_EC_MONTGOMERY)),
             _ => None,
         }
     }
@@ -110,14 +111,6 @@ impl<'a> Algorithm<'a> {
         };
         Some(read().ok_or_else(|| damaged("key")))
     }
-
-    fn refused(self) -> Refused {
-        let name = OTHERS.iter().find(|row| self.is(row.0)).map(|row| row.1);
-        match name {
-            Some(name) => format!("{name} keys are not supported"),
-            None => String::from("its algorithm is not known"),
-        }
-    }
 }
 
 /// `PrivateKeyInfo` or `OneAsymmetricKey`.
@@ -140,15 +133,16 @@ pub(crate) fn pkcs8(der: &[u8]) -> Read<Pair> {
             name: None,
         });
     }
-    let Some((family, key_type)) = algorithm.modern() else { return Err(algorithm.refused()) };
-    let seed = der::take(&mut &*key, OCTET_STRING).filter(|seed| seed.len() == 32);
-    let seed = seed.ok_or_else(|| damaged("private key"))?;
+    let Some((family, key_type)) = algorithm.modern() else { return Err(String::from(UNKNOWN)) };
     let oid = algorithm.identifier;
+    let length = Kind::of(key_type, Some(oid), None, None).size;
+    let seed = der::take(&mut &*key, OCTET_STRING).filter(|seed| seed.len() == length);
+    let seed = seed.ok_or_else(|| damaged("private key"))?;
     let public = public.map(|point| der::edwards_public_key(oid, point));
     Ok(modern(family, key_type, oid, seed, public))
 }
 
-/// An Ed25519 or X25519 key.
+/// A key of RFC 8410.
 pub(super) fn modern(
     family: Family,
     key_type: CK_KEY_TYPE,
@@ -366,7 +360,7 @@ pub(crate) fn public_values(der: &[u8]) -> Read<Template> {
     }
     match algorithm.modern() {
         Some((_, key_type)) => on(key_type, algorithm.identifier),
-        None => Err(algorithm.refused()),
+        None => Err(String::from(UNKNOWN)),
     }
 }
 

@@ -20,6 +20,8 @@ pub(crate) struct Algorithm {
     mechanism: CK_MECHANISM_TYPE,
     /// What digests the data before; every module has bare ECDSA, and not all have it with a hash.
     digest: Option<CK_MECHANISM_TYPE>,
+    /// Of its keys, in bytes, where others of the family sign otherwise.
+    length: usize,
     identifier: &'static [u32],
 }
 
@@ -31,7 +33,15 @@ const fn rsa(
     mechanism: CK_MECHANISM_TYPE,
     identifier: &'static [u32],
 ) -> Algorithm {
-    Algorithm { family: Family::Rsa, set: None, hash, mechanism, digest: None, identifier }
+    Algorithm {
+        family: Family::Rsa,
+        set: None,
+        hash,
+        mechanism,
+        digest: None,
+        length: 0,
+        identifier,
+    }
 }
 
 const fn ec(
@@ -40,7 +50,7 @@ const fn ec(
     identifier: &'static [u32],
 ) -> Algorithm {
     let (family, digest) = (Family::Ec, Some(digest));
-    Algorithm { family, set: None, hash, mechanism: CKM_ECDSA, digest, identifier }
+    Algorithm { family, set: None, hash, mechanism: CKM_ECDSA, digest, length: 0, identifier }
 }
 
 /// RFC 9881 §3, RFC 9909 §3, and RFC 8410: they hash within.
@@ -49,7 +59,12 @@ const fn whole(
     mechanism: CK_MECHANISM_TYPE,
     identifier: &'static [u32],
 ) -> Algorithm {
-    Algorithm { family, set, hash: "none", mechanism, digest: None, identifier }
+    Algorithm { family, set, hash: "none", mechanism, digest: None, length: 0, identifier }
+}
+
+/// RFC 8410 §3: of keys of this length.
+const fn edwards(length: usize, identifier: &'static [u32]) -> Algorithm {
+    Algorithm { length, ..whole((Family::Edwards, None), CKM_EDDSA, identifier) }
 }
 
 const FIXED: &[Algorithm] = &[
@@ -61,7 +76,8 @@ const FIXED: &[Algorithm] = &[
     ec("sha256", CKM_SHA256, &[1, 2, 840, 10045, 4, 3, 2]),
     ec("sha384", CKM_SHA384, &[1, 2, 840, 10045, 4, 3, 3]),
     ec("sha512", CKM_SHA512, &[1, 2, 840, 10045, 4, 3, 4]),
-    whole((Family::Ed25519, None), CKM_EDDSA, &[1, 3, 101, 112]),
+    edwards(32, &[1, 3, 101, 112]),
+    edwards(57, &[1, 3, 101, 113]),
 ];
 
 /// Those, and one for each parameter set that signs.
@@ -77,14 +93,15 @@ impl Algorithm {
     }
 
     fn is_for(&self, kind: &Kind) -> bool {
-        self.family == kind.family && self.set.is_none_or(|set| kind.set() == Some(set))
+        let is_long = self.length == 0 || self.length == kind.size;
+        is_long && self.family == kind.family && self.set.is_none_or(|set| kind.set() == Some(set))
     }
 
     /// With this hash, or with one as strong as the key.
     pub(crate) fn of(kind: &Kind, hash: Option<&str>) -> Result<&'static Self> {
         let usual = match (kind.family, kind.size) {
             _ if kind.set().is_some() => "none",
-            (Family::Ed25519, _) => "none",
+            (Family::Edwards, _) => "none",
             (Family::Ec, 49..) => "sha512",
             (Family::Ec, 33..) => "sha384",
             _ => "sha256",

@@ -2,7 +2,7 @@
 //! Public keys of others.
 
 use crate::encoding::der::{self, BIT_STRING, INTEGER, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE};
-use crate::key::{ED25519_OID, Family, Kind, Set};
+use crate::key::{ED448_OID, ED25519_OID, Family, Kind, Set};
 use metaslot_ck::*;
 use metaslot_client::Template;
 
@@ -34,11 +34,12 @@ impl PublicKey {
             let is_exact = der::rsa_public_key(modulus, exponent) == der;
             return is_exact.then_some(Self { template, kind });
         }
-        if kind == ED25519_OID {
+        if matches!(kind, ED25519_OID | ED448_OID) {
             let template = template.key_type(CKK_EC_EDWARDS).bytes(CKA_EC_PARAMS, kind);
             let template = template.bytes(CKA_EC_POINT, der::element(OCTET_STRING, key));
-            let is_exact = key.len() == 32 && der::edwards_public_key(kind, key) == der;
+            let is_exact = der::edwards_public_key(kind, key) == der;
             let kind = Kind::of(CKK_EC_EDWARDS, Some(kind), None, None);
+            let is_exact = is_exact && key.len() == kind.size;
             return is_exact.then_some(Self { template, kind });
         }
         if let Some(set) = Set::identified(kind).filter(|set| set.signature.is_some()) {

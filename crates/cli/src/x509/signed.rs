@@ -31,7 +31,7 @@ impl<'a> Signed<'a> {
     /// Whether the owner of this key signed it.
     pub(crate) fn is_by(&self, session: &Session, key: PublicKey) -> Result<bool> {
         let raw = match key.kind.family {
-            Family::Rsa | Family::Ed25519 | Family::MlDsa | Family::SlhDsa => {
+            Family::Rsa | Family::Edwards | Family::MlDsa | Family::SlhDsa => {
                 Some(self.signature.to_vec())
             }
             _ => der::raw_signature(self.signature, key.kind.size),

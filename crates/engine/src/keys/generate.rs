@@ -85,11 +85,11 @@ impl Engine {
         self.route(mechanism, |row| row.generate_pair)?;
         let public = self.make(token, mechanism, CKO_PUBLIC_KEY, public)?;
         public.bytes(CKA_EC_PARAMS).map_or(Ok(()), |params| EcParams::parse(params).map(drop))?;
+        token.policy().making(&public, true)?;
         let (count, algorithm) = self
             .route(mechanism, |row| row.generate_pair.filter(|algorithm| algorithm.serves(&public)))
             .map_err(|_| Error::CURVE_NOT_SUPPORTED)?;
         let private = self.make(token, mechanism, CKO_PRIVATE_KEY, private)?;
-        token.policy().making(&public, true)?;
         token.policy().making(&private, true)?;
         let purposes = Purposes::of_pair(&public, &private);
         let birth = Birth::new(Origin::Generated(mechanism), purposes, token.login_state());

@@ -3,6 +3,9 @@
 #include "common.h"
 
 static CK_BYTE brainpool[] = {0x06, 0x09, 0x2b, 0x24, 0x03, 0x03, 0x02, 0x08, 0x01, 0x01, 0x0b};
+static CK_BYTE weak[] = {0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x1e};
+static CK_BYTE twisted[] = "\x13\x0f" "brainpoolP320t1";
+static CK_BYTE binary[] = {0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x00, 0x14};
 static CK_BYTE ed448[] = {0x06, 0x03, 0x2b, 0x65, 0x71};
 static CK_BYTE x448[] = {0x06, 0x03, 0x2b, 0x65, 0x6f};
 static CK_OBJECT_HANDLE public_key, private_key;
@@ -60,6 +63,8 @@ static void agree(CK_SESSION_HANDLE session, CK_ULONG expected)
 int main(void)
 {
 	CK_SESSION_HANDLE session;
+	CK_MECHANISM mechanism = {CKM_EC_KEY_PAIR_GEN, NULL, 0};
+	CK_ATTRIBUTE params = {CKA_EC_PARAMS, weak, sizeof(weak)};
 	load();
 	OK(p11->C_Initialize(NULL));
 	make_token();
@@ -70,6 +75,16 @@ int main(void)
 	make(session, CKM_EC_KEY_PAIR_GEN, brainpool, sizeof(brainpool));
 	sign(session, CKM_ECDSA_SHA384, 96);
 	agree(session, 48);
+	make(session, CKM_EC_KEY_PAIR_GEN, twisted, sizeof(twisted) - 1);
+	sign(session, CKM_ECDSA_SHA256, 80);
+	agree(session, 40);
+	/* Whose scalars are shorter than its coordinates. */
+	make(session, CKM_EC_KEY_PAIR_GEN, binary, sizeof(binary));
+	sign(session, CKM_ECDSA_SHA512, 106);
+	agree(session, 54);
+	EXPECT(p11->C_GenerateKeyPair(session, &mechanism, &params, 1, NULL, 0, &public_key,
+				      &private_key),
+	       CKR_ATTRIBUTE_VALUE_INVALID);
 	make(session, CKM_EC_MONTGOMERY_KEY_PAIR_GEN, x448, sizeof(x448));
 	agree(session, 56);
 	OK(p11->C_Finalize(NULL));

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Keys on the short Weierstrass curves over prime fields, ECDSA and ECDH.
+//! Keys on the short Weierstrass curves, ECDSA and ECDH.
 
 use crate::params::{Number, Params};
 use crate::pkey::Pkey;
 use crate::start::methods;
 use crate::{Failed, Result};
-use std::ffi::CStr;
+use std::ffi::{CStr, c_int};
 
 /// A key: shared by any number of threads.
 #[derive(Debug)]
 pub struct EcKey(Pkey);
 
-/// The longest signature, in bytes: two numbers of 66 in DER.
-pub const MAX_SIGNATURE: usize = 144;
+/// The longest signature, in bytes: two numbers of 72 in DER, none of which begins with a bit.
+pub const MAX_SIGNATURE: usize = 151;
 
 /// What OpenSSL calls a curve of this name: of those in SEC 2 it knows one by another.
 fn group(curve: &CStr) -> &CStr {
@@ -20,11 +20,12 @@ fn group(curve: &CStr) -> &CStr {
 }
 
 impl EcKey {
-    /// A public key from its encoded point, on the curve of this name.
+    /// A public key from its encoded point, on the curve of this name; `cofactor`: whether the curve has more points than the base
+    /// point makes.
     ///
     /// # Errors
-    /// When there is no such curve, or the point is not on it or at infinity.
-    pub fn public(curve: &CStr, point: &[u8]) -> Result<Self> {
+    /// When there is no such curve, or the point is not on it, at infinity, or none that the base point makes.
+    pub fn public(curve: &CStr, cofactor: bool, point: &[u8]) -> Result<Self> {
         methods()?;
         // The library has a form for the point at infinity, of one byte.
         if point.len() < 2 {
@@ -32,7 +33,7 @@ impl EcKey {
         }
         let params = Params::new().text(c"group", group(curve)).bytes(c"pub", point);
         let key = Pkey::new(c"EC", false, params)?;
-        key.check_point()?;
+        if cofactor { key.check_point_and_order() } else { key.check_point() }?;
         Ok(Self(key))
     }
 
@@ -81,11 +82,13 @@ impl EcKey {
         self.0.verify(Params::new(), digest, signature)
     }
 
-    /// The x coordinate of the private scalar times the peer's point; `out` is as long as a coordinate.
+    /// The x coordinate of the private scalar, and where `cofactor` says so the cofactor, times the peer's point; `out` is as long
+    /// as a coordinate.
     ///
     /// # Errors
     /// When the peer's key is on another curve.
-    pub fn agree(&self, peer: &Self, out: &mut [u8]) -> Result<()> {
-        self.0.agree(&peer.0, out)
+    pub fn agree(&self, peer: &Self, cofactor: bool, out: &mut [u8]) -> Result<()> {
+        let mode = c_int::from(cofactor);
+        self.0.agree(Params::new().int(c"ecdh-cofactor-mode", &mode), &peer.0, out)
     }
 }

@@ -50,7 +50,7 @@ impl NumberKey {
     /// # Errors
     /// When the peer's value has small order, so that the secret would be all zero (RFC 7748 §6), or is another curve's.
     pub fn agree(&self, peer: &Self, out: &mut [u8]) -> Result<()> {
-        self.0.agree(&peer.0, out)
+        self.0.agree(Params::new(), &peer.0, out)
     }
 
     /// Signs a message with a context of up to 255 bytes; returns the length.

@@ -205,10 +205,10 @@ impl Pkey {
     }
 
     /// The secret that both sides have: this key's holder and `peer`'s. `out` is as long as it is.
-    pub(crate) fn agree(&self, peer: &Self, out: &mut [u8]) -> Result<()> {
+    pub(crate) fn agree(&self, params: Params<'_>, peer: &Self, out: &mut [u8]) -> Result<()> {
         let mut length = out.len();
         let done = wiping(|| {
-            let context = self.begin(Init::Own(raw::EVP_PKEY_derive_init_ex), Params::new())?;
+            let context = self.begin(Init::Own(raw::EVP_PKEY_derive_init_ex), params)?;
             // SAFETY: the context is begun, the peer's key live; it was looked at when it was made.
             check(unsafe {
                 raw::EVP_PKEY_derive_set_peer_ex(context.0.as_ptr(), peer.0.as_ptr(), 0)
@@ -225,6 +225,11 @@ impl Pkey {
     /// Whether the point of a public key is one of its curve, and not at infinity.
     pub(crate) fn check_point(&self) -> Result<()> {
         self.check(raw::EVP_PKEY_public_check_quick)
+    }
+
+    /// The same, and whether the order times the point is at infinity.
+    pub(crate) fn check_point_and_order(&self) -> Result<()> {
+        self.check(raw::EVP_PKEY_public_check)
     }
 
     /// Whether the scalar of a private key is between zero and the order.

@@ -197,6 +197,7 @@ unsafe extern "C" {
         params: *mut Param,
     ) -> c_int;
     pub(crate) fn EVP_PKEY_get_params(key: *const EVP_PKEY, params: *mut Param) -> c_int;
+    pub(crate) fn EVP_PKEY_public_check(context: *mut EVP_PKEY_CTX) -> c_int;
     pub(crate) fn EVP_PKEY_public_check_quick(context: *mut EVP_PKEY_CTX) -> c_int;
     pub(crate) fn EVP_PKEY_private_check(context: *mut EVP_PKEY_CTX) -> c_int;
     pub(crate) fn EVP_PKEY_derive_init_ex(

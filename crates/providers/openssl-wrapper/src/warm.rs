@@ -36,7 +36,7 @@ fn ec() -> Result<()> {
     key.check_scalar()?;
     let length = key.sign(Params::new(), &[1; 32], &mut signature)?;
     key.verify(Params::new(), &[1; 32], &signature[..length])?;
-    key.agree(&key, &mut [0; 32])
+    key.agree(Params::new(), &key, &mut [0; 32])
 }
 
 fn key(curve: Curve) -> Result<Pkey> {
@@ -46,7 +46,7 @@ fn key(curve: Curve) -> Result<Pkey> {
 
 fn agreement(curve: Curve) -> Result<()> {
     let key = key(curve)?;
-    key.agree(&key, &mut [0; 64][..curve.length()])
+    key.agree(Params::new(), &key, &mut [0; 64][..curve.length()])
 }
 
 fn eddsa(form: EdDsa, algorithm: NonNull<EVP_SIGNATURE>) -> Result<()> {

@@ -26,7 +26,7 @@ const fn row(mechanism: CK_MECHANISM_TYPE, digest: &'static Hashing) -> Algorith
     Algorithm { mechanism, digest: Some(digest), ..Algorithm::NONE }
 }
 
-/// The function that a `CKM_` number of a digest names.
+/// The function that the number of a digest's mechanism names.
 pub(crate) const fn hash(mechanism: CK_MECHANISM_TYPE) -> Option<Hash> {
     Some(match mechanism {
         CKM_MD5 => Hash::Md5,

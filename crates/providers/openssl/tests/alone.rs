@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Curves that no other provider has: those of Brainpool, and Curve448.
+//! Curves that no other provider has: all those that have names, and Curve448.
 #![cfg(feature = "library")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -14,6 +14,9 @@ use common::{Pair, key, pair};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_openssl::OPENSSL as PROVIDER;
+use metaslot_spi::curves::Curve;
+use metaslot_spi::der::Node;
+use metaslot_spi::key_info::public_bits;
 use metaslot_spi::provider::{Direction, Provider};
 use metaslot_spi::{Bytes, Key, NewObject, Params, Value};
 use serde_json::Value as Json;
@@ -22,16 +25,14 @@ use vectors::{Verdict, each, flag, hex};
 
 const ED448: &[u8] = &[6, 3, 0x2b, 0x65, 0x71];
 const X448: &[u8] = &[6, 3, 0x2b, 0x65, 0x6f];
-const BRAINPOOL: [(&str, u8, usize); 5] = [
-    ("brainpoolP224r1", 5, 28),
-    ("brainpoolP256r1", 7, 32),
-    ("brainpoolP320r1", 9, 40),
-    ("brainpoolP384r1", 11, 48),
-    ("brainpoolP512r1", 13, 64),
-];
 
-fn brainpool(last: u8) -> Vec<u8> {
-    vec![6, 9, 0x2b, 0x24, 3, 3, 2, 8, 1, 1, last]
+/// `CKA_EC_PARAMS` of a curve.
+fn params(name: &str) -> Vec<u8> {
+    // Wycheproof calls P-192 as SEC 2 does.
+    let is = |curve: &&Curve| {
+        curve.name.to_str() == Ok(name) || curve.others.iter().any(|other| *other == name)
+    };
+    Node::Oid(Curve::all().find(is).unwrap().oid).to_vec()
 }
 
 /// A key that the application brings: a public one with a point, a private one with a value.
@@ -49,11 +50,15 @@ fn brought(class: u64, key_type: u64, curve: &[u8], bytes: &[u8]) -> Result<Arc<
 }
 
 fn agreed(key: &Key, public: &[u8]) -> Result<Vec<u8>> {
+    agreed_by(CKM_ECDH1_COFACTOR_DERIVE, key, public)
+}
+
+fn agreed_by(mechanism: CK_MECHANISM_TYPE, key: &Key, public: &[u8]) -> Result<Vec<u8>> {
     let public = Bytes::from_slice(public);
     let params = Params::Ecdh1 { kdf: CKD_NULL, shared: Bytes::new(), public };
-    let derive = common::algorithm(CKM_ECDH1_COFACTOR_DERIVE).derive.unwrap();
+    let derive = common::algorithm(mechanism).derive.unwrap();
     let length = derive.natural_length(key, &params).ok_or(Error::MECHANISM_PARAM_INVALID)?;
-    run::derived(CKM_ECDH1_COFACTOR_DERIVE, key, &params, length)
+    run::derived(mechanism, key, &params, length)
 }
 
 fn judged(name: &str, vector: &Json, verdict: Verdict, result: Result<()>) {
@@ -64,10 +69,28 @@ fn judged(name: &str, vector: &Json, verdict: Verdict, result: Result<()>) {
     }
 }
 
-const FILES: [(&str, CK_MECHANISM_TYPE); 5] = [
+const FILES: [(&str, CK_MECHANISM_TYPE); 23] = [
+    ("ecdsa_brainpoolP224r1_sha224_p1363_test", CKM_ECDSA_SHA224),
     ("ecdsa_brainpoolP256r1_sha256_p1363_test", CKM_ECDSA_SHA256),
+    ("ecdsa_brainpoolP320r1_sha384_p1363_test", CKM_ECDSA_SHA384),
     ("ecdsa_brainpoolP384r1_sha384_p1363_test", CKM_ECDSA_SHA384),
     ("ecdsa_brainpoolP512r1_sha512_p1363_test", CKM_ECDSA_SHA512),
+    ("ecdsa_secp160k1_sha256_p1363_test", CKM_ECDSA_SHA256),
+    ("ecdsa_secp160r1_sha256_p1363_test", CKM_ECDSA_SHA256),
+    ("ecdsa_secp160r2_sha256_p1363_test", CKM_ECDSA_SHA256),
+    ("ecdsa_secp192k1_sha256_p1363_test", CKM_ECDSA_SHA256),
+    ("ecdsa_secp192r1_sha256_p1363_test", CKM_ECDSA_SHA256),
+    ("ecdh_brainpoolP224r1_test", CKM_ECDH1_DERIVE),
+    ("ecdh_brainpoolP256r1_test", CKM_ECDH1_DERIVE),
+    ("ecdh_brainpoolP320r1_test", CKM_ECDH1_DERIVE),
+    ("ecdh_brainpoolP384r1_test", CKM_ECDH1_DERIVE),
+    ("ecdh_brainpoolP512r1_test", CKM_ECDH1_DERIVE),
+    ("ecdh_sect283k1_test", CKM_ECDH1_DERIVE),
+    ("ecdh_sect283r1_test", CKM_ECDH1_DERIVE),
+    ("ecdh_sect409k1_test", CKM_ECDH1_DERIVE),
+    ("ecdh_sect409r1_test", CKM_ECDH1_DERIVE),
+    ("ecdh_sect571k1_test", CKM_ECDH1_DERIVE),
+    ("ecdh_sect571r1_test", CKM_ECDH1_DERIVE),
     ("ed448_test", CKM_EDDSA),
     ("x448_test", CKM_ECDH1_DERIVE),
 ];
@@ -82,22 +105,99 @@ fn every_file_of_vectors_is_judged() {
 }
 
 #[test]
-fn signatures_on_the_curves_of_brainpool_are_judged_as_wycheproof_does() {
+fn signatures_on_curves_are_judged_as_wycheproof_does() {
     for (name, mechanism) in FILES.iter().filter(|file| file.0.starts_with("ecdsa_")) {
         each(&format!("openssl/{name}"), |group, vector, verdict| {
             let curve = group["publicKey"]["curve"].as_str().unwrap();
-            let (_, last, length) = BRAINPOOL.iter().find(|row| row.0 == curve).unwrap();
             let point = hex(&group["publicKey"]["uncompressed"]);
-            let key = brought(CKO_PUBLIC_KEY, CKK_EC, &brainpool(*last), &point).unwrap();
+            let key = brought(CKO_PUBLIC_KEY, CKK_EC, &params(curve), &point).unwrap();
+            let length = common::algorithm(*mechanism).sign.unwrap().length(&key, &Params::None);
             let (message, signature) = (hex(&vector["msg"]), hex(&vector["sig"]));
             // PKCS#11 takes both numbers without the zero bytes in front (§6.3.1); these vectors do not.
-            if signature.len() < 2 * length && signature.len().is_multiple_of(2) {
+            if signature.len() < length && signature.len().is_multiple_of(2) {
                 return;
             }
             let result = run::verify(*mechanism, &key, &Params::None, &message, &signature);
             judged(name, vector, verdict, result);
         });
     }
+}
+
+/// Peers come as `SubjectPublicKeyInfo`; what does not name the curve there tests a parser that is not here.
+#[test]
+fn secrets_on_curves_are_judged_as_wycheproof_does() {
+    for (name, mechanism) in FILES.iter().filter(|file| file.0.starts_with("ecdh_")) {
+        let mut compared = 0;
+        each(&format!("openssl/{name}"), |group, vector, verdict| {
+            let curve = params(group["curve"].as_str().unwrap());
+            let key = brought(CKO_PRIVATE_KEY, CKK_EC, &curve, &hex(&vector["private"])).unwrap();
+            let info = hex(&vector["public"]);
+            let named = info.windows(curve.len()).any(|bytes| bytes == curve);
+            let Some(point) = public_bits(&info).filter(|_| named) else { return };
+            let result = agreed_by(*mechanism, &key, point);
+            if verdict != Verdict::Invalid && result.is_ok() {
+                assert_eq!(result, Ok(hex(&vector["shared"])), "{vector}");
+                compared += 1;
+            }
+            judged(name, vector, verdict, result.map(drop));
+        });
+        assert!(compared > 5, "{name} {compared}");
+    }
+}
+
+/// Vectors that Python's integers made, of every curve.
+#[test]
+fn every_curve_agrees_and_signs_as_integers_do() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../testdata/openssl/curves.json");
+    let file: Json = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let vectors = file["vectors"].as_array().unwrap();
+    for (vector, curve) in vectors.iter().map(|vector| {
+        let curve = Curve::named(&hex(&vector["params"])).unwrap();
+        (vector, curve)
+    }) {
+        assert_eq!(vector["bits"], curve.bits);
+        assert_eq!(vector["cofactor"], curve.cofactor);
+        let params = hex(&vector["params"]);
+        let key = brought(CKO_PRIVATE_KEY, CKK_EC, &params, &hex(&vector["private"])).unwrap();
+        let point = hex(&vector["point"]);
+        assert!(key.bytes(CKA_EC_POINT).unwrap().ends_with(&point), "{vector}");
+        for (mechanism, name) in
+            [(CKM_ECDH1_DERIVE, "secret"), (CKM_ECDH1_COFACTOR_DERIVE, "secretWithCofactor")]
+        {
+            let secret = agreed_by(mechanism, &key, &hex(&vector["peer"]));
+            assert_eq!(secret, Ok(hex(&vector[name])), "{vector}");
+        }
+        let public = brought(CKO_PUBLIC_KEY, CKK_EC, &params, &point).unwrap();
+        let (message, signature) = (hex(&file["message"]), hex(&vector["signature"]));
+        let verify = |message: &[u8]| {
+            run::verify(CKM_ECDSA_SHA256, &public, &Params::None, message, &signature)
+        };
+        assert_eq!(verify(&message), Ok(()), "{vector}");
+        assert_eq!(verify(&message[1..]), Err(Error::SIGNATURE_INVALID), "{vector}");
+    }
+    assert_eq!(vectors.len(), Curve::all().count());
+}
+
+/// A point that is the sum of one of the base point's and one of order 2, where a curve has such ones.
+#[test]
+fn points_that_the_base_point_does_not_make_are_refused() {
+    let (mut x, mut refused) = (0_u8, 0);
+    let curve = params("sect193r1");
+    let key = brought(CKO_PRIVATE_KEY, CKK_EC, &curve, &[5]).unwrap();
+    while x < 200 {
+        x += 1;
+        let mut point = vec![0; 26];
+        (point[0], point[25]) = (2, x);
+        match agreed(&key, &point) {
+            Ok(_) => {}
+            Err(error) => {
+                assert_eq!(error, Error::MECHANISM_PARAM_INVALID);
+                refused += 1;
+            }
+        }
+    }
+    // Half of the numbers are no coordinate, and half of the points are in the other half.
+    assert!((120..180).contains(&refused), "{refused}");
 }
 
 #[test]
@@ -193,8 +293,10 @@ fn ed448_signatures_are_those_of_the_rfc() {
 #[test]
 fn secrets_on_a_curve_of_brainpool_are_those_of_the_rfc() {
     let bytes = |text: &str| hex(&Json::from(text));
-    let (curve, secret) =
-        (brainpool(7), bytes("89afc39d41d3b327814b80940b042590f96556ec91e6ae7939bce31f3a18bf2b"));
+    let (curve, secret) = (
+        params("brainpoolP256r1"),
+        bytes("89afc39d41d3b327814b80940b042590f96556ec91e6ae7939bce31f3a18bf2b"),
+    );
     let a = bytes("81db1ee100150ff2ea338d708271be38300cb54241d79950f77b063039804f1d");
     let b = bytes("55e40bc41e37e3e2ad25c3c6654511ffa8474a91a0032087593852d3e7d76bd3");
     let [a, b] = [a, b].map(|scalar| brought(CKO_PRIVATE_KEY, CKK_EC, &curve, &scalar).unwrap());
@@ -207,14 +309,15 @@ fn pairs() -> Vec<(u64, Pair)> {
     let made = |mechanism, key_type, curve: &[u8]| {
         (key_type, pair(mechanism, key_type, &[(CKA_EC_PARAMS, Value::Bytes(curve.to_vec()))]))
     };
-    let mut pairs: Vec<_> = BRAINPOOL
-        .iter()
-        .flat_map(|(name, last, _)| {
-            let name = [&[0x13, 15][..], name.as_bytes()].concat();
-            [brainpool(*last), name].map(|curve| made(CKM_EC_KEY_PAIR_GEN, CKK_EC, &curve))
-        })
-        .collect();
     let named = |name: &[u8]| [&[0x13, u8::try_from(name.len()).unwrap()], name].concat();
+    let mut pairs: Vec<_> = Curve::all()
+        .flat_map(|curve| {
+            let names = curve.others.iter().map(|name| name.as_bytes());
+            let names = names.chain([curve.name.to_bytes()]).map(named);
+            names.chain([Node::Oid(curve.oid).to_vec()])
+        })
+        .map(|params| made(CKM_EC_KEY_PAIR_GEN, CKK_EC, &params))
+        .collect();
     for curve in [ED448.to_vec(), named(b"edwards448")] {
         pairs.push(made(CKM_EC_EDWARDS_KEY_PAIR_GEN, CKK_EC_EDWARDS, &curve));
     }
@@ -251,7 +354,8 @@ fn pairs_work_and_come_back() {
             let mechanism = if key_type == CKK_EC { CKM_ECDSA_SHA3_384 } else { CKM_EDDSA };
             let sign = common::algorithm(mechanism).sign.unwrap();
             let mut signature = vec![0; sign.length(&private, &Params::None)];
-            sign.sign(&back, &Params::None, b"message", &mut signature).unwrap();
+            let done = sign.sign(&back, &Params::None, b"message", &mut signature);
+            assert_eq!(done, Ok(signature.len()), "{curve:x?}");
             let good = |of: &[u8]| run::verify(mechanism, &public, &Params::None, b"message", of);
             assert_eq!(good(&signature), Ok(()));
             assert_eq!(good(&signature[1..]), Err(Error::SIGNATURE_LEN_RANGE));
@@ -278,10 +382,11 @@ fn curves_and_keys_that_are_none_are_refused() {
     let order = "a9fb57dba1eea9bc3e660a909d838d718c397aa3b561a6f7901e0e82974856a7";
     let order = hex(&Json::from(order));
     for scalar in [&[][..], &[0; 32], &[0xff; 32], &order] {
-        let done = brought(CKO_PRIVATE_KEY, CKK_EC, &brainpool(7), scalar).map(drop);
+        let done = brought(CKO_PRIVATE_KEY, CKK_EC, &params("brainpoolP256r1"), scalar).map(drop);
         assert_eq!(done, Err(Error::ATTRIBUTE_VALUE_INVALID), "{scalar:x?}");
     }
-    let unknown = brought(CKO_PRIVATE_KEY, CKK_EC, &brainpool(8), &[1; 32]).map(drop);
+    let unknown =
+        brought(CKO_PRIVATE_KEY, CKK_EC, &[6, 5, 0x2b, 0x81, 4, 0, 0x7f], &[1; 32]).map(drop);
     assert_eq!(unknown, Err(Error::CURVE_NOT_SUPPORTED));
     let other = brought(CKO_PRIVATE_KEY, CKK_EC_EDWARDS, X448, &[1; 56]).map(drop);
     assert_eq!(other, Err(Error::CURVE_NOT_SUPPORTED));

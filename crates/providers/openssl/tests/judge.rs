@@ -63,9 +63,8 @@ fn both() -> Vec<(&'static Algorithm, &'static str, &'static Algorithm)> {
     for own in OPENSSL.algorithms() {
         let others: [&'static dyn Provider; 2] = [&AWSLC, &LANES];
         for other in others {
-            let mut rows = other.algorithms().iter();
-            let row = rows.find(|row| row.mechanism == own.mechanism);
-            found.extend(row.map(|row| (own, other.name(), row)));
+            let rows = other.algorithms().iter().filter(|row| row.mechanism == own.mechanism);
+            found.extend(rows.map(|row| (own, other.name(), row)));
         }
     }
     found
@@ -494,30 +493,43 @@ const PRIME: [&[u8]; 5] = [
     &[6, 5, 0x2b, 0x81, 4, 0, 0x23],
     &[6, 5, 0x2b, 0x81, 4, 0, 0x0a],
 ];
+/// Of those over binary fields, by the same.
+const BINARY: [&[u8]; 4] = [
+    &[6, 5, 0x2b, 0x81, 4, 0, 2],
+    &[6, 5, 0x2b, 0x81, 4, 0, 0x1a],
+    &[6, 5, 0x2b, 0x81, 4, 0, 0x11],
+    &[6, 5, 0x2b, 0x81, 4, 0, 0x26],
+];
 const ED25519: &[u8] = &[6, 3, 0x2b, 0x65, 0x70];
 const X25519: &[u8] = &[6, 3, 0x2b, 0x65, 0x6e];
 
-/// A pair that a provider makes on a curve.
-fn on_curve(provider: &'static dyn Provider, curve: &[u8]) -> Pair {
+/// A pair that a provider makes on a curve, where it has it.
+fn on_curve(provider: &'static dyn Provider, curve: &[u8]) -> Option<Pair> {
     let (mechanism, key_type) = match curve {
         ED25519 => (CKM_EC_EDWARDS_KEY_PAIR_GEN, CKK_EC_EDWARDS),
         X25519 => (CKM_EC_MONTGOMERY_KEY_PAIR_GEN, CKK_EC_MONTGOMERY),
         _ => (CKM_EC_KEY_PAIR_GEN, CKK_EC),
     };
-    let row = provider.algorithms().iter().find(|row| row.mechanism == mechanism).unwrap();
     let params = (CKA_EC_PARAMS, Value::Bytes(curve.to_vec()));
     let template: Attributes = [params].into_iter().collect();
-    let made = row.generate_pair.unwrap().generate_pair(&Params::None, &template).unwrap();
-    Pair {
+    let rows = provider.algorithms().iter().filter(|row| row.mechanism == mechanism);
+    let mut rows = rows.filter_map(|row| row.generate_pair);
+    let row = rows.find(|row| row.serves(&template))?;
+    let made = row.generate_pair(&Params::None, &template).unwrap();
+    Some(Pair {
         public: key(CKO_PUBLIC_KEY, key_type, made.0),
         private: key(CKO_PRIVATE_KEY, key_type, made.1),
-    }
+    })
 }
 
 /// Pairs on these curves, some made by each provider.
 fn on_curves(curves: &[&[u8]]) -> Vec<Pair> {
-    let makers: [&'static dyn Provider; 2] = [&OPENSSL, &AWSLC];
-    makers.iter().flat_map(|maker| curves.iter().map(|curve| on_curve(*maker, curve))).collect()
+    let makers: [&'static dyn Provider; 3] = [&OPENSSL, &AWSLC, &LANES];
+    let made = |maker: &&'static dyn Provider| {
+        let maker = *maker;
+        curves.iter().filter_map(move |curve| on_curve(maker, curve))
+    };
+    makers.iter().flat_map(made).collect()
 }
 
 fn takes(row: &Algorithm, key: &Key) -> bool {
@@ -527,7 +539,7 @@ fn takes(row: &Algorithm, key: &Key) -> bool {
 #[test]
 fn signatures_on_curves_are_good_for_each_other() {
     let (mut chance, mut compared) = (Chance::new(), 0);
-    let curves: Vec<_> = PRIME.iter().copied().chain([ED25519]).collect();
+    let curves: Vec<_> = PRIME.iter().chain(&BINARY).copied().chain([ED25519]).collect();
     let eddsa = |prehash, context: Bytes| Params::EdDsa { prehash, context };
     let all_params = [
         Params::None,
@@ -653,7 +665,7 @@ fn peers(Pair { public, .. }: &Pair, chance: &mut Chance) -> Vec<Vec<u8>> {
 #[test]
 fn secrets_that_are_agreed_on_are_equal_and_bad_points_are_refused_alike() {
     let (mut chance, mut compared, mut refused) = (Chance::new(), 0, 0);
-    let curves: Vec<_> = PRIME.iter().copied().chain([X25519]).collect();
+    let curves: Vec<_> = PRIME.iter().chain(&BINARY).copied().chain([X25519]).collect();
     let all = on_curves(&curves);
     for Pair { public, private } in &all {
         // Points of every curve, its own among them.

@@ -2,7 +2,7 @@
 //! Cryptography that is broken, or nearly: sizes, curves, exponents, tags, ciphers.
 
 use super::{Policy, Refusal};
-use crate::facts::{Facts, bits, weak_curve, weak_group};
+use crate::facts::{Facts, MIN_EXPONENT, bits, weak_curve, weak_group};
 use metaslot_ck::mechanism::{MechanismRow, OLD_CIPHERS, approved};
 use metaslot_ck::*;
 use metaslot_spi::provider::Direction;
@@ -24,7 +24,7 @@ impl Policy {
     pub fn making(self, attributes: &Attributes, new: bool) -> Result<()> {
         let weak = weak_curve(attributes);
         self.refuse(Refusal::WeakCurves, new && weak, Error::ATTRIBUTE_VALUE_INVALID)?;
-        let weak = weak_group(attributes);
+        let weak = weak_group(attributes, MIN_EXPONENT);
         self.refuse(Refusal::WeakGroups, new && weak, Error::ATTRIBUTE_VALUE_INVALID)?;
         let old = new && attributes.ulong(CKA_KEY_TYPE) == Some(CKK_DSA);
         self.refuse(Refusal::Dsa, old, Error::MECHANISM_INVALID)?;

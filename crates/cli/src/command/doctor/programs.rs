@@ -25,9 +25,8 @@ const OPENSSL: [&str; 4] =
 const BRIDGES: [&str; 3] =
     ["engines-3/pkcs11.so", "ossl-modules/pkcs11.so", "ossl-modules/pkcs11prov.so"];
 
-/// RSA keys below this, in bits, and these curves sign nothing under the usual policies (docs/policy.md).
+/// RSA keys below this, in bits, sign nothing under the usual policies (docs/policy.md).
 const SHORT: usize = 2048;
-const WEAK_CURVES: [&str; 3] = ["ec:sect163k1", "ec:sect163r1", "ec:sect163r2"];
 
 /// Whether ssh-agent takes the module.
 pub(super) fn agent(setup: &Setup<'_>) -> Vec<Finding> {
@@ -123,7 +122,7 @@ fn refused(host: &Host, token: &Token) -> Result<Vec<Finding>> {
 fn weakness(key: &Key) -> Option<&'static str> {
     match key.kind.family {
         Family::Rsa if (1..SHORT).contains(&key.kind.size) => Some("weak-rsa"),
-        Family::Ec if WEAK_CURVES.contains(&&*key.kind.to_string()) => Some("weak-curves"),
+        Family::Ec if key.kind.is_on_weak_curve() => Some("weak-curves"),
         _ => None,
     }
 }

@@ -81,7 +81,8 @@ impl Said<'_> {
         edwards::check(program, host, &token, &key)?;
         let family = match key.kind.family {
             Family::Rsa => "rsa",
-            Family::Ed25519 => "ed25519",
+            Family::Edwards if key.kind.size == 32 => "ed25519",
+            Family::Edwards => "ed448",
             _ => "ecdsa",
         };
         let public = key.part(Class::Public).map(|half| key::public_key(&session, &key, half));

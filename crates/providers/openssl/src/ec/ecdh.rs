@@ -12,31 +12,35 @@ use metaslot_spi::prime_key::Library as _;
 use metaslot_spi::provider::{Algorithm, Derive, Keys, checked};
 use metaslot_spi::{Key, Params};
 
-const fn row(mechanism: CK_MECHANISM_TYPE) -> Algorithm {
+const fn row(mechanism: CK_MECHANISM_TYPE, derive: &'static Ecdh) -> Algorithm {
     Algorithm {
         mechanism,
         key_sizes: SIZES,
-        derive: Some(&Ecdh),
+        derive: Some(derive),
         extra_flags: FLAGS,
         ..Algorithm::NONE
     }
 }
 
-// Every curve here has cofactor 1, and X25519 and X448 clear their own: both mechanisms are one.
-pub(super) const ROWS: [Algorithm; 2] =
-    checked([row(CKM_ECDH1_DERIVE), row(CKM_ECDH1_COFACTOR_DERIVE)]);
+pub(super) const ROWS: [Algorithm; 2] = checked([
+    row(CKM_ECDH1_DERIVE, &Ecdh { cofactor: false }),
+    row(CKM_ECDH1_COFACTOR_DERIVE, &Ecdh { cofactor: true }),
+]);
 
+/// X25519 and X448 clear their cofactor either way.
 #[derive(Debug)]
-struct Ecdh;
+struct Ecdh {
+    cofactor: bool,
+}
 
-fn agree(key: &Key, peer: &[u8]) -> Result<Secret> {
+fn agree(key: &Key, cofactor: bool, peer: &[u8]) -> Result<Secret> {
     if key.key_type() == CKK_EC_MONTGOMERY {
         return montgomery::agree(key, peer);
     }
     let (curve, key) = prepared(key)?;
     let peer = Library::public(curve, curve.point(peer)).ok_or(Error::MECHANISM_PARAM_INVALID)?;
     let mut secret = Secret::zeroed(curve.length());
-    key.agree(&peer, secret.expose_mut()).map_err(|_| Error::MECHANISM_PARAM_INVALID)?;
+    key.agree(&peer, cofactor, secret.expose_mut()).map_err(|_| Error::MECHANISM_PARAM_INVALID)?;
     Ok(secret)
 }
 
@@ -71,7 +75,7 @@ impl Derive for Ecdh {
         _: &dyn Keys,
     ) -> Result<Vec<Secret>> {
         let agreement = Agreement::read(params)?;
-        agreement.derive(lengths, || agree(key, agreement.public), expand)
+        agreement.derive(lengths, || agree(key, self.cofactor, agreement.public), expand)
     }
 }
 

@@ -41,13 +41,13 @@ fn check(direction: Direction, key: &Key) -> Result<()> {
 }
 
 fn length(key: &Key) -> usize {
-    prepared(key).map_or(0, |(curve, _)| 2 * curve.length())
+    prepared(key).map_or(0, |(curve, _)| 2 * curve.order_length())
 }
 
 fn sign(key: &Key, digest: &[u8], out: &mut [u8]) -> Result<usize> {
     let ((curve, key), mut der) = (prepared(key)?, [0; MAX_SIGNATURE]);
     let length = key.sign(digest, &mut der).map_err(|_| Error::DEVICE_ERROR)?;
-    let out = &mut out[..2 * curve.length()];
+    let out = &mut out[..2 * curve.order_length()];
     split(&der[..length], out).map_err(|Malformed| Error::DEVICE_ERROR)?;
     Ok(out.len())
 }
@@ -71,7 +71,7 @@ fn verify(key: &Key, digest: &[u8], signature: &[u8]) -> Result<()> {
     let (curve, key) = prepared(key)?;
     // A signature may come shorter, both numbers without the same number of zero bytes in front
     // (PKCS#11 3.2 §6.3.1). Java makes such ones from DER.
-    let longest = 2 * curve.length();
+    let longest = 2 * curve.order_length();
     if signature.is_empty() || signature.len() > longest || !signature.len().is_multiple_of(2) {
         return Err(Error::SIGNATURE_LEN_RANGE);
     }

@@ -11,11 +11,15 @@ use metaslot_spi::provider::{Algorithm, GeneratePair, checked};
 use metaslot_spi::{Attributes, Key, NewObject, Params};
 
 /// Orders that are served, in bits.
-pub(super) const SIZES: (u64, u64) = (224, 521);
+pub(super) const SIZES: (u64, u64) = (112, 571);
 
 /// What `CK_MECHANISM_INFO` says of EC mechanisms (§6.3.1).
-pub(super) const FLAGS: u64 =
-    CKF_EC_F_P | CKF_EC_NAMEDCURVE | CKF_EC_UNCOMPRESS | CKF_EC_COMPRESS | CKF_EC_CURVENAME;
+pub(super) const FLAGS: u64 = CKF_EC_F_P
+    | CKF_EC_F_2M
+    | CKF_EC_NAMEDCURVE
+    | CKF_EC_UNCOMPRESS
+    | CKF_EC_COMPRESS
+    | CKF_EC_CURVENAME;
 
 const fn row(mechanism: CK_MECHANISM_TYPE) -> Algorithm {
     Algorithm {
@@ -42,12 +46,12 @@ impl prime_key::Library for Library {
     }
 
     fn generate(curve: &'static Curve) -> Result<EcKey> {
-        let mut scalar = Secret::zeroed(curve.length());
+        let mut scalar = Secret::zeroed(curve.order_length());
         // At least every second one is below the order.
         for _ in 0..200 {
             random(scalar.expose_mut())?;
             // P-521 has a byte that is nearly empty.
-            scalar.expose_mut()[0] >>= 8 * curve.length() - usize::from(curve.bits);
+            scalar.expose_mut()[0] >>= 8 * curve.order_length() - usize::from(curve.bits);
             if let Some(key) = Self::private(curve, scalar.expose()) {
                 return Ok(key);
             }
@@ -56,7 +60,11 @@ impl prime_key::Library for Library {
     }
 
     fn public(curve: &'static Curve, point: &[u8]) -> Option<EcKey> {
-        EcKey::public(curve.name, point).ok()
+        // The hybrid form, which nobody writes: the code of these curves' other provider has none.
+        if curve.is_binary && matches!(point, [6 | 7, ..]) {
+            return None;
+        }
+        EcKey::public(curve.name, curve.cofactor > 1, point).ok()
     }
 
     fn private(curve: &'static Curve, scalar: &[u8]) -> Option<EcKey> {

@@ -4,7 +4,7 @@
 use crate::encoding::der::{OCTET_STRING, element};
 use crate::encoding::significant;
 use crate::failure::Result;
-use crate::key::{ED25519_OID, Kind, Usage, X25519_OID};
+use crate::key::{ED448_OID, ED25519_OID, Kind, Usage, X448_OID, X25519_OID};
 use crate::uri::{Class, Uri};
 use metaslot_ck::attribute::{self, AttributeRow, CREATE, SO, USAGE, class_bit};
 use metaslot_ck::*;
@@ -56,8 +56,12 @@ const OURS: [CK_ATTRIBUTE_TYPE; 5] =
     [CKA_CLASS, CKA_TOKEN, CKA_CHECK_VALUE, CKA_VALUE_LEN, CKA_PUBLIC_KEY_INFO];
 
 /// Curves as older modules name them, in a PrintableString.
-const NAMED_CURVES: &[(&[u8], &[u8])] =
-    &[(b"\x13\x0cedwards25519", ED25519_OID), (b"\x13\x0acurve25519", X25519_OID)];
+const NAMED_CURVES: &[(&[u8], &[u8])] = &[
+    (b"\x13\x0cedwards25519", ED25519_OID),
+    (b"\x13\x0aedwards448", ED448_OID),
+    (b"\x13\x0acurve25519", X25519_OID),
+    (b"\x13\x08curve448", X448_OID),
+];
 
 impl Object {
     pub(super) fn read(session: &Session, handle: ObjectHandle) -> Result<Self> {
