@@ -5,13 +5,25 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+use std::thread;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 
 use crate::cargo::{build, cargo, command, module, target};
 use crate::packages::{self, FOR_RUN, FOR_TESTS};
 use crate::report::{Count, Report, all_pass, check, tests};
 use crate::{codegen, deb, dist, first, install, run, structure};
+
+/// All tests but those of real clients.
+const UNIT_TESTS: [&str; 7] = [
+    "test",
+    "--workspace",
+    "--locked",
+    "--no-fail-fast",
+    "--quiet",
+    "--exclude",
+    "metaslot-testkit",
+];
 
 /// Runs every step, whatever fails, and prints the summary.
 pub(crate) fn run() -> Result<()> {
@@ -27,19 +39,24 @@ pub(crate) fn run() -> Result<()> {
     report.step("format", || check(&mut cargo(&["fmt", "--all", "--check"])));
     report.step("structure", || structure::run().map(|()| Count::ONE));
     report.step("generated files are up to date", || codegen::run(true).map(|()| Count::ONE));
-    report.step("lints", || {
-        check(
-            cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--quiet"])
-                .args(["--", "--deny", "warnings"]),
-        )
+    // The release build ends in one long step of one thread, beside which the tests are compiled.
+    thread::scope(|scope| {
+        let release = scope.spawn(build);
+        report.step("lints", || {
+            check(
+                cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--quiet"])
+                    .args(["--", "--deny", "warnings"]),
+            )
+        });
+        report.step("the tests are compiled", || {
+            check(prepared(&UNIT_TESTS).arg("--no-run")).map(|_| Count::ONE)
+        });
+        report.step("release build of the module and the command", || {
+            let built = release.join().map_err(|_| anyhow!("the build panicked"))?;
+            built.map(|()| Count::ONE)
+        });
     });
-    report.step("release build of the module and the command", || build().map(|()| Count::ONE));
-    report.step("unit, boundary and transcript tests", || {
-        tests(
-            prepared(&["test", "--workspace", "--locked", "--no-fail-fast", "--quiet"])
-                .args(["--exclude", "metaslot-testkit"]),
-        )
-    });
+    report.step("unit, boundary and transcript tests", || tests(&mut prepared(&UNIT_TESTS)));
     for (name, binary) in [
         ("vectors through the C ABI", "vectors"),
         ("attacks through the C ABI", "attacks"),
