@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::testing::{Random, inputs, judge};
+use crate::weierstrass::vectors;
 use metaslot_awslc_wrapper::ml_kem::MlKemKey;
 use metaslot_awslc_wrapper::seeded::SeededKey;
 
@@ -58,6 +59,27 @@ fn the_plain_library_opens_what_is_made_here() {
             assert!(public.encapsulate(&mut ciphertext[1..]).is_err());
         }
     }
+}
+
+#[test]
+fn wycheproof_messages_have_the_right_ciphertexts() {
+    let mut found = 0;
+    for (set, number) in SETS.into_iter().zip([512, 768, 1024]) {
+        let file = vectors::file(&format!("mlkem_{number}_encaps_test.json"));
+        for (_, case) in vectors::cases(&file) {
+            let [message, key, ciphertext, shared] =
+                ["m", "ek", "c", "K"].map(|name| vectors::bytes(&case[name]));
+            let Ok(key) = PublicKey::new(set, &key) else { continue };
+            // Keys that are not reduced are for who checks them.
+            if case["result"] == "valid" {
+                let mut out = vec![0; ciphertext.len()];
+                let secret = key.encapsulate_this(&message, &mut out).unwrap();
+                assert_eq!((secret.expose(), out), (&*shared, ciphertext), "{}", case["tcId"]);
+                found += 1;
+            }
+        }
+    }
+    assert!(found > 300 || !available());
 }
 
 #[test]
