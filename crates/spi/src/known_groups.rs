@@ -80,6 +80,15 @@ const fn digits(hex: &[u8]) -> [u8; LONGEST] {
     bytes
 }
 
+/// The prime of RFC 7919 of so many bits, big-endian.
+#[must_use]
+pub fn prime(bits: usize) -> Option<Vec<u8>> {
+    let [_, family] = &FAMILIES;
+    let (length, end) = family.ends.iter().find(|(length, _)| 8 * length == bits)?;
+    let shared = family.digits.get(..length.checked_sub(12)?)?;
+    Some([shared, &end.to_be_bytes(), &[0xff; 8]].concat())
+}
+
 /// Whether a prime, big-endian without leading zeros, is one of these.
 #[must_use]
 pub fn is_known_prime(prime: &[u8]) -> bool {
@@ -103,4 +112,18 @@ pub fn is_known_group(prime: &[u8], base: &[u8], order: Option<&[u8]>) -> bool {
         order.iter().copied().eq(halves)
     };
     is_known_prime(prime) && base == [2] && order.is_none_or(half)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prime_is_had_by_its_length() {
+        for bits in [2048, 3072, 4096, 6144, 8192] {
+            let prime = prime(bits).unwrap();
+            assert!(8 * prime.len() == bits && is_known_prime(&prime), "{bits}");
+        }
+        assert_eq!([0, 96, 1024, 2049].map(prime), [const { None }; 4]);
+    }
 }

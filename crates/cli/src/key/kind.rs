@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::key::Usage;
 use metaslot_ck::*;
 use metaslot_client::Template;
+use metaslot_spi::known_groups;
 use std::fmt;
 use std::str::FromStr;
 
@@ -123,7 +124,7 @@ const EXPONENT: [u8; 3] = [1, 0, 1];
 
 /// The types that `--type` takes, for help and errors.
 pub(crate) const TYPES: &str = "rsa:BITS, ec:p224, ec:p256, ec:p384, ec:p521, ec:secp256k1, \
-    ec:sect163k1 to ec:sect571r1, ec:brainpoolP256r1 and other curves by their names, ed25519, x25519, ed448, x448, ml-dsa:44, ml-dsa:65, ml-dsa:87, ml-kem:512, ml-kem:768, ml-kem:1024, \
+    ec:sect163k1 to ec:sect571r1, ec:brainpoolP256r1 and other curves by their names, ed25519, x25519, ed448, x448, dh:BITS, ml-dsa:44, ml-dsa:65, ml-dsa:87, ml-kem:512, ml-kem:768, ml-kem:1024, \
     slh-dsa:sha2-128s to slh-dsa:shake-256f, hss, hss:HASH:TREES, xmss:SET, xmssmt:SET, aes:128, aes:192, aes:256, chacha20, generic:BYTES, \
     des2, des3, rc4:BITS, and of old or national ciphers camellia:BITS, aria:BITS, seed, twofish:BITS, salsa20, cast5:BITS, \
     blowfish:BITS, idea, rc2:BITS, rc5:BITS, des";
@@ -137,6 +138,8 @@ const USUAL: &[&str] = &[
     "x25519",
     "ed448",
     "x448",
+    "dh:2048",
+    "dh:3072",
     "aes:128",
     "aes:192",
     "aes:256",
@@ -168,6 +171,8 @@ impl FromStr for Kind {
             ("aes", Some(bits @ (128 | 192 | 256))) => Some((Family::Aes, bits)),
             ("generic", Some(bytes @ 1..=4096)) => Some((Family::Generic, bytes)),
             ("rc4", Some(bits @ 8..=2048)) if bits % 8 == 0 => Some((Family::Rc4, bits)),
+            // Its order is not in the key.
+            ("dh", Some(bits)) => known_groups::prime(bits).map(|_| (Family::Dh, 0)),
             ("des2", None) if size.is_empty() => Some((Family::Des2, 16)),
             ("des3", None) if size.is_empty() => Some((Family::Des3, 24)),
             ("ec", None) => curve(size).map(|curve| (Family::Ec, curve.1)),
@@ -197,6 +202,9 @@ fn takes(family: &str, number: Option<usize>) -> String {
         ("rsa", Some(_)) => String::from("an RSA key has 512 to 16384 bits"),
         ("generic", Some(_)) => String::from("a generic secret has 1 to 4096 bytes"),
         ("rc4", Some(_)) => String::from("an RC4 key has 8 to 2048 bits, a multiple of 8"),
+        ("dh", Some(_)) => {
+            String::from("a Diffie-Hellman key has 2048, 3072, 4096, 6144 or 8192 bits (RFC 7919)")
+        }
         ("aes", Some(_)) => String::from("an AES key has 128, 192 or 256 bits"),
         ("ml-dsa", Some(_)) => String::from("ML-DSA has the sets 44, 65 and 87"),
         ("ml-kem", Some(_)) => String::from("ML-KEM has the sets 512, 768 and 1024"),
@@ -469,9 +477,15 @@ impl Kind {
             Family::Ec => pair(CKM_EC_KEY_PAIR_GEN, params(), &[Usage::Sign, Usage::Derive]),
             Family::Edwards => pair(CKM_EC_EDWARDS_KEY_PAIR_GEN, params(), &[Usage::Sign]),
             Family::Montgomery => pair(CKM_EC_MONTGOMERY_KEY_PAIR_GEN, params(), &[Usage::Derive]),
-            // Of a group that somebody has made: these come from files.
+            // Of a group that somebody has made: they come from files.
             Family::Dsa => pair(CKM_DSA_KEY_PAIR_GEN, Template::new(), &[Usage::Sign]),
-            Family::Dh => pair(CKM_DH_PKCS_KEY_PAIR_GEN, Template::new(), &[Usage::Derive]),
+            // The groups of RFC 7919 have the base 2; others come from files.
+            Family::Dh => {
+                let bits = self.name.strip_prefix("dh:").and_then(|bits| bits.parse().ok());
+                let prime = bits.and_then(known_groups::prime).unwrap_or_default();
+                let group = Template::new().bytes(CKA_PRIME, &prime).bytes(CKA_BASE, [2]);
+                pair(CKM_DH_PKCS_KEY_PAIR_GEN, group, &[Usage::Derive])
+            }
             Family::MlDsa => pair(CKM_ML_DSA_KEY_PAIR_GEN, of_set(), &[Usage::Sign]),
             Family::MlKem => pair(CKM_ML_KEM_KEY_PAIR_GEN, of_set(), &[Usage::Decapsulate]),
             Family::SlhDsa => pair(CKM_SLH_DSA_KEY_PAIR_GEN, of_set(), &[Usage::Sign]),
@@ -527,6 +541,7 @@ mod tests {
             "rc4:12",
             "camellia",
             "camellia:160",
+            "dh:1024",
             "seed:128",
             "des:",
             "ml-dsa",

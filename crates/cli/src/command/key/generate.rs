@@ -30,7 +30,7 @@ pub(crate) struct Args {
     label: String,
     /// rsa:2048 (or more bits), ec:p256, ec:p384, ec:p521, ec:p224, ec:secp256k1, a binary curve
     /// (ec:sect163k1 to ec:sect571r1), where the module has OpenSSL ec:brainpoolP256r1 and others
-    /// of Brainpool, SEC 2 and X9.62 by their names, ed25519, x25519, ed448, x448, ml-dsa:44, ml-dsa:65, ml-dsa:87,
+    /// of Brainpool, SEC 2 and X9.62 by their names, ed25519, x25519, ed448, x448, dh:2048, ml-dsa:44, ml-dsa:65, ml-dsa:87,
     /// ml-kem:512, ml-kem:768, ml-kem:1024, slh-dsa:sha2-128s (to slh-dsa:shake-256f), hss (a million
     /// signatures; hss:sha256-192:h10w8 a thousand, hss:sha256-192:h5w8/h5w8 as many), xmss:sha2-10-192 (a thousand
     /// signatures), xmssmt:sha2-20/2-192 (a million), aes:128, aes:192, aes:256, chacha20,
