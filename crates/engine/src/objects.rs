@@ -3,7 +3,7 @@
 
 use crate::engine::Engine;
 use crate::object::session_objects::SessionObjects;
-use crate::object::{Location, Object, counted, one_time, record};
+use crate::object::{Location, Object, record};
 use crate::session::SessionGuard;
 use crate::token::epoch::Epoch;
 use crate::token::handles::Handles;
@@ -11,6 +11,7 @@ use crate::token::{Login, Token};
 use metaslot_ck::attribute;
 use metaslot_ck::*;
 use metaslot_rules::Purposes;
+use metaslot_rules::counted;
 use metaslot_rules::series::SeriesOfKey;
 use metaslot_rules::{self as rules, Birth, Origin};
 use metaslot_rules::{Typed, class_of, typed};
@@ -315,7 +316,7 @@ impl Engine {
         }
         let written = self.write_version(token, object, |old, id, version| {
             let mut attributes = changed(old)?;
-            one_time::say(&changes.attributes, &mut attributes, &*token.store)?;
+            counted::say(&changes.attributes, &mut attributes, &*token.store)?;
             let record = record(&attributes, &Secrets::new())?;
             Ok(Change::Update { id, version, record })
         });

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod attributes;
+pub mod counted;
 pub mod facts;
 mod lineage;
 mod login;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Objects: attributes and, for keys, material.
 
-pub(crate) mod counted;
 pub(crate) mod one_time;
 pub(crate) mod recent;
 pub(crate) mod session_objects;
@@ -36,7 +35,7 @@ pub(crate) struct Life {
     over: AtomicBool,
     /// The series of a session's key; of a key of the store the numbers that this process has taken.
     series: Mutex<SeriesOfKey>,
-    /// Whether there are such numbers.
+    /// Whether there may be such numbers.
     counts: AtomicBool,
     /// Of a key of one-time keys: how many were left after the last that signed here.
     spent: OnceLock<Arc<Mutex<u64>>>,
@@ -213,12 +212,8 @@ impl Object {
 
     /// What is known of its IVs, locked: one thread at a time takes numbers.
     pub(crate) fn series(&self) -> MutexGuard<'_, SeriesOfKey> {
-        self.life.series.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What [`Self::series`] says is remembered from now on.
-    pub(crate) fn remember_series(&self) {
         self.life.counts.store(true, Ordering::Relaxed);
+        self.life.series.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How many one-time keys were left when one signed here last.

@@ -2,8 +2,9 @@
 //! Private keys of one-time keys (PKCS#11 3.2 §6.65): how many are left stands in the key's row, and one that is taken is
 //! written there before it signs. So no thread and no process takes it again, whatever becomes of this one.
 
-use super::{Object, counted, record};
+use super::{Object, record};
 use metaslot_ck::*;
+use metaslot_rules::counted;
 use metaslot_spi::key::OneTime;
 use metaslot_spi::store::{Change, Store};
 use metaslot_spi::{Attributes, Secrets, Value, detail};
@@ -12,18 +13,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Whether an object is such a key.
 pub(crate) fn is(object: &Object) -> bool {
     counted::signs_once(object.attributes())
-}
-
-/// To say how many are left says, too, that the count is that of the token as it is now.
-pub(crate) fn say(
-    changes: &Attributes,
-    attributes: &mut Attributes,
-    store: &dyn Store,
-) -> Result<()> {
-    match changes.get(CKA_HSS_KEYS_REMAINING) {
-        Some(_) if counted::signs_once(attributes) => counted::begin(attributes, store),
-        _ => Ok(()),
-    }
 }
 
 /// The row of such a key.
@@ -68,10 +57,8 @@ impl OneTime for Stored {
                 written => {
                     written?;
                     if left >= *spent {
-                        detail::set(format_args!(
-                            "the token's file was replaced by an older one: this process has signed with that one-time key already, and \
-                             {spent} were left then"
-                        ));
+                        let why = "the token's file was replaced by an older one: this process has signed with that one-time key already";
+                        detail::set(format_args!("{why}"));
                         return Err(Error::KEY_FUNCTION_NOT_PERMITTED);
                     }
                     *spent = left;

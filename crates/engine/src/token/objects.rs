@@ -46,10 +46,9 @@ impl Shard {
     fn know(&mut self, id: u64, cached: usize) -> &mut Known {
         if !self.rows.contains_key(&id) && self.rows.len() >= self.limit.max(cached) {
             let surplus = self.rows.len() + 1 - cached;
-            let goes = |known: &Known| {
+            let idle = self.rows.iter().filter(|(_, known)| {
                 known.is_idle() && (known.object.is_some() || !known.life.remembers())
-            };
-            let idle = self.rows.iter().filter(|(_, known)| goes(known));
+            });
             let gone: Vec<u64> = idle.map(|(id, _)| *id).take(surplus).collect();
             for id in gone {
                 match self.rows.get_mut(&id) {
@@ -144,16 +143,12 @@ mod tests {
 
     #[test]
     fn what_this_process_has_taken_is_remembered_until_the_row_goes() {
-        let (objects, clock) = (TokenObjects::new(SHARDS), Clock::default());
-        let epoch = clock.epoch();
+        let (objects, epoch) = (TokenObjects::new(SHARDS), Clock::default().epoch());
         let object = read(&objects, epoch);
         objects.keep(1, &object, || true);
-        *object.spent().lock().unwrap() = 7;
-        drop(object);
+        *{ object }.spent().lock().unwrap() = 7;
         // More rows than are kept, in the same shard.
-        for id in 1..100 {
-            drop(objects.life(1 + id * SHARDS as u64));
-        }
+        (1..100).for_each(|id| drop(objects.life(1 + id * SHARDS as u64)));
         assert!(objects.find(1).is_none());
         objects.let_go(|_| true);
         let spent = || *read(&objects, epoch).spent().lock().unwrap();

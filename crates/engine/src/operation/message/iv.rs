@@ -5,10 +5,11 @@
 //! processes share none; what a process that ends has not used is lost. Those of a session's key are counted beside it.
 
 use crate::engine::Engine;
-use crate::object::{Location, Object, counted, record};
+use crate::object::{Location, Object, record};
 use crate::token::Token;
 use metaslot_ck::attribute::CKA_IV_SERIES;
 use metaslot_ck::*;
+use metaslot_rules::counted;
 use metaslot_rules::series::{RANDOM_BITS, Series, SeriesOfKey, free_bits, randomize};
 use metaslot_spi::store::Change;
 use metaslot_spi::{Bytes, Message, Secrets, Value, detail};
@@ -72,7 +73,6 @@ impl Engine {
         }
         let block = self.reserve(token, key, series, taken.block(series))?;
         taken.put(series, block);
-        key.remember_series();
         taken.next(series).ok_or_else(|| {
             detail::set(format_args!(
                 "the token's file was replaced by an older one: this process has given these IVs already"
