@@ -27,6 +27,7 @@ mod report;
 mod run;
 mod search;
 mod structure;
+mod suites;
 mod test;
 mod tls;
 mod tree;
@@ -43,6 +44,7 @@ usage: cargo xtask TASK
                       costs a server that forks for each connection
   search [--policy default|legacy] [--allow NAME] [--minutes N] [--seed N]
                       look for attacks on the interface; --allow: would one be found, were this not refused?
+  suites              what of others' suites takes too long for test: pkcs11-check, all of it
   histories [COUNT]   histories of threads beside a model, a million of them; METASLOT_MIXTURE and METASLOT_THREADS
                       narrow them
   openssl             build OpenSSL, and let it and the other providers judge each other
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
         Some("test") => test::run(),
         Some("bench") => bench::run(rest),
         Some("search") => search::run(rest),
+        Some("suites") => test::suites(),
         Some("histories") => test::histories(rest),
         Some("openssl") => test::openssl(),
         Some("kernel") => kernel::run(),

@@ -318,7 +318,7 @@ pub(crate) fn provider() -> Result<()> {
     quietly(Command::new("dpkg-deb").arg("-x").args([&package, &home]))
 }
 
-fn imports(python: &Path, module: &str) -> bool {
+pub(crate) fn imports(python: &Path, module: &str) -> bool {
     Command::new(python)
         .args(["-c", &format!("import {module}")])
         .stderr(Stdio::null())
@@ -326,7 +326,7 @@ fn imports(python: &Path, module: &str) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-fn quietly(command: &mut Command) -> Result<()> {
+pub(crate) fn quietly(command: &mut Command) -> Result<()> {
     let output = command.stdin(Stdio::null()).output().with_context(|| format!("{command:?}"))?;
     if !output.status.success() {
         bail!("{command:?}: {}", String::from_utf8_lossy(&output.stderr).trim());

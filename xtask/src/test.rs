@@ -12,7 +12,7 @@ use anyhow::{Result, anyhow};
 use crate::cargo::{build, cargo, command, module, target};
 use crate::packages::{self, FOR_RUN, FOR_TESTS};
 use crate::report::{Count, Report, all_pass, check, tests};
-use crate::{codegen, deb, dist, first, install, run, structure};
+use crate::{codegen, deb, dist, first, install, run, structure, suites};
 
 /// All tests but those of real clients.
 const UNIT_TESTS: [&str; 7] = [
@@ -33,6 +33,7 @@ pub(crate) fn run() -> Result<()> {
         packages::install(&[FOR_RUN, FOR_TESTS])?;
         packages::make_users()?;
         packages::python_suite(&packages::python()?)?;
+        suites::prepare()?;
         packages::provider()?;
         packages::node().map(|_| Count::ONE)
     });
@@ -119,6 +120,17 @@ pub(crate) fn openssl() -> Result<()> {
     all_pass(cargo(&["test", "--no-fail-fast"]).args(packages).args(feature))?;
     let page = ["--package=metaslot-module", "--features=openssl", "--test=mechanisms"];
     all_pass(cargo(&["test", "--locked"]).args(page))
+}
+
+/// All of the suite that [`run`] runs in part, with the release build.
+pub(crate) fn suites() -> Result<()> {
+    packages::install(&[FOR_TESTS])?;
+    suites::prepare()?;
+    build()?;
+    let tests = ["test", "--locked", "--package", "metaslot-testkit", "--test", "suites"];
+    let mut cargo = prepared(&tests);
+    cargo.args(["pkcs11_check", "--", "--nocapture"]).env("METASLOT_SUITES_WHOLE", "1");
+    all_pass(&mut cargo)
 }
 
 /// A `cargo` that tells the tests where the release build is.

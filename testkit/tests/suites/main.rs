@@ -5,5 +5,6 @@
 
 mod crypto11;
 mod judged;
+mod pkcs11_check;
 mod python_pkcs11;
 mod rust_cryptoki;
