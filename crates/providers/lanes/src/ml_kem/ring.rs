@@ -9,6 +9,8 @@
 //! one to each coefficient in each of seven layers: from q it comes to 8q, which is less than 2^15. Its inverse doubles sums: from q to 2q, 4q, and in the
 //! third layer 8q, where they are reduced, and again in the sixth. Sums of eight products of one number of 12 bits and one below q are less than 2^15 · q.
 
+#![expect(clippy::cast_possible_truncation, reason = "constants below q")]
+
 use super::vector::{Sixteen, Sums, Vector};
 
 /// The modulus q.
