@@ -19,6 +19,7 @@ mod key;
 pub(crate) mod many;
 #[cfg(target_arch = "x86_64")]
 mod md5;
+#[cfg(target_arch = "x86_64")]
 pub(crate) mod noise;
 mod one;
 #[cfg(target_arch = "x86_64")]
