@@ -29,9 +29,7 @@ const X448: &[u8] = &[6, 3, 0x2b, 0x65, 0x6f];
 /// `CKA_EC_PARAMS` of a curve.
 fn params(name: &str) -> Vec<u8> {
     // Wycheproof calls P-192 as SEC 2 does.
-    let is = |curve: &&Curve| {
-        curve.name.to_str() == Ok(name) || curve.others.iter().any(|other| *other == name)
-    };
+    let is = |curve: &&Curve| curve.name.to_str() == Ok(name) || curve.others.contains(&name);
     Node::Oid(Curve::all().find(is).unwrap().oid).to_vec()
 }
 
