@@ -16,6 +16,7 @@ mod digest;
 mod ecdh;
 mod ecdsa;
 mod eddsa;
+mod form;
 mod hashed;
 mod hmac;
 mod hss;
