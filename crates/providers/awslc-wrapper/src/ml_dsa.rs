@@ -215,7 +215,18 @@ impl SeededKey for MlDsaKey {
     }
 }
 
-/// µ in the making (FIPS 204, algorithms 2, 4 and 7): of the public key, the form, the context, and what follows by
+/// The hash of a public key, tr.
+///
+/// # Errors
+/// When the library fails.
+pub fn key_hash(public: &[u8]) -> Result<[u8; MU_LENGTH]> {
+    let (mut stream, mut hash) = (Shake::new(Function::Shake256)?, [0; MU_LENGTH]);
+    stream.update(public)?;
+    stream.finish(&mut hash)?;
+    Ok(hash)
+}
+
+/// µ in the making (FIPS 204, algorithms 2, 4 and 7): of the public key's hash, the form, the context, and what follows by
 /// [`Self::update`].
 #[derive(Debug)]
 pub struct Mu(Shake);
@@ -225,13 +236,10 @@ impl Mu {
     ///
     /// # Errors
     /// For a context above [`MAX_CONTEXT`] bytes.
-    pub fn new(public: &[u8], prehashed: bool, context: &[u8]) -> Result<Self> {
+    pub fn new(key_hash: &[u8; MU_LENGTH], prehashed: bool, context: &[u8]) -> Result<Self> {
         let length = u8::try_from(context.len()).map_err(|_| Failed)?;
-        let (mut stream, mut tr) = (Shake::new(Function::Shake256)?, [0; MU_LENGTH]);
-        stream.update(public)?;
-        stream.finish(&mut tr)?;
         let mut mu = Shake::new(Function::Shake256)?;
-        mu.update(&tr)?;
+        mu.update(key_hash)?;
         mu.update(&[u8::from(prehashed), length])?;
         mu.update(context)?;
         Ok(Self(mu))

@@ -6,7 +6,7 @@
 
 use crate::hashes;
 use crate::seeded::{self, Row, Seeded};
-use metaslot_awslc_wrapper::ml_dsa::{MU_LENGTH, MlDsaKey, Mu, Set};
+use metaslot_awslc_wrapper::ml_dsa::{MU_LENGTH, MlDsaKey, Mu, Set, key_hash};
 use metaslot_awslc_wrapper::seeded::SeededKey as _;
 use metaslot_ck::*;
 use metaslot_spi::parts::{self, Begun as _};
@@ -54,11 +54,11 @@ impl GeneratePair for KeyPair {
     }
 }
 
-/// A key ready for use, and the public half that each µ begins with.
+/// A key ready for use, and the hash of its public half, with which each µ begins.
 #[derive(Debug)]
 struct Prepared {
     key: MlDsaKey,
-    public: Vec<u8>,
+    hash: [u8; MU_LENGTH],
 }
 
 fn prepared(key: &Key) -> Result<&Prepared> {
@@ -70,8 +70,8 @@ fn prepared(key: &Key) -> Result<&Prepared> {
             CKO_PRIVATE_KEY => MlDsaKey::private(set, key.secret(CKA_VALUE)?).map_err(invalid)?,
             _ => MlDsaKey::public(set, key.bytes(CKA_VALUE)?).map_err(invalid)?,
         };
-        let public = key.public_bytes().map_err(|_| Error::DEVICE_ERROR)?;
-        Ok(Prepared { key, public })
+        let hash = key.public_bytes().and_then(|public| key_hash(&public));
+        Ok(Prepared { key, hash: hash.map_err(|_| Error::DEVICE_ERROR)? })
     })
 }
 
@@ -96,7 +96,7 @@ pub(crate) struct Begun {
 
 impl Begun {
     pub(crate) fn new(key: &Key, terms: Signing<'_>, prehashed: bool) -> Result<Self> {
-        let mu = Mu::new(&prepared(key)?.public, prehashed, terms.context);
+        let mu = Mu::new(&prepared(key)?.hash, prehashed, terms.context);
         let mu = mu.map_err(|_| Error::DEVICE_ERROR)?;
         Ok(Self { mu, deterministic: terms.deterministic })
     }

@@ -20,6 +20,7 @@ pub mod des;
 mod field52;
 pub mod hash;
 pub mod hss;
+pub mod ml_dsa;
 #[cfg(target_arch = "x86_64")]
 pub mod ml_kem;
 pub mod p256;

@@ -3,13 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use metaslot_awslc_wrapper::ec::{Curve as EcCurve, EcKey};
+use metaslot_awslc_wrapper::ml_dsa::MlDsaKey;
 use metaslot_awslc_wrapper::ml_kem::MlKemKey;
 use metaslot_awslc_wrapper::rsa::{Rsa, RsaNumber, RsaNumbers};
 use metaslot_awslc_wrapper::seeded::SeededKey;
 use metaslot_lanes::binary::{self, Curve, Derive, Sign};
 use metaslot_lanes::hash::{self, Hash};
 use metaslot_lanes::xmss::{self, Scheme};
-use metaslot_lanes::{curve25519, ml_kem, p256, p384, rsa};
+use metaslot_lanes::{curve25519, ml_dsa, ml_kem, p256, p384, rsa};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -85,6 +86,7 @@ fn every_kernel() {
     curve25519_keys();
     weierstrass();
     encapsulation();
+    lattice_signatures();
     trees();
     macs();
     #[cfg(target_arch = "x86_64")]
@@ -173,6 +175,21 @@ fn encapsulation() {
         check(&format!("{set:?}"), || drop(key.decapsulate(&ciphertext)));
         let key = PublicKey::new(set, &public).unwrap();
         check(&format!("{set:?}, other way"), || drop(key.encapsulate(&mut ciphertext)));
+    }
+}
+
+fn lattice_signatures() {
+    if !ml_dsa::available() {
+        return;
+    }
+    for set in ml_dsa::Set::ALL {
+        let key = MlDsaKey::of_seed(set, &[7; 32]).unwrap().expanded().unwrap();
+        check(&format!("{set:?} key"), || drop(ml_dsa::PrivateKey::new(set, key.expose())));
+        let key = ml_dsa::PrivateKey::new(set, key.expose()).unwrap();
+        let mut signature = vec![0; set.signature_length()];
+        check(&format!("{set:?} sign"), || {
+            key.sign(&[5; ml_dsa::MU_LENGTH], &[9; ml_dsa::RANDOM_LENGTH], &mut signature).unwrap();
+        });
     }
 }
 

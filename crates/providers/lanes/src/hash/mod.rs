@@ -29,6 +29,7 @@ mod rows;
 mod sha1;
 mod sha2;
 mod shape;
+pub(crate) mod squeeze;
 #[rustfmt::skip]
 mod tables;
 #[cfg(test)]

@@ -16,9 +16,11 @@ mod digest;
 mod ecdh;
 mod ecdsa;
 mod eddsa;
+mod form;
 mod hashed;
 mod hmac;
 mod hss;
+mod ml_dsa;
 #[cfg(target_arch = "x86_64")]
 mod ml_kem;
 mod one_time;
@@ -95,6 +97,7 @@ fn families(plain: Plain) -> Vec<(Vec<Algorithm>, Cpu)> {
         (ecdsa::rows(plain), crate::p256::NEEDS),
         (eddsa::rows(plain), crate::curve25519::NEEDS),
         (hmac::rows(plain), crate::hash::NEEDS),
+        (ml_dsa::rows(plain), crate::ml_dsa::NEEDS),
         #[cfg(target_arch = "x86_64")]
         (ml_kem::rows(plain), crate::ml_kem::NEEDS),
         #[cfg(target_arch = "x86_64")]

@@ -4,6 +4,7 @@
 //!
 //! A message is hashed twice, so one that comes in parts is kept until its end.
 
+use super::form::Form;
 use crate::slh_dsa::{self, Set};
 use metaslot_awslc_wrapper::digest::Hash;
 use metaslot_awslc_wrapper::prehash::{Function, Hashing};
@@ -12,7 +13,6 @@ use metaslot_awslc_wrapper::{Failed, constant_time, random, shake};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::buffer::hold;
-use metaslot_spi::hashes;
 use metaslot_spi::key_info::{self, PrivateKeyInfo};
 use metaslot_spi::parts;
 use metaslot_spi::provider::{
@@ -188,40 +188,15 @@ pub(super) fn decode(der: &[u8]) -> Result<NewObject> {
     Ok(object)
 }
 
-/// What a mechanism makes of its data before it is signed.
-#[derive(Clone, Copy, Debug)]
-enum Form {
-    /// Nothing: the data is the message.
-    Pure,
-    /// The data is a digest, and the parameter says of which function.
-    Digested,
-    /// A digest.
-    Hashed(Function),
-}
-
 /// `CKM_SLH_DSA` and `CKM_HASH_SLH_DSA…`
 #[derive(Debug)]
 struct SlhDsa(Form);
 
 impl SlhDsa {
-    /// The function whose digest is signed.
-    fn function(&self, params: &Params) -> Result<Option<Function>> {
-        let function = match (self.0, params) {
-            (Form::Pure, _) => return Ok(None),
-            (Form::Hashed(function), _) => Some(function),
-            (Form::Digested, Params::HashSignContext { hash, .. }) => {
-                let function = hashes::place(*hash).map(|place| Function::Hash(Hash::ALL[place]));
-                function.filter(|function| function.identifier().is_some())
-            }
-            (Form::Digested, _) => None,
-        };
-        function.map(Some).ok_or(Error::MECHANISM_PARAM_INVALID)
-    }
-
     fn begin(&self, direction: Direction, key: &Key, params: &Params) -> Result<Begun> {
         check(direction, key)?;
         let terms = params.signing(direction)?;
-        let function = self.function(params)?;
+        let function = self.0.function(params)?;
         let mut before = [&terms.prefix(function.is_some())[..], terms.context].concat();
         if let Some(function) = function {
             before.extend(function.identifier().ok_or(Error::MECHANISM_PARAM_INVALID)?);
@@ -340,7 +315,7 @@ fn check(direction: Direction, key: &Key) -> Result<()> {
 
 impl Signature for SlhDsa {
     fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
-        self.function(params)?;
+        self.0.function(params)?;
         params.signing(direction)?;
         check(direction, key)
     }
