@@ -109,7 +109,8 @@ static pthread_t start_waiting(int *number)
 	return thread;
 }
 
-/* How many descriptors this process has on the database and its log. */
+/* How many descriptors this process has on the database and its log. The one on the log's index is meant to be inherited: it
+ * keeps the index in use, and no lock of the process is on it. */
 static int inherited(void)
 {
 	char path[64], target[512];
@@ -120,7 +121,8 @@ static int inherited(void)
 		if (length <= 0) continue;
 		target[length] = 0;
 		char *name = strstr(target, "/token.db");
-		count += name != NULL && strcmp(name, "/token.db.lock") && strcmp(name, "/token.db.login");
+		count += name != NULL && strcmp(name, "/token.db.lock") && strcmp(name, "/token.db.login")
+			&& strcmp(name, "/token.db-shm");
 	}
 	return count;
 }
