@@ -92,6 +92,11 @@ pub(crate) fn check(command: &mut Command) -> Result<Count> {
 
 /// Runs `cargo test …`, shows its output and adds up its results.
 pub(crate) fn tests(command: &mut Command) -> Result<Count> {
+    tests_heard(command, |line| println!("    {line}"))
+}
+
+/// The same; each line of the output that says something goes to `hear`.
+pub(crate) fn tests_heard(command: &mut Command, mut hear: impl FnMut(String)) -> Result<Count> {
     let mut child =
         command.stdout(Stdio::piped()).spawn().with_context(|| format!("run {command:?}"))?;
     let output = child.stdout.take().context("no output")?;
@@ -103,7 +108,7 @@ pub(crate) fn tests(command: &mut Command) -> Result<Count> {
             count.failed += number_before(result, " failed");
         }
         if !line.trim().is_empty() && !line.starts_with("running 0 tests") {
-            println!("    {line}");
+            hear(line);
         }
     }
     let status = child.wait().context("wait for the tests")?;

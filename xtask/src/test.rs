@@ -3,15 +3,17 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::process::Command;
 use std::thread;
+use std::time::Instant;
 
 use anyhow::{Result, anyhow};
 
 use crate::cargo::{build, cargo, command, module, target};
 use crate::packages::{self, FOR_RUN, FOR_TESTS};
-use crate::report::{Count, Report, all_pass, check, tests};
+use crate::report::{Count, Report, all_pass, check, tests, tests_heard};
 use crate::{codegen, deb, dist, first, install, run, structure, suites};
 
 /// All tests but those of real clients.
@@ -58,39 +60,17 @@ pub(crate) fn run() -> Result<()> {
         });
     });
     report.step("unit, boundary and transcript tests", || tests(&mut prepared(&UNIT_TESTS)));
-    for (name, binary) in [
-        ("vectors through the C ABI", "vectors"),
-        ("attacks through the C ABI", "attacks"),
-        ("real clients", "clients"),
-        ("suites that others wrote", "suites"),
-        ("tokens of other modules", "foreign"),
-    ] {
-        report.step(name, || {
-            let arguments = ["test", "--locked", "--package", "metaslot-testkit", "--test", binary];
-            let mut cargo = prepared(&arguments);
-            // The lines for each file of vectors are worth seeing when they pass, too.
-            let shown: &[&str] = if binary == "vectors" { &["--", "--nocapture"] } else { &[] };
-            if binary == "clients" {
-                check(&mut prepared(&[
-                    "build",
-                    "--locked",
-                    "--package",
-                    "metaslot-testkit",
-                    "--example",
-                    "sign",
-                ]))?;
-            }
-            tests(cargo.arg("--no-fail-fast").args(shown))
-        });
-    }
+    report.step("vectors through the C ABI", || {
+        // The lines for each file of vectors are worth seeing when they pass, too.
+        tests(testkit("vectors").args(["--", "--nocapture"]))
+    });
+    report.step("attacks through the C ABI", || tests(&mut testkit("attacks")));
+    clients(&mut report);
     for (name, binary) in [
         ("vectors, with another module beside our providers", "vectors"),
         ("attacks, with another module beside our providers", "attacks"),
     ] {
-        report.step(name, || {
-            let arguments = ["test", "--locked", "--package", "metaslot-testkit", "--test", binary];
-            tests(prepared(&arguments).arg("--no-fail-fast").env("METASLOT_TEST_OTHERS", "1"))
-        });
+        report.step(name, || tests(testkit(binary).env("METASLOT_TEST_OTHERS", "1")));
     }
     report.step("man pages, completions and the tarball", || {
         dist::run(dist::Library::Tested).map(|()| Count::ONE)
@@ -100,6 +80,41 @@ pub(crate) fn run() -> Result<()> {
     report.step("the README, from a package to a TLS server", first::test);
     report.step("the demonstration", || run::run().map(|()| Count::ONE));
     report.finish(print_clients)
+}
+
+/// Real clients, which wait for servers most of the time, and beside them what asks for one core.
+fn clients(report: &mut Report) {
+    thread::scope(|scope| {
+        let beside = scope.spawn(|| {
+            ["suites", "foreign"].map(|binary| {
+                let (began, mut lines) = (Instant::now(), Vec::new());
+                let count = tests_heard(&mut testkit(binary), |line| lines.push(line));
+                lines.push(format!("beside the real clients, in {} s", began.elapsed().as_secs()));
+                (count, lines)
+            })
+        });
+        report.step("real clients", || {
+            let example = ["--package", "metaslot-testkit", "--example", "sign"];
+            check(prepared(&["build", "--locked"]).args(example))?;
+            tests(&mut testkit("clients"))
+        });
+        let names = ["suites that others wrote", "tokens of other modules"];
+        let done = beside.join().unwrap_or_else(|panicked| resume_unwind(panicked));
+        for (name, (count, lines)) in names.into_iter().zip(done) {
+            report.step(name, || {
+                lines.iter().for_each(|line| println!("    {line}"));
+                count
+            });
+        }
+    });
+}
+
+/// One binary of the test kit.
+fn testkit(binary: &str) -> Command {
+    let arguments = ["test", "--locked", "--package", "metaslot-testkit", "--no-fail-fast"];
+    let mut cargo = prepared(&arguments);
+    cargo.args(["--test", binary]);
+    cargo
 }
 
 /// The long run of the test of concurrency, with the release build.
