@@ -15,7 +15,7 @@
 use crate::error::{Error, Result};
 use crate::files::Inode;
 use metaslot_memory::{PerProcess, share_byte};
-use rustix::fs::{Mode, OFlags, fstat, open};
+use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat, fstat, open};
 use std::fmt::Debug;
 use std::mem;
 use std::os::fd::OwnedFd;
@@ -106,8 +106,12 @@ impl Process {
         if indexes.iter().any(|known| known.inode == inode) {
             return;
         }
-        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        if let Ok(file) = open(index, flags, Mode::empty()) {
+        // Who may not write it may have one that nobody has looked at, and keeps none. Whoever inherits the descriptor cannot
+        // write by it.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = accessat(CWD, index, Access::WRITE_OK, AtFlags::EACCESS)
+            .and_then(|()| open(index, flags, Mode::empty()));
+        if let Ok(file) = file {
             share_byte(&file, IN_USE);
             // Closed now, it would take SQLite's locks with it, if it is the file that SQLite has open.
             let inode = fstat(&file).map_or(inode, |stat| Inode::of(&stat));
@@ -152,6 +156,12 @@ impl Process {
 }
 
 impl Index {
+    /// Whether it has no name any more: nobody opens it again.
+    fn is_removed(&self) -> bool {
+        let stat = self.file.as_ref().and_then(|file| fstat(file).ok());
+        stat.is_some_and(|stat| stat.st_nlink == 0 && Inode::of(&stat) == self.inode)
+    }
+
     /// Closes it, unless the host has closed it and the number is another file's.
     fn close(self) {
         if let Some(file) = self.file
@@ -175,8 +185,10 @@ impl Counted {
             return Err(Error::Inherited { path: database.to_owned() });
         }
         // Not while indexes are let go.
-        let _indexes = process.indexes();
-        process.connections.fetch_add(1, Ordering::SeqCst);
+        let mut indexes = process.indexes();
+        if process.connections.fetch_add(1, Ordering::SeqCst) == 0 {
+            indexes.extract_if(.., |index| index.is_removed()).for_each(Index::close);
+        }
         Ok(Self(process))
     }
 }

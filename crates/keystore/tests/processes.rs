@@ -10,7 +10,7 @@ use metaslot_keystore::{SqliteStore, fork};
 use metaslot_spi::store::{Change, Role, Scope, Store};
 use rustix::fs::{FlockOperation, fcntl_lock};
 use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -324,6 +324,45 @@ fn the_index_of_the_log_is_not_made_anew_after_a_fork() {
     fork::after();
     assert_eq!(find(&store, "kept").len(), 1);
     assert_eq!(made(), before);
+}
+
+/// Set for a child whose log's index is replaced while the store is closed.
+const REPLACED: &str = "METASLOT_TEST_REPLACED";
+
+/// In a child, which has no other store. In the test run itself: nothing.
+#[test]
+fn child_whose_index_is_replaced() {
+    let Some(path) = std::env::var_os(REPLACED).map(PathBuf::from) else { return };
+    let store = SqliteStore::new(metaslot_keystore::Config::new(&path));
+    let (index, copy) = (path.with_extension("db-shm"), path.with_extension("copy"));
+    for _ in 0..3 {
+        find(&store, "kept");
+        fork::before();
+        std::fs::copy(&index, &copy).unwrap();
+        std::fs::rename(&copy, &index).unwrap();
+        fork::after();
+    }
+    find(&store, "kept");
+    fork::before();
+    let kept = std::fs::read_dir("/proc/self/fd").unwrap().flatten().filter(|entry| {
+        let target = std::fs::read_link(entry.path());
+        target.is_ok_and(|target| target.to_string_lossy().contains(".db-shm"))
+    });
+    let kept: Vec<_> =
+        kept.map(|entry| Path::new("/proc/self/fdinfo").join(entry.file_name())).collect();
+    assert_eq!(kept.len(), 1);
+    let info = std::fs::read_to_string(&kept[0]).unwrap();
+    let flags = info.lines().find_map(|line| line.strip_prefix("flags:")).unwrap();
+    assert!(flags.trim().ends_with('0'), "a child cannot write by it: {info}");
+}
+
+#[test]
+fn of_the_indexes_of_a_log_one_is_kept_and_is_not_written_by_that() {
+    let place = Sandbox::new();
+    insert(&place.user(), private("kept"));
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["child_whose_index_is_replaced", "--exact"]).env(REPLACED, place.database());
+    assert!(child.status().unwrap().success());
 }
 
 #[test]
