@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result};
 use rustix::fs::{self, AtFlags, FallocateFlags, FileType, Mode, OFlags, StatxFlags};
-use rustix::io::Errno;
+use rustix::io::{Errno, pread};
 use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::ffi::OsString;
@@ -141,6 +141,20 @@ impl Files {
         Ok(())
     }
 
+    /// Takes the log's index away where it is that of another log, which was replaced while processes had the database closed and
+    /// the index in use: SQLite would read and write by it. This process has no connection to it.
+    pub(crate) fn check_index(&self) {
+        let [_, log, index] = &self.logs;
+        let head = read_head::<INDEX_HEAD>(index);
+        let Some(frames) = head.as_ref().and_then(|(head, _)| IndexHead::of(head)) else { return };
+        let is_its =
+            read_head::<LOG_HEAD>(log).is_some_and(|(log, length)| frames.are_in(&log, length));
+        // It may have changed between both looks.
+        if !is_its && read_head::<INDEX_HEAD>(index) == head {
+            remove([index]).unwrap_or_default();
+        }
+    }
+
     /// Whether it lies where nobody can write, without a log: SQLite could neither make one nor do without.
     pub(crate) fn is_frozen(&self) -> bool {
         let [_, log, _] = &self.logs;
@@ -246,6 +260,49 @@ impl Files {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let opened = fs::open(path, flags, Mode::empty());
         opened.and_then(fs::fsync).map_err(|errno| Error::system(path, "sync", errno))
+    }
+}
+
+/// The two copies of the head of a log's index, and the head of a log (SQLite's `WalIndexHdr`, and "WAL File Format").
+const INDEX_HEAD: usize = 2 * 48;
+const LOG_HEAD: usize = 32;
+
+/// How a file begins, and its length.
+fn read_head<const N: usize>(path: &Path) -> Option<([u8; N], u64)> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = fs::open(path, flags, Mode::empty()).ok()?;
+    let mut head = [0; N];
+    let read = pread(&file, &mut head, 0).ok()?;
+    let length = fs::fstat(&file).ok()?.st_size;
+    (read == N).then_some((head, u64::try_from(length).unwrap_or(0)))
+}
+
+/// What the head of an index says of its log.
+struct IndexHead {
+    frames: u64,
+    page: u64,
+    salt: [u8; 8],
+}
+
+impl IndexHead {
+    /// None where it says that it is empty, or SQLite makes it anew.
+    fn of(head: &[u8; INDEX_HEAD]) -> Option<Self> {
+        let (one, other) = head.split_at(INDEX_HEAD / 2);
+        let page = u64::from(u16::from_ne_bytes(*one.get(14..)?.first_chunk()?));
+        let frames = u64::from(u32::from_ne_bytes(*one.get(16..)?.first_chunk()?));
+        let salt = *one.get(32..)?.first_chunk()?;
+        // A page of 65,536 bytes is written as 1.
+        let page = page & 0xfe00 | (page & 1) << 16;
+        (one == other && one.get(12) == Some(&1) && frames > 0).then_some(Self {
+            frames,
+            page,
+            salt,
+        })
+    }
+
+    fn are_in(&self, log: &[u8; LOG_HEAD], length: u64) -> bool {
+        let end = LOG_HEAD as u64 + self.frames * (24 + self.page);
+        log.get(16..24) == Some(&self.salt[..]) && length >= end
     }
 }
 

@@ -394,6 +394,9 @@ impl Gate {
         let files = self.configured.resolve()?;
         let shared = shared(files.inodes().unwrap_or_default()[0]);
         let mut inodes = shared.inodes.lock().unwrap_or_else(PoisonError::into_inner);
+        if inodes.is_none() {
+            files.check_index();
+        }
         let (mut database, found) =
             open_unmoved(&files.database, || files.inodes(), || Database::open(files.clone()))?;
         // Other connections use the files that the first one opened. What was replaced in between is opened anew.

@@ -6,7 +6,7 @@ mod common;
 
 use common::{Sandbox, USER, find, insert, private};
 use metaslot_ck::Error;
-use metaslot_keystore::{Config, SqliteStore};
+use metaslot_keystore::{Config, SqliteStore, fork};
 use metaslot_spi::store::{Change, Role, Store};
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
@@ -97,6 +97,26 @@ fn what_is_acknowledged_is_not_in_a_log_that_was_taken_away() {
     insert(&store, private("after"));
     drop(store);
     assert_eq!(later(&place, "after"), 1);
+}
+
+/// As processes are after a fork, until they use it again: they keep the log's index in use.
+#[test]
+fn an_index_that_is_kept_in_use_is_not_that_of_another_log() {
+    let cut = |name: &PathBuf| fs::write(name, "").unwrap();
+    let gone = |name: &PathBuf| fs::remove_file(name).unwrap();
+    for (what, harm) in [("cut", &cut as &dyn Fn(&PathBuf)), ("gone", &gone)] {
+        let place = Sandbox::new();
+        let store = place.user();
+        empty_log(&place);
+        insert(&store, private("in the log"));
+        fork::before();
+        harm(&file(&place, "-wal"));
+        fork::after();
+        assert_eq!(find(&store, "in the log").len(), 0, "{what}");
+        insert(&store, private("after"));
+        drop(store);
+        assert_eq!(later(&place, "after"), 1, "{what}");
+    }
 }
 
 #[test]
