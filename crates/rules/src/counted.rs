@@ -2,10 +2,66 @@
 //! Keys that count in their rows what they have used, one-time keys or generated IVs. After a restore the backup's count
 //! stands there, and the token of which it is may have gone on: the count is good after that restore only after which it began.
 
+use crate::series::SeriesOfKey;
 use metaslot_ck::attribute::CKA_COUNTED_SINCE;
 use metaslot_ck::*;
 use metaslot_spi::store::Store;
 use metaslot_spi::{Attributes, Value};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What was taken of a key and must not be taken again, whatever its store says: an older one may have been put back.
+#[derive(Debug, Default)]
+pub struct Taken {
+    series: Mutex<SeriesOfKey>,
+    spent: Mutex<Option<u64>>,
+}
+
+impl Taken {
+    /// The series of a session's key; of a key of the store the numbers that this process has taken. Locked: one thread at a time
+    /// takes some.
+    pub fn series(&self) -> MutexGuard<'_, SeriesOfKey> {
+        lock(&self.series)
+    }
+
+    /// Of a key of one-time keys: how many were left after the last that signed here.
+    pub fn spent(&self) -> MutexGuard<'_, Option<u64>> {
+        lock(&self.spent)
+    }
+}
+
+/// What a process has taken of the objects of a token, by row and by `CKA_UNIQUE_ID`: one that was made anew has others in the same
+/// rows.
+#[derive(Debug, Default)]
+pub struct Memory(Mutex<HashMap<u64, Vec<Named>>>);
+
+type Named = (Vec<u8>, Arc<Taken>);
+
+impl Memory {
+    /// That of the object of this name.
+    pub fn of(&self, row: u64, name: &[u8]) -> Arc<Taken> {
+        let mut all = lock(&self.0);
+        let of_row = all.entry(row).or_default();
+        match of_row.iter().find(|(known, _)| known == name) {
+            Some((_, taken)) => Arc::clone(taken),
+            None => Arc::clone(&of_row.push_mut((name.to_vec(), Arc::default())).1),
+        }
+    }
+
+    /// The row is gone.
+    pub fn forget(&self, row: u64) {
+        lock(&self.0).remove(&row);
+    }
+
+    /// All are.
+    pub fn clear(&self) {
+        lock(&self.0).clear();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Notes in a row that its count goes on in the token as it is now.
 ///
@@ -51,5 +107,22 @@ pub fn say(changes: &Attributes, attributes: &mut Attributes, store: &dyn Store)
     match changes.get(CKA_HSS_KEYS_REMAINING) {
         Some(_) if signs_once(attributes) => begin(attributes, store),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_taken_of_an_object_is_remembered_until_its_row_goes() {
+        let memory = Memory::default();
+        let spent = |name| *memory.of(1, name).spent();
+        *memory.of(1, b"old").spent() = Some(7);
+        assert_eq!((spent(b"old"), spent(b"new")), (Some(7), None));
+        *memory.of(1, b"new").spent() = Some(9);
+        assert_eq!((spent(b"old"), spent(b"new")), (Some(7), Some(9)));
+        memory.forget(1);
+        assert_eq!(spent(b"old"), None);
     }
 }

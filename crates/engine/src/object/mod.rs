@@ -10,15 +10,15 @@ use metaslot_ck::attribute::{
     AttributeRow, CKA_BIRTH_ROLES, CKA_COUNTED_SINCE, CKA_FOREIGN_ROW, CKA_IV_SERIES, CKA_PURPOSES,
 };
 use metaslot_ck::*;
+use metaslot_rules::counted::Taken;
 use metaslot_rules::facts::Facts;
-use metaslot_rules::series::SeriesOfKey;
 use metaslot_rules::{Subject, standing};
 use metaslot_spi::Material;
 use metaslot_spi::key::OneTime;
 use metaslot_spi::store::{Record, Store};
 use metaslot_spi::{Attributes, Key, Secrets, Value};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 /// Where an object lives.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -33,21 +33,11 @@ pub(crate) enum Location {
 #[derive(Debug, Default)]
 pub(crate) struct Life {
     over: AtomicBool,
-    /// The series of a session's key; of a key of the store the numbers that this process has taken.
-    series: Mutex<SeriesOfKey>,
-    /// Whether there may be such numbers.
-    counts: AtomicBool,
-    /// Of a key of one-time keys: how many were left after the last that signed here.
-    spent: OnceLock<Arc<Mutex<u64>>>,
+    /// Of a session's object.
+    taken: Arc<Taken>,
 }
 
 impl Life {
-    /// Whether this process has taken something that it must not take again, whatever the store says: an older one may have been put
-    /// back.
-    pub(crate) fn remembers(&self) -> bool {
-        self.counts.load(Ordering::Relaxed) || self.spent.get().is_some()
-    }
-
     pub(crate) fn end(&self) {
         self.over.store(true, Ordering::Release);
     }
@@ -67,6 +57,7 @@ pub struct Object {
     subject: Subject,
     has_secrets: bool,
     key: OnceLock<Arc<Key>>,
+    taken: OnceLock<Arc<Taken>>,
     /// In which epoch of its token it was read or made.
     pub(crate) epoch: Epoch,
     life: Arc<Life>,
@@ -103,6 +94,7 @@ impl Object {
             subject,
             has_secrets,
             key: OnceLock::new(),
+            taken: OnceLock::new(),
             epoch,
             life: Arc::default(),
             superseded,
@@ -210,15 +202,14 @@ impl Object {
         self.life.is_over()
     }
 
-    /// What is known of its IVs, locked: one thread at a time takes numbers.
-    pub(crate) fn series(&self) -> MutexGuard<'_, SeriesOfKey> {
-        self.life.counts.store(true, Ordering::Relaxed);
-        self.life.series.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// How many one-time keys were left when one signed here last.
-    pub(crate) fn spent(&self) -> Arc<Mutex<u64>> {
-        Arc::clone(self.life.spent.get_or_init(|| Arc::new(Mutex::new(u64::MAX))))
+    /// What was taken of it; `of_row` finds that of a row and a `CKA_UNIQUE_ID`.
+    pub(crate) fn taken(&self, of_row: impl FnOnce(u64, &[u8]) -> Arc<Taken>) -> &Arc<Taken> {
+        self.taken.get_or_init(|| match self.place {
+            Location::Session => Arc::clone(&self.life.taken),
+            Location::Token { id, .. } => {
+                of_row(id, self.attributes().bytes(CKA_UNIQUE_ID).unwrap_or_default())
+            }
+        })
     }
 
     /// Whether it shares this life.

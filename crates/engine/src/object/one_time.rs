@@ -4,11 +4,11 @@
 
 use super::{Object, record};
 use metaslot_ck::*;
-use metaslot_rules::counted;
+use metaslot_rules::counted::{self, Taken};
 use metaslot_spi::key::OneTime;
 use metaslot_spi::store::{Change, Store};
 use metaslot_spi::{Attributes, Secrets, Value, detail};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// Whether an object is such a key.
 pub(crate) fn is(object: &Object) -> bool {
@@ -20,13 +20,12 @@ pub(crate) fn is(object: &Object) -> bool {
 pub(crate) struct Stored {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) id: u64,
-    /// How many were left after the last that signed in this process.
-    pub(crate) spent: Arc<Mutex<u64>>,
+    pub(crate) taken: Arc<Taken>,
 }
 
 impl OneTime for Stored {
     fn spend(&self) -> Result<u64> {
-        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spent = self.taken.spent();
         let mut before = None;
         loop {
             let row = self.store.read(self.id)?.ok_or(Error::KEY_HANDLE_INVALID)?;
@@ -56,12 +55,12 @@ impl OneTime for Stored {
                 Err(Error::OBJECT_HANDLE_INVALID) => before = Some(row.version),
                 written => {
                     written?;
-                    if left >= *spent {
+                    if spent.is_some_and(|spent| left >= spent) {
                         let why = "the token's file was replaced by an older one: this process has signed with that one-time key already";
                         detail::set(format_args!("{why}"));
                         return Err(Error::KEY_FUNCTION_NOT_PERMITTED);
                     }
-                    *spent = left;
+                    *spent = Some(left);
                     return Ok(left);
                 }
             }

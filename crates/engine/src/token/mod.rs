@@ -16,6 +16,7 @@ use metaslot_ck::{
 };
 use metaslot_router::HomeRoute;
 use metaslot_rules::Purposes;
+use metaslot_rules::counted::Taken;
 use metaslot_rules::policy::{CurrentPolicy, Policy};
 use metaslot_spi::store::{Home, ObjectRow, Row, Store};
 use metaslot_spi::{Attributes, Key, Material, Secrets, Value};
@@ -261,13 +262,18 @@ impl Token {
         Ok(self.attach(object, Arc::new(Material::new(secrets))))
     }
 
+    /// What this process has taken of an object.
+    pub(crate) fn taken<'a>(&self, object: &'a Object) -> &'a Arc<Taken> {
+        object.taken(|id, name| self.objects.memory.of(id, name))
+    }
+
     /// Gives an object its material, and what counts its uses.
     fn attach<'a>(&self, object: &'a Object, material: Arc<Material>) -> &'a Arc<Key> {
         match object.place {
             Location::Token { id, .. } if one_time::is(object) => {
                 let store = Arc::clone(&self.store);
-                let spent = object.spent();
-                object.attach_counted(material, Arc::new(one_time::Stored { store, id, spent }))
+                let taken = Arc::clone(self.taken(object));
+                object.attach_counted(material, Arc::new(one_time::Stored { store, id, taken }))
             }
             _ => object.attach(material),
         }

@@ -3,6 +3,7 @@
 //! besides. The thread that destroys a row ends its life here, and so reaches every holder.
 
 use crate::object::{Life, Object};
+use metaslot_rules::counted::Memory;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,6 +15,8 @@ pub(crate) struct TokenObjects {
     shards: [Mutex<Shard>; SHARDS],
     /// Most rows in a shard that no other thread holds.
     cached: usize,
+    /// What this process has taken of them: it is remembered until the row goes.
+    pub(crate) memory: Memory,
 }
 
 #[derive(Debug, Default)]
@@ -23,7 +26,7 @@ struct Shard {
     limit: usize,
 }
 
-/// One row. It stays for as long as anybody shares its life, and where that remembers something until the row goes.
+/// One row. It stays for as long as anybody shares its life.
 #[derive(Debug, Default)]
 struct Known {
     /// Shared by every version of the object.
@@ -46,15 +49,10 @@ impl Shard {
     fn know(&mut self, id: u64, cached: usize) -> &mut Known {
         if !self.rows.contains_key(&id) && self.rows.len() >= self.limit.max(cached) {
             let surplus = self.rows.len() + 1 - cached;
-            let idle = self.rows.iter().filter(|(_, known)| {
-                known.is_idle() && (known.object.is_some() || !known.life.remembers())
-            });
+            let idle = self.rows.iter().filter(|(_, known)| known.is_idle());
             let gone: Vec<u64> = idle.map(|(id, _)| *id).take(surplus).collect();
             for id in gone {
-                match self.rows.get_mut(&id) {
-                    Some(known) if known.life.remembers() => known.object = None,
-                    _ => drop(self.rows.remove(&id)),
-                }
+                self.rows.remove(&id);
             }
             // Where more are held, an eighth comes before the next look: it costs little each time.
             let len = self.rows.len();
@@ -66,7 +64,8 @@ impl Shard {
 
 impl TokenObjects {
     pub(crate) fn new(cached: usize) -> Self {
-        Self { shards: Default::default(), cached: (cached / SHARDS).max(1) }
+        let cached = (cached / SHARDS).max(1);
+        Self { shards: Default::default(), cached, memory: Memory::default() }
     }
 
     fn shard(&self, id: u64) -> MutexGuard<'_, Shard> {
@@ -97,6 +96,7 @@ impl TokenObjects {
 
     /// The row is gone: so is every version of it, no matter who holds it.
     pub(crate) fn end(&self, id: u64) {
+        self.memory.forget(id);
         if let Some(known) = self.shard(id).rows.remove(&id) {
             known.life.end();
         }
@@ -107,13 +107,14 @@ impl TokenObjects {
         for shard in &self.shards {
             lock(shard).rows.retain(|_, known| {
                 known.object = known.object.take().filter(|object| !leaves(object));
-                known.object.is_some() || !known.is_idle() || known.life.remembers()
+                !(known.object.is_none() && known.is_idle())
             });
         }
     }
 
     /// Every row is gone.
     pub(crate) fn end_all(&self) {
+        self.memory.clear();
         for shard in &self.shards {
             for (_, known) in lock(shard).rows.drain() {
                 known.life.end();
@@ -139,22 +140,6 @@ mod tests {
         let place = Location::Token { id: 1, version: 1, verified: true };
         let object = Object::new(ObjectHandle(6), SlotId(0), place, attributes, true, epoch);
         Arc::new(object.living(objects.life(1)))
-    }
-
-    #[test]
-    fn what_this_process_has_taken_is_remembered_until_the_row_goes() {
-        let (objects, epoch) = (TokenObjects::new(SHARDS), Clock::default().epoch());
-        let object = read(&objects, epoch);
-        objects.keep(1, &object, || true);
-        *{ object }.spent().lock().unwrap() = 7;
-        // More rows than are kept, in the same shard.
-        (1..100).for_each(|id| drop(objects.life(1 + id * SHARDS as u64)));
-        assert!(objects.find(1).is_none());
-        objects.let_go(|_| true);
-        let spent = || *read(&objects, epoch).spent().lock().unwrap();
-        assert_eq!(spent(), 7);
-        objects.end(1);
-        assert_eq!(spent(), u64::MAX);
     }
 
     #[test]

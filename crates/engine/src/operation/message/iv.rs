@@ -63,7 +63,7 @@ impl Engine {
             detail::set(format_args!("{name} keeps its keys: no counter of IVs goes with them"));
             return Err(Error::MECHANISM_PARAM_INVALID);
         }
-        let mut taken = key.series();
+        let mut taken = token.taken(key).series();
         if key.place == Location::Session {
             SeriesOfKey::of(key.attributes())?.admits(series)?;
             return taken.take(series, 1).map(|numbers| numbers.start);
