@@ -65,6 +65,26 @@ fn other_lengths_are_refused() {
     }
 }
 
+/// The caller's memory sees no attempt but the one that succeeds.
+#[test]
+fn what_is_rejected_is_not_written() {
+    let (mut random, mut rejected) = (Random::new(), 0);
+    for set in Set::ALL {
+        let (key, _) = pair(&mut random, set);
+        for _ in 0..20 {
+            let (mu, paint) = (mu(&mut random), vec![0xa5; set.signature_length()]);
+            let mut masks = Masks::new(Terms::of(set), &key.secret, &mu, &[0; 32]).unwrap();
+            let mut attempt = Attempt::new(&key, Kernel::best().unwrap());
+            let mut signature = paint.clone();
+            while !attempt.succeeds(&mut masks, &mu, &mut signature).unwrap() {
+                assert!(signature == paint, "{set:?}");
+                rejected += 1;
+            }
+        }
+    }
+    assert!(rejected > 0);
+}
+
 /// The rounding of the definition, with divisions (algorithms 35 and 36).
 #[test]
 fn numbers_are_rounded_as_by_definition() {
