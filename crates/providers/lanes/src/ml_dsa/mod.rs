@@ -337,8 +337,8 @@ impl<'a> Attempt<'a> {
 
 /// The matrix, transformed (algorithm 32): nothing of it is secret.
 fn matrix(terms: &Terms, seed: &[u8]) -> Result<Vec<Poly>> {
-    // Of a thousand numbers of 23 bits one is above q − 1; fewer than 256 of 280 are not to be expected in any key's life.
-    const LENGTH: usize = 5 * BLOCK_128;
+    // Of a thousand numbers of 23 bits one is above q − 1. Whoever looks at so many only looks at 298 at least (FIPS 204, appendix C).
+    const LENGTH: usize = 6 * BLOCK_128;
     let mut matrix = Vec::with_capacity(terms.rows * terms.columns);
     let mut random = [[0; LENGTH]; COLUMNS];
     for row in (0..).take(terms.rows) {
