@@ -88,7 +88,9 @@ fn what_is_rejected_is_not_written() {
 /// The rounding of the definition, with divisions (algorithms 35 and 36).
 #[test]
 fn numbers_are_rounded_as_by_definition() {
-    for set in [Set::Ml44, Set::Ml65] {
+    for (kernel, set) in
+        Kernel::all().into_iter().flat_map(|kernel| [Set::Ml44, Set::Ml65].map(|set| (kernel, set)))
+    {
         let rounding = &Terms::of(set).rounding;
         let step = 2 * rounding.half;
         let mut poly = Poly::ZERO;
@@ -97,14 +99,14 @@ fn numbers_are_rounded_as_by_definition() {
             for (at, number) in (first..).zip(poly.0.as_flattened_mut()) {
                 *number = at % Q;
             }
-            Kernel::best().unwrap().decompose(&mut poly, rounding, &mut highs);
+            kernel.decompose(&mut poly, rounding, &mut highs);
             for (at, (low, high)) in (first..).zip(poly.0.as_flattened().iter().zip(highs)) {
                 let number = at % Q;
                 let rest = number % step;
                 let rest = if rest > rounding.half { rest - step } else { rest };
                 let whole = number - rest;
                 let right = if whole == Q - 1 { (rest - 1, 0) } else { (rest, whole / step) };
-                assert_eq!((*low, i32::from(high)), right, "{number}");
+                assert_eq!((*low, i32::from(high)), right, "{number} {kernel:?}");
             }
         }
     }
