@@ -8,6 +8,7 @@ use metaslot_awslc_wrapper::ml_kem::MlKemKey;
 use metaslot_awslc_wrapper::rsa::{Rsa, RsaNumber, RsaNumbers};
 use metaslot_awslc_wrapper::seeded::SeededKey;
 use metaslot_lanes::binary::{self, Curve, Derive, Sign};
+use metaslot_lanes::cpu::{self, Cpu};
 use metaslot_lanes::hash::{self, Hash};
 use metaslot_lanes::xmss::{self, Scheme};
 use metaslot_lanes::{curve25519, ml_dsa, ml_kem, p256, p384, rsa};
@@ -85,8 +86,12 @@ fn every_kernel() {
     }
     curve25519_keys();
     weierstrass();
-    encapsulation();
-    lattice_signatures();
+    for without in [Cpu::NONE, Cpu::AVX512] {
+        cpu::mask(without);
+        encapsulation();
+        lattice_signatures();
+    }
+    cpu::mask(Cpu::NONE);
     trees();
     macs();
     #[cfg(target_arch = "x86_64")]

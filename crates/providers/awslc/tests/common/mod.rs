@@ -55,6 +55,8 @@ pub(crate) fn algorithm(mechanism: CK_MECHANISM_TYPE) -> Algorithm {
         wrap: own.wrap.or(other.wrap),
         unwrap: own.unwrap.or(other.unwrap),
         derive: own.derive.or(other.derive),
+        encapsulate: own.encapsulate.or(other.encapsulate),
+        decapsulate: own.decapsulate.or(other.decapsulate),
         ..other
     }
 }

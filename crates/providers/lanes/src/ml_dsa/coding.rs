@@ -8,6 +8,7 @@
     reason = "numbers of so many bits, masked"
 )]
 
+use super::BLOCK_256;
 use super::ring::Poly;
 use super::set::Terms;
 use metaslot_awslc_wrapper::shake::{Function, Shake};
@@ -93,20 +94,45 @@ pub(super) fn low(bytes: &[u8], poly: &mut Poly) {
 
 /// The polynomial of a challenge (algorithm 29).
 pub(super) fn challenge(seed: &[u8], weight: u8) -> Result<Poly> {
-    // Of a block's bytes some 70 are needed; more than 128 are not to be expected in any key's life.
-    let mut random = [0; 136];
-    let mut shake = Shake::new(Function::Shake256)?;
-    shake.update(seed)?;
-    shake.finish(&mut random)?;
-    let (signs, places) = random.split_first_chunk().ok_or(Failed)?;
+    // Some 70 bytes of a block are needed. Whoever looks at so many only looks at 221 at least (appendix C).
+    for blocks in 1..=2 {
+        let mut random = [0; 2 * BLOCK_256];
+        let random = &mut random[..blocks * BLOCK_256];
+        let mut shake = Shake::new(Function::Shake256)?;
+        shake.update(seed)?;
+        shake.finish(random)?;
+        if let Some(poly) = placed(random, weight) {
+            return Ok(poly);
+        }
+    }
+    Err(Failed)
+}
+
+/// The same of the hash's bytes, where they are enough.
+fn placed(random: &[u8], weight: u8) -> Option<Poly> {
+    let (signs, places) = random.split_first_chunk()?;
     let (mut signs, mut places) = (u64::from_le_bytes(*signs), places.iter());
     let mut poly = Poly::ZERO;
     let numbers = poly.0.as_flattened_mut();
     for at in 256 - usize::from(weight)..256 {
-        let place = places.find(|place| usize::from(**place) <= at).ok_or(Failed)?;
+        let place = places.find(|place| usize::from(**place) <= at)?;
         numbers[at] = numbers[usize::from(*place)];
         numbers[usize::from(*place)] = 1 - 2 * (signs & 1) as i32;
         signs >>= 1;
     }
-    Ok(poly)
+    Some(poly)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_challenge_looks_at_as_many_bytes_as_the_standard_wants() {
+        // As few places as there may be in the first 213: all that comes before them is too far.
+        let mut random = [0xff; 2 * BLOCK_256];
+        random[8 + 213 - 60..].fill(0);
+        assert!(placed(&random, 60).is_some());
+        assert!(placed(&random[..BLOCK_256], 60).is_none());
+    }
 }

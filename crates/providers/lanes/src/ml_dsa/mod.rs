@@ -40,6 +40,8 @@ const DECODED: usize = 1024;
 /// Rows of the largest matrix, and its columns.
 const ROWS: usize = 8;
 const COLUMNS: usize = 7;
+/// Bytes of the longest challenge.
+const CHALLENGE: usize = 64;
 /// How many masks are made at once, and bytes of the longest.
 const MASKS: usize = 8;
 const MASK: usize = 640;
@@ -219,29 +221,36 @@ impl<'a> Attempt<'a> {
         Self { kernel, terms: Terms::of(key.set), key, y, w, highs }
     }
 
-    /// One attempt; whether it is not rejected.
+    /// One attempt; whether it is not rejected. `out` is the caller's memory, which others may see and change: nothing of an attempt that is
+    /// rejected is written there, and nothing is read.
     fn succeeds(
         &mut self,
         masks: &mut Masks,
         mu: &[u8; MU_LENGTH],
         out: &mut [u8],
     ) -> Result<bool> {
-        let Terms { rows, columns, challenge, hints, .. } = *self.terms;
+        let Terms { columns, challenge: length, hints, .. } = *self.terms;
         for y in &mut self.y[..columns] {
             self.terms.mask(masks.next()?, y);
         }
-        let (seed, rest) = out.split_at_mut(challenge);
+        let mut seed = [0; CHALLENGE];
+        let seed = &mut seed[..length];
         self.commit(mu, seed)?;
         let mut challenge = coding::challenge(seed, self.terms.weight)?;
         self.kernel.transform(&mut challenge);
-        if self.answers(&challenge) {
+        if self.answers(&challenge) || self.count() > hints {
             return Ok(false);
         }
+        // From here on all of it is public.
+        let (place, rest) = out.split_at_mut(length);
+        place.copy_from_slice(seed);
         let (responses, marks) = rest.split_at_mut(self.terms.mask_length() * columns);
         for (z, out) in self.y.iter().zip(responses.chunks_mut(self.terms.mask_length())) {
             self.terms.response(z, out);
         }
-        Ok(self.marks(rows, hints, marks))
+        let (places, ends) = marks.split_at_mut(hints);
+        self.marks(places, ends);
+        Ok(true)
     }
 
     /// The commitment w of the masks, and the challenge that it gets.
@@ -295,39 +304,41 @@ impl<'a> Attempt<'a> {
         false
     }
 
-    /// Writes the hints (algorithms 20 and 39), if there are not too many.
-    fn marks(&self, rows: usize, most: usize, out: &mut [u8]) -> bool {
+    /// Of a row's coefficients, whether there is a hint (algorithm 39).
+    fn hints(&self, row: usize) -> impl Iterator<Item = bool> {
         let half = self.terms.rounding.half;
-        let hint =
-            |low: i32, high: u8| (low > half) | (low < -half) | ((low == -half) & (high != 0));
-        let pairs = |row: usize| self.w[row].0.as_flattened().iter().zip(&self.highs[row]);
-        let all = (0..rows).flat_map(pairs);
-        let count: usize = all.map(|(low, high)| usize::from(hint(*low, *high))).sum();
-        if count > most {
-            return false;
-        }
-        // From here on they are public.
-        let (places, ends) = out.split_at_mut(most);
+        let pairs = self.w[row].0.as_flattened().iter().zip(&self.highs[row]);
+        pairs.map(move |(low, high)| {
+            (*low > half) | (*low < -half) | ((*low == -half) & (*high != 0))
+        })
+    }
+
+    /// How many hints there are.
+    fn count(&self) -> usize {
+        (0..self.terms.rows).flat_map(|row| self.hints(row)).map(usize::from).sum()
+    }
+
+    /// Writes the hints (algorithm 20), of which there are not too many.
+    fn marks(&self, places: &mut [u8], ends: &mut [u8]) {
         let mut next = 0_u8;
         for (row, end) in ends.iter_mut().enumerate() {
-            for (at, (low, high)) in (0..=u8::MAX).zip(pairs(row)) {
+            for (at, hint) in (0..=u8::MAX).zip(self.hints(row)) {
                 // What is no hint is written over.
                 if let Some(place) = places.get_mut(usize::from(next)) {
                     *place = at;
                 }
-                next += u8::from(hint(*low, *high));
+                next += u8::from(hint);
             }
             *end = next;
         }
         places[usize::from(next)..].fill(0);
-        true
     }
 }
 
 /// The matrix, transformed (algorithm 32): nothing of it is secret.
 fn matrix(terms: &Terms, seed: &[u8]) -> Result<Vec<Poly>> {
-    // Of a thousand numbers of 23 bits one is above q − 1; fewer than 256 of 280 are not to be expected in any key's life.
-    const LENGTH: usize = 5 * BLOCK_128;
+    // Of a thousand numbers of 23 bits one is above q − 1. Whoever looks at so many only looks at 298 at least (FIPS 204, appendix C).
+    const LENGTH: usize = 6 * BLOCK_128;
     let mut matrix = Vec::with_capacity(terms.rows * terms.columns);
     let mut random = [[0; LENGTH]; COLUMNS];
     for row in (0..).take(terms.rows) {

@@ -65,10 +65,32 @@ fn other_lengths_are_refused() {
     }
 }
 
+/// The caller's memory sees no attempt but the one that succeeds.
+#[test]
+fn what_is_rejected_is_not_written() {
+    let (mut random, mut rejected) = (Random::new(), 0);
+    for set in Set::ALL {
+        let (key, _) = pair(&mut random, set);
+        for _ in 0..20 {
+            let (mu, paint) = (mu(&mut random), vec![0xa5; set.signature_length()]);
+            let mut masks = Masks::new(Terms::of(set), &key.secret, &mu, &[0; 32]).unwrap();
+            let mut attempt = Attempt::new(&key, Kernel::best().unwrap());
+            let mut signature = paint.clone();
+            while !attempt.succeeds(&mut masks, &mu, &mut signature).unwrap() {
+                assert!(signature == paint, "{set:?}");
+                rejected += 1;
+            }
+        }
+    }
+    assert!(rejected > 0);
+}
+
 /// The rounding of the definition, with divisions (algorithms 35 and 36).
 #[test]
 fn numbers_are_rounded_as_by_definition() {
-    for set in [Set::Ml44, Set::Ml65] {
+    for (kernel, set) in
+        Kernel::all().into_iter().flat_map(|kernel| [Set::Ml44, Set::Ml65].map(|set| (kernel, set)))
+    {
         let rounding = &Terms::of(set).rounding;
         let step = 2 * rounding.half;
         let mut poly = Poly::ZERO;
@@ -77,14 +99,14 @@ fn numbers_are_rounded_as_by_definition() {
             for (at, number) in (first..).zip(poly.0.as_flattened_mut()) {
                 *number = at % Q;
             }
-            Kernel::best().unwrap().decompose(&mut poly, rounding, &mut highs);
+            kernel.decompose(&mut poly, rounding, &mut highs);
             for (at, (low, high)) in (first..).zip(poly.0.as_flattened().iter().zip(highs)) {
                 let number = at % Q;
                 let rest = number % step;
                 let rest = if rest > rounding.half { rest - step } else { rest };
                 let whole = number - rest;
                 let right = if whole == Q - 1 { (rest - 1, 0) } else { (rest, whole / step) };
-                assert_eq!((*low, i32::from(high)), right, "{number}");
+                assert_eq!((*low, i32::from(high)), right, "{number} {kernel:?}");
             }
         }
     }

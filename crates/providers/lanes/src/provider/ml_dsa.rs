@@ -57,11 +57,12 @@ fn set(key: &Key) -> Option<Set> {
     Some(set).filter(|_| key.class() == CKO_PRIVATE_KEY && key.key_type() == CKK_ML_DSA)
 }
 
+/// Of a key that the plain provider has checked: what fails here is not the key's fault, and another provider may do it.
 fn prepared(key: &Key) -> Result<&PrivateKey> {
     key.prepared(|key| {
         let set = set(key).ok_or(Error::KEY_TYPE_INCONSISTENT)?;
         let made = PrivateKey::new(set, key.secret(CKA_VALUE)?);
-        made.map_err(|Failed| Error::KEY_TYPE_INCONSISTENT)
+        made.map_err(device_error)
     })
 }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Secrets into ciphertexts of ML-KEM and out of them (FIPS 203; PKCS#11 3.2 §6.68.5), over the plain provider's row.
 
-use super::parts::{Plain, kept};
+use super::parts::{Plain, device_error, kept};
 use crate::ml_kem::{self, PrivateKey, PublicKey, SECRET_LENGTH, Set};
-use metaslot_awslc_wrapper::Failed;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::provider::{Algorithm, Direction, Encapsulation};
@@ -36,19 +35,21 @@ fn set(key: &Key) -> Option<Set> {
     Some(set).filter(|_| key.key_type() == CKK_ML_KEM)
 }
 
+/// Of a key that the plain provider has checked: what fails here is not the key's fault, and another provider may do it.
 fn public(key: &Key) -> Result<&PublicKey> {
     key.prepared(|key| {
         let set = set(key).ok_or(Error::KEY_TYPE_INCONSISTENT)?;
         let made = PublicKey::new(set, key.bytes(CKA_VALUE)?);
-        made.map_err(|Failed| Error::KEY_TYPE_INCONSISTENT)
+        made.map_err(device_error)
     })
 }
 
+/// As [`public`].
 fn private(key: &Key) -> Result<&PrivateKey> {
     key.prepared(|key| {
         let set = set(key).ok_or(Error::KEY_TYPE_INCONSISTENT)?;
         let made = PrivateKey::new(set, key.secret(CKA_VALUE)?);
-        made.map_err(|Failed| Error::KEY_TYPE_INCONSISTENT)
+        made.map_err(device_error)
     })
 }
 
@@ -70,7 +71,7 @@ impl Encapsulation for MlKem {
     }
 
     fn encapsulate(&self, key: &Key, _: &Params, out: &mut [u8]) -> Result<Secret> {
-        public(key)?.encapsulate(out).map_err(|Failed| Error::DEVICE_ERROR)
+        public(key)?.encapsulate(out).map_err(device_error)
     }
 
     fn decapsulate(&self, key: &Key, _: &Params, ciphertext: &[u8]) -> Result<Secret> {
@@ -78,6 +79,6 @@ impl Encapsulation for MlKem {
         if ciphertext.len() != key.set().ciphertext_length() {
             return Err(Error::WRAPPED_KEY_LEN_RANGE);
         }
-        key.decapsulate(ciphertext).map_err(|Failed| Error::DEVICE_ERROR)
+        key.decapsulate(ciphertext).map_err(device_error)
     }
 }
