@@ -17,6 +17,7 @@ const LANES: usize = 8;
 ///
 /// # Panics
 /// For a message that is not shorter than a block.
+#[inline(never)]
 pub(crate) fn squeezed<const END: usize>(
     block: usize,
     seed: &[u8],

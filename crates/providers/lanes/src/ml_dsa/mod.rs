@@ -153,7 +153,7 @@ impl PrivateKey {
             return Err(Failed);
         }
         let terms = Terms::of(self.set);
-        let mut masks = Masks::new(terms, &self.secret, mu, random)?;
+        let mut masks = Masks::new(terms, Masks::seed(&self.secret, mu, random)?);
         let mut attempt = Attempt::new(self, kernel);
         while !attempt.succeeds(&mut masks, mu, out)? {}
         Ok(())
@@ -177,14 +177,21 @@ struct Masks {
 }
 
 impl Masks {
-    fn new(terms: &Terms, secret: &Secret, mu: &[u8], random: &[u8]) -> Result<Self> {
+    /// Where it lies, for it is large.
+    #[inline(always)]
+    const fn new(terms: &Terms, seed: [u8; 64]) -> Self {
+        Self { seed, length: terms.mask_length(), ready: [0; MASK * MASKS], next: 0 }
+    }
+
+    /// The seed of the masks of a signature.
+    fn seed(secret: &Secret, mu: &[u8], random: &[u8]) -> Result<[u8; 64]> {
         let mut seed = [0; 64];
         let mut shake = Shake::new(Function::Shake256)?;
         shake.update(&secret.expose()[secret.expose().len() - 32..])?;
         shake.update(random)?;
         shake.update(mu)?;
         shake.finish(&mut seed)?;
-        Ok(Self { seed, length: terms.mask_length(), ready: [0; MASK * MASKS], next: 0 })
+        Ok(seed)
     }
 
     /// That thousands of attempts are rejected is not to be expected in any key's life.
@@ -272,6 +279,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// What becomes of y and w with a challenge; whether that is rejected. First where it is likeliest.
+    #[inline(never)]
     fn answers(&mut self, challenge: &Poly) -> bool {
         let Self { kernel, terms: Terms { rows, columns, rounding, .. }, key, .. } = *self;
         let beta = self.terms.beta();

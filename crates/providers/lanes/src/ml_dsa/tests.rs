@@ -73,7 +73,8 @@ fn what_is_rejected_is_not_written() {
         let (key, _) = pair(&mut random, set);
         for _ in 0..20 {
             let (mu, paint) = (mu(&mut random), vec![0xa5; set.signature_length()]);
-            let mut masks = Masks::new(Terms::of(set), &key.secret, &mu, &[0; 32]).unwrap();
+            let mut masks =
+                Masks::new(Terms::of(set), Masks::seed(&key.secret, &mu, &[0; 32]).unwrap());
             let mut attempt = Attempt::new(&key, Kernel::best().unwrap());
             let mut signature = paint.clone();
             while !attempt.succeeds(&mut masks, &mu, &mut signature).unwrap() {
@@ -126,7 +127,7 @@ fn time_does_not_tell_keys_apart() {
         let mut mus = Vec::new();
         while mus.len() < MANY {
             let mu = mu(&mut random);
-            let mut masks = Masks::new(terms, &key.secret, &mu, &fresh).unwrap();
+            let mut masks = Masks::new(terms, Masks::seed(&key.secret, &mu, &fresh).unwrap());
             let mut attempt = Attempt::new(&key, kernel);
             if attempt.succeeds(&mut masks, &mu, &mut signature).unwrap() {
                 mus.push(mu);

@@ -130,6 +130,7 @@ impl PublicKey {
 
     /// The ciphertext of a message with the noise of a seed (algorithm 14), by the parameters of each set (§8).
     #[target_feature(enable = "avx2")]
+    #[inline(never)]
     fn encrypt(&self, message: &[u8], seed: &[u8], out: &mut [u8]) -> Result<()> {
         match self.set {
             Set::Ml512 => self.encrypt_as::<2, 10, 4, 3, 192>(message, seed, out),
@@ -263,8 +264,10 @@ impl PrivateKey {
         Ok(())
     }
 
-    /// The message of a ciphertext (algorithm 15).
+    /// The message of a ciphertext (algorithm 15). In a frame of its own, for what is wiped would not reach below this one and that of
+    /// [`PublicKey::encrypt`] together.
     #[target_feature(enable = "avx2")]
+    #[inline(never)]
     fn message<const RANK: usize, const DU: usize, const DV: usize>(
         &self,
         ciphertext: &[u8],
