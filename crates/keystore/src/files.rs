@@ -142,7 +142,8 @@ impl Files {
     }
 
     /// Takes the log's index away where it is that of another log, which was replaced while processes had the database closed and
-    /// the index in use: SQLite would read and write by it. This process has no connection to it.
+    /// the index in use: SQLite would read and write by it. A log that SQLite begins anew is no such log, because the index says
+    /// first that it is empty. This process has no connection to it.
     pub(crate) fn check_index(&self) {
         let [_, log, index] = &self.logs;
         let head = read_head::<INDEX_HEAD>(index);

@@ -106,8 +106,8 @@ impl Process {
         if indexes.iter().any(|known| known.inode == inode) {
             return;
         }
-        // Who may not write it may have one that nobody has looked at, and keeps none. Whoever inherits the descriptor cannot
-        // write by it.
+        // A user who may not write the index may have one that was not compared with the log, and keeps none. A child that
+        // gives up its rights cannot write by what it inherits.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = accessat(CWD, index, Access::WRITE_OK, AtFlags::EACCESS)
             .and_then(|()| open(index, flags, Mode::empty()));

@@ -96,7 +96,7 @@ pub(super) fn low(bytes: &[u8], poly: &mut Poly) {
 
 /// The polynomial of a challenge (algorithm 29).
 pub(super) fn challenge(seed: &[u8], weight: u8) -> Result<Poly> {
-    // Some 70 bytes of a block are needed. Whoever looks at so many only looks at 221 at least (appendix C).
+    // Some 70 bytes of a block are needed. An implementation that looks at a limited number looks at 221 or more (appendix C).
     for blocks in 1..=2 {
         let mut random = [0; 2 * BLOCK_256];
         let random = &mut random[..blocks * BLOCK_256];

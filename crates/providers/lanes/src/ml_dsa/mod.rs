@@ -344,7 +344,8 @@ impl<'a> Attempt<'a> {
 
 /// The matrix, transformed (algorithm 32): nothing of it is secret.
 fn matrix(terms: &Terms, seed: &[u8]) -> Result<Vec<Poly>> {
-    // Of a thousand numbers of 23 bits one is above q − 1. Whoever looks at so many only looks at 298 at least (FIPS 204, appendix C).
+    // Of a thousand numbers of 23 bits one is above q − 1. An implementation that looks at a limited number looks at 298 or more
+    // (FIPS 204, appendix C).
     const LENGTH: usize = 6 * BLOCK_128;
     let mut matrix = Vec::with_capacity(terms.rows * terms.columns);
     let mut random = [[0; LENGTH]; COLUMNS];

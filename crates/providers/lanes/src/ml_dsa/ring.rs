@@ -171,7 +171,8 @@ impl Poly {
         self.store(&rows);
     }
 
-    /// Back (algorithm 42), times 2^32, to coefficients between −q and q. Of such as are at most 2^22 from zero: sums and differences double with each layer, to 2^30.
+    /// Back (algorithm 42), times 2^32, to coefficients between −q and q. Of such as are at most 2^22 from zero: sums and
+    /// differences double with each layer, to 2^30.
     #[inline(always)]
     fn back<R: Row>(&mut self) {
         let mut rows: [R; 16] = self.load();
