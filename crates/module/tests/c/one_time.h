@@ -31,6 +31,19 @@ static inline CK_RV make_one_time(CK_SESSION_HANDLE session, const char *label, 
 	return p11->C_GenerateKeyPair(session, &pair, public, hss ? 2 : 3, private, hss ? 4 : 2, keys, keys + 1);
 }
 
+/* The one object of a class with a label. */
+static inline CK_OBJECT_HANDLE find_labelled(CK_SESSION_HANDLE session, CK_OBJECT_CLASS class, const char *label)
+{
+	CK_ATTRIBUTE query[] = {{CKA_CLASS, &class, sizeof(class)}, {CKA_LABEL, (void *)label, strlen(label)}};
+	CK_OBJECT_HANDLE key;
+	CK_ULONG found;
+	OK(p11->C_FindObjectsInit(session, query, 2));
+	OK(p11->C_FindObjects(session, &key, 1, &found));
+	CHECK(found == 1);
+	OK(p11->C_FindObjectsFinal(session));
+	return key;
+}
+
 static inline CK_ULONG big_endian(const CK_BYTE *bytes, int length)
 {
 	CK_ULONG number = 0;

@@ -8,23 +8,11 @@ enum { TREE = 5, CHAIN = 4 };
 static CK_SESSION_HANDLE session;
 static const char *path;
 
-static CK_OBJECT_HANDLE find(CK_OBJECT_CLASS class)
-{
-	CK_ATTRIBUTE query[] = {{CKA_CLASS, &class, sizeof(class)}, {CKA_LABEL, "key", 3}};
-	CK_OBJECT_HANDLE key;
-	CK_ULONG found;
-	OK(p11->C_FindObjectsInit(session, query, 2));
-	OK(p11->C_FindObjects(session, &key, 1, &found));
-	CHECK(found == 1);
-	OK(p11->C_FindObjectsFinal(session));
-	return key;
-}
-
 static CK_RV sign(void)
 {
 	CK_BYTE signature[8000];
 	CK_ULONG length = sizeof(signature);
-	OK(p11->C_SignInit(session, &one_time, find(CKO_PRIVATE_KEY)));
+	OK(p11->C_SignInit(session, &one_time, find_labelled(session, CKO_PRIVATE_KEY, "key")));
 	return p11->C_Sign(session, (CK_BYTE *)"message", 7, signature, &length);
 }
 
@@ -36,7 +24,7 @@ static void seal(void)
 	CK_MECHANISM mechanism = {CKM_AES_GCM, NULL, 0};
 	CK_GCM_MESSAGE_PARAMS gcm = {iv, sizeof(iv), 32, CKG_GENERATE_COUNTER, tag, 128};
 	CK_ULONG length = sizeof(sealed);
-	OK(p11->C_MessageEncryptInit(session, &mechanism, find(CKO_SECRET_KEY)));
+	OK(p11->C_MessageEncryptInit(session, &mechanism, find_labelled(session, CKO_SECRET_KEY, "key")));
 	CK_RV rv = p11->C_EncryptMessage(session, &gcm, sizeof(gcm), NULL, 0, text, sizeof(text), sealed, &length);
 	OK(p11->C_MessageEncryptFinal(session));
 	if (rv != CKR_OK) {

@@ -16,18 +16,6 @@ static void begin(CK_SLOT_ID slot)
 	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
 }
 
-static CK_OBJECT_HANDLE find(CK_OBJECT_CLASS class, const char *label)
-{
-	CK_ATTRIBUTE query[] = {{CKA_CLASS, &class, sizeof(class)}, {CKA_LABEL, (void *)label, strlen(label)}};
-	CK_OBJECT_HANDLE key;
-	CK_ULONG found;
-	OK(p11->C_FindObjectsInit(session, query, 2));
-	OK(p11->C_FindObjects(session, &key, 1, &found));
-	CHECK(found == 1);
-	OK(p11->C_FindObjectsFinal(session));
-	return key;
-}
-
 static void make(const char *label)
 {
 	CK_MECHANISM generate = {CKM_AES_KEY_GEN, NULL, 0};
@@ -43,14 +31,14 @@ static CK_ULONG left(const char *label)
 {
 	CK_ULONG number;
 	CK_ATTRIBUTE query = {CKA_HSS_KEYS_REMAINING, &number, sizeof(number)};
-	OK(p11->C_GetAttributeValue(session, find(CKO_PRIVATE_KEY, label), &query, 1));
+	OK(p11->C_GetAttributeValue(session, find_labelled(session, CKO_PRIVATE_KEY, label), &query, 1));
 	return number;
 }
 
 static CK_RV say(const char *label, CK_ULONG number)
 {
 	CK_ATTRIBUTE change = {CKA_HSS_KEYS_REMAINING, &number, sizeof(number)};
-	return p11->C_SetAttributeValue(session, find(CKO_PRIVATE_KEY, label), &change, 1);
+	return p11->C_SetAttributeValue(session, find_labelled(session, CKO_PRIVATE_KEY, label), &change, 1);
 }
 
 /* Which one-time key it was, where one signed. */
@@ -58,7 +46,7 @@ static CK_RV sign(const char *label, CK_ULONG *number)
 {
 	CK_BYTE signature[8000];
 	CK_ULONG length = sizeof(signature);
-	OK(p11->C_SignInit(session, &one_time, find(CKO_PRIVATE_KEY, label)));
+	OK(p11->C_SignInit(session, &one_time, find_labelled(session, CKO_PRIVATE_KEY, label)));
 	CK_RV rv = p11->C_Sign(session, (CK_BYTE *)"message", 7, signature, &length);
 	if (rv == CKR_OK) *number = number_in(signature, 0);
 	return rv;
@@ -71,7 +59,7 @@ static CK_RV seal(const char *label, CK_ULONG generator)
 	CK_BYTE text[8] = {0}, sealed[8];
 	CK_ULONG length = sizeof(sealed);
 	memset(iv, 0, sizeof(iv));
-	OK(p11->C_MessageEncryptInit(session, &mechanism, find(CKO_SECRET_KEY, label)));
+	OK(p11->C_MessageEncryptInit(session, &mechanism, find_labelled(session, CKO_SECRET_KEY, label)));
 	CK_RV rv = p11->C_EncryptMessage(session, &gcm, sizeof(gcm), NULL, 0, text, sizeof(text), sealed, &length);
 	OK(p11->C_MessageEncryptFinal(session));
 	return rv;
