@@ -271,9 +271,18 @@ impl TestToken {
     ///
     /// When the configuration cannot be written.
     pub fn policy(&mut self, name: &str) -> Result<()> {
+        self.policy_allowing(name, &[])
+    }
+
+    /// The same, with what it allows besides.
+    ///
+    /// # Errors
+    ///
+    /// When the configuration cannot be written.
+    pub fn policy_allowing(&mut self, name: &str, allow: &[&str]) -> Result<()> {
         let mut text = format!(
             "counters = \"{home}/run\"\n\n[[token]]\npath = \"{home}/tokens/token.db\"\npolicy = \
-             \"{name}\"\nkdf = \"weak-for-tests\"\n",
+             \"{name}\"\nallow = {allow:?}\nkdf = \"weak-for-tests\"\n",
             home = self.home.display()
         );
         if self.has_others() {

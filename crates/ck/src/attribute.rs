@@ -90,10 +90,17 @@ pub const fn class_bit(class: CK_OBJECT_CLASS) -> Option<u32> {
         CKO_PUBLIC_KEY => PUBLIC,
         CKO_PRIVATE_KEY => PRIVATE,
         CKO_SECRET_KEY => SECRET,
+        CKO_OTP_KEY => OTP,
         CKO_TRUST => TRUST,
         CKO_PROFILE | CKO_MECHANISM => FIXED,
         _ => return None,
     })
+}
+
+/// Whether objects of a class have a value that stays in the token.
+#[must_use]
+pub const fn is_secret(class: CK_OBJECT_CLASS) -> bool {
+    matches!(class, CKO_PRIVATE_KEY | CKO_SECRET_KEY | CKO_OTP_KEY)
 }
 
 #[cfg(test)]

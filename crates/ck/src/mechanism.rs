@@ -8,7 +8,7 @@ mod table;
 pub use approval::{APPROVED, OLD_CIPHERS, approved};
 pub use row::{MechanismRow, Shape, Unit};
 
-use crate::CK_MECHANISM_TYPE;
+use crate::{CK_MECHANISM_TYPE, CK_OBJECT_CLASS, CKM_HOTP_KEY_GEN, CKO_OTP_KEY, CKO_SECRET_KEY};
 
 impl MechanismRow {
     /// The row of `number`, where it is known.
@@ -22,6 +22,15 @@ impl MechanismRow {
     pub fn index(number: CK_MECHANISM_TYPE) -> Option<usize> {
         let at = *PLACES.get(usize::try_from(number).ok()?)?;
         (at != NOWHERE).then_some(usize::from(at))
+    }
+
+    /// The class of what `C_GenerateKey` makes by a mechanism.
+    #[must_use]
+    pub const fn makes(number: CK_MECHANISM_TYPE) -> CK_OBJECT_CLASS {
+        match number {
+            CKM_HOTP_KEY_GEN => CKO_OTP_KEY,
+            _ => CKO_SECRET_KEY,
+        }
     }
 
     /// Every row, sorted by number.

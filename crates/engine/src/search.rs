@@ -4,7 +4,7 @@
 use crate::object::is_our_own;
 use crate::token::Token;
 use crate::token::epoch::Epoch;
-use metaslot_ck::attribute::AttributeRow;
+use metaslot_ck::attribute::{AttributeRow, is_secret};
 use metaslot_ck::*;
 use metaslot_rules::{class_of, typed};
 use metaslot_spi::store::{Scope, Term};
@@ -67,7 +67,7 @@ pub(crate) fn query(template: Template) -> Result<Option<Attributes>> {
     }
     let class = class_of(&template);
     let typed = typed(template, class)?;
-    let of_keys = matches!(class, Some(CKO_PRIVATE_KEY | CKO_SECRET_KEY));
+    let of_keys = class.is_some_and(is_secret);
     if of_keys && !typed.secrets.is_empty() {
         return Ok(None);
     }

@@ -341,6 +341,22 @@ fn what_a_restored_key_has_used_is_said_before_it_goes_on() {
 }
 
 #[test]
+fn each_one_time_password_comes_out_once() {
+    let vectors = include_str!("../../../testdata/rfc/hotp.json");
+    let vectors: serde_json::Value = serde_json::from_str(vectors).unwrap();
+    let home = Home::new("hotp");
+    let file = home.path().join("metaslot.toml");
+    let token = |name: &str| format!("[[token]]\npath = {:?}\n", home.path().join(name));
+    fs::write(&file, ["a/token", "b/token"].map(token).concat()).unwrap();
+    let copy = home.path().join("copy");
+    let mut arguments = vec![copy.to_str().unwrap()];
+    let vectors = vectors["vectors"].as_array().unwrap();
+    arguments.extend(vectors.iter().map(|vector| vector["password"].as_str().unwrap()));
+    let variables = [("METASLOT_CONF", file.as_os_str())];
+    home.run_with(&program("hotp"), &arguments, &variables);
+}
+
+#[test]
 fn a_signature_may_come_before_its_data() {
     Home::new("signature_first").run(&program("signature_first"), &[]);
 }

@@ -184,6 +184,7 @@ pub(crate) fn params(row: &MechanismRow, job: Job) -> Option<Params> {
         | Shape::IkePrf
         | Shape::Ike1Prf
         | Shape::Ike1Extended
+        | Shape::Otp
         | Shape::Ike2PrfPlus => return None,
         Shape::TlsMac => finished(CKM_SHA256),
         Shape::Tls10Mac => finished(CKM_TLS_PRF),

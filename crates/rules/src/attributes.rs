@@ -7,7 +7,7 @@ use crate::policy::{Policy, Refusal};
 use crate::purpose::Purposes;
 use crate::subject::{Subject, standing};
 use crate::template::Typed;
-use metaslot_ck::attribute::{self, AttributeRow, CKA_PURPOSES, Standing, class_bit};
+use metaslot_ck::attribute::{self, AttributeRow, CKA_PURPOSES, Standing, class_bit, is_secret};
 use metaslot_ck::*;
 use metaslot_spi::{Attributes, NewObject, Value};
 
@@ -142,7 +142,7 @@ pub fn complete(
     if class == CKO_TRUST {
         trust(&all)?;
     }
-    let secret = matches!(class, CKO_PRIVATE_KEY | CKO_SECRET_KEY);
+    let secret = is_secret(class);
     if secret {
         key_defaults(&mut all, class, birth.origin);
     }
@@ -195,7 +195,7 @@ fn key_defaults(all: &mut Attributes, class: u64, origin: Origin) {
         _ => all.ulong(CKA_KEY_TYPE) == Some(CKK_HKDF),
     };
     let brought = origin == Origin::Created;
-    let open = class == CKO_SECRET_KEY && (brought || all.bool(CKA_EXTRACTABLE));
+    let open = class != CKO_PRIVATE_KEY && (brought || all.bool(CKA_EXTRACTABLE));
     let mut default = |attribute, value| {
         if all.get(attribute).is_none() {
             all.set(attribute, Value::Bool(value));
@@ -223,7 +223,7 @@ fn encapsulates(all: &mut Attributes, class: u64, purposes: Purposes) {
 /// States what another module might leave open for a key: it is private, sensitive and stays.
 pub fn protected(template: &mut Attributes) {
     let extractable = template.bool(CKA_EXTRACTABLE);
-    let secret = template.ulong(CKA_CLASS) == Some(CKO_SECRET_KEY);
+    let secret = matches!(template.ulong(CKA_CLASS), Some(CKO_SECRET_KEY | CKO_OTP_KEY));
     let sensitive = !(secret && extractable);
     let states = [(CKA_PRIVATE, true), (CKA_SENSITIVE, sensitive), (CKA_EXTRACTABLE, false)];
     for (attribute, value) in states {
@@ -376,6 +376,8 @@ fn is_fewer(old: Option<&Value>, new: &Value) -> bool {
             !new.is_empty() && new.iter().all(|number| old.contains(number))
         }
         (Some(Value::Ulong(old)), Value::Ulong(new)) => new <= old,
+        // What a counter has left.
+        (Some(Value::Bytes(old)), Value::Bytes(new)) => old.len() == new.len() && new >= old,
         _ => true,
     }
 }

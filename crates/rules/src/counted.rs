@@ -6,7 +6,7 @@ use crate::series::SeriesOfKey;
 use metaslot_ck::attribute::CKA_COUNTED_SINCE;
 use metaslot_ck::*;
 use metaslot_spi::store::Store;
-use metaslot_spi::{Attributes, Value};
+use metaslot_spi::{Attributes, Value, detail};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -84,11 +84,49 @@ pub fn born(attributes: &mut Attributes, store: &dyn Store) -> Result<()> {
     if counts { begin(attributes, store) } else { Ok(()) }
 }
 
-/// Whether these attributes are those of a private key of one-time keys.
+/// Whether these attributes are those of a private key of one-time keys, or of a key that counts its one-time passwords.
 #[must_use]
 pub fn signs_once(attributes: &Attributes) -> bool {
-    attributes.ulong(CKA_CLASS) == Some(CKO_PRIVATE_KEY)
-        && matches!(attributes.ulong(CKA_KEY_TYPE), Some(CKK_HSS | CKK_XMSS | CKK_XMSSMT))
+    let number = |attribute| attributes.ulong(attribute);
+    match (number(CKA_CLASS), number(CKA_KEY_TYPE)) {
+        (Some(CKO_PRIVATE_KEY), Some(CKK_HSS | CKK_XMSS | CKK_XMSSMT)) => true,
+        (Some(CKO_OTP_KEY), Some(CKK_HOTP)) => {
+            number(CKA_OTP_COUNTER_REQUIREMENT) != Some(CK_OTP_PARAM_MANDATORY)
+        }
+        _ => false,
+    }
+}
+
+/// Takes one of those that a row has left, and says how many are left then. A counter goes up to its largest value.
+///
+/// # Errors
+/// `CKR_KEY_EXHAUSTED`; `CKR_KEY_FUNCTION_NOT_PERMITTED` where the count is not that of the token as it is now; the store's.
+pub fn spend(attributes: &mut Attributes, store: &dyn Store) -> Result<u64> {
+    let counter = match attributes.bytes(CKA_OTP_COUNTER) {
+        Some(counter) => Some(counter.try_into().map_err(|_| Error::DEVICE_ERROR)?),
+        None => None,
+    };
+    let counter = counter.map(u64::from_be_bytes);
+    let left = counter.map(|counter| !counter).or(attributes.ulong(CKA_HSS_KEYS_REMAINING));
+    let left = left.ok_or(Error::DEVICE_ERROR)?;
+    if !goes_on(attributes, store)? {
+        let since = "the token was restored from a backup, and what was signed with since would sign twice: say by";
+        match counter {
+            Some(counter) => detail::set(format_args!(
+                "{since} CKA_OTP_COUNTER which password is the next; it was {counter}"
+            )),
+            None => detail::set(format_args!(
+                "{since} CKA_HSS_KEYS_REMAINING, or 'metaslot key set --one-time-left', how many of its {left} one-time keys are left"
+            )),
+        }
+        return Err(Error::KEY_FUNCTION_NOT_PERMITTED);
+    }
+    let left = left.checked_sub(1).ok_or(Error::KEY_EXHAUSTED)?;
+    match counter {
+        Some(_) => attributes.set(CKA_OTP_COUNTER, Value::Bytes((!left).to_be_bytes().to_vec())),
+        None => attributes.set(CKA_HSS_KEYS_REMAINING, Value::Ulong(left)),
+    }
+    Ok(left)
 }
 
 /// Whether the count of a row is that of the token as it is now.
@@ -104,7 +142,7 @@ pub fn goes_on(attributes: &Attributes, store: &dyn Store) -> Result<bool> {
 /// # Errors
 /// The store's.
 pub fn say(changes: &Attributes, attributes: &mut Attributes, store: &dyn Store) -> Result<()> {
-    match changes.get(CKA_HSS_KEYS_REMAINING) {
+    match changes.get(CKA_HSS_KEYS_REMAINING).or(changes.get(CKA_OTP_COUNTER)) {
         Some(_) if signs_once(attributes) => begin(attributes, store),
         _ => Ok(()),
     }

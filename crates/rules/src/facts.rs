@@ -2,6 +2,7 @@
 //! What the rules ask of an object, read from its attributes.
 
 use crate::purpose::{Purposes, ROLES};
+use metaslot_ck::attribute::is_secret;
 use metaslot_ck::*;
 use metaslot_spi::curves::Curve;
 use metaslot_spi::known_groups::is_known_group;
@@ -45,7 +46,7 @@ impl Facts {
             key_type: attributes.ulong(CKA_KEY_TYPE).unwrap_or(UNAVAILABLE),
             usages: usages(attributes),
             purposes: if verified { purposes } else { purposes.without(Purposes::SEALED) },
-            readable: readable && matches!(class, CKO_PRIVATE_KEY | CKO_SECRET_KEY),
+            readable: readable && is_secret(class),
             private: attributes.bool(CKA_PRIVATE),
             always_authenticate: attributes.bool(CKA_ALWAYS_AUTHENTICATE),
             restricted: has_elements(attributes.get(CKA_ALLOWED_MECHANISMS)),
@@ -58,7 +59,7 @@ impl Facts {
     /// Whether its class is one of keys.
     #[must_use]
     pub const fn is_key(&self) -> bool {
-        matches!(self.class, CKO_PUBLIC_KEY | CKO_PRIVATE_KEY | CKO_SECRET_KEY)
+        self.class == CKO_PUBLIC_KEY || is_secret(self.class)
     }
 
     /// Whether the caller can encrypt what it likes by this key, or compute it outside.

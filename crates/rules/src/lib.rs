@@ -15,7 +15,7 @@ mod subject;
 mod template;
 
 pub use attributes::{Birth, Origin, change, check, complete, may_follow, protected, within};
-pub use lineage::{keeps_secrecy, of_one_step};
+pub use lineage::{oblige, of_one_step};
 pub use login::Login;
 pub use policy::Policy;
 pub use purpose::Purposes;

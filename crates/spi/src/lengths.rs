@@ -26,6 +26,8 @@ const TYPES: &[(CK_KEY_TYPE, Lengths)] = &[
     (CKK_DES2, Lengths::Always(16)),
     (CKK_DES3, Lengths::Always(24)),
     (CKK_DES, Lengths::Always(8)),
+    // RFC 4226 §4 wants 16; many a service hands out 10.
+    (CKK_HOTP, Lengths::Between(10, 64)),
     (CKK_CAMELLIA, Lengths::Of(&[16, 24, 32])),
     (CKK_ARIA, Lengths::Of(&[16, 24, 32])),
     (CKK_SEED, Lengths::Always(16)),

@@ -214,6 +214,21 @@ pub enum Params {
     },
     /// A step of TLS.
     Tls(Box<Tls>),
+    /// A one-time password.
+    Otp(Otp),
+}
+
+/// What is asked of a one-time password, or said of one (PKCS#11 3.2 §6.53). What HOTP does not use is left out.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Otp {
+    /// Which one; the key's next one where nothing is said.
+    pub counter: Option<u64>,
+    /// How many digits.
+    pub length: Option<u64>,
+    /// `CK_OTP_FORMAT_…`
+    pub format: Option<u64>,
+    /// `CKF_NEXT_OTP`, `CKF_EXCLUDE_…`, `CKF_USER_FRIENDLY_OTP`
+    pub flags: Option<u64>,
 }
 
 /// What TLS makes of a secret (RFC 5246 §5, §6.3, §8.1).

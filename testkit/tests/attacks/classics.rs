@@ -118,6 +118,24 @@ pub(crate) fn digest_is_the_key_of_hmac_md2(session: &Session) -> Result<bool> {
     Ok(true)
 }
 
+/// A MAC of SSL 3.0 is the digest of the key, 0x5c and the digest of the key, 0x36 and the message (RFC 6101 §5.2.3.1).
+pub(crate) fn digests_are_macs(session: &Session) -> Result<bool> {
+    let key = session.create(&with_roles(secret(true), &[CKA_VERIFY]).bytes(CKA_VALUE, SECRET))?;
+    for (hash, mac, pad) in [(CKM_MD5, CKM_SSL3_MD5_MAC, 48), (CKM_SHA_1, CKM_SSL3_SHA1_MAC, 40)] {
+        let digest = |byte: u8, data: &[u8]| {
+            session.digest_init(&Mechanism::new(hash))?;
+            session.digest_key(key)?;
+            session.digest_update(&vec![byte; pad])?;
+            session.digest_update(data)?;
+            session.digest_final()
+        };
+        let forged = digest(0x5c, &digest(0x36, b"message")?)?;
+        let length = Params::Ulong(forged.len() as u64);
+        session.verify(&Mechanism::with(mac, length), key, b"message", &forged)?;
+    }
+    Ok(true)
+}
+
 /// Two MACs by one key of Poly1305 give r, and then s.
 pub(crate) fn two_macs_of_poly1305(session: &Session) -> Result<bool> {
     let template = with_roles(Template::new(), &[CKA_SIGN]).token(false).bool(CKA_SENSITIVE, true);

@@ -31,6 +31,11 @@ type Attack = fn(&Session) -> metaslot_client::Result<bool>;
 
 /// Runs an attack under both policies.
 fn attack(what: &str, name: &str, attack: Attack) {
+    attack_where(&[], what, name, attack);
+}
+
+/// The same where the default policy is told to allow something.
+fn attack_where(allowed: &[&str], what: &str, name: &str, attack: Attack) {
     if is_inside() {
         apart(CLIENT, what, name, |_| Ok(()), || judge(attack));
         return;
@@ -38,7 +43,7 @@ fn attack(what: &str, name: &str, attack: Attack) {
     for (policy, expected) in [("legacy", "succeeds"), ("default", "is refused")] {
         let prepare = |token: &mut TestToken| {
             token.set(EXPECTED, expected);
-            token.policy(policy)
+            token.policy_allowing(policy, if policy == "legacy" { &[] } else { allowed })
         };
         let what = format!("{what} {expected} under {policy}");
         apart(CLIENT, &what, name, prepare, || judge(attack));
@@ -243,6 +248,12 @@ fn key_that_verifies_makes_macs_by_digests() {
 fn key_that_verifies_makes_macs_by_md2() {
     let name = "key_that_verifies_makes_macs_by_md2";
     attack("MAC by the MD2 of a key", name, classics::digest_is_the_key_of_hmac_md2);
+}
+
+#[test]
+fn key_that_verifies_makes_macs_of_ssl_3() {
+    let name = "key_that_verifies_makes_macs_of_ssl_3";
+    attack_where(&["old-tls"], "MACs of SSL 3.0 by digests", name, classics::digests_are_macs);
 }
 
 #[test]

@@ -70,8 +70,10 @@ pub const SECRET: u32 = 16;
 pub const TRUST: u32 = 32;
 /// `CKO_PROFILE` and `CKO_MECHANISM`: what a token says of itself.
 pub const FIXED: u32 = 64;
+/// `CKO_OTP_KEY`
+pub const OTP: u32 = 128;
 /// The classes of keys.
-pub const KEYS: u32 = PUBLIC | PRIVATE | SECRET;
+pub const KEYS: u32 = PUBLIC | PRIVATE | SECRET | OTP;
 
 /// May stand in the template of `C_CreateObject`.
 pub const CREATE: u32 = 1;

@@ -69,6 +69,8 @@ pub const APPROVED: &[(CK_MECHANISM_TYPE, CK_FLAGS, &str)] = &[
     (CKM_CHACHA20, 0, "nothing"),
     (CKM_POLY1305, 0, "nothing"),
     (CKM_POLY1305_KEY_GEN, 0, "nothing"),
+    (CKM_HOTP_KEY_GEN, 0, "nothing"),
+    (CKM_HOTP, 0, "nothing"),
     (CKM_SALSA20, 0, "nothing"),
     (CKM_SALSA20_KEY_GEN, 0, "nothing"),
     (CKM_PBE_SHA1_RC4_128, 0, "nothing"),

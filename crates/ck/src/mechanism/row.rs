@@ -111,6 +111,8 @@ pub enum Shape {
         /// Whether there is an IV.
         iv: bool,
     },
+    /// `CK_OTP_PARAMS`, or nothing.
+    Otp,
     /// `CK_RC2_PARAMS`
     Rc2,
     /// `CK_RC2_CBC_PARAMS`

@@ -214,6 +214,8 @@ pub(super) const MECHANISMS: &[MechanismRow] = &[
     row(CKM_SHA512, Shape::None, &[], Unit::None, "6.20"),
     row(CKM_SHA512_HMAC, Shape::None, &[CKK_GENERIC_SECRET, CKK_SHA512_HMAC], Unit::Bytes, "6.20"),
     row(CKM_SHA512_HMAC_GENERAL, Shape::Ulong, &[CKK_GENERIC_SECRET, CKK_SHA512_HMAC], Unit::Bytes, "6.20"),
+    row(CKM_HOTP_KEY_GEN, Shape::None, &[CKK_HOTP], Unit::Bytes, "6.53"),
+    row(CKM_HOTP, Shape::Otp, &[CKK_HOTP], Unit::Bytes, "6.53"),
     row(CKM_SHA3_256, Shape::None, &[], Unit::None, "6.20"),
     row(CKM_SHA3_256_HMAC, Shape::None, &[CKK_GENERIC_SECRET, CKK_SHA3_256_HMAC], Unit::Bytes, "6.20"),
     row(CKM_SHA3_256_HMAC_GENERAL, Shape::Ulong, &[CKK_GENERIC_SECRET, CKK_SHA3_256_HMAC], Unit::Bytes, "6.20"),

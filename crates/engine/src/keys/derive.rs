@@ -10,7 +10,7 @@ use metaslot_ck::attribute;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_rules::{self as rules, Birth, Origin};
-use metaslot_rules::{class_of, keeps_secrecy, of_one_step, typed};
+use metaslot_rules::{class_of, of_one_step, typed};
 use metaslot_spi::lengths::Lengths;
 use metaslot_spi::provider::Keys;
 use metaslot_spi::{Attributes, Key, NewObject, Params, Template, Value};
@@ -75,8 +75,9 @@ impl Engine {
             }
         }
         let parents = [Some(&*base), beside.as_deref()];
-        for all in templates.iter_mut().filter(|_| keeps_secrecy(mechanism, &params)) {
-            oblige(parents, all)?;
+        for all in &mut templates {
+            let parents = parents.into_iter().flatten().map(Object::attributes);
+            rules::oblige(mechanism, &params, parents, all)?;
         }
         let watch = metaslot_counters::begin();
         let values = algorithm.derive(by, &params, &lengths, &keys);
@@ -178,19 +179,6 @@ fn inherit(base: &Object, all: &mut Attributes, class: u64) {
 fn both_lengths(one: &Object, other: &Object) -> Option<usize> {
     let length = |key: &Object| usize::try_from(key.attributes().ulong(CKA_VALUE_LEN)?).ok();
     length(one)?.checked_add(length(other)?)
-}
-
-fn oblige(parents: [Option<&Object>; 2], all: &mut Attributes) -> Result<()> {
-    for (attribute, secret) in [(CKA_SENSITIVE, true), (CKA_EXTRACTABLE, false)] {
-        let mut parents = parents.iter().flatten();
-        if parents.any(|by| by.attributes().bool(attribute) == secret) {
-            if all.get(attribute) == Some(&Value::Bool(!secret)) {
-                return Err(Error::TEMPLATE_INCONSISTENT);
-            }
-            all.set(attribute, Value::Bool(secret));
-        }
-    }
-    Ok(())
 }
 
 /// The other keys of a derivation, as this session may use them.

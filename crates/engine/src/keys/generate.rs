@@ -5,6 +5,7 @@ use super::home::asks_for_token;
 use super::set_parity;
 use crate::engine::Engine;
 use metaslot_ck::attribute::CKA_PURPOSES;
+use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
 use metaslot_rules::Purposes;
 use metaslot_rules::policy::makes_other;
@@ -34,9 +35,10 @@ impl Engine {
             return Ok(made);
         }
         let (count, algorithm) = self.route(mechanism, |row| row.generate)?;
-        let template = self.make(token, mechanism, CKO_SECRET_KEY, template)?;
+        let class = MechanismRow::makes(mechanism);
+        let template = self.make(token, mechanism, class, template)?;
         token.policy().making(&template, true)?;
-        let purposes = Purposes::at_birth(&template, CKO_SECRET_KEY);
+        let purposes = Purposes::at_birth(&template, class);
         let birth = Birth::new(Origin::Generated(mechanism), purposes, token.login_state());
         let watch = metaslot_counters::begin();
         let made = algorithm.generate(&params, &template).and_then(|mut made| {
@@ -50,7 +52,7 @@ impl Engine {
                 made.attributes.set(CKA_CLASS, Value::Ulong(CKO_SECRET_KEY));
                 self.complete(&mut made)?;
             }
-            let made = rules::complete(birth, CKO_SECRET_KEY, template, made)?;
+            let made = rules::complete(birth, class, template, made)?;
             let length = made.secrets.get(CKA_VALUE).map_or(0, <[u8]>::len);
             token.policy().generated(&made.attributes, length).map(|()| made)
         });

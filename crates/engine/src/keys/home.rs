@@ -5,6 +5,7 @@ use crate::engine::Engine;
 use crate::object::{Location, Object};
 use crate::session::SessionGuard;
 use crate::token::{Login, Token};
+use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
 use metaslot_router::HomeRoute;
 use metaslot_rules as rules;
@@ -27,7 +28,7 @@ impl Engine {
         template: Template,
     ) -> Result<ObjectHandle> {
         let (count, _) = home.find(mechanism, |row| row.generate)?;
-        let mut template = self.make(token, mechanism, CKO_SECRET_KEY, template)?;
+        let mut template = self.make(token, mechanism, MechanismRow::makes(mechanism), template)?;
         token.policy().making(&template, true)?;
         rules::protected(&mut template);
         let length = template.ulong(CKA_VALUE_LEN).and_then(|length| length.try_into().ok());

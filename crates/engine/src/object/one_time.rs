@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Private keys of one-time keys (PKCS#11 3.2 §6.65): how many are left stands in the key's row, and one that is taken is
+//! Private keys of one-time keys (PKCS#11 3.2 §6.65), and keys of one-time passwords (§6.53): how many are left stands in the key's row, and one that is taken is
 //! written there before it signs. So no thread and no process takes it again, whatever becomes of this one.
 
 use super::{Object, record};
@@ -7,7 +7,7 @@ use metaslot_ck::*;
 use metaslot_rules::counted::{self, Taken};
 use metaslot_spi::key::OneTime;
 use metaslot_spi::store::{Change, Store};
-use metaslot_spi::{Attributes, Secrets, Value, detail};
+use metaslot_spi::{Attributes, Secrets, detail};
 use std::sync::Arc;
 
 /// Whether an object is such a key.
@@ -38,16 +38,7 @@ impl OneTime for Stored {
             }
             let attributes = Attributes::decode(&row.attributes);
             let mut attributes = attributes.map_err(|_| Error::DEVICE_ERROR)?;
-            let left = attributes.ulong(CKA_HSS_KEYS_REMAINING).ok_or(Error::DEVICE_ERROR)?;
-            if !counted::goes_on(&attributes, &*self.store)? {
-                detail::set(format_args!(
-                    "the token was restored from a backup, and what was signed with since would sign twice: say by \
-                     CKA_HSS_KEYS_REMAINING, or 'metaslot key set --one-time-left', how many of its {left} one-time keys are left"
-                ));
-                return Err(Error::KEY_FUNCTION_NOT_PERMITTED);
-            }
-            let left = left.checked_sub(1).ok_or(Error::KEY_EXHAUSTED)?;
-            attributes.set(CKA_HSS_KEYS_REMAINING, Value::Ulong(left));
+            let left = counted::spend(&mut attributes, &*self.store)?;
             let record = record(&attributes, &Secrets::new())?;
             let change = Change::Update { id: self.id, version: row.version, record };
             match self.store.write(vec![change]) {

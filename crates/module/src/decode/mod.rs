@@ -9,6 +9,7 @@ mod given;
 mod mechanism;
 pub(crate) mod message;
 mod old;
+mod otp;
 pub(crate) mod passed;
 mod template;
 mod tls;

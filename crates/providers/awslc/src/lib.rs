@@ -24,6 +24,7 @@ mod hash_ml_dsa;
 mod hashes;
 mod hkdf;
 mod hmac;
+mod hotp;
 mod ike;
 mod keccak;
 mod mac;
@@ -78,6 +79,7 @@ const PARTS: &[&[Algorithm]] = &[
     &digest::ROWS,
     &generate::ROWS,
     &hmac::ROWS,
+    &hotp::ROWS,
     &ec::ROWS,
     &ecdh::ROWS,
     &ecdsa::ROWS,

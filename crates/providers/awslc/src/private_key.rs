@@ -3,7 +3,7 @@
 
 use crate::eddsa::ED25519_KEYS;
 use crate::montgomery::X25519_KEYS;
-use crate::{ec, field, rsa_key, secret_key, seeded};
+use crate::{ec, field, hotp, rsa_key, secret_key, seeded};
 use metaslot_awslc_wrapper::ml_dsa::MlDsaKey;
 use metaslot_awslc_wrapper::ml_kem::MlKemKey;
 use metaslot_ck::*;
@@ -16,6 +16,7 @@ pub(crate) fn complete(object: &mut NewObject) -> Result<()> {
     let key_type = object.attributes.ulong(CKA_KEY_TYPE).ok_or(Error::TEMPLATE_INCOMPLETE)?;
     match (class, key_type) {
         (CKO_SECRET_KEY, _) => secret_key::complete(object),
+        (CKO_OTP_KEY, CKK_HOTP) => hotp::complete(object),
         (CKO_PUBLIC_KEY, CKK_RSA) => rsa_key::complete_public(object),
         (CKO_PRIVATE_KEY, CKK_RSA) => rsa_key::complete_private(object),
         (CKO_PUBLIC_KEY, CKK_EC) => complete_public::<ec::Library>(object),

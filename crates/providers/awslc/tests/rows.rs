@@ -164,6 +164,7 @@ const VECTORS: &[(CK_MECHANISM_TYPE, &[&str])] = &[
     (CKM_CHACHA20_POLY1305, &["wycheproof/chacha20_poly1305_test"]),
     (CKM_HKDF_DERIVE, &["wycheproof/hkdf_sha256_test", "wycheproof/hkdf_sha512_test"]),
     (CKM_HKDF_DATA, &["wycheproof/hkdf_sha256_test"]),
+    (CKM_HOTP, &["rfc/hotp"]),
 ];
 
 /// Rows that no vector can show, and what does instead.
@@ -203,6 +204,7 @@ const EXEMPT: &[(CK_MECHANISM_TYPE, &str)] = &[
     (CKM_BLAKE2B_256_KEY_GEN, "random: as long as any generic secret"),
     (CKM_BLAKE2B_384_KEY_GEN, "random: as long as any generic secret"),
     (CKM_BLAKE2B_512_KEY_GEN, "random: as long as any generic secret"),
+    (CKM_HOTP_KEY_GEN, "random: hotp.c makes one and verifies its passwords"),
     (CKM_POLY1305_KEY_GEN, "random: lengths are checked in generate.rs"),
     (CKM_PUB_KEY_FROM_PRIV_KEY, "the engine makes the public half"),
 ];

@@ -6,6 +6,7 @@ use crate::read;
 use crate::rows;
 use crate::token::Token;
 use crate::value;
+use metaslot_ck::attribute::is_secret;
 use metaslot_ck::*;
 use metaslot_client::{Result as Called, Session};
 use metaslot_memory::Secret;
@@ -55,7 +56,7 @@ impl Home for Token {
 
     fn create(&self, template: &Attributes, secrets: &Secrets) -> Result<Found> {
         let class = template.ulong(CKA_CLASS);
-        if !self.trusted && matches!(class, Some(CKO_PRIVATE_KEY | CKO_SECRET_KEY)) {
+        if !self.trusted && class.is_some_and(is_secret) {
             detail::set(format_args!("{} is not trusted: no key is brought to it", self.name));
             return Err(Error::ACTION_PROHIBITED);
         }

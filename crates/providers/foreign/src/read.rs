@@ -75,7 +75,7 @@ pub(crate) fn attributes(
             all.set(attribute, Value::Bool(flag));
         }
     }
-    if matches!(class, CKO_PUBLIC_KEY | CKO_PRIVATE_KEY | CKO_SECRET_KEY) {
+    if class == CKO_PUBLIC_KEY || attribute::is_secret(class) {
         // What a key is for follows from its usages; the module does not know purposes.
         let roles = (0..).zip(attribute::ROLES).filter(|(_, role)| all.bool(**role));
         let roles = roles.fold(0, |bits, (bit, _)| bits | 1_u64 << bit);

@@ -5,6 +5,7 @@ use crate::keyless;
 use crate::read::{attributes, find, of_class};
 use crate::token::Token;
 use crate::value;
+use metaslot_ck::attribute::is_secret;
 use metaslot_ck::*;
 use metaslot_client::{Result as Called, Session, Template, TokenInfo};
 use metaslot_memory::Secret;
@@ -170,7 +171,7 @@ impl Store for ForeignStore {
         };
         let Some(version) = self.0.objects().read(id, &attributes) else { return Ok(None) };
         let class = attributes.ulong(CKA_CLASS);
-        let has_secrets = matches!(class, Some(CKO_PRIVATE_KEY | CKO_SECRET_KEY));
+        let has_secrets = class.is_some_and(is_secret);
         let attributes = attributes.encode();
         Ok(Some(ObjectRow { version, private, verified: true, attributes, has_secrets }))
     }

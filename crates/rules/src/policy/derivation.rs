@@ -43,7 +43,8 @@ impl Policy {
     /// May this key of `length` bytes be digested, in a state that the caller `brought` or not? Of one longer
     /// than a block an HMAC uses the digest (RFC 2104 §2), so the digest would be worth as much as the key.
     /// A state of SHA-3 may hold an HMAC's pad, to which the key is added: then the digest is the MAC.
-    /// The block of MD2 is as short as keys are, and as the pieces that make a longer one.
+    /// The block of MD2 is as short as keys are, and as the pieces that make a longer one. A MAC of SSL 3.0 is two digests of the key with
+    /// what is known: where these MACs are used, a key that does not sign would make them so.
     pub fn digesting(
         self,
         mechanism: CK_MECHANISM_TYPE,
@@ -53,6 +54,9 @@ impl Policy {
     ) -> Result<()> {
         let short = !key.readable && mechanism == CKM_MD2;
         self.refuse(Refusal::RelatedKeys, short, Error::KEY_INDIGESTIBLE)?;
+        let signs = !key.may(CKA_SIGN) && !self.refuses(Refusal::OldTls);
+        let signs = signs && !key.readable && matches!(mechanism, CKM_MD5 | CKM_SHA_1);
+        self.refuse(Refusal::RelatedKeys, signs, Error::KEY_INDIGESTIBLE)?;
         let long = !key.readable && length > SHORTEST_BLOCK;
         self.refuse(Refusal::RelatedKeys, long, Error::KEY_SIZE_RANGE)?;
         self.refuse(Refusal::RelatedKeys, !key.readable && brought, Error::KEY_INDIGESTIBLE)
