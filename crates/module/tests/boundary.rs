@@ -370,6 +370,11 @@ fn what_one_side_encapsulates_the_other_opens() {
 }
 
 #[test]
+fn what_another_thread_changes_meanwhile_gives_no_key_away() {
+    println!("{}", Home::new("torn").run(&program("torn"), &[]));
+}
+
+#[test]
 fn keys_are_wrapped_under_nonces_that_the_token_makes_and_says() {
     Home::new("authenticated_wrap").run(&program("authenticated_wrap"), &[]);
 }
