@@ -359,8 +359,12 @@ pub(crate) struct Inode {
 }
 
 impl Inode {
+    pub(crate) const fn new(device: u64, number: u64) -> Self {
+        Self { device, number }
+    }
+
     pub(crate) const fn of(stat: &fs::Stat) -> Self {
-        Self { device: stat.st_dev, number: stat.st_ino }
+        Self::new(stat.st_dev, stat.st_ino)
     }
 
     /// What has this name, if anything has.

@@ -12,13 +12,12 @@
 //! a descriptor of its own that its children share. It is closed when no connection is open: closing it gives up
 //! all locks that the process has on the file, SQLite's as well.
 
+use crate::descriptors::Open;
 use crate::error::{Error, Result};
 use crate::files::Inode;
 use metaslot_memory::{PerProcess, share_byte};
 use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat, fstat, open};
 use std::fmt::Debug;
-use std::mem;
-use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -41,7 +40,7 @@ pub(crate) struct Process {
 struct Index {
     inode: Inode,
     /// None where the parent has opened it: this process has inherited it.
-    file: Option<OwnedFd>,
+    file: Option<Open>,
 }
 
 /// The byte of a log's index on which SQLite has a lock as long as it has the index open (`UNIX_SHM_DMS` of `os_unix.c`).
@@ -103,7 +102,7 @@ impl Process {
     /// process makes it anew.
     pub(crate) fn keep(&self, index: &Path, inode: Inode) {
         let mut indexes = self.indexes();
-        if indexes.iter().any(|known| known.inode == inode) {
+        if indexes.iter().any(|known| known.inode == inode && !known.is_lost()) {
             return;
         }
         // A user who may not write the index may have one that was not compared with the log, and keeps none. A child that
@@ -111,11 +110,10 @@ impl Process {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = accessat(CWD, index, Access::WRITE_OK, AtFlags::EACCESS)
             .and_then(|()| open(index, flags, Mode::empty()));
-        if let Ok(file) = file {
-            share_byte(&file, IN_USE);
-            // Closed now, it would take SQLite's locks with it, if it is the file that SQLite has open.
-            let inode = fstat(&file).map_or(inode, |stat| Inode::of(&stat));
-            indexes.push(Index { inode, file: Some(file) });
+        // Closed now, it would take SQLite's locks with it, if it is the file that SQLite has open.
+        if let Ok(file) = file.and_then(Open::new) {
+            file.file().map(|file| share_byte(file, IN_USE)).unwrap_or_default();
+            indexes.push(Index { inode: file.inode, file: Some(file) });
         }
     }
 
@@ -123,7 +121,7 @@ impl Process {
     pub(crate) fn let_go(&self) {
         let mut indexes = self.indexes();
         if self.connections.load(Ordering::SeqCst) == 0 {
-            indexes.drain(..).for_each(Index::close);
+            indexes.clear();
         }
     }
 
@@ -156,19 +154,15 @@ impl Process {
 }
 
 impl Index {
-    /// Whether it has no name any more: nobody opens it again.
-    fn is_removed(&self) -> bool {
-        let stat = self.file.as_ref().and_then(|file| fstat(file).ok());
-        stat.is_some_and(|stat| stat.st_nlink == 0 && Inode::of(&stat) == self.inode)
+    /// Whether the host has closed it.
+    fn is_lost(&self) -> bool {
+        self.file.as_ref().is_some_and(Open::is_lost)
     }
 
-    /// Closes it, unless the host has closed it and the number is another file's.
-    fn close(self) {
-        if let Some(file) = self.file
-            && !fstat(&file).is_ok_and(|stat| Inode::of(&stat) == self.inode)
-        {
-            mem::forget(file);
-        }
+    /// Whether it has no name any more: nobody opens it again.
+    fn is_removed(&self) -> bool {
+        let stat = self.file.as_ref().and_then(|file| fstat(file.file().ok()?).ok());
+        stat.is_some_and(|stat| stat.st_nlink == 0)
     }
 }
 
@@ -187,7 +181,7 @@ impl Counted {
         // Not while indexes are let go.
         let mut indexes = process.indexes();
         if process.connections.fetch_add(1, Ordering::SeqCst) == 0 {
-            indexes.extract_if(.., |index| index.is_removed()).for_each(Index::close);
+            indexes.retain(|index| !index.is_removed());
         }
         Ok(Self(process))
     }

@@ -2,6 +2,7 @@
 //! The SQLite connections of a store, one for reading and one for writing, each behind a mutex, and
 //! the way around a fork: both are closed before, and the next call afterwards opens them again.
 
+use crate::descriptors::{Descriptors, Fate, Shared};
 use crate::error::{Error, Result};
 use crate::files::{self, Files, Inode, Inodes, Looked, Stamp};
 use crate::fork::{self, Connections, Counted, Process};
@@ -10,7 +11,6 @@ use crate::generation::Generation;
 use crate::lock::Lock;
 use crate::schema;
 use metaslot_counters::Around;
-use metaslot_memory::PerProcess;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, FileControl, OpenFlags};
@@ -19,7 +19,7 @@ use std::cell::Cell;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// How long to wait for a lock of SQLite's own: other writers of ours queue elsewhere, so only a
@@ -91,8 +91,9 @@ pub(crate) struct Database {
     pub(crate) writable: bool,
     /// What had the names of its files when they were opened.
     inodes: Inodes,
+    descriptors: Descriptors,
     /// As long as it is open, all other connections of this process to the same file have these.
-    _shared: Option<Arc<Shared>>,
+    pub(crate) shared: Option<Arc<Shared>>,
     /// The directory when they had their names still.
     seen: Cell<Option<Stamp>>,
     /// The same of a lock of the writers' queue.
@@ -120,6 +121,11 @@ impl Locks {
     /// Whether these are the files that have the names: other processes know no others.
     fn have(&self, files: &Files) -> bool {
         !self.login.inode.has_lost(&files.login) && !self.queue.inode.has_lost(&files.queue)
+    }
+
+    /// Whether the host has closed one of them.
+    fn are_lost(&self) -> bool {
+        self.login.is_lost() || self.queue.is_lost()
     }
 }
 
@@ -191,12 +197,16 @@ impl Gate {
         work: impl FnOnce(&Database) -> Result<R>,
     ) -> Result<R> {
         let mut state = self.enter(guarded)?;
-        if is_old(self.database(&mut state)?) {
+        let database = self.database(&mut state)?;
+        if database.descriptors.fate() == Fate::Closed || is_old(database) {
             drop(state);
             fork::close();
             state = self.enter(guarded)?;
         }
         let database = self.database(&mut state)?;
+        if database.is_lost() {
+            return Err(Shared::error(&self.configured.database));
+        }
         work(database).map_err(|error| error.at(&self.configured.database))
     }
 
@@ -239,6 +249,7 @@ impl Gate {
     /// Runs `work`, which may write, behind the queue of all writers.
     pub(crate) fn write_in_turn<R>(&self, work: impl FnOnce(&Database) -> Result<R>) -> Result<R> {
         let known = self.enter(&self.pair.writer)?.locks.as_ref().map(|(locks, _)| locks.clone());
+        let known = known.filter(|locks| !locks.queue.is_lost());
         let mut locks = known.map_or_else(|| self.locks(), Ok)?;
         let mut work = Some(work);
         for _ in 0..OPENINGS {
@@ -269,11 +280,28 @@ impl Gate {
         have
     }
 
+    /// Closes the connections where the host has closed what is theirs, before anything is opened by their numbers.
+    fn leave_closed(&self) -> Result<()> {
+        let state = self.enter(&self.pair.writer)?;
+        let are_lost = state.locks.as_ref().is_some_and(|(locks, _)| locks.are_lost());
+        drop(state);
+        let is_closed = |guarded: &GuardedConnection| {
+            let open = &guarded.lock().open;
+            open.as_ref().is_some_and(|database| database.descriptors.fate() == Fate::Closed)
+        };
+        if are_lost && (is_closed(&self.pair.reader) || is_closed(&self.pair.writer)) {
+            fork::close();
+        }
+        Ok(())
+    }
+
     /// The lock files, made where they are missing.
     pub(crate) fn locks(&self) -> Result<Locks> {
+        self.leave_closed()?;
         let mut state = self.enter(&self.pair.writer)?;
         let now = self.configured.stamp();
         if let Some((locks, seen)) = &mut state.locks
+            && !locks.are_lost()
             && (now.is_some() && now == *seen || locks.have(&self.configured))
         {
             *seen = now;
@@ -347,8 +375,8 @@ impl Gate {
         work: impl FnOnce(&Generation) -> Result<()>,
     ) -> Result<()> {
         match self.pages.get(at).and_then(OnceLock::get) {
-            Some(page) => work(page),
-            None => work(&Generation::open(&database.files)?),
+            Some(page) if !page.is_lost() => work(page),
+            _ => work(&Generation::open(&database.files)?),
         }
     }
 
@@ -392,22 +420,30 @@ impl Gate {
 
     fn open(&self) -> Result<Database> {
         let files = self.configured.resolve()?;
-        let shared = shared(files.inodes().unwrap_or_default()[0]);
-        let mut inodes = shared.inodes.lock().unwrap_or_else(PoisonError::into_inner);
-        if inodes.is_none() {
+        let shared = Shared::of(files.inodes().unwrap_or_default()[0]);
+        if shared.lost.load(Ordering::SeqCst) {
+            return Err(Shared::error(&files.database));
+        }
+        let mut opened = shared.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if opened.is_none() {
             files.check_index();
         }
+        let first = Descriptors::next();
         let (mut database, found) =
             open_unmoved(&files.database, || files.inodes(), || Database::open(files.clone()))?;
         // Other connections use the files that the first one opened. What was replaced in between is opened anew.
         if found[0] == shared.database {
-            database.inodes = *inodes.get_or_insert(found);
+            let [of_database, log, index] = found;
+            let (inodes, index) =
+                &*opened.get_or_insert_with(|| (found, Descriptors::of(first, None, index)));
+            database.inodes = *inodes;
+            database.descriptors = Descriptors::of(first, of_database, log).and(index);
         }
-        drop(inodes);
         if let [_, _, Some(index)] = database.inodes {
             self.process.keep(database.files.index(), index);
         }
-        database._shared = Some(shared);
+        drop(opened);
+        database.shared = Some(shared);
         match self.follow_generation(&database.files) {
             // Anyone who has the page would miss a change that is not announced there.
             Err(error) if database.writable => return Err(error),
@@ -424,8 +460,9 @@ impl Drop for Gate {
             std::mem::forget(Arc::clone(&self.pair));
             return;
         }
-        self.pair.reader.lock().open = None;
-        let database = self.pair.writer.lock().open.take();
+        self.pair.reader.lock().close();
+        let mut state = self.pair.writer.lock();
+        let database = state.open.as_ref().filter(|database| !database.is_lost());
         if let Some(database) = database.filter(|database| !self.is_replaced(database)) {
             let settle = || {
                 database.settle();
@@ -433,6 +470,8 @@ impl Drop for Gate {
             };
             self.around(settle).unwrap_or_default();
         }
+        state.close();
+        drop(state);
         self.process.let_go();
     }
 }
@@ -441,7 +480,7 @@ impl Connections for ConnectionPair {
     fn before_fork(&self) {
         for guarded in [&self.writer, &self.reader] {
             guarded.forks.fetch_add(1, Ordering::SeqCst);
-            guarded.lock().open = None;
+            guarded.lock().close();
         }
     }
 
@@ -473,25 +512,14 @@ impl GuardedConnection {
     }
 }
 
-/// What SQLite shares among the connections of this process to one database.
-#[derive(Debug)]
-struct Shared {
-    database: Option<Inode>,
-    /// What had the names of the files when the first connection was opened.
-    inodes: Mutex<Option<Inodes>>,
-}
-
-/// That of a database, for as long as anyone has it.
-fn shared(database: Option<Inode>) -> Arc<Shared> {
-    static ALL: PerProcess<Mutex<Vec<Weak<Shared>>>> = PerProcess::new(|_| Mutex::default());
-    let mut all = ALL.get().lock().unwrap_or_else(PoisonError::into_inner);
-    all.retain(|shared| shared.strong_count() > 0);
-    let mut known = all.iter().filter_map(Weak::upgrade);
-    known.find(|shared| shared.database == database).unwrap_or_else(|| {
-        let shared = Arc::new(Shared { database, inodes: Mutex::default() });
-        all.push(Arc::downgrade(&shared));
-        shared
-    })
+impl State {
+    /// Closes the connection, or leaves it as it is where the host has files of its own by its numbers.
+    fn close(&mut self) {
+        match self.open.take() {
+            Some(database) if database.is_lost() => std::mem::forget(database),
+            open => drop(open),
+        }
+    }
 }
 
 /// What `open` opens, and what has the names of its files: the same before and after, else other files may be open than
@@ -630,7 +658,8 @@ impl Database {
             files,
             writable,
             inodes: [None; 3],
-            _shared: None,
+            descriptors: Descriptors::default(),
+            shared: None,
             seen: Cell::default(),
             locked: Cell::default(),
             looked: Cell::default(),
@@ -638,6 +667,15 @@ impl Database {
             format: Cell::default(),
             _counted: counted,
         })
+    }
+
+    /// Whether the host has files of its own by its numbers.
+    fn is_lost(&self) -> bool {
+        let is_lost = self.descriptors.fate() == Fate::Reused;
+        if let Some(shared) = self.shared.as_ref().filter(|_| is_lost) {
+            shared.lost.store(true, Ordering::SeqCst);
+        }
+        is_lost
     }
 
     /// Notes that something of the tree is remembered as it is now.

@@ -4,12 +4,12 @@
 //! A mapped file that is cut kills the process that looks at it. So no other user may be able to: in a
 //! store that a group shares, or that is another user's, each look costs a system call.
 
+use crate::descriptors::Open;
 use crate::error::{Error, Result};
 use crate::files::{Files, Inode};
 use metaslot_memory::SharedWords;
-use rustix::fs::{FallocateFlags, fallocate, fstat};
-use std::fs::File;
-use std::os::unix::fs::FileExt;
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::{Errno, pread, pwrite, retry_on_intr};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -30,7 +30,7 @@ enum Number {
     /// The first word.
     Mapped(SharedWords),
     /// The first eight bytes.
-    Read(File),
+    Read(Open),
 }
 
 impl Generation {
@@ -41,7 +41,8 @@ impl Generation {
         let filled = fallocate(&file, FallocateFlags::empty(), 0, LENGTH);
         let mapped = filled.map_err(Into::into).and_then(|()| SharedWords::map(&file, 1));
         let path = files.generation.clone();
-        let inode = Inode::of(&fstat(&file).map_err(|errno| Error::file(&path, "open", errno))?);
+        let file = Open::new(file).map_err(|errno| Error::file(&path, "open", errno))?;
+        let inode = file.inode;
         let number = mapped.map_or_else(|_| Number::Read(file), Number::Mapped);
         Ok(Self { number, path, inode })
     }
@@ -54,7 +55,7 @@ impl Generation {
                 let mut word = [0; 8];
                 // Straight from the kernel: the C library's call is one at which a thread of the
                 // host may be cancelled.
-                let read = rustix::io::pread(file, &mut word, 0);
+                let read = file.file().and_then(|file| pread(file, &mut word, 0));
                 (read == Ok(word.len())).then(|| u64::from_le_bytes(word))
             }
         }
@@ -75,6 +76,11 @@ impl Generation {
         self.change(|last| (last | 1).wrapping_add(1))
     }
 
+    /// Whether the host has closed it.
+    pub(crate) fn is_lost(&self) -> bool {
+        matches!(&self.number, Number::Read(file) if file.is_lost())
+    }
+
     /// Whether a writer is at work, or has died at it.
     pub(crate) fn is_odd(&self) -> bool {
         self.now().is_none_or(|now| now & 1 == 1)
@@ -87,9 +93,16 @@ impl Generation {
                 page.words()[0].update(Ordering::AcqRel, Ordering::Acquire, next);
                 Ok(())
             }
-            Number::Read(file) => file
-                .write_all_at(&next(self.now().unwrap_or_else(unseen)).to_le_bytes(), 0)
-                .map_err(|error| Error::file(&self.path, "write", error)),
+            Number::Read(file) => {
+                let word = next(self.now().unwrap_or_else(unseen)).to_le_bytes();
+                let write = |file| retry_on_intr(|| pwrite(file, &word, 0));
+                let written = file.file().and_then(write);
+                let written = written.and_then(|count| match count == word.len() {
+                    true => Ok(()),
+                    false => Err(Errno::NOSPC),
+                });
+                written.map_err(|errno| Error::file(&self.path, "write", errno))
+            }
         }
     }
 }

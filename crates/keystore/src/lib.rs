@@ -10,6 +10,7 @@ mod apply;
 mod backup;
 mod commit;
 mod crypto;
+mod descriptors;
 mod error;
 mod fast;
 mod files;

@@ -5,13 +5,13 @@
 //! as a whole: two descriptors of one file share it, and closing either gives it up. Hence one
 //! descriptor per file and process, however many stores are opened.
 
+use crate::descriptors::Open;
 use crate::error::{Error, Result};
 use crate::files::{self, Inode, process};
 use metaslot_memory::PerProcess;
-use rustix::fs::{FlockOperation, Mode, fcntl_lock, fstat, lstat};
+use rustix::fs::{FlockOperation, Mode, fcntl_lock, lstat};
 use rustix::io::Errno;
 use rustix::process::{Flock, FlockType, fcntl_getlk};
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -33,7 +33,7 @@ pub(crate) struct Lock {
     path: PathBuf,
     pub(crate) inode: Inode,
     /// None only while this goes away.
-    file: Option<Arc<File>>,
+    file: Option<Arc<Open>>,
     turn: Mutex<()>,
 }
 
@@ -46,8 +46,7 @@ pub(crate) struct Held<'a> {
 
 /// A lock file that is open, whether or not its lock is on the way out.
 struct Known {
-    inode: Inode,
-    file: Arc<File>,
+    file: Arc<Open>,
     lock: Weak<Lock>,
 }
 
@@ -68,16 +67,17 @@ impl Lock {
         let mut known = known();
         if let Ok(stat) = lstat(path) {
             let here = Inode::of(&stat);
-            if let Some(known) = known.iter_mut().find(|known| known.inode == here) {
+            // Of one that the host has closed the lock is lost.
+            let mut known = known.iter_mut().filter(|known| !known.file.is_lost());
+            if let Some(known) = known.find(|known| known.file.inode == here) {
                 // The other lock under this name would be waited for by a thread that has it.
                 files::check_own(path, &stat)?;
                 return Ok(known.lock.upgrade().unwrap_or_else(|| known.revive(path)));
             }
         }
-        let file = files::open_own(path, mode)?;
-        let stat = fstat(&file).map_err(|errno| Error::file(path, "open", errno))?;
-        let file = Arc::new(file);
-        known.push(Known { inode: Inode::of(&stat), file, lock: Weak::new() });
+        let file = Open::new(files::open_own(path, mode)?);
+        let file = Arc::new(file.map_err(|errno| Error::file(path, "open", errno))?);
+        known.push(Known { file, lock: Weak::new() });
         let newest = known.last_mut().ok_or(Error::Memory)?;
         Ok(newest.revive(path))
     }
@@ -107,15 +107,21 @@ impl Lock {
     }
 
     fn control(&self, operation: FlockOperation) -> std::result::Result<(), Errno> {
-        fcntl_lock(self.file.as_ref().ok_or(Errno::BADF)?, operation)
+        fcntl_lock(self.file.as_ref().ok_or(Errno::BADF)?.file()?, operation)
     }
 
     fn held_by_another(&self, patience: Duration) -> Error {
         let wanted = Flock::from(FlockType::WriteLock);
-        let holder = self.file.as_ref().and_then(|file| fcntl_getlk(file, &wanted).ok()?);
+        let file = self.file.as_ref().and_then(|file| file.file().ok());
+        let holder = file.and_then(|file| fcntl_getlk(file, &wanted).ok()?);
         let holder = holder.map_or_else(|| String::from("another process"), |it| process(&it));
         let reason = format!("{holder} has held it for {} seconds", patience.as_secs());
         Error::file(&self.path, "lock", reason)
+    }
+
+    /// Whether the host has closed it.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.file.as_ref().is_none_or(|file| file.is_lost())
     }
 
     /// The lock, if it is free.
@@ -135,7 +141,7 @@ impl Known {
     /// A lock on the descriptor that is there, after the one before has gone.
     fn revive(&mut self, path: &Path) -> Arc<Lock> {
         let file = Some(Arc::clone(&self.file));
-        let (path, inode) = (path.to_owned(), self.inode);
+        let (path, inode) = (path.to_owned(), self.file.inode);
         let lock = Arc::new(Lock { path, inode, file, turn: Mutex::new(()) });
         self.lock = Arc::downgrade(&lock);
         lock
@@ -216,7 +222,7 @@ mod tests {
                 std::thread::yield_now();
             }
             let here = Inode::of(&lstat(&path).unwrap());
-            let newer = table.iter_mut().find(|known| known.inode == here);
+            let newer = table.iter_mut().find(|known| known.file.inode == here);
             let newer = newer.expect("it is open still").revive(&path);
             drop(table);
             let held = newer.try_hold().expect("it is free");

@@ -36,6 +36,8 @@ impl Database {
             && self.checkpoint("NOOP").is_ok_and(|pages| pages > LONG_LOG)
             && self.end_log().is_ok()
         {
+            let shared = self.shared.as_ref();
+            let _unopened = shared.map(|shared| shared.opened.lock());
             self.files.reserve_log();
         }
     }

@@ -78,9 +78,25 @@ impl<T: Send + Sync> PerProcess<T> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use std::sync::Mutex;
+
+    /// What a forked child says.
+    pub(crate) fn is_so_in_a_child(question: impl FnOnce() -> bool) -> bool {
+        // SAFETY: the child reads memory, allocates a few bytes at most and leaves by `_exit`.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let answer = question();
+            // SAFETY: ends the child without running anything of the parent's.
+            unsafe { libc::_exit(i32::from(!answer)) };
+        }
+        let mut status = -1;
+        // SAFETY: `status` is ours.
+        let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
+        assert_eq!(waited, child);
+        status == 0
+    }
 
     #[test]
     fn a_child_has_its_own_though_the_parents_is_locked() {
@@ -88,17 +104,7 @@ mod tests {
             PerProcess::new(|parents| Mutex::new(if parents.is_some() { 9 } else { 1 }));
         let locked = VALUE.get().lock().expect("no panic");
         assert_eq!(*locked, 1);
-        // SAFETY: the child reads memory, allocates a few bytes and leaves by `_exit`.
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            let right = VALUE.get().try_lock().is_ok_and(|value| *value == 9);
-            // SAFETY: ends the child without running anything of the parent's.
-            unsafe { libc::_exit(i32::from(!right)) };
-        }
-        let mut status = -1;
-        // SAFETY: `status` is ours.
-        let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
-        assert_eq!((waited, status), (child, 0));
+        assert!(is_so_in_a_child(|| VALUE.get().try_lock().is_ok_and(|value| *value == 9)));
         drop(locked);
         assert_eq!(*VALUE.get().lock().expect("no panic"), 1);
     }

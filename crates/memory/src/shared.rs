@@ -4,8 +4,9 @@
 use crate::os;
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::mem::ManuallyDrop;
 use std::ops::Range;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, RawFd};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::ptr::NonNull;
@@ -161,9 +162,21 @@ pub fn share_byte(file: impl AsFd, at: i64) -> bool {
     unsafe { libc::fcntl(file.as_fd().as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) == 0 }
 }
 
+/// Device and inode of the file that is open by this number, whoever has opened it.
+#[must_use]
+pub fn file_at(number: RawFd) -> Option<(u64, u64)> {
+    if number < 0 {
+        return None;
+    }
+    // SAFETY: it is never closed by this; that another thread may close it makes the look fail, or look at another file.
+    let file = ManuallyDrop::new(unsafe { File::from_raw_fd(number) });
+    file.metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::per_process::tests::is_so_in_a_child;
     use std::fs::Permissions;
     use std::os::unix::fs::PermissionsExt;
     use std::sync::atomic::Ordering;
@@ -172,18 +185,17 @@ mod tests {
     fn a_forked_child_finds_the_words_wiped() {
         let words = wiped_on_fork().expect("this kernel wipes on fork");
         words[3].store(7, Ordering::SeqCst);
-        // SAFETY: the child only reads memory and leaves by `_exit`.
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            let wiped = words[3].load(Ordering::SeqCst) == 0;
-            // SAFETY: ends the child without running anything of the parent's.
-            unsafe { libc::_exit(i32::from(!wiped)) };
-        }
-        let mut status = -1;
-        // SAFETY: `status` is ours.
-        let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
-        assert_eq!((waited, status), (child, 0));
+        assert!(is_so_in_a_child(|| words[3].load(Ordering::SeqCst) == 0));
         assert_eq!(words[3].load(Ordering::SeqCst), 7);
+    }
+
+    #[test]
+    fn a_number_tells_what_is_open_by_it() {
+        let path = std::env::current_exe().expect("it has a path");
+        let file = File::open(&path).expect("it opens");
+        let metadata = std::fs::metadata(&path).expect("it is there");
+        assert_eq!(file_at(file.as_raw_fd()), Some((metadata.dev(), metadata.ino())));
+        assert_eq!((file_at(-1), file_at(RawFd::MAX)), (None, None));
     }
 
     #[test]

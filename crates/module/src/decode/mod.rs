@@ -87,6 +87,18 @@ impl<'a> Caller<'a> {
         Ok(unsafe { slice::from_raw_parts(at.pointer(), length) })
     }
 
+    /// A copy of what a key comes out of. That is read several times, as when a ciphertext is opened and then compared with what its
+    /// message gives: what another thread writes there in between would show what comes of one that must not be opened.
+    ///
+    /// # Errors
+    /// As [`Self::bytes`], and `CKR_HOST_MEMORY`.
+    pub(crate) fn own_bytes(self, at: Given<'a, u8>, length: CK_ULONG) -> Result<Vec<u8>> {
+        let (bytes, mut copy) = (self.bytes(at, length)?, Vec::new());
+        copy.try_reserve_exact(bytes.len()).map_err(|_| Error::HOST_MEMORY)?;
+        copy.extend_from_slice(bytes);
+        Ok(copy)
+    }
+
     /// Bytes that the function fills, all of them.
     ///
     /// # Errors

@@ -182,7 +182,7 @@ fn unwrap(
     enter_audited(function, session, |engine, caller, session, note| {
         let place = caller.place(key)?;
         let ((mechanism, params), told) = chosen(caller, mechanism)?;
-        let wrapped = caller.bytes(wrapped, length)?;
+        let wrapped = &caller.own_bytes(wrapped, length)?;
         let template = caller.template(template, count)?;
         let made = match told {
             None => engine.unwrap_key(session, mechanism, params, by, wrapped, template)?,
@@ -293,7 +293,7 @@ pub extern "C" fn C_DecapsulateKey(
     enter_audited(Function::DecapsulateKey, session, |engine, caller, session, note| {
         let place = caller.place(key)?;
         let (mechanism, params) = caller.mechanism(mechanism)?;
-        let ciphertext = caller.bytes(ciphertext, length)?;
+        let ciphertext = &caller.own_bytes(ciphertext, length)?;
         let template = caller.template(template, count)?;
         let private = ObjectHandle(private_key);
         let made =

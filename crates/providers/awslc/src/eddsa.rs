@@ -122,7 +122,12 @@ impl Signature for EdDsa {
             Ed25519::Prehash(context) => {
                 hashes::sign(&Prehashed(Bytes::from_slice(context)), key, data, out)
             }
-            form => sign(key, form, data, out),
+            form => {
+                // What another thread makes of it between both readings would be signed with the same number, which gives the key away.
+                let mut message = Vec::new();
+                hold(&mut message, data, Error::DATA_LEN_RANGE)?;
+                sign(key, form, &message, out)
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use metaslot_awslc_wrapper::rsa::{self, Rsa, RsaNumber, RsaPadding};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::provider::{Cipher, CipherStream, Direction, Wrap};
-use metaslot_spi::{Key, Params};
+use metaslot_spi::{Bytes, Key, Params};
 use std::sync::Arc;
 
 /// One way to make a block of a message.
@@ -55,6 +55,8 @@ impl RsaCipher {
     /// Opens `ciphertext`, as long as the modulus, into `out`, as long as [`Self::room`].
     fn open(self, key: &Key, params: &Params, ciphertext: &[u8], out: &mut [u8]) -> Result<usize> {
         let rsa = prepared(key)?;
+        // It is read again where its padding is bad. What another thread makes of it meanwhile would tell that.
+        let ciphertext = &Bytes::from_slice(ciphertext);
         match self {
             Self::Pkcs1 => open_pkcs1(rsa, key, ciphertext, out),
             Self::Oaep => {

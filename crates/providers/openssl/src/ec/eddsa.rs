@@ -147,7 +147,10 @@ impl Signature for EdDsa {
     }
 
     fn sign(&self, key: &Key, params: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
-        sign(key, form(prepared(key)?.0, params)?, data, out)
+        // What another thread makes of it between both readings would be signed with the same number, which gives the key away.
+        let mut message = Vec::new();
+        hold(&mut message, data, Error::DATA_LEN_RANGE)?;
+        sign(key, form(prepared(key)?.0, params)?, &message, out)
     }
 
     fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {

@@ -11,7 +11,7 @@ use metaslot_memory::Secret;
 use metaslot_openssl_wrapper::rsa::Padding;
 use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction};
 use metaslot_spi::wrapping::ByCipher;
-use metaslot_spi::{Key, Params, hashes};
+use metaslot_spi::{Bytes, Key, Params, hashes};
 use std::sync::Arc;
 
 pub(super) const ROWS: [Algorithm; 2] = [
@@ -117,6 +117,8 @@ impl Cipher for RsaCipher {
             rsa.encrypt(padding, input, &mut out[..length]).map_err(|_| Error::DATA_INVALID)?;
             return Ok(length);
         }
+        // It is read again where its padding is bad. What another thread makes of it meanwhile would tell that.
+        let input = &Bytes::from_slice(input);
         let mut message = Secret::try_zeroed(rsa.size()).ok_or(Error::DEVICE_MEMORY)?;
         let length = rsa
             .decrypt(padding, input, message.expose_mut())

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What stays open between calls. A host may close descriptors that are not its own, and have files of its own by their numbers then: those are
+//! neither read nor written, locked or closed here.
+
+use crate::error::Error;
+use crate::files::{Inode, Inodes};
+use metaslot_memory::{PerProcess, file_at};
+use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
+use rustix::io::Errno;
+use std::iter::Chain;
+use std::mem;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// A file that stays open.
+#[derive(Debug)]
+pub(crate) struct Open {
+    file: Option<OwnedFd>,
+    pub(crate) inode: Inode,
+    /// For ever: the next file of ours may get the same number, and be the same.
+    lost: AtomicBool,
+}
+
+impl Open {
+    pub(crate) fn new(file: impl Into<OwnedFd>) -> Result<Self, Errno> {
+        let file = file.into();
+        let inode = Inode::of(&fstat(&file)?);
+        Ok(Self { file: Some(file), inode, lost: AtomicBool::new(false) })
+    }
+
+    /// The file.
+    ///
+    /// # Errors
+    /// `EBADF` where the host has closed it.
+    pub(crate) fn file(&self) -> Result<&OwnedFd, Errno> {
+        let file = self.file.as_ref().filter(|_| !self.lost.load(Ordering::SeqCst));
+        let file = file.ok_or(Errno::BADF)?;
+        if fstat(file).is_ok_and(|stat| Inode::of(&stat) == self.inode) {
+            return Ok(file);
+        }
+        self.lost.store(true, Ordering::SeqCst);
+        Err(Errno::BADF)
+    }
+
+    pub(crate) fn is_lost(&self) -> bool {
+        self.file().is_err()
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if self.is_lost() {
+            mem::forget(self.file.take());
+        }
+    }
+}
+
+/// By which numbers SQLite has files open.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Descriptors(Vec<(RawFd, Inode)>);
+
+/// What has become of descriptors.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) enum Fate {
+    /// They are what they were.
+    Kept,
+    /// The host has closed some.
+    Closed,
+    /// And has others by their numbers.
+    Reused,
+}
+
+impl Descriptors {
+    /// As far from the first number as what is opened next has its numbers, unless many threads open files.
+    const NEAR: RawFd = 64;
+
+    /// The number that what is opened next gets.
+    pub(crate) fn next() -> Option<RawFd> {
+        let root = openat(CWD, "/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+        root.ok().map(|root| root.as_raw_fd())
+    }
+
+    /// Those of a connection that was opened when the next number was `first`: of its database and of another file.
+    pub(crate) fn of(first: Option<RawFd>, database: Option<Inode>, other: Option<Inode>) -> Self {
+        let Some(first) = first else { return Self::default() };
+        let near = first..first.saturating_add(Self::NEAR);
+        let find = |wanted: Inode, mut numbers: Chain<Range<RawFd>, Range<RawFd>>| {
+            numbers.find(|number| inode(*number) == Some(wanted)).map(|number| (number, wanted))
+        };
+        // Of the database SQLite uses those of earlier connections again, and closes none before the last.
+        let database = database.and_then(|wanted| find(wanted, near.clone().chain(0..first)));
+        let other = other.and_then(|wanted| find(wanted, near.chain(0..0)));
+        Self(database.into_iter().chain(other).collect())
+    }
+
+    /// These and others.
+    pub(crate) fn and(mut self, others: &Self) -> Self {
+        self.0.extend_from_slice(&others.0);
+        self
+    }
+
+    pub(crate) fn fate(&self) -> Fate {
+        let fates = self.0.iter().map(|(number, before)| match inode(*number) {
+            Some(now) if now == *before => Fate::Kept,
+            Some(_) => Fate::Reused,
+            None => Fate::Closed,
+        });
+        fates.max().unwrap_or(Fate::Kept)
+    }
+}
+
+fn inode(number: RawFd) -> Option<Inode> {
+    file_at(number).map(|(device, number)| Inode::new(device, number))
+}
+
+/// What SQLite shares among the connections of this process to one database.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) database: Option<Inode>,
+    /// What had the names of the files when the first connection was opened, and the number of the index. Locked while one is opened, and by
+    /// anyone who opens one of these files for a moment.
+    pub(crate) opened: Mutex<Option<(Inodes, Descriptors)>>,
+    /// Whether the host has files of its own by its numbers. SQLite would use these for all further connections.
+    pub(crate) lost: AtomicBool,
+}
+
+impl Shared {
+    /// That of a database, for as long as anyone has it.
+    pub(crate) fn of(database: Option<Inode>) -> Arc<Self> {
+        static ALL: PerProcess<Mutex<Vec<Weak<Shared>>>> = PerProcess::new(|_| Mutex::default());
+        let mut all = ALL.get().lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|shared| shared.strong_count() > 0);
+        let mut known = all.iter().filter_map(Weak::upgrade);
+        known.find(|shared| shared.database == database).unwrap_or_else(|| {
+            let (opened, lost) = (Mutex::default(), AtomicBool::new(false));
+            let shared = Arc::new(Self { database, opened, lost });
+            all.push(Arc::downgrade(&shared));
+            shared
+        })
+    }
+
+    /// Why a database cannot be used any more.
+    pub(crate) fn error(database: &Path) -> Error {
+        let reason = "the program has closed descriptors that are not its own and opened others by their numbers: start it again";
+        Error::file(database, "use", reason)
+    }
+}
