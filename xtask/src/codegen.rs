@@ -45,6 +45,15 @@ pub fn mechanism_by_name(name: &str) -> Option<u64> {
 }
 ";
 
+/// `[--check]`
+pub(crate) fn task(arguments: &[String]) -> Result<()> {
+    match arguments {
+        [] => run(false),
+        [one] if one == "--check" => run(true),
+        _ => bail!("codegen takes --check, and nothing else"),
+    }
+}
+
 /// Writes the generated files, or with `check` only compares them.
 pub(crate) fn run(check: bool) -> Result<()> {
     let path = Metadata::read()?.source_of("cryptoki-sys")?.join(BINDINGS);

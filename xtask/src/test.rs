@@ -9,7 +9,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Instant;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 
 use crate::cargo::{build, cargo, command, module, target};
 use crate::packages::{self, FOR_RUN, FOR_TESTS};
@@ -116,7 +116,11 @@ fn testkit(binary: &str) -> Command {
 
 /// The long run of the test of concurrency, with the release build.
 pub(crate) fn histories(arguments: &[String]) -> Result<()> {
-    let count = arguments.first().map_or("1000000", String::as_str);
+    let count = match arguments {
+        [] => "1000000",
+        [count] if count.parse::<u64>().is_ok() => count,
+        _ => bail!("histories takes a number, and nothing else"),
+    };
     let mut cargo = cargo(&["test", "--release", "--locked", "--package", "metaslot-models"]);
     cargo.args(["--test", "concurrency", "--", "--nocapture"]).env("METASLOT_HISTORIES", count);
     check(&mut cargo).map(|_| ())

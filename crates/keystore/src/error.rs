@@ -213,6 +213,11 @@ impl Error {
                 error if is_full(&error) => Self::Full { path },
                 error => Self::file(&path, "write", error),
             },
+            // SQLite has a text without a reason, and rusqlite the path once more.
+            ErrorCode::CannotOpen => match io::Error::last_os_error() {
+                error if error.raw_os_error() == Some(0) => Self::Database { path, reason },
+                error => Self::file(&path, "open", error),
+            },
             ErrorCode::ReadOnly | ErrorCode::PermissionDenied => {
                 Self::WriteProtected { path, reason }
             }

@@ -8,6 +8,7 @@ use crate::open::SqliteStore;
 use crate::pin;
 use crate::schema::{Head, Token};
 use crate::state;
+use crate::uncounted;
 use metaslot_spi::store::{Examined, Role};
 
 /// Gives the token another label. It is authenticated, as everything in the token's row.
@@ -45,16 +46,16 @@ pub(crate) fn remove(store: &SqliteStore, role: Role, pin: &[u8], label: &str) -
     let now = store.gate.read(|database| {
         let token = Token::read(&database.connection)?;
         let head = Head::read(&database.connection)?;
-        Ok(((head.key_id, token.map(|token| token.label)), head.next_id))
+        Ok((head.key_id, token, head.next_id))
     })?;
-    let (now, next_id) = now;
-    match now {
-        (key, _) if key != keys.id => return Err(Error::NotLoggedIn),
-        (_, named) if named.as_deref() != Some(label) => {
-            return Err(Error::file(&files.database, "remove", "it has another label"));
-        }
-        _ => store.set_keys(None),
+    let (key, token, next_id) = now;
+    if key != keys.id {
+        return Err(Error::NotLoggedIn);
     }
+    let Some(token) = token.filter(|token| token.label == label) else {
+        return Err(Error::file(&files.database, "remove", "it has another label"));
+    };
+    store.set_keys(None);
     // A kill after the first file leaves the log: an empty one, but where the disk is full.
     store.gate.write(Database::end_log).unwrap_or_default();
     let _closed = Closed::begin();
@@ -63,6 +64,10 @@ pub(crate) fn remove(store: &SqliteStore, role: Role, pin: &[u8], label: &str) -
     }
     // A process that was forked has the token closed, and its keys still: at its next use it looks.
     store.gate.announce_end(|| files.remove())?;
+    for role in [Role::So, Role::User] {
+        let row = pin::pin_row(&token, role);
+        uncounted::remove(&store.config.volatile, &keys.serial, role, row);
+    }
     // Otherwise it refuses older copies still. In this one nothing ever was.
     if next_id == FIRST_ID {
         store.forget_anchor(&keys.serial);

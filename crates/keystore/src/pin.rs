@@ -532,7 +532,7 @@ fn in_place<R>(store: &SqliteStore, work: impl Fn(&Database) -> Result<R>) -> Re
     }
 }
 
-const fn pin_row(token: &Token, role: Role) -> &PinRow {
+pub(crate) const fn pin_row(token: &Token, role: Role) -> &PinRow {
     match role {
         Role::So => &token.so,
         Role::User => &token.user,

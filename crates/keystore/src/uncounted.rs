@@ -170,6 +170,23 @@ pub(crate) fn forget(bases: &[PathBuf], serial: &Serial, role: Role, row: &PinRo
     }
 }
 
+/// Takes the files themselves away, of a token that is no more. What is counted there stays: a copy with these PINs has the same.
+pub(crate) fn remove(bases: &[PathBuf], serial: &Serial, role: Role, row: &PinRow) {
+    let name = name(serial, role, row);
+    for base in bases {
+        let Some(place) = Volatile::find(std::slice::from_ref(base)) else { continue };
+        if place.numbers(&name, false).is_ok_and(|numbers| of(&numbers).0 == 0) {
+            place.forget(&name);
+            place.forget(&lock_name(&name));
+        }
+    }
+}
+
+/// A lock ends when any descriptor of its file is closed: it has one of its own.
+fn lock_name(name: &str) -> String {
+    format!("{name}.lock")
+}
+
 /// With the name of the wrap that a PIN is tried at: with a new PIN it is another one. Copies of a token have one serial number,
 /// and each its own PINs in time.
 fn name(serial: &Serial, role: Role, row: &PinRow) -> String {
@@ -204,8 +221,7 @@ impl Place {
         };
         let name = name(serial, role, row);
         let path = place.path.join(&name);
-        // A lock ends when any descriptor of its file is closed: it has one of its own.
-        let lock = place.path.join(format!("{name}.lock"));
+        let lock = place.path.join(lock_name(&name));
         let lock = Lock::open(&lock, Mode::RUSR | Mode::WUSR)?;
         let numbers = place.numbers(&name, true);
         let numbers = numbers.map_err(|errno| Error::system(&path, "open", errno))?;
@@ -264,6 +280,10 @@ mod tests {
         fs::set_permissions(&base, fs::Permissions::from_mode(0o700)).unwrap();
         let bases = [base.clone()];
         let counted = || failures(&bases, &SERIAL, Role::User, &NONE).0;
+        let files = || -> Vec<PathBuf> {
+            let place = Volatile::find(&bases).unwrap().path;
+            fs::read_dir(place).unwrap().map(|entry| entry.unwrap().path()).collect()
+        };
         for ends in [Some(false), None] {
             assert!(matches!(first_at(&bases, Some(true)), First::Right(())));
             assert_eq!(counted(), 0);
@@ -275,7 +295,13 @@ mod tests {
             assert_eq!(counted(), 1);
             assert!(attempt_at(&bases, false, false).is_err());
             assert_eq!(counted(), 2);
+            // A copy of a token that is no more may have the same PINs.
+            remove(&bases, &SERIAL, Role::User, &NONE);
+            assert_eq!(counted(), 2);
             forget(&bases, &SERIAL, Role::User, &NONE);
+            assert_eq!(files().len(), 2);
+            remove(&bases, &SERIAL, Role::User, &NONE);
+            assert_eq!(files(), Vec::<PathBuf>::new());
         }
         fs::remove_dir_all(&base).unwrap();
         assert!(matches!(first_at(&[], Some(true)), First::NotMade), "no place in memory");

@@ -225,6 +225,24 @@ fn who_may_only_read_finds_public_objects_and_cannot_log_in() {
     as_nobody("child_that_may_only_read", "--clear-groups", &place.database());
 }
 
+/// In a child that sees the file and may not open it: told once which, and why.
+#[test]
+fn child_that_may_not_open() {
+    let Some(path) = std::env::var_os("METASLOT_TEST_PLACE") else { return };
+    let store = SqliteStore::new(Config::new(&path));
+    assert_eq!(store.token().unwrap_err(), Error::DEVICE_ERROR);
+    let told = format!("{}: cannot open: Permission denied", path.display());
+    assert_eq!(store.last_error().as_deref(), Some(&*told));
+}
+
+#[test]
+fn who_may_not_open_a_store_is_told_its_name_once_and_the_reason() {
+    let place = Sandbox::new();
+    drop(place.token());
+    chmod(place.path(), 0o755);
+    as_nobody("child_that_may_not_open", "--clear-groups", &place.database());
+}
+
 /// In a child that is another user of the same group: logs in, finds, creates.
 #[test]
 fn child_in_the_group() {

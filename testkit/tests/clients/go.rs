@@ -37,24 +37,23 @@ fn crypto11() {
 }
 
 #[test]
-fn code_of_the_page_signs() {
+fn program_of_the_page_signs() {
     check("Go crypto11", "the page", NEEDS, |token| {
         token.key_pair("EC:prime256v1", "01", "site")?;
-        let page = recipe::block(token, "Go", 0, &[("\"web\"", "\"testing\"")])?;
-        let before = "package main\nimport (\"crypto\"; \"crypto/rand\"; \"github.com/ThalesIgnite/crypto11\")\n";
-        let program = format!(
-            "{before}func main() {{\npin, digest := \"{USER_PIN}\", make([]byte, 32)\n{page}\n\
-             if err != nil || len(signature) < 8 {{ panic(err) }}\n}}\n"
-        );
+        let page = recipe::block(token, "Go", 1, &[("\"web\"", "\"testing\"")])?;
         let directory = token.path("page");
         std::fs::create_dir(&directory)?;
-        token.write("page/main.go", program)?;
+        token.write("page/main.go", page)?;
+        token.write("pin", USER_PIN)?;
         for name in ["go.mod", "go.sum"] {
             std::fs::copy(source(name)?, directory.join(name)).context("copy")?;
         }
         let built = token.path("built");
         compile_go(token, &directory, &["build", "."], &built)?;
-        token.program(&built.to_string_lossy()).run().map(drop)
+        let signed = token.program(&built.to_string_lossy()).run()?.text();
+        // DER: two numbers of up to 33 bytes.
+        ensure!((130..=144).contains(&signed.trim().len()), "{signed}");
+        Ok(())
     });
 }
 

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::ensure;
 use metaslot_testkit::{USER_PIN, check, find_program};
 
 use crate::recipe;
@@ -37,13 +38,10 @@ fn code_of_the_page_signs() {
     check(CLIENT, "the page", &[node, "pkcs11-tool", &addon], |token| {
         token.key_pair("EC:prime256v1", "01", "site")?;
         let page = recipe::block(token, "Node.js (graphene-pk11)", 0, &[])?;
-        let before = format!(
-            "const graphene = require(\"graphene-pk11\");\nconst pin = \"{USER_PIN}\";\nconst data = Buffer.from(\"data\");"
-        );
-        let after = "require(\"assert\").equal(signature.length, 64);\nmodule_.finalize();";
-        // In a file, `module` is the file.
-        let page = page.replace("const module ", "const module_ ").replace("module.", "module_.");
-        let program = token.write("page.js", format!("{before}\n{page}\n{after}\n"))?;
-        token.program(node).env("NODE_PATH", &modules).arg(program).run().map(drop)
+        let program = token.write("sign.js", page)?;
+        token.write("pin", USER_PIN)?;
+        let signed = token.program(node).env("NODE_PATH", &modules).arg(program).run()?;
+        ensure!(signed.text().trim().len() == 128, "{}", signed.text());
+        Ok(())
     });
 }

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::ensure;
 use metaslot_testkit::{TestToken, USER_PIN, check};
 
 use crate::recipe;
@@ -53,20 +54,21 @@ fn objects_are_found_changed_and_destroyed() {
     client("objects", "objects");
 }
 
-/// Runs the code of a section after what it takes for granted, and before what has to hold then.
-pub(crate) fn page_works(client: &str, section: &str, before: &str, after: &str) {
+/// Runs the program of a section, which prints lines of these lengths.
+pub(crate) fn page_prints(client: &str, section: &str, lengths: &[usize]) {
     check(client, "the page", &[&python(), "pkcs11-tool"], |token| {
         token.key_pair("EC:prime256v1", "01", "site")?;
+        token.write("pin", USER_PIN)?;
         let page = recipe::block(token, section, 0, &[])?;
-        let page = page.replace("\"web\"", "\"testing\"");
-        let program = format!("pin = \"{USER_PIN}\"\n{before}\n{page}\n{after}\n");
-        let program = token.write("page.py", program)?;
-        token.program(&python()).arg(program).run().map(drop)
+        let program = token.write("page.py", page.replace("\"web\"", "\"testing\""))?;
+        let printed = token.program(&python()).arg(program).run()?.text();
+        let found: Vec<usize> = printed.lines().map(str::len).collect();
+        ensure!(found == lengths, "{printed}");
+        Ok(())
     });
 }
 
 #[test]
-fn code_of_the_page_signs() {
-    let (before, after) = ("import PyKCS11\ndigest = bytes(32)", "assert len(signature) == 64");
-    page_works(CLIENT, "Python (PyKCS11)", before, after);
+fn program_of_the_page_signs() {
+    page_prints(CLIENT, "Python (PyKCS11)", &[128]);
 }

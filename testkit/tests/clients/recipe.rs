@@ -6,6 +6,19 @@ use metaslot_testkit::{Program, TestToken};
 
 const PAGE: &str = include_str!("../../../docs/clients.md");
 
+/// The library as the page has it: in a shell, and everywhere else.
+pub(crate) const MODULE: &[&str] = &["$MODULE", "/usr/lib/x86_64-linux-gnu/pkcs11/libmetaslot.so"];
+
+/// What a reader may copy needs no word put in its place.
+#[test]
+fn page_names_the_library_by_its_path() {
+    let words =
+        PAGE.split(|letter: char| !letter.is_ascii_alphanumeric() && !"_$".contains(letter));
+    let bare = words.filter(|word| *word == "MODULE").count();
+    // Where the variable gets its value.
+    assert_eq!(bare, 1, "a placeholder MODULE");
+}
+
 /// A block of a section, by its place there, for this token. Each pair says a word of it that is another one here.
 pub(crate) fn block(
     token: &TestToken,
@@ -65,9 +78,10 @@ fn filled(token: &TestToken, text: &str, changes: &[(&str, &str)]) -> Result<Str
         ensure!(text.contains(word), "no {word} in {text}");
         text = text.replace(word, here);
     }
-    // Not the beginning of MODULE_PATH.
     let module = token.module().display().to_string();
-    let text = text.replace("MODULE", &module).replace(&format!("{module}_"), "MODULE_");
+    for word in MODULE {
+        text = text.replace(word, &module);
+    }
     Ok(text.replace("token=web", &format!("token={}", token.label())))
 }
 
