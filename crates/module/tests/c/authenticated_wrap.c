@@ -346,11 +346,7 @@ static void bound(void)
 int main(void)
 {
 	CK_MECHANISM_TYPE types[] = {CKM_AES_GCM, CKM_AES_CCM};
-	load();
-	OK(p11->C_Initialize(NULL));
-	make_token();
-	session = open_session();
-	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	session = begin_as_user();
 	vectors();
 	for (int at = 0; at < 2; at++) {
 		made(types[at]);

@@ -90,6 +90,23 @@ static inline void make_token(void)
 	OK(p11->C_CloseSession(session));
 }
 
+/* A session of the user. */
+static inline CK_SESSION_HANDLE user_session(void)
+{
+	CK_SESSION_HANDLE session = open_session();
+	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	return session;
+}
+
+/* The same from the beginning, with a new token. */
+static inline CK_SESSION_HANDLE begin_as_user(void)
+{
+	load();
+	OK(p11->C_Initialize(NULL));
+	make_token();
+	return user_session();
+}
+
 static CK_BBOOL yes = CK_TRUE, no = CK_FALSE;
 
 /* A secret key as a session object, with a value of the caller's choice. */

@@ -65,11 +65,7 @@ int main(void)
 	CK_SESSION_HANDLE session;
 	CK_MECHANISM mechanism = {CKM_EC_KEY_PAIR_GEN, NULL, 0};
 	CK_ATTRIBUTE params = {CKA_EC_PARAMS, weak, sizeof(weak)};
-	load();
-	OK(p11->C_Initialize(NULL));
-	make_token();
-	session = open_session();
-	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	session = begin_as_user();
 	make(session, CKM_EC_EDWARDS_KEY_PAIR_GEN, ed448, sizeof(ed448));
 	sign(session, CKM_EDDSA, 114);
 	make(session, CKM_EC_KEY_PAIR_GEN, brainpool, sizeof(brainpool));

@@ -191,11 +191,7 @@ static void imposed(void)
 
 int main(void)
 {
-	load();
-	OK(p11->C_Initialize(NULL));
-	make_token();
-	session = open_session();
-	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	session = begin_as_user();
 	for (int at = 0; at < 3; at++) {
 		CK_ATTRIBUTE length = {CKA_VALUE, NULL, 0};
 		make(sets[at].set, NULL, 0);

@@ -288,11 +288,7 @@ int main(void)
 	alarm(240);
 	/* What is large and freed goes back at once, and is not there for the next call. */
 	CHECK(mallopt(M_MMAP_THRESHOLD, 1 << 20) == 1);
-	load();
-	OK(p11->C_Initialize(NULL));
-	make_token();
-	session = open_session();
-	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	session = begin_as_user();
 	large = calloc(1, LARGE);
 	CHECK(large != NULL);
 	aes = key(CKK_AES, 32);

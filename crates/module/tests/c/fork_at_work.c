@@ -132,8 +132,7 @@ static void child_that_writes(void)
 	CHECK(inherited() == 0);
 	CK_OBJECT_HANDLE made;
 	OK(p11->C_Initialize(NULL));
-	session = open_session();
-	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	session = user_session();
 	for (int i = 0; i < 20; i++) OK(make(session, 1000, &made));
 	CHECK(find_all(session) >= 20);
 	OK(p11->C_Finalize(NULL));
@@ -197,8 +196,7 @@ static void *finalize(void *unused)
 static void log_in(void)
 {
 	OK(p11->C_Initialize(NULL));
-	session = open_session();
-	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	session = user_session();
 }
 
 static void while_finalize_waits(void)
@@ -279,11 +277,7 @@ int main(void)
 {
 	CK_OBJECT_HANDLE made;
 	alarm(240);
-	load();
-	OK(p11->C_Initialize(NULL));
-	make_token();
-	session = open_session();
-	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	session = begin_as_user();
 	for (int i = 0; i < 5; i++) while_finalize_waits();
 	in_a_signal_handler();
 	CHECK(find_all(session) > 0);

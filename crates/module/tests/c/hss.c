@@ -140,11 +140,7 @@ static void refused(void)
 int main(void)
 {
 	CK_ULONG length, chains[] = {SHA256_N24_W4, SHA256_N24_W8}, trees[] = {SHA256_M24_H5, SHA256_M24_H5};
-	load();
-	OK(p11->C_Initialize(NULL));
-	make_token();
-	session = open_session();
-	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	session = begin_as_user();
 	refused();
 	OK(make(2, trees, chains, CKA_SIGN, CK_TRUE));
 	CHECK(number_of(private_key, CKA_HSS_KEYS_REMAINING) == 1024);

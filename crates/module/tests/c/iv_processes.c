@@ -184,11 +184,7 @@ int main(int argc, char **argv)
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(shared != MAP_FAILED);
 	shared->room = room;
-	load();
-	OK(p11->C_Initialize(NULL));
-	make_token();
-	session = open_session();
-	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	session = begin_as_user();
 	CK_MECHANISM generate = {CKM_AES_KEY_GEN, NULL, 0};
 	CK_ULONG bytes = 16;
 	CK_ATTRIBUTE template[] = {{CKA_TOKEN, &yes, 1}, {CKA_VALUE_LEN, &bytes, sizeof(bytes)}};

@@ -108,11 +108,7 @@ int main(void)
 	CK_SESSION_HANDLE session;
 	CK_BYTE seed[32];
 	CK_ATTRIBUTE hidden = {CKA_SEED, seed, sizeof(seed)};
-	load();
-	OK(p11->C_Initialize(NULL));
-	make_token();
-	session = open_session();
-	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	session = begin_as_user();
 	for (int at = 0; at < 3; at++) {
 		make(session, sets[at].set);
 		CHECK(length_of(session, public_key, CKA_VALUE) == sets[at].public);

@@ -344,11 +344,7 @@ int main(void)
 	struct keys keys;
 	int left = 0;
 	alarm(280);
-	load();
-	OK(p11->C_Initialize(NULL));
-	make_token();
-	session = open_session();
-	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	session = begin_as_user();
 
 	keys = make(CK_FALSE);
 	all_kinds_are_found();

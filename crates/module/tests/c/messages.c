@@ -368,11 +368,7 @@ static void copies(CK_OBJECT_HANDLE of)
 
 int main(void)
 {
-	load();
-	OK(p11->C_Initialize(NULL));
-	make_token();
-	session = open_session();
-	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	session = begin_as_user();
 	for (unsigned i = 0; i < sizeof(text); i++) text[i] = (CK_BYTE)(i * 7);
 	key = generate(CKM_AES_KEY_GEN, &no);
 	on_token = generate(CKM_AES_KEY_GEN, &yes);
@@ -399,8 +395,7 @@ int main(void)
 	OK(p11->C_Finalize(NULL));
 	/* Another process, and another initialisation, go on behind what this one took. */
 	OK(p11->C_Initialize(NULL));
-	session = open_session();
-	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	session = user_session();
 	CK_OBJECT_CLASS class = CKO_SECRET_KEY;
 	CK_ATTRIBUTE query[] = {{CKA_CLASS, &class, sizeof(class)}, {CKA_LABEL, "renamed", 7}};
 	CK_ULONG found;

@@ -58,8 +58,7 @@ static pid_t start(int at)
 	if (child != 0) return child;
 	pthread_t threads[THREADS];
 	OK(p11->C_Initialize(NULL));
-	session = open_session();
-	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	session = user_session();
 	shared->is_in[at] = 1;
 	for (int i = 0; i < THREADS; i++) CHECK(pthread_create(&threads[i], NULL, sign, NULL) == 0);
 	for (int i = 0; i < THREADS; i++) CHECK(pthread_join(threads[i], NULL) == 0);
@@ -94,11 +93,7 @@ int main(int argc, char **argv)
 	CK_ULONG twice = 0, used = 0;
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(shared != MAP_FAILED);
-	load();
-	OK(p11->C_Initialize(NULL));
-	make_token();
-	session = open_session();
-	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	session = begin_as_user();
 	OK(make_key());
 	CHECK(left() == all);
 	OK(p11->C_Finalize(NULL));
@@ -120,8 +115,7 @@ int main(int argc, char **argv)
 		used += shared->uses[i] > 0;
 	}
 	OK(p11->C_Initialize(NULL));
-	session = open_session();
-	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	session = user_session();
 	CK_ULONG lost = all - left() - used;
 	printf("%lu signatures, %d killed: %lu used twice, %lu lost\n", used, kills, twice, lost);
 	CHECK(twice == 0 && used > 0 && lost <= (CK_ULONG)kills * THREADS);

@@ -35,11 +35,7 @@ int main(int argc, char **argv)
 	pthread_t threads[THREADS];
 	CHECK(argc == 2);
 	choose(argv[1]);
-	load();
-	OK(p11->C_Initialize(NULL));
-	make_token();
-	CK_SESSION_HANDLE session = open_session();
-	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	CK_SESSION_HANDLE session = begin_as_user();
 	OK(make_one_time(session, "key", 2, trees, chains, keys));
 	public_key = keys[0];
 	private_key = keys[1];

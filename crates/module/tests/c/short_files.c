@@ -69,8 +69,7 @@ static void from_the_beginning(void)
 static void meanwhile(void)
 {
 	OK(p11->C_Initialize(NULL));
-	CK_SESSION_HANDLE session = open_session();
-	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	CK_SESSION_HANDLE session = user_session();
 	limit(0);
 	EXPECT(create(session), CKR_DEVICE_MEMORY);
 	find(session);
@@ -108,8 +107,7 @@ int main(void)
 	OK(p11->C_Initialize(NULL));
 	OK(p11->C_GetTokenInfo(0, &info));
 	CHECK(!(info.flags & CKF_USER_PIN_COUNT_LOW));
-	CK_SESSION_HANDLE session = open_session();
-	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	CK_SESSION_HANDLE session = user_session();
 	OK(create(session));
 	OK(p11->C_Finalize(NULL));
 	return 0;

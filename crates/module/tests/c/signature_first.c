@@ -26,11 +26,7 @@ static void begin(CK_MECHANISM *mechanism)
 
 int main(void)
 {
-	load();
-	OK(p11->C_Initialize(NULL));
-	make_token();
-	session = open_session();
-	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	session = begin_as_user();
 	make();
 	/* In one call, and what it began is over. */
 	begin(&hashed);

@@ -155,11 +155,7 @@ static void check_flags(void)
 
 int main(void)
 {
-	load();
-	OK(p11->C_Initialize(NULL));
-	make_token();
-	session = open_session();
-	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	session = begin_as_user();
 	check_flags();
 	make(&no);
 	several();

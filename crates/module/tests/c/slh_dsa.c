@@ -133,11 +133,7 @@ static void brought(CK_SLH_DSA_PARAMETER_SET_TYPE set, CK_ULONG node)
 
 int main(void)
 {
-	load();
-	OK(p11->C_Initialize(NULL));
-	make_token();
-	session = open_session();
-	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	session = begin_as_user();
 	EXPECT(make(0, CK_FALSE), CKR_PARAMETER_SET_NOT_SUPPORTED);
 	EXPECT(make(13, CK_FALSE), CKR_PARAMETER_SET_NOT_SUPPORTED);
 	for (CK_ULONG at = 0; at < 12; at++) {
@@ -160,8 +156,7 @@ int main(void)
 		OK(p11->C_DestroyObject(session, private_key));
 		brought(at + 1, sets[at].node);
 		OK(p11->C_CloseSession(session));
-		session = open_session();
-		OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+		session = user_session();
 	}
 	OK(p11->C_Finalize(NULL));
 	return 0;

@@ -166,11 +166,7 @@ int main(void)
 {
 	CK_ULONG length, never[] = {0, SHA2_20_256, LAST + 1, ~0UL}, never_mt[] = {0, SHA2_40_2_256, SHA2_60_3_256, LAST_MT + 1};
 	CK_MECHANISM_INFO info;
-	load();
-	OK(p11->C_Initialize(NULL));
-	make_token();
-	session = open_session();
-	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	session = begin_as_user();
 	for (mt = 0; mt < 2; mt++) {
 		OK(p11->C_GetMechanismInfo(0, mechanisms[mt].mechanism, &info));
 		CHECK(info.ulMinKeySize == 0 && info.ulMaxKeySize == 0);

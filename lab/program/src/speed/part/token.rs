@@ -250,13 +250,13 @@ impl Maker for Tokens {
     }
 }
 
-/// Keys as session objects, destroyed at once.
 /// What an agreed secret is, so that it can be compared.
 fn readable_secret() -> Template {
     let template = Template::new().class(CKO_SECRET_KEY).key_type(CKK_GENERIC_SECRET);
     template.token(false).bool(CKA_SENSITIVE, false).bool(CKA_EXTRACTABLE, true)
 }
 
+/// Keys as session objects, destroyed at once.
 fn generates(session: Session, job: Job) -> Result<Box<dyn Operation>> {
     let mechanism = Mechanism::new(job.mechanism);
     let public = Template::new().token(false);
