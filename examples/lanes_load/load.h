@@ -17,15 +17,15 @@
 
 #define MOST_KEYS 16
 #define PEERS 8
-/* Longest result that is kept of each operation: a signature with RSA-4096. */
-#define MOST_KEPT 512
+/* Longest result that is kept of each operation: a signature with ML-DSA-65. */
+#define MOST_KEPT 3309
 /* What is kept of a ciphertext: its end. */
 #define TAIL 16
 /* One verification in so many is of a changed signature. */
 #define BAD_EVERY 16
 
 enum kind { SIGN, VERIFY, DERIVE, ENCRYPT, DECRYPT, DIGEST };
-enum family { RSA, EC, EDWARDS, MONTGOMERY, SECRET, KEYLESS };
+enum family { RSA, EC, EDWARDS, MONTGOMERY, LATTICE, SECRET, KEYLESS };
 
 /* One operation of the standard, as it is called and as it is checked. */
 struct operation {
@@ -33,7 +33,7 @@ struct operation {
 	enum kind kind;
 	CK_MECHANISM_TYPE mechanism;
 	enum family family;
-	CK_ULONG number;	/* RSA: bits; a secret key: bytes */
+	CK_ULONG number;	/* RSA: bits; a lattice: the parameter set; a secret key: bytes */
 	CK_KEY_TYPE type;	/* a secret key's */
 	const char *detail;	/* OpenSSL's name of the curve, the digest or the cipher */
 	CK_ULONG message;	/* bytes */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A load for a PKCS#11 module, as another project's program would be: it loads the module, makes keys, and lets threads do one
- * operation each with a session and messages of its own. After the clock has stopped, OpenSSL checks every result.
+ * operation each with a session and messages of its own. After the clock has stopped, OpenSSL checks every result (of
+ * ML-DSA, which it has since 3.5, the module where it is older).
  *
  *   cc -O2 -I include main.c work.c openssl.c -o lanes_load -lpthread -ldl
  *   echo 'blocking 16 1 1 200 100000' | ./lanes_load ./libmetaslot.so rsa2048-sign

@@ -6,8 +6,10 @@
 //! program that links those too would measure the bare library with them, and what they cost
 //! would not show.
 
+mod hash_based;
 mod post_quantum;
 
+pub use hash_based::{SlhDsa, hss_public, xmss_public};
 pub use post_quantum::{ML_DSA_65_SIGNATURE, ML_KEM_768_CIPHERTEXT, MlDsa65, MlKem768};
 
 use aws_lc_sys as sys;
@@ -54,6 +56,19 @@ const TAG: usize = 16;
 pub fn sha256(data: &[u8], digest: &mut [u8; 32]) {
     // SAFETY: readable data with its length, and 32 writable bytes.
     unsafe { sys::SHA256(data.as_ptr(), data.len(), digest.as_mut_ptr()) };
+}
+
+// From AWS-LC's `crypto/fipsmodule/sha/internal.h`, which exports it; no header that is installed has it. Its name ends with its
+// version: another one does not link.
+unsafe extern "C" {
+    #[link_name = "aws_lc_0_47_0_SHAKE256"]
+    fn SHAKE256(data: *const u8, length: usize, out: *mut u8, out_length: usize) -> *mut u8;
+}
+
+/// `SHAKE256` of all of `data`, as long as `out`.
+pub fn shake256(data: &[u8], out: &mut [u8]) {
+    // SAFETY: readable data and writable bytes with their lengths.
+    unsafe { SHAKE256(data.as_ptr(), data.len(), out.as_mut_ptr(), out.len()) };
 }
 
 /// `SHA1` of all of `data`.

@@ -75,7 +75,7 @@ impl Asked {
 }
 
 /// Every number of threads with every number of keys; and asynchronous sessions, with one thread that has one operation in flight,
-/// and with a thread for each processor that has many.
+/// with one thread that has many, and with a thread for each processor that has many.
 pub(super) fn asked(plan: &Plan) -> Vec<Asked> {
     let (blocking, asynchronous) = (Door::Blocking, Door::Asynchronous);
     let mut all = Vec::new();
@@ -85,6 +85,9 @@ pub(super) fn asked(plan: &Plan) -> Vec<Asked> {
         }
     }
     all.push(Asked { door: asynchronous, threads: 1, keys: 1, many: false });
+    if plan.processors > 1 {
+        all.push(Asked { door: asynchronous, threads: 1, keys: 1, many: true });
+    }
     for &keys in &plan.keys {
         all.push(Asked { door: asynchronous, threads: plan.processors, keys, many: true });
     }
@@ -230,10 +233,14 @@ mod tests {
     fn one_thread_needs_one_key() {
         let levels: Vec<String> = asked(&plan()).iter().map(Asked::level).collect();
         assert_eq!(levels[..3], ["blocking,1,1,one", "blocking,16,1,one", "blocking,16,16,one"]);
-        assert_eq!(levels[3..5], ["asynchronous,1,1,one", "asynchronous,2,1,many"]);
-        assert_eq!(levels[5..], ["asynchronous,2,16,many"]);
+        assert_eq!(levels[3..5], ["asynchronous,1,1,one", "asynchronous,1,1,many"]);
+        assert_eq!(levels[5..], ["asynchronous,2,1,many", "asynchronous,2,16,many"]);
         let depths: Vec<_> = asked(&plan()).iter().map(|asked| asked.depth(&ROWS[0])).collect();
-        assert_eq!(depths[3..], [1, ROWS[0].depth, ROWS[0].depth]);
+        assert_eq!(depths[3..], [1, ROWS[0].depth, ROWS[0].depth, ROWS[0].depth]);
+        let alone = asked(&Plan { processors: 1, ..plan() });
+        let levels: Vec<String> = alone.iter().map(Asked::level).collect();
+        assert_eq!(levels[3..5], ["asynchronous,1,1,one", "asynchronous,1,1,many"]);
+        assert_eq!(levels.len(), 6);
     }
 
     #[test]

@@ -93,6 +93,8 @@ const CHAIN: &str = "each block waits for the one before it: sixteen streams are
      the time that a round takes";
 const BITS: &str = "more bits and keys than registers: every round loads and stores vectors, and a store takes as long as \
      several operations";
+const ATTEMPTS: &str = "each attempt hashes its commitment in one stream, decodes masks and encodes what is hashed, byte by byte, and \
+     waits for the one before it";
 const SWAPS: &str = "each byte's two stores are read again a few bytes later: the way through memory, not the number \
      of loads";
 
@@ -119,6 +121,7 @@ pub(crate) const ROWS: &[Operation] = &[
     row("x25519", 64).goals(3.5, over(1.9), 3.0).note(CURVE),
     row("ed25519-sign", 128).goals(2.3, PLAIN, 2.0).note(CURVE),
     row("ed25519-verify", 128).goals(3.0, over(1.6), 2.6).note(CURVE),
+    row("ml-dsa-65-sign", 64).goals(1.5, PLAIN, 1.5).note(ATTEMPTS),
     row("aes128-cbc-encrypt-8k", 32).goals(8.0, PLAIN, 6.0).note(CHAIN),
     row("aes128-ctr-8k", 16).goals(2.2, over(2.0), 2.0),
     row("aes128-cbc-decrypt-8k", 16).goals(2.2, over(2.0), 2.0),

@@ -5,7 +5,7 @@
 use super::Options;
 use super::part::{Function, Job};
 use crate::clock::children_cpu;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -44,6 +44,7 @@ pub(super) type Arguments = &'static [&'static str];
 /// The runs that there are to be, and what was printed so far.
 #[derive(Debug, Default)]
 pub(crate) struct Readings {
+    program: PathBuf,
     left: Vec<Reading>,
     done: Vec<(String, Vec<u8>)>,
 }
@@ -54,10 +55,15 @@ const SECONDS: usize = 1;
 impl Readings {
     /// Everything for these arguments, unless it is left out; and which one is installed, or why there is none.
     pub(super) fn new(options: &Options, asked: &[Arguments], hows: &[How]) -> (Self, String) {
-        match version() {
+        let program = options.openssl.clone().unwrap_or_else(|| PathBuf::from("openssl"));
+        match version(&program) {
             _ if options.no_openssl => (Self::default(), "not asked".to_owned()),
             None => (Self::default(), "not installed".to_owned()),
-            Some(version) => (Self::of(asked, hows), version),
+            Some(version) => {
+                let asked: Vec<_> =
+                    asked.iter().copied().filter(|asked| knows(&version, asked)).collect();
+                (Self { program, ..Self::of(&asked, hows) }, version)
+            }
         }
     }
 
@@ -69,19 +75,24 @@ impl Readings {
             let how = *how;
             asked.clone().into_iter().map(move |arguments| Reading { arguments, how })
         };
-        Self { left: hows.iter().flat_map(all).collect(), done: Vec::new() }
+        Self { left: hows.iter().flat_map(all).collect(), ..Self::default() }
     }
 
     /// How long all of it takes, in seconds.
     pub(crate) fn seconds(&self) -> f64 {
-        let tests = |reading: &Reading| if reading.arguments.len() == 1 { 2.0 } else { 1.0 };
+        // Both of RSA; a key, and both of the others.
+        let tests = |reading: &Reading| match reading.arguments {
+            [_] => 2.0,
+            [_, _] => 3.0,
+            _ => 1.0,
+        };
         self.left.iter().map(tests).sum::<f64>() * 1.1 * SECONDS as f64
     }
 
     /// Runs the next one, if one is left. That it fails is seen in what it has printed.
     pub(crate) fn take(&mut self) -> bool {
         let Some(reading) = self.left.pop() else { return false };
-        let mut command = Command::new("openssl");
+        let mut command = Command::new(&self.program);
         command.args(["speed", "-mr", "-seconds", &SECONDS.to_string()]);
         if reading.how != How::Default {
             command.arg("-elapsed");
@@ -114,17 +125,21 @@ impl Readings {
 }
 
 /// Whether and which one is installed.
-fn version() -> Option<String> {
-    let output = Command::new("openssl").arg("version").output().ok()?;
+fn version(program: &Path) -> Option<String> {
+    let output = Command::new(program).arg("version").output().ok()?;
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
+/// Whether a version, as `OpenSSL 3.5.5 27 Jan 2026 (…)`, can be asked for this: the algorithms by name are there since 3.5.
+fn knows(version: &str, arguments: Arguments) -> bool {
+    let number = version.split(' ').nth(1).unwrap_or_default();
+    let mut parts = number.split('.').map_while(|part| part.parse::<u32>().ok());
+    let number = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    arguments.len() != 2 || number >= (3, 5)
+}
+
 fn file(arguments: &[&str], how: How) -> String {
-    let name = match arguments {
-        [name] => name,
-        [_, _, _, name, ..] => name,
-        _ => "other",
-    };
+    let name = arguments.last().copied().unwrap_or("other");
     format!("adapters/openssl-{name}-{}.txt", how.word())
 }
 
@@ -135,11 +150,13 @@ pub(super) fn rate(directory: &Path, arguments: Arguments, job: &Job, how: How) 
     read(&String::from_utf8_lossy(&text), job)
 }
 
-/// `+F:…:name:bytes per second` for bulk work, `+F2:…:bits:signs per second:verifies per second`.
+/// `+F:…:name:bytes per second` for bulk work, `+F2:…:bits:signs per second:verifies per second`, and with the rate of keys in the place
+/// of the bits for algorithms by name, whose number after the F depends on the version.
 fn read(text: &str, job: &Job) -> Option<f64> {
     // The last line of several processes is their sum.
     let line = text.lines().rev().find(|line| line.starts_with("+F"))?;
-    let field = if job.function == Function::Verify { 4 } else { 3 };
+    let second = matches!(job.function, Function::Verify | Function::Decapsulate);
+    let field = if second { 4 } else { 3 };
     let rate = line.split(':').nth(field)?.parse::<f64>().ok()?;
     let rate = if line.starts_with("+F:") { rate / job.bytes as f64 } else { rate };
     (rate > 0.0).then_some(rate)
@@ -164,6 +181,21 @@ mod tests {
         let text = "+F2:1:1024:3944.0:63059.4\n";
         assert_eq!(read(text, &ROWS[1].job), Some(3944.0));
         assert_eq!(read(text, &ROWS[0].job), Some(63059.4));
+    }
+
+    #[test]
+    fn algorithms_by_name_are_asked_of_versions_that_know_them() {
+        let job = |function| Job { function, ..ROWS[0].job };
+        let text = "+F10:0:9174.0:3207.0:9803.0\n";
+        assert_eq!(read(text, &job(Function::Sign)), Some(3207.0));
+        assert_eq!(read(text, &job(Function::Decapsulate)), Some(9803.0));
+        let asked: Arguments = &["-signature-algorithms", "ML-DSA-65"];
+        assert!(
+            knows("OpenSSL 3.5.5 27 Jan 2026", asked) && knows("OpenSSL 4.0.3 1 Sep 2026", asked)
+        );
+        assert!(!knows("OpenSSL 3.0.22 25 Aug 2026", asked) && !knows("LibreSSL", asked));
+        assert!(knows("OpenSSL 3.0.22 25 Aug 2026", &["rsa2048"]));
+        assert_eq!(file(asked, How::Default), "adapters/openssl-ML-DSA-65-default.txt");
     }
 
     #[test]

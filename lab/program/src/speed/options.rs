@@ -36,6 +36,9 @@ pub struct Options {
     /// Only cells whose name contains one of these texts
     #[arg(long, value_name = "TEXT,…", value_delimiter = ',')]
     pub filter: Vec<String>,
+    /// The `openssl` to compare with; from version 3.5 on it knows ML-DSA, ML-KEM and SLH-DSA [default: the one that is installed]
+    #[arg(long, value_name = "PATH", conflicts_with = "no_openssl")]
+    pub openssl: Option<PathBuf>,
     /// Leave out the comparison with `openssl speed`
     #[arg(long)]
     pub no_openssl: bool,

@@ -35,6 +35,7 @@ impl Wide {
     pub(super) const fn is(self, port: Port) -> bool {
         match port {
             Port::Multiply52 => self.map == MAP_0F38 && matches!(self.opcode, 0xb4 | 0xb5),
+            Port::Multiply32 => self.map == MAP_0F38 && matches!(self.opcode, 0x28 | 0x40),
             Port::Carryless => self.map == MAP_0F3A && self.opcode == 0x44,
             Port::Aes => self.map == MAP_0F38 && matches!(self.opcode, 0xdc..=0xdf),
             Port::Vector => !self.moves(),
@@ -77,6 +78,10 @@ mod tests {
         assert_eq!(kinds([0x62, 0xf2, 0xed, 0x48, 0xb4]), [Port::Multiply52, Port::Vector]);
         // vpmadd52luq ymm1, ymm2, ymm3
         assert_eq!(kinds([0x62, 0xf2, 0xed, 0x28, 0xb4]), []);
+        // vpmuldq zmm1, zmm2, zmm3
+        assert_eq!(kinds([0x62, 0xf2, 0xed, 0x48, 0x28]), [Port::Multiply32, Port::Vector]);
+        // vpmulld zmm1, zmm2, zmm3
+        assert_eq!(kinds([0x62, 0xf2, 0x6d, 0x48, 0x40]), [Port::Multiply32, Port::Vector]);
         // vpclmulqdq zmm1, zmm2, zmm3, 0
         assert_eq!(kinds([0x62, 0xf3, 0x6d, 0x48, 0x44]), [Port::Carryless, Port::Vector]);
         // vaesenc zmm1, zmm2, zmm3

@@ -16,6 +16,8 @@ use crate::cpu::{Cpu, cpu};
 pub enum Port {
     /// `vpmadd52luq`, `vpmadd52huq` of 512 bits.
     Multiply52,
+    /// `vpmuldq` and `vpmulld` of 512 bits; some processors need two steps for the second, which is counted as one.
+    Multiply32,
     /// `vpclmulqdq` of 512 bits.
     Carryless,
     /// `vaesenc` and its relatives of 512 bits.
@@ -30,14 +32,22 @@ pub enum Port {
 
 impl Port {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Multiply52, Self::Carryless, Self::Aes, Self::Vector, Self::Shift, Self::Load];
+    pub const ALL: [Self; 7] = [
+        Self::Multiply52,
+        Self::Multiply32,
+        Self::Carryless,
+        Self::Aes,
+        Self::Vector,
+        Self::Shift,
+        Self::Load,
+    ];
 
     /// What it is called.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Multiply52 => "vpmadd52",
+            Self::Multiply32 => "vpmuldq",
             Self::Carryless => "vpclmulqdq",
             Self::Aes => "vaesenc",
             Self::Vector => "vector ALU",
@@ -53,7 +63,7 @@ impl Port {
             Self::Multiply52 => Cpu::IFMA,
             Self::Carryless => Cpu::VPCLMUL,
             Self::Aes => Cpu::VAES,
-            Self::Vector | Self::Shift => Cpu::AVX512,
+            Self::Multiply32 | Self::Vector | Self::Shift => Cpu::AVX512,
             Self::Load => Cpu::NONE,
         })
     }

@@ -46,6 +46,7 @@ pub fn run(port: Port, turns: u64) {
     assert!(turns > 0, "nothing to run");
     match port {
         Port::Multiply52 => chains!(turns, "vpmadd52luq zmm", "vpmadd52huq zmm", ", zmm31, zmm31"),
+        Port::Multiply32 => chains!(turns, "vpmuldq zmm", "vpmuldq zmm", ", zmm31, zmm30"),
         Port::Carryless => chains!(turns, "vpclmulqdq zmm", "vpclmulqdq zmm", ", zmm31, zmm31, 16"),
         Port::Aes => chains!(turns, "vaesenc zmm", "vaesenc zmm", ", zmm31, zmm31"),
         Port::Vector => chains!(turns, "vpaddq zmm", "vpxorq zmm", ", zmm31, zmm30"),

@@ -17,6 +17,8 @@ mod hashes;
 #[cfg(target_arch = "x86_64")]
 mod lanes;
 #[cfg(target_arch = "x86_64")]
+mod lattices;
+#[cfg(target_arch = "x86_64")]
 mod nist;
 #[cfg(target_arch = "x86_64")]
 mod row;

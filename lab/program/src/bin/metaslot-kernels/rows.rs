@@ -2,7 +2,7 @@
 //! Table of the kernels: one row an operation.
 
 use crate::row::{Count, KernelRow, Result, Work};
-use crate::{binary, ciphers, curve25519, hashes, nist, rsa};
+use crate::{binary, ciphers, curve25519, hashes, lattices, nist, rsa};
 use metaslot_lanes::peak::Port;
 
 const EIGHT: &[usize] = &[1, 2, 4, 8];
@@ -82,6 +82,22 @@ const TRIPLE_DES: KernelRow = row(
     ciphers::triple_des,
 );
 
+/// Keccak's lanes and the rounds of polynomials are any vector instructions; products of coefficients have the multiplier alone. Only
+/// the form of 512 bits has a limit here.
+const ML_DSA: KernelRow = row(
+    "ml-dsa-65-sign",
+    || metaslot_lanes::ml_dsa::available() && Port::Vector.available(),
+    ONE,
+    &[Port::Multiply32, Port::Vector, Port::Shift],
+    Count::Steps {
+        small: 1,
+        large: lattices::MESSAGES,
+        full: lattices::MESSAGES,
+        operations: lattices::MESSAGES,
+    },
+    lattices::sign,
+);
+
 pub(crate) const ROWS: &[KernelRow] = &[
     rsa("rsa1024-sign", rsa::private_count::<1024>, rsa::sign::<1024>),
     rsa("rsa2048-sign", rsa::private_count::<2048>, rsa::sign::<2048>),
@@ -99,6 +115,7 @@ pub(crate) const ROWS: &[KernelRow] = &[
     curve("x25519", metaslot_lanes::curve25519::available, curve25519::agree),
     curve("ed25519-sign", metaslot_lanes::curve25519::available, curve25519::sign),
     curve("ed25519-verify", metaslot_lanes::curve25519::available, curve25519::verify),
+    ML_DSA,
     aes("aes128-cbc-encrypt-8k", SIXTEEN, ciphers::cbc_encrypt),
     aes("aes128-ctr-8k", ONE, ciphers::single::<true>),
     aes("aes128-cbc-decrypt-8k", ONE, ciphers::single::<false>),

@@ -2,7 +2,7 @@
 //! What is measured: one row per operation and size.
 
 use crate::speed::openssl::Arguments;
-use crate::speed::part::{Function, Job};
+use crate::speed::part::{Function, Hashing, Job, Key, Parameter};
 use metaslot_ck::*;
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +25,8 @@ pub(crate) struct Cell {
     pub(crate) function: Function,
     /// Where one is called.
     pub(crate) mechanism: Option<CK_MECHANISM_TYPE>,
+    /// Where the mechanism does not say it.
+    pub(crate) key: Option<Key>,
     /// Bytes per operation.
     pub(crate) bytes: usize,
     pub(crate) goal: Option<Goal>,
@@ -34,6 +36,8 @@ pub(crate) struct Cell {
     pub(crate) scaling: Option<f64>,
     /// What `openssl speed` is asked for, where it measures the same.
     pub(crate) openssl: Arguments,
+    /// Takes so long that it is measured only where it is named.
+    pub(crate) named: bool,
 }
 
 impl Cell {
@@ -42,11 +46,13 @@ impl Cell {
             name,
             function,
             mechanism: None,
+            key: None,
             bytes,
             goal: None,
             threads: false,
             scaling: None,
             openssl: &[],
+            named: false,
         }
     }
 
@@ -61,6 +67,16 @@ impl Cell {
         cell
     }
 
+    /// With a key of hashes, which the raw library does not have: a plain implementation over it is called.
+    const fn hashes(
+        name: &'static str,
+        function: Function,
+        mechanism: CK_MECHANISM_TYPE,
+        key: Key,
+    ) -> Self {
+        Self { key: Some(key), named: true, ..Self::new(name, function, mechanism, 32) }
+    }
+
     const fn openssl(mut self, arguments: Arguments) -> Self {
         self.openssl = arguments;
         self
@@ -73,9 +89,15 @@ impl Cell {
 
     /// What is done.
     pub(crate) fn job(&self) -> Option<Job> {
-        match self.mechanism {
-            Some(mechanism) => Job::usual(mechanism, self.function, self.bytes),
-            None => Some(Job::without_key(self.function, self.bytes)),
+        let Self { function, bytes, .. } = *self;
+        match (self.mechanism, self.key) {
+            (Some(mechanism), Some(key)) => {
+                let signs = function == Function::Sign;
+                let parameter = if signs { Parameter::Deterministic } else { Parameter::None };
+                Some(Job { mechanism, function, key, parameter, bytes })
+            }
+            (Some(mechanism), None) => Job::usual(mechanism, function, bytes),
+            (None, _) => Some(Job::without_key(function, bytes)),
         }
     }
 
@@ -96,6 +118,10 @@ impl Cell {
     }
 }
 
+const ML_DSA_65: Arguments = &["-signature-algorithms", "ML-DSA-65"];
+const ML_KEM_768: Arguments = &["-kem-algorithms", "ML-KEM-768"];
+const SLH_DSA_SHA2: Arguments = &["-signature-algorithms", "SLH-DSA-SHA2-128s"];
+const SLH_DSA_SHAKE: Arguments = &["-signature-algorithms", "SLH-DSA-SHAKE-128s"];
 const SHA256: Arguments = &["-bytes", "8192", "-evp", "sha256"];
 const RATIO: Goal = Goal::Ratio(0.97);
 const ADDED: Goal = Goal::AddedNs(120.0);
@@ -109,10 +135,12 @@ pub(crate) const CELLS: &[Cell] = &[
     Cell::new("p256-verify", Function::Verify, CKM_ECDSA, 32).goal(RATIO),
     Cell::new("ed25519-sign", Function::Sign, CKM_EDDSA, 32).goal(RATIO),
     Cell::new("ed25519-verify", Function::Verify, CKM_EDDSA, 32).goal(RATIO),
-    Cell::new("ml-dsa-65-sign", Function::Sign, CKM_ML_DSA, 32).goal(RATIO),
-    Cell::new("ml-dsa-65-verify", Function::Verify, CKM_ML_DSA, 32).goal(RATIO),
-    Cell::new("ml-kem-768-encapsulate", Function::Encapsulate, CKM_ML_KEM, 32).goal(RATIO),
-    Cell::new("ml-kem-768-decapsulate", Function::Decapsulate, CKM_ML_KEM, 32).goal(RATIO),
+    Cell::new("ml-dsa-65-sign", Function::Sign, CKM_ML_DSA, 32).goal(RATIO).openssl(ML_DSA_65),
+    Cell::new("ml-dsa-65-verify", Function::Verify, CKM_ML_DSA, 32).goal(RATIO).openssl(ML_DSA_65),
+    Cell::new("ml-kem-768-encapsulate", Function::Encapsulate, CKM_ML_KEM, 32).goal(RATIO).openssl(ML_KEM_768),
+    Cell::new("ml-kem-768-decapsulate", Function::Decapsulate, CKM_ML_KEM, 32).goal(RATIO).openssl(ML_KEM_768),
+    Cell::hashes("slh-dsa-sha2-128s-sign", Function::Sign, CKM_SLH_DSA, Key::SlhDsa(Hashing::Sha2)).openssl(SLH_DSA_SHA2),
+    Cell::hashes("slh-dsa-shake-128s-sign", Function::Sign, CKM_SLH_DSA, Key::SlhDsa(Hashing::Shake)).openssl(SLH_DSA_SHAKE),
     Cell::new("aes256-gcm-1k", Function::Encrypt, CKM_AES_GCM, 1 << 10).scales(),
     Cell::new("aes256-gcm-8k", Function::Encrypt, CKM_AES_GCM, 8 << 10).goal(ADDED),
     Cell::new("aes256-gcm-64k", Function::Encrypt, CKM_AES_GCM, 64 << 10).goal(RATIO),
@@ -127,6 +155,8 @@ pub(crate) const CELLS: &[Cell] = &[
     Cell::new("generate-aes256", Function::Generate, CKM_AES_KEY_GEN, 32),
     Cell::new("generate-p256", Function::Generate, CKM_EC_KEY_PAIR_GEN, 32),
     Cell::new("generate-rsa2048", Function::Generate, CKM_RSA_PKCS_KEY_PAIR_GEN, 256),
+    Cell::hashes("generate-hss-h10w8-h10w8", Function::Generate, CKM_HSS_KEY_PAIR_GEN, Key::Hss).goal(Goal::Ratio(6.0)),
+    Cell::hashes("generate-xmss-sha2-10-256", Function::Generate, CKM_XMSS_KEY_PAIR_GEN, Key::Xmss).goal(Goal::Ratio(6.0)),
 ];
 
 #[cfg(test)]

@@ -24,10 +24,11 @@ use std::path::Path;
 
 /// Lists, or measures.
 pub(super) fn run(options: &Options) -> Result<Option<Made>> {
-    let cells = wanted(CELLS, |cell| cell.name, &options.filter, "cell")?;
+    let mut cells = wanted(CELLS, |cell| cell.name, &options.filter, "cell")?;
     if options.list {
         return say(&print::list(&cells, options.goals)).map(|()| None);
     }
+    cells.retain(|cell| !cell.named || !options.filter.is_empty());
     let made = scenario::jobs(options, &cells)?.make(options)?;
     Ok(Some(Made { goals: options.goals, ..made }))
 }

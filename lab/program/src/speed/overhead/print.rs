@@ -2,7 +2,7 @@
 //! The tables: made from a report, and from nothing else.
 
 use super::cells::{Cell, Goal};
-use super::report::{AGAIN, CellResult, MODULE, RAW, RIVAL, Report};
+use super::report::{AGAIN, CellResult, Check, MODULE, RAW, RIVAL, Report};
 use crate::experiment::Experiment;
 use crate::goal::Verdict;
 use crate::ranks::CONFIDENCE;
@@ -163,6 +163,14 @@ fn dash(cell: &CellResult, name: &str) -> String {
     if cannot { "n/s" } else { "-" }.to_owned()
 }
 
+/// The module beside OpenSSL.
+fn module(check: &Check) -> String {
+    let rate = check.module_per_second;
+    rate.map_or_else(String::new, |rate| {
+        format!("; module {}/s, ratio {:.3}", digits(rate), rate / check.openssl_per_second)
+    })
+}
+
 /// How often the interval of the raw library over itself holds 1: about as often as the confidence
 /// says, or the run is worth less than it claims.
 fn control(report: &Report) -> String {
@@ -199,14 +207,15 @@ fn notes(report: &Report) -> String {
     for check in &report.openssl {
         writeln!(
             text,
-            "check: {} by the {} clock: raw {}/s, {} {}/s, ratio {:.3}, {}",
+            "check: {} by the {} clock: raw {}/s, {} {}/s, ratio {:.3}, {}{}",
             check.cell,
             check.clock,
             digits(check.raw_per_second),
             check.version.split(' ').take(2).collect::<Vec<_>>().join(" "),
             digits(check.openssl_per_second),
             check.ratio(),
-            check.verdict()
+            check.verdict(),
+            module(check)
         )
         .ok();
     }

@@ -197,6 +197,9 @@ pub(crate) struct Check {
     pub(crate) clock: String,
     pub(crate) raw_per_second: f64,
     pub(crate) openssl_per_second: f64,
+    /// Absent where the module does not do it, and in older files.
+    #[serde(default)]
+    pub(crate) module_per_second: Option<f64>,
 }
 
 impl Check {
@@ -215,6 +218,7 @@ impl Check {
                 clock: clock.to_owned(),
                 raw_per_second: 1e9 / samples(result.arm(RAW, 1)?),
                 openssl_per_second: rate(directory, cell.openssl, &cell.job()?, how)?,
+                module_per_second: result.arm(MODULE, 1).map(|arm| 1e9 / samples(arm)),
             })
         };
         let cpu = check(How::Default, "cpu", &|arm| median(&arm.cpu_ns));

@@ -53,6 +53,12 @@ pub(crate) enum Key {
     MlDsa65,
     /// A pair of ML-KEM-768.
     MlKem768,
+    /// A pair of SLH-DSA-SHA2-128s or SLH-DSA-SHAKE-128s; the same in every process.
+    SlhDsa(Hashing),
+    /// A pair of HSS: two levels of 2¹⁰ keys with digits of eight bits, SHA-256 of 192 bits.
+    Hss,
+    /// A pair of XMSS-SHA2_10_256.
+    Xmss,
     /// A secret key of a type, `CKK_…`, and so many bytes; the same in every process.
     Secret(CK_KEY_TYPE, usize),
 }
@@ -64,10 +70,19 @@ pub(crate) enum Curve {
     Ed25519,
 }
 
+/// The hash functions of SLH-DSA.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
+pub(crate) enum Hashing {
+    Sha2,
+    Shake,
+}
+
 /// The mechanism's parameter.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) enum Parameter {
     None,
+    /// A signature without randomness.
+    Deterministic,
     /// An IV of so many bytes, at most 16, which may come again.
     Iv(usize),
     /// An IV of 12 bytes, which may not.
@@ -95,13 +110,14 @@ impl Job {
     pub(crate) const fn determined(&self) -> bool {
         use self::Function::{Decapsulate, Encapsulate, Generate, Random, Session};
         let made = matches!(self.function, Random | Generate | Session | Encapsulate | Decapsulate);
-        !made && !self.fresh() && matches!(self.key, Key::None | Key::Secret(..))
+        !made && !self.fresh() && matches!(self.key, Key::None | Key::Secret(..) | Key::SlhDsa(_))
     }
 
     /// Bytes that the result may be longer than the message.
     pub(crate) const fn longer(&self) -> usize {
         match self.key {
             Key::MlDsa65 => 4096,
+            Key::SlhDsa(_) => 8192,
             _ => 512,
         }
     }
@@ -110,6 +126,9 @@ impl Job {
     pub(crate) fn with<'a>(&self, iv: &'a [u8; 16]) -> Mechanism<'a> {
         let params = match self.parameter {
             Parameter::None => Params::None,
+            Parameter::Deterministic => {
+                Params::SignContext { hedge: CKH_DETERMINISTIC_REQUIRED, context: &[] }
+            }
             Parameter::Iv(length) => Params::Bytes(&iv[..length.min(16)]),
             Parameter::Nonce => Params::Bytes(&iv[..12]),
             Parameter::Length(length) => Params::Ulong(length),

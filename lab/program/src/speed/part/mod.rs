@@ -18,7 +18,7 @@ mod worker;
 pub(crate) use crew::{
     AGAIN, ARM, BY, Crew, LANES, MODULE, ONLY_LANES, ONLY_OPENSSL, RAW, RIVAL, ROUTED,
 };
-pub(crate) use job::{Function, Job, Key, Parameter, Work};
+pub(crate) use job::{Function, Hashing, Job, Key, Parameter, Work};
 pub(crate) use request::Listed;
 pub(crate) use scenario::{Jobs, Plan};
 pub(crate) use serving::Part;

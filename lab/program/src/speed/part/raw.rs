@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Jobs by the raw library: AWS-LC's C functions with prepared keys.
 
-use super::job::{Curve, Function, Job, Key, Parameter, secret_of};
+use super::job::{Curve, Function, Hashing, Job, Key, Parameter, secret_of};
 use super::signs::Signs;
 use super::team::Maker;
 use crate::buffer::Buffer;
@@ -9,7 +9,7 @@ use crate::speed::subject::{Loop, Operation, expect};
 use crate::{Failure, Result};
 use metaslot_bare::{
     self as bench, Cbc, Ctr, Ec, Ed25519, Gcm, ML_DSA_65_SIGNATURE, ML_KEM_768_CIPHERTEXT, MlDsa65,
-    MlKem768, Rc4, Rsa,
+    MlKem768, Rc4, Rsa, SlhDsa,
 };
 use metaslot_ck::*;
 use std::collections::HashMap;
@@ -43,7 +43,7 @@ impl Raw {
             Key::Curve(Curve::P256) => Arc::new(Ec::generate()?),
             Key::Curve(Curve::Ed25519) => Arc::new(Ed25519::generate()),
             Key::MlDsa65 => Arc::new(MlDsa65::generate()?),
-            Key::None | Key::Secret(..) | Key::MlKem768 => return Err(Failure::new(ABSENT)),
+            _ => return Err(Failure::new(ABSENT)),
         };
         pairs.insert(job.key, Arc::clone(&pair));
         Ok(pair)
@@ -94,10 +94,41 @@ fn generates(key: Key) -> Result<Box<dyn Operation>> {
         Key::Curve(Curve::P256) => generates_pairs(|| Ok(Ec::generate()?)),
         Key::Curve(Curve::Ed25519) => generates_pairs(|| Ok(Ed25519::generate())),
         Key::MlDsa65 => generates_pairs(|| Ok(MlDsa65::generate()?)),
-        Key::MlKem768 => Err(Failure::new(ABSENT)),
+        Key::MlKem768 | Key::SlhDsa(_) => Err(Failure::new(ABSENT)),
+        Key::Hss => Ok(grows(|seed: &[u8; 24], id| bench::hss_public(seed, id).to_vec())),
+        Key::Xmss => Ok(grows(|secret: &[u8; 32], seed| bench::xmss_public(secret, seed).to_vec())),
         Key::Secret(_, length) => Ok(random(length)),
         Key::None => Err(Failure::new("a job without a key")),
     }
+}
+
+/// A tree of one-time keys, of two seeds.
+fn grows<const A: usize, const B: usize>(
+    root: impl Fn(&[u8; A], &[u8; B]) -> Vec<u8> + 'static,
+) -> Box<dyn Operation> {
+    Loop::boxed(
+        Vec::new(),
+        move |made| {
+            let (mut first, mut second) = ([0; A], [0; B]);
+            bench::random(&mut first)?;
+            bench::random(&mut second)?;
+            *made = root(&first, &second);
+            Ok(())
+        },
+        |made| expect(made.iter().any(|byte| *byte != 0), "a root of zeros"),
+    )
+}
+
+/// SLH-DSA with its private key: SK.seed, SK.prf, PK.seed, PK.root.
+pub(super) fn slh_dsa(hashing: Hashing) -> Result<(SlhDsa, [u8; 64])> {
+    let set = match hashing {
+        Hashing::Sha2 => SlhDsa::Sha2,
+        Hashing::Shake => SlhDsa::Shake,
+    };
+    let mut private = secret_of::<64>()?;
+    let root = set.root(&private[..16], &private[32..48]);
+    private[48..].copy_from_slice(&root);
+    Ok((set, private))
 }
 
 fn generates_pairs<K: Signs + 'static>(
@@ -171,6 +202,14 @@ fn apply(job: &Job) -> Result<Apply> {
         (CKM_MD5, _) => Box::new(|data, out| digest(out, |out| bench::md5(data, out))),
         (CKM_SHA_1, _) => Box::new(|data, out| digest(out, |out| bench::sha1(data, out))),
         (CKM_SHA256, _) => Box::new(|data, out| digest(out, |out| bench::sha256(data, out))),
+        (CKM_SLH_DSA, Key::SlhDsa(hashing)) => {
+            let (set, private) = slh_dsa(hashing)?;
+            Box::new(move |data, out| {
+                let signature = set.sign(&private, data);
+                out[..signature.len()].copy_from_slice(&signature);
+                Ok(signature.len())
+            })
+        }
         (CKM_RC4, Key::Secret(_, 16)) => {
             let key = Rc4::new(&secret_of()?);
             Box::new(move |data, out| {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Jobs by a module: keys in a fresh token, one session for each thread, `C_…Init` and the one-shot call.
 
-use super::job::{Curve, Function, Job, Key, secret};
+use super::job::{Curve, Function, Hashing, Job, Key, secret};
+use super::raw::slh_dsa;
 use super::signs::judge;
 use super::team::Maker;
 use crate::buffer::Buffer;
@@ -9,7 +10,7 @@ use crate::speed::subject::{Loop, Nonce, Operation, expect};
 use crate::token::{self, Pair, Token};
 use crate::{Failure, Result};
 use metaslot_ck::*;
-use metaslot_client::{Access, Mechanism, Session, Template};
+use metaslot_client::{Access, Mechanism, Session, Template, Value};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -256,7 +257,7 @@ fn readable_secret() -> Template {
     template.token(false).bool(CKA_SENSITIVE, false).bool(CKA_EXTRACTABLE, true)
 }
 
-/// Keys as session objects, destroyed at once.
+/// Keys as session objects, or as token objects where they have to be, destroyed at once.
 fn generates(session: Session, job: Job) -> Result<Box<dyn Operation>> {
     let mechanism = Mechanism::new(job.mechanism);
     let public = Template::new().token(false);
@@ -276,9 +277,18 @@ fn generates(session: Session, job: Job) -> Result<Box<dyn Operation>> {
             public.ulong(CKA_MODULUS_BITS, bits).bytes(CKA_PUBLIC_EXPONENT, [1, 0, 1])
         }
         Key::Curve(Curve::P256) => public.bytes(CKA_EC_PARAMS, token::P256),
+        Key::Xmss => public.ulong(CKA_PARAMETER_SET, XMSS_SHA2_10_256),
+        Key::Hss => public,
         _ => return Err(Failure::new("keys of this type are not generated here")),
     };
-    let private = Template::new().token(false).bool(CKA_SIGN, true);
+    // One-time keys live in tokens only.
+    let kept = matches!(job.key, Key::Hss | Key::Xmss);
+    let mut private = Template::new().token(kept).bool(CKA_SIGN, true);
+    if job.key == Key::Hss {
+        for (attribute, kind) in HSS_H10_W8 {
+            private.push(attribute, Value::Mechanisms(vec![kind; 2]));
+        }
+    }
     Ok(Loop::boxed(
         session,
         move |session| {
@@ -303,6 +313,8 @@ fn made(session: &Session, key: Key) -> Result<Pair> {
         }
         Key::MlDsa65 => return token::ml_dsa_65(session),
         Key::MlKem768 => return token::ml_kem_768(session),
+        Key::SlhDsa(hashing) => return imported(session, hashing),
+        Key::Hss | Key::Xmss => return Err(Failure::new("a pair of this type is only generated")),
         Key::Curve(Curve::P256) => return token::p256(session),
         Key::Curve(Curve::Ed25519) => return token::ed25519(session),
         Key::Rsa(bits) => {
@@ -314,6 +326,28 @@ fn made(session: &Session, key: Key) -> Result<Pair> {
     let mechanism = Mechanism::new(CKM_RSA_PKCS_KEY_PAIR_GEN);
     let (public, private) = session.generate_key_pair(&mechanism, &public, &private)?;
     Ok(Pair { public, private })
+}
+
+/// IANA's number of the parameter set.
+const XMSS_SHA2_10_256: CK_ULONG = 1;
+/// `LMS_SHA256_M24_H10` and `LMOTS_SHA256_N24_W8`.
+const HSS_H10_W8: [(CK_ATTRIBUTE_TYPE, CK_ULONG); 2] =
+    [(CKA_HSS_LMS_TYPES, 11), (CKA_HSS_LMOTS_TYPES, 8)];
+
+/// The pair of SLH-DSA that everybody has.
+fn imported(session: &Session, hashing: Hashing) -> Result<Pair> {
+    let (_, private) = slh_dsa(hashing)?;
+    let set = match hashing {
+        Hashing::Sha2 => CKP_SLH_DSA_SHA2_128S,
+        Hashing::Shake => CKP_SLH_DSA_SHAKE_128S,
+    };
+    let key = || Template::new().key_type(CKK_SLH_DSA).token(true).ulong(CKA_PARAMETER_SET, set);
+    let public = key().class(CKO_PUBLIC_KEY).bool(CKA_VERIFY, true);
+    let own = key().class(CKO_PRIVATE_KEY).bool(CKA_PRIVATE, true).bool(CKA_SIGN, true);
+    Ok(Pair {
+        public: session.create(&public.bytes(CKA_VALUE, &private[32..]))?,
+        private: session.create(&own.bytes(CKA_VALUE, private))?,
+    })
 }
 
 /// A secret key for whatever its type is good for: ciphers encrypt, the others sign.
