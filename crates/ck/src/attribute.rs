@@ -91,6 +91,7 @@ pub const fn class_bit(class: CK_OBJECT_CLASS) -> Option<u32> {
         CKO_PRIVATE_KEY => PRIVATE,
         CKO_SECRET_KEY => SECRET,
         CKO_OTP_KEY => OTP,
+        CKO_DOMAIN_PARAMETERS => DOMAIN,
         CKO_TRUST => TRUST,
         CKO_PROFILE | CKO_MECHANISM => FIXED,
         _ => return None,

@@ -8,7 +8,7 @@ mod table;
 pub use approval::{APPROVED, OLD_CIPHERS, approved};
 pub use row::{MechanismRow, Shape, Unit};
 
-use crate::{CK_MECHANISM_TYPE, CK_OBJECT_CLASS, CKM_HOTP_KEY_GEN, CKO_OTP_KEY, CKO_SECRET_KEY};
+use crate::*;
 
 impl MechanismRow {
     /// The row of `number`, where it is known.
@@ -29,6 +29,7 @@ impl MechanismRow {
     pub const fn makes(number: CK_MECHANISM_TYPE) -> CK_OBJECT_CLASS {
         match number {
             CKM_HOTP_KEY_GEN => CKO_OTP_KEY,
+            CKM_DSA_PARAMETER_GEN..=CKM_DSA_FIPS_G_GEN => CKO_DOMAIN_PARAMETERS,
             _ => CKO_SECRET_KEY,
         }
     }

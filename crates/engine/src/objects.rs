@@ -43,7 +43,9 @@ impl Engine {
             return self.create_at_home(&session, token, home, attributes, &secrets);
         }
         let mut made = NewObject { attributes, secrets };
-        if attribute::class_bit(class).is_some_and(|bit| bit & attribute::KEYS != 0) {
+        if attribute::class_bit(class)
+            .is_some_and(|bit| bit & (attribute::KEYS | attribute::DOMAIN) != 0)
+        {
             made.attributes.ulong(CKA_KEY_TYPE).ok_or(Error::TEMPLATE_INCOMPLETE)?;
             let said = made.attributes.remove(CKA_VALUE_LEN);
             self.complete(&mut made)?;

@@ -357,6 +357,18 @@ fn each_one_time_password_comes_out_once() {
 }
 
 #[test]
+fn new_groups_make_pairs_where_the_policy_allows() {
+    let program = program("parameters");
+    Home::new("parameters").run(&program, &[]);
+    let home = Home::new("parameters-allowed");
+    let file = home.path().join("metaslot.toml");
+    let token = home.path().join("token");
+    let text = format!("[[token]]\npath = {token:?}\nallow = [\"dsa\", \"weak-groups\"]\n");
+    fs::write(&file, text).unwrap();
+    home.run_with(&program, &["allowed"], &[("METASLOT_CONF", file.as_os_str())]);
+}
+
+#[test]
 fn a_signature_may_come_before_its_data() {
     Home::new("signature_first").run(&program("signature_first"), &[]);
 }

@@ -156,6 +156,8 @@ pub fn complete(
     asks_in_private(&all)?;
     if secret || class == CKO_PUBLIC_KEY {
         provenance(&mut all, birth, secret);
+    } else if class == CKO_DOMAIN_PARAMETERS {
+        all.set(CKA_LOCAL, Value::Bool(matches!(birth.origin, Origin::Generated(_))));
     }
     Ok(NewObject { attributes: all, secrets })
 }

@@ -34,5 +34,5 @@ pub mod wrapping;
 pub use attributes::{Attributes, DEEPEST, NewObject, Secrets, Value};
 pub use key::{Key, Material};
 pub use message::Message;
-pub use params::{Beside, Bytes, KdfParam, Otp, Params, Signing, Tls};
+pub use params::{Beside, Bytes, DsaSeed, KdfParam, Otp, Params, Signing, Tls};
 pub use template::{RawValue, Template};

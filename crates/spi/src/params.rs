@@ -216,6 +216,21 @@ pub enum Params {
     Tls(Box<Tls>),
     /// A one-time password.
     Otp(Otp),
+    /// How new parameters of DSA are made.
+    DsaSeed(Box<DsaSeed>),
+}
+
+/// By which hash function, and of which seed or to which place (FIPS 186-4 appendix A).
+#[derive(Debug)]
+pub struct DsaSeed {
+    /// `CKM_SHA…`
+    pub hash: CK_MECHANISM_TYPE,
+    /// That of the primes, where it is there.
+    pub seed: Bytes,
+    /// Which of the bases that there are for it.
+    pub index: u64,
+    /// The seed of new primes, for the caller, who has room for so many bytes.
+    pub beside: Arc<Beside>,
 }
 
 /// What is asked of a one-time password, or said of one (PKCS#11 3.2 §6.53). What HOTP does not use is left out.
@@ -265,6 +280,7 @@ impl Params {
             Self::Transport { by, .. } => by.function(),
             Self::Ike { prf, .. } => Some(*prf),
             Self::Tls(tls) => Some(tls.prf),
+            Self::DsaSeed(by) => Some(by.hash),
             Self::Pss { hash, .. } | Self::Oaep { hash, .. } => Some(*hash),
             Self::Hkdf { prf, .. } | Self::Sp800108 { prf, .. } => Some(*prf),
             Self::HashSignContext { hash, .. } => Some(*hash),

@@ -72,6 +72,8 @@ pub const TRUST: u32 = 32;
 pub const FIXED: u32 = 64;
 /// `CKO_OTP_KEY`
 pub const OTP: u32 = 128;
+/// `CKO_DOMAIN_PARAMETERS`
+pub const DOMAIN: u32 = 256;
 /// The classes of keys.
 pub const KEYS: u32 = PUBLIC | PRIVATE | SECRET | OTP;
 

@@ -5,7 +5,7 @@ use super::row::Standing::{Empty, False, True, Zero};
 use super::row::*;
 use crate::*;
 
-const ANY: u32 = DATA | CERTIFICATE | KEYS | TRUST;
+const ANY: u32 = DATA | CERTIFICATE | KEYS | DOMAIN | TRUST;
 const GIVEN: u32 = CREATE | MAKE;
 const FREE: u32 = GIVEN | CHANGE | COPY;
 const SAID: u32 = CREATE | CHANGE | COPY;
@@ -39,7 +39,7 @@ pub(super) const ATTRIBUTES: &[AttributeRow] = &[
     row(CKA_CLASS, Kind::Ulong, FIXED, 0),
     row(CKA_TOKEN, Kind::Bool, ANY, GIVEN | COPY).at_birth(False),
     row(CKA_TOKEN, Kind::Bool, FIXED, 0),
-    row(CKA_PRIVATE, Kind::Bool, DATA | CERTIFICATE | TRUST, GIVEN | COPY | ONLY_ON).at_birth(False),
+    row(CKA_PRIVATE, Kind::Bool, DATA | CERTIFICATE | DOMAIN | TRUST, GIVEN | COPY | ONLY_ON).at_birth(False),
     row(CKA_PRIVATE, Kind::Bool, FIXED, 0),
     row(CKA_PRIVATE, Kind::Bool, KEYS, GIVEN | COPY | ONLY_ON),
     row(CKA_LABEL, Kind::Bytes, ANY, FREE).absent(Empty).rank(7),
@@ -69,7 +69,7 @@ pub(super) const ATTRIBUTES: &[AttributeRow] = &[
     row(CKA_NAME_HASH_ALGORITHM, Kind::Ulong, CERTIFICATE | TRUST, CREATE),
     row(CKA_CHECK_VALUE, Kind::Bytes, CERTIFICATE, CREATE),
     row(CKA_CHECK_VALUE, Kind::Bytes, SECRET | OTP, GIVEN | IGNORED),
-    row(CKA_KEY_TYPE, Kind::Ulong, KEYS, GIVEN).rank(9),
+    row(CKA_KEY_TYPE, Kind::Ulong, KEYS | DOMAIN, GIVEN).rank(9),
     row(CKA_SUBJECT, Kind::Bytes, CERTIFICATE, CREATE).rank(6),
     row(CKA_SUBJECT, Kind::Bytes, PUBLIC | PRIVATE, FREE).absent(Empty).rank(6),
     row(CKA_ID, Kind::Bytes, CERTIFICATE | KEYS, FREE).absent(Empty).rank(2),
@@ -105,16 +105,18 @@ pub(super) const ATTRIBUTES: &[AttributeRow] = &[
     row(CKA_COEFFICIENT, Kind::Bytes, PRIVATE, CREATE).secret(),
     row(CKA_PUBLIC_KEY_INFO, Kind::Bytes, CERTIFICATE, CREATE).absent(Empty),
     row(CKA_PUBLIC_KEY_INFO, Kind::Bytes, PUBLIC | PRIVATE, CREATE),
-    row(CKA_PRIME, Kind::BigInteger, PUBLIC, GIVEN),
+    row(CKA_PRIME, Kind::BigInteger, PUBLIC | DOMAIN, GIVEN),
     row(CKA_PRIME, Kind::BigInteger, PRIVATE, CREATE),
-    row(CKA_SUBPRIME, Kind::BigInteger, PUBLIC, GIVEN),
+    row(CKA_SUBPRIME, Kind::BigInteger, PUBLIC | DOMAIN, GIVEN),
     row(CKA_SUBPRIME, Kind::BigInteger, PRIVATE, CREATE),
     row(CKA_BASE, Kind::BigInteger, PUBLIC, GIVEN),
-    row(CKA_BASE, Kind::BigInteger, PRIVATE, CREATE),
+    row(CKA_BASE, Kind::BigInteger, PRIVATE | DOMAIN, CREATE),
+    row(CKA_PRIME_BITS, Kind::Ulong, DOMAIN, MAKE),
+    row(CKA_SUBPRIME_BITS, Kind::Ulong, DOMAIN, MAKE),
     row(CKA_VALUE_BITS, Kind::Ulong, PRIVATE, MAKE),
     row(CKA_VALUE_LEN, Kind::Ulong, SECRET | OTP, GIVEN),
     row(CKA_EXTRACTABLE, Kind::Bool, PRIVATE | SECRET | OTP, FREE | ONLY_OFF),
-    row(CKA_LOCAL, Kind::Bool, KEYS, 0),
+    row(CKA_LOCAL, Kind::Bool, KEYS | DOMAIN, 0),
     row(CKA_NEVER_EXTRACTABLE, Kind::Bool, PRIVATE | SECRET | OTP, 0),
     row(CKA_ALWAYS_SENSITIVE, Kind::Bool, PRIVATE | SECRET | OTP, 0),
     row(CKA_KEY_GEN_MECHANISM, Kind::Ulong, KEYS, 0),

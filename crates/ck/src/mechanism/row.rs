@@ -111,6 +111,11 @@ pub enum Shape {
         /// Whether there is an IV.
         iv: bool,
     },
+    /// `CK_DSA_PARAMETER_GEN_PARAM`, into which the seed of new parameters is written, or with a seed.
+    DsaSeed {
+        /// Whether it is there.
+        given: bool,
+    },
     /// `CK_OTP_PARAMS`, or nothing.
     Otp,
     /// `CK_RC2_PARAMS`

@@ -5,6 +5,7 @@ use crate::engine::Engine;
 use crate::object::{Location, Object};
 use crate::session::SessionGuard;
 use crate::token::{Login, Token};
+use metaslot_ck::attribute;
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
 use metaslot_router::HomeRoute;
@@ -30,7 +31,9 @@ impl Engine {
         let (count, _) = home.find(mechanism, |row| row.generate)?;
         let mut template = self.make(token, mechanism, MechanismRow::makes(mechanism), template)?;
         token.policy().making(&template, true)?;
-        rules::protected(&mut template);
+        if template.ulong(CKA_CLASS).is_some_and(attribute::is_secret) {
+            rules::protected(&mut template);
+        }
         let length = template.ulong(CKA_VALUE_LEN).and_then(|length| length.try_into().ok());
         let long_enough = token.policy().generated(&template, length.unwrap_or(usize::MAX));
         long_enough.map_err(|_| Error::ATTRIBUTE_VALUE_INVALID)?;

@@ -204,6 +204,7 @@ impl<'a> Caller<'a> {
             | Shape::TlsMac
             | Shape::Tls10Mac => self.tls(shape, raw),
             Shape::Otp => self.otp(raw).map(Params::Otp),
+            Shape::DsaSeed { given } => self.dsa_seed(given, raw),
             Shape::Sp800108Feedback => {
                 let p = self.parameter::<CK_SP800_108_FEEDBACK_KDF_PARAMS>(raw)?;
                 let data = self.kdf_data(p.pDataParams, p.ulNumberOfDataParams, false)?;

@@ -21,14 +21,23 @@ pub extern "C" fn C_GenerateKey(
         let place = caller.place(key)?;
         let (number, params) = caller.mechanism(mechanism.reborrow())?;
         let iv_place = caller.iv_of_password(&mechanism)?;
+        let seed_place = caller.seed_place(&mechanism)?;
         let template = caller.template(template, count)?;
         let iv = match &params {
             Params::Pbe { iv, .. } => Arc::clone(iv),
             _ => Arc::default(),
         };
+        let beside = match &params {
+            Params::DsaSeed(by) => Some(Arc::clone(&by.beside)),
+            _ => None,
+        };
         let made = engine.generate_key(session, number, params, template)?;
         if let (Some(place), Some(iv)) = (iv_place, iv.get()) {
             place.set(*iv);
+        }
+        let seed = beside.as_ref().and_then(|beside| beside.told.get());
+        if let (Some(place), Some(seed)) = (seed_place, seed) {
+            caller.tell_seed(place, seed)?;
         }
         note.mechanism(number);
         note.object(engine, session, "object", made);

@@ -132,11 +132,11 @@ impl Bn {
         if rest == 0 { Ok(quotient) } else { Err(crate::Failed) }
     }
 
-    /// The number plus 1.
-    pub(crate) fn plus_one(&self) -> Result<Self> {
+    /// The number plus a word.
+    pub(crate) fn plus(&self, word: u64) -> Result<Self> {
         let mut sum = self.less(0)?;
         // SAFETY: ours, alive.
-        check(unsafe { sys::BN_add_word(sum.as_mut_ptr(), 1) })?;
+        check(unsafe { sys::BN_add_word(sum.as_mut_ptr(), word) })?;
         Ok(sum)
     }
 
@@ -157,15 +157,20 @@ impl Bn {
         Ok(product)
     }
 
-    /// The remainder of a division by `modulus`; not constant-time.
-    pub(crate) fn modulo(&self, modulus: &Self, scratch: &mut Scratch) -> Result<Self> {
-        let mut rest = Self::new()?;
-        let raw = rest.as_mut_ptr();
+    /// Quotient and remainder of a division by `divisor`; not constant-time.
+    pub(crate) fn divided(&self, divisor: &Self, scratch: &mut Scratch) -> Result<(Self, Self)> {
+        let (mut quotient, mut rest) = (Self::new()?, Self::new()?);
+        let (whole, left) = (quotient.as_mut_ptr(), rest.as_mut_ptr());
         // SAFETY: all ours, alive; the library refuses zero.
         check(unsafe {
-            sys::BN_nnmod(raw, self.as_ptr(), modulus.as_ptr(), scratch.as_mut_ptr())
+            sys::BN_div(whole, left, self.as_ptr(), divisor.as_ptr(), scratch.as_mut_ptr())
         })?;
-        Ok(rest)
+        Ok((quotient, rest))
+    }
+
+    /// The remainder of a division by `modulus`; not constant-time.
+    pub(crate) fn modulo(&self, modulus: &Self, scratch: &mut Scratch) -> Result<Self> {
+        self.divided(modulus, scratch).map(|(_, rest)| rest)
     }
 
     /// The greatest common divisor, in constant time.

@@ -15,6 +15,7 @@ pub mod counter_kdf;
 pub mod curve25519;
 pub mod des;
 pub mod digest;
+pub mod domain;
 pub mod dsa;
 pub mod ec;
 mod evp;

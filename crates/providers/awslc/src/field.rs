@@ -33,13 +33,13 @@ pub(crate) fn group(kind: &FieldKind, of: &Attributes) -> Result<(Attributes, Gr
     Ok((shown, group))
 }
 
-fn kind(attributes: &Attributes) -> Result<&'static FieldKind> {
+pub(crate) fn kind(attributes: &Attributes) -> Result<&'static FieldKind> {
     let kind = attributes.ulong(CKA_KEY_TYPE).and_then(FieldKind::of);
     kind.ok_or(Error::ATTRIBUTE_VALUE_INVALID)
 }
 
 /// Wrong parameters of a template, as the functions that take one say it.
-fn of_template(error: Error) -> Error {
+pub(crate) fn of_template(error: Error) -> Error {
     if error == Error::DOMAIN_PARAMS_INVALID { Error::ATTRIBUTE_VALUE_INVALID } else { error }
 }
 

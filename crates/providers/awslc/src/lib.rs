@@ -12,6 +12,7 @@ mod chacha20;
 mod des;
 mod dh;
 mod digest;
+mod domain;
 mod dsa;
 mod ec;
 mod ecdh;
@@ -96,6 +97,7 @@ const PARTS: &[&[Algorithm]] = &[
     &simple::ROWS,
     &transport::ROWS,
     &dh::ROWS,
+    &domain::ROWS,
     &dsa::ROWS,
     &tls::ROWS,
     &rsa_x931::ROWS,

@@ -3,7 +3,7 @@
 
 use crate::eddsa::ED25519_KEYS;
 use crate::montgomery::X25519_KEYS;
-use crate::{ec, field, hotp, rsa_key, secret_key, seeded};
+use crate::{domain, ec, field, hotp, rsa_key, secret_key, seeded};
 use metaslot_awslc_wrapper::ml_dsa::MlDsaKey;
 use metaslot_awslc_wrapper::ml_kem::MlKemKey;
 use metaslot_ck::*;
@@ -31,6 +31,7 @@ pub(crate) fn complete(object: &mut NewObject) -> Result<()> {
         (CKO_PRIVATE_KEY, CKK_ML_KEM) => seeded::complete_private::<MlKemKey>(object),
         (CKO_PUBLIC_KEY, CKK_DSA | CKK_DH | CKK_X9_42_DH) => field::complete_public(object),
         (CKO_PRIVATE_KEY, CKK_DSA | CKK_DH | CKK_X9_42_DH) => field::complete_private(object),
+        (CKO_DOMAIN_PARAMETERS, CKK_DSA | CKK_DH | CKK_X9_42_DH) => domain::complete(object),
         // Another provider's.
         (CKO_PUBLIC_KEY | CKO_PRIVATE_KEY, CKK_SLH_DSA | CKK_HSS | CKK_XMSS | CKK_XMSSMT) => {
             Err(Error::PARAMETER_SET_NOT_SUPPORTED)

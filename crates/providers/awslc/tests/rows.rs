@@ -165,6 +165,11 @@ const VECTORS: &[(CK_MECHANISM_TYPE, &[&str])] = &[
     (CKM_HKDF_DERIVE, &["wycheproof/hkdf_sha256_test", "wycheproof/hkdf_sha512_test"]),
     (CKM_HKDF_DATA, &["wycheproof/hkdf_sha256_test"]),
     (CKM_HOTP, &["rfc/hotp"]),
+    (CKM_DSA_PARAMETER_GEN, &["nist/dsa_parameters"]),
+    (CKM_X9_42_DH_PARAMETER_GEN, &["nist/dsa_parameters"]),
+    (CKM_DSA_PROBABLISTIC_PARAMETER_GEN, &["nist/dsa_parameters"]),
+    (CKM_DSA_SHAWE_TAYLOR_PARAMETER_GEN, &["nist/dsa_parameters"]),
+    (CKM_DSA_FIPS_G_GEN, &["nist/dsa_parameters"]),
 ];
 
 /// Rows that no vector can show, and what does instead.
@@ -204,6 +209,7 @@ const EXEMPT: &[(CK_MECHANISM_TYPE, &str)] = &[
     (CKM_BLAKE2B_256_KEY_GEN, "random: as long as any generic secret"),
     (CKM_BLAKE2B_384_KEY_GEN, "random: as long as any generic secret"),
     (CKM_BLAKE2B_512_KEY_GEN, "random: as long as any generic secret"),
+    (CKM_DH_PKCS_PARAMETER_GEN, "random: domain.rs looks whether both numbers are prime"),
     (CKM_HOTP_KEY_GEN, "random: hotp.c makes one and verifies its passwords"),
     (CKM_POLY1305_KEY_GEN, "random: lengths are checked in generate.rs"),
     (CKM_PUB_KEY_FROM_PRIV_KEY, "the engine makes the public half"),

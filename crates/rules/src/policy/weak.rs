@@ -26,6 +26,9 @@ impl Policy {
         self.refuse(Refusal::WeakCurves, new && weak, Error::ATTRIBUTE_VALUE_INVALID)?;
         let weak = weak_group(attributes, MIN_EXPONENT);
         self.refuse(Refusal::WeakGroups, new && weak, Error::ATTRIBUTE_VALUE_INVALID)?;
+        let parameters = attributes.ulong(CKA_CLASS) == Some(CKO_DOMAIN_PARAMETERS);
+        let group = matches!(attributes.ulong(CKA_KEY_TYPE), Some(CKK_DH | CKK_X9_42_DH));
+        self.refuse(Refusal::WeakGroups, new && parameters && group, Error::MECHANISM_INVALID)?;
         let old = new && attributes.ulong(CKA_KEY_TYPE) == Some(CKK_DSA);
         self.refuse(Refusal::Dsa, old, Error::MECHANISM_INVALID)?;
         let weak = attributes.ulong(CKA_KEY_TYPE).is_some_and(weak_cipher);
@@ -112,7 +115,12 @@ impl Policy {
     /// May a secret key that is generated here be so short? One that can be read is not guessed.
     pub fn generated(self, key: &Attributes, length: usize) -> Result<()> {
         let readable = !key.bool(CKA_SENSITIVE) && key.bool(CKA_EXTRACTABLE);
-        if readable { Ok(()) } else { self.long_enough(length, Error::KEY_SIZE_RANGE) }
+        let parameters = key.ulong(CKA_CLASS) == Some(CKO_DOMAIN_PARAMETERS);
+        if readable || parameters {
+            Ok(())
+        } else {
+            self.long_enough(length, Error::KEY_SIZE_RANGE)
+        }
     }
 
     /// May a secret key of this length come out of a derivation, or go through a wrap?

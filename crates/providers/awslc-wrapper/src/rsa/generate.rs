@@ -82,7 +82,7 @@ fn prime(bits: u32, e: &Bn, scratch: &mut Scratch) -> Result<Bn> {
 fn inverse(e: &Bn, phi: &Bn) -> Result<Bn> {
     let word = e.word().ok_or(Failed)?;
     let rest = phi.modulo_word(word)?;
-    phi.times_word(factor(rest, word)?)?.plus_one()?.divided_by_word(word)
+    phi.times_word(factor(rest, word)?)?.plus(1)?.divided_by_word(word)
 }
 
 /// −rest⁻¹ modulo `word`, by the extended algorithm of Euclid on numbers that are no secret: both are

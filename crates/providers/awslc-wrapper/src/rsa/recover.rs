@@ -99,7 +99,7 @@ fn factor(n: &Bn, e: &Bn, d: &Bn, scratch: &mut Scratch) -> Result<(Bn, Bn)> {
 
 /// The other factor is what n shares with the root plus 1.
 fn second(first: Bn, root: &Bn, n: &Bn, scratch: &mut Scratch) -> Result<(Bn, Bn)> {
-    let other = root.plus_one()?.gcd(n, scratch)?;
+    let other = root.plus(1)?.gcd(n, scratch)?;
     let product = first.times(&other, scratch)?;
     if product.equals(n) { Ok((first, other)) } else { Err(Failed) }
 }
