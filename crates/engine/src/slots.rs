@@ -114,6 +114,7 @@ impl Engine {
         let flag = |there, flag| if there { flag } else { 0 };
         let flags = CKF_RNG
             | CKF_DUAL_CRYPTO_OPERATIONS
+            | CKF_RESTORE_KEY_NOT_NEEDED
             | CKF_ASYNC_SESSION_SUPPORTED
             | flag(row.other.as_ref().is_none_or(|other| other.login_required), CKF_LOGIN_REQUIRED)
             | flag(row.asks_by_itself(), CKF_PROTECTED_AUTHENTICATION_PATH)

@@ -431,6 +431,16 @@ fn a_token_says_its_profiles_and_mechanisms_and_keeps_trust() {
 }
 
 #[test]
+fn a_profile_is_announced_whose_case_of_the_committee_holds() {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/profiles");
+    let replay = program("profiles");
+    for case in ["BL-M-1-32", "EXT-M-1-32", "AUTH-M-1-32", "CERT-M-1-32"] {
+        let directory = cases.to_str().expect("the path is text");
+        Home::new(case).run(&replay, &[directory, &format!("{case}.txt")]);
+    }
+}
+
+#[test]
 fn a_thread_with_a_small_stack_can_do_everything() {
     Home::new("stack").run(&program("stack"), &[]);
 }
