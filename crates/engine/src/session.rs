@@ -273,16 +273,27 @@ impl Sessions {
 
     /// A place that was never used; takes one of another thread's when the table is full.
     fn fresh(&self) -> Result<usize> {
+        self.make_chunk(self.used.load(Ordering::Acquire))?;
         let at = self.used.fetch_add(1, Ordering::AcqRel);
         if at >= MAX_SESSIONS {
             self.used.fetch_sub(1, Ordering::Relaxed);
             let given = self.free.iter().find_map(|free| lock(&free.0).pop());
             return given.map(|at| at as usize).ok_or(Error::SESSION_COUNT);
         }
+        // Others may have been faster.
+        self.make_chunk(at).map(|()| at)
+    }
+
+    /// The chunk of a place; it is long.
+    fn make_chunk(&self, at: usize) -> Result<()> {
         let chunk = (at / FIRST_CHUNK + 1).ilog2() as usize;
-        self.chunks[chunk]
-            .get_or_init(|| (0..FIRST_CHUNK << chunk).map(|_| SessionPlace::default()).collect());
-        Ok(at)
+        if let Some(place) = self.chunks.get(chunk).filter(|place| place.get().is_none()) {
+            let mut made = Vec::new();
+            made.try_reserve_exact(FIRST_CHUNK << chunk).map_err(|_| Error::HOST_MEMORY)?;
+            made.resize_with(FIRST_CHUNK << chunk, SessionPlace::default);
+            drop(place.set(made.into_boxed_slice()));
+        }
+        Ok(())
     }
 
     /// Closes the session, if `may` allows it then, by its slot: gives that slot and the session

@@ -8,6 +8,7 @@ use crate::decode::Caller;
 use crate::library::Library;
 use crate::outside::is_outside;
 use crate::process::{self, State};
+use crate::spare;
 use crate::thread;
 use metaslot_ck::{
     CK_RV, CK_SESSION_HANDLE, CKR_CRYPTOKI_NOT_INITIALIZED, CKR_FUNCTION_FAILED, CKR_OK, Error,
@@ -81,6 +82,10 @@ pub(crate) fn enter_library(
     function: Function,
     call: impl FnOnce(&Library, Caller<'_>) -> Result<()>,
 ) -> CK_RV {
+    let call = |library: &Library, caller: Caller<'_>| match spare::is_out() && !ends(function) {
+        true => Err(Error::HOST_MEMORY),
+        false => call(library, caller),
+    };
     enter_counted(call, |library, rv| {
         counters::call(function, rv);
         if rv != CKR_OK
@@ -89,6 +94,17 @@ pub(crate) fn enter_library(
             errors.tell(function, rv);
         }
     })
+}
+
+/// Whether a function gives memory back.
+const fn ends(function: Function) -> bool {
+    use Function::{
+        CloseAllSessions, CloseSession, DestroyObject, Finalize, Logout, SessionCancel,
+    };
+    matches!(
+        function,
+        CloseAllSessions | CloseSession | DestroyObject | Finalize | Logout | SessionCancel
+    )
 }
 
 /// As [`enter_library`]; `count` is told what the call answers.

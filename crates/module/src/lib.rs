@@ -26,6 +26,7 @@ mod routing;
 mod signal;
 mod sink;
 mod slots;
+mod spare;
 mod text;
 mod thread;
 mod vendor;

@@ -24,13 +24,19 @@ impl Taken {
         lock(&self.series)
     }
 
+    /// Whether anything was taken, or is being taken.
+    fn is_used(&self) -> bool {
+        let unused = self.series.try_lock().is_ok_and(|series| *series == SeriesOfKey::default());
+        !unused || !self.spent.try_lock().is_ok_and(|spent| spent.is_none())
+    }
+
     /// Of a key of one-time keys: how many were left after the last that signed here.
     pub fn spent(&self) -> MutexGuard<'_, Option<u64>> {
         lock(&self.spent)
     }
 }
 
-/// What a process has taken of the objects of a token, by row and by `CKA_UNIQUE_ID`: one that was made anew has others in the same
+/// What a process has taken of the objects of a token until it is finalised, by row and by `CKA_UNIQUE_ID`: one that was made anew has others in the same
 /// rows.
 #[derive(Debug, Default)]
 pub struct Memory(Mutex<HashMap<u64, Vec<Named>>>);
@@ -48,15 +54,24 @@ impl Memory {
         }
     }
 
-    /// The row is gone.
+    /// The row is gone. What was taken of it stays: an older store, which has it still, may be put back.
     pub fn forget(&self, row: u64) {
-        lock(&self.0).remove(&row);
+        let mut all = lock(&self.0);
+        if all.get_mut(&row).is_some_and(leave_used) {
+            all.remove(&row);
+        }
     }
 
-    /// All are.
-    pub fn clear(&self) {
-        lock(&self.0).clear();
+    /// The same of all rows.
+    pub fn forget_all(&self) {
+        lock(&self.0).retain(|_, of_row| !leave_used(of_row));
     }
+}
+
+/// Whether nothing of a row is left.
+fn leave_used(of_row: &mut Vec<Named>) -> bool {
+    of_row.retain(|(_, taken)| taken.is_used());
+    of_row.is_empty()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -153,14 +168,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_taken_of_an_object_is_remembered_until_its_row_goes() {
+    fn what_was_taken_of_an_object_is_remembered_though_its_row_goes() {
         let memory = Memory::default();
         let spent = |name| *memory.of(1, name).spent();
         *memory.of(1, b"old").spent() = Some(7);
         assert_eq!((spent(b"old"), spent(b"new")), (Some(7), None));
         *memory.of(1, b"new").spent() = Some(9);
         assert_eq!((spent(b"old"), spent(b"new")), (Some(7), Some(9)));
-        memory.forget(1);
-        assert_eq!(spent(b"old"), None);
+        for row in [2, 3] {
+            drop(memory.of(row, b"unused"));
+        }
+        for row in [1, 2] {
+            memory.forget(row);
+        }
+        assert_eq!((spent(b"old"), spent(b"new")), (Some(7), Some(9)));
+        assert_eq!(lock(&memory.0).len(), 2, "and what was not used goes");
+        memory.forget_all();
+        assert_eq!(lock(&memory.0).keys().collect::<Vec<_>>(), [&1]);
     }
 }

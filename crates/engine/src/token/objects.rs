@@ -15,7 +15,7 @@ pub(crate) struct TokenObjects {
     shards: [Mutex<Shard>; SHARDS],
     /// Most rows in a shard that no other thread holds.
     cached: usize,
-    /// What this process has taken of them: it is remembered until the row goes.
+    /// What this process has taken of them.
     pub(crate) memory: Memory,
 }
 
@@ -114,7 +114,7 @@ impl TokenObjects {
 
     /// Every row is gone.
     pub(crate) fn end_all(&self) {
-        self.memory.clear();
+        self.memory.forget_all();
         for shard in &self.shards {
             for (_, known) in lock(shard).rows.drain() {
                 known.life.end();

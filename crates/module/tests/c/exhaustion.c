@@ -236,6 +236,47 @@ static void signatures(void)
 	OK(p11->C_DestroyObject(session, public));
 }
 
+/* Where the heap has nothing left at all, not a byte of it, the first use of a key is refused or works, and those that follow. */
+static void first_uses(void)
+{
+	static void *taken[1 << 18];
+	static CK_BYTE signature[5000];
+	static CK_BYTE curve[] = {0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07};
+	static CK_ULONG bits = 2048, set = CKP_ML_DSA_65;
+	static struct {
+		CK_MECHANISM_TYPE generate, sign;
+		CK_ATTRIBUTE public;
+	} kinds[] = {
+		{CKM_RSA_PKCS_KEY_PAIR_GEN, CKM_SHA256_RSA_PKCS, {CKA_MODULUS_BITS, &bits, sizeof bits}},
+		{CKM_EC_KEY_PAIR_GEN, CKM_ECDSA_SHA256, {CKA_EC_PARAMS, curve, sizeof curve}},
+		{CKM_ML_DSA_KEY_PAIR_GEN, CKM_ML_DSA, {CKA_PARAMETER_SET, &set, sizeof set}},
+	};
+	for (int at = 0; at < 3; at++) {
+		CK_MECHANISM generate = {kinds[at].generate, NULL, 0}, sign = {kinds[at].sign, NULL, 0};
+		CK_OBJECT_HANDLE public, private;
+		CK_ULONG length, room = 0;
+		int count = 0;
+		OK(p11->C_GenerateKeyPair(session, &generate, &kinds[at].public, 1, NULL, 0, &public, &private));
+		limit(in_use());
+		for (size_t bytes = 1 << 20; bytes >= 16; bytes /= 2)
+			while (count < 1 << 18 && (taken[count] = malloc(bytes)) != NULL) count++;
+		CK_SESSION_HANDLE own = 0;
+		for (int round = 0; round < 50; round++) {
+			/* Sessions that stay use up what there is for such times. */
+			OK_OR_MEMORY(p11->C_OpenSession(0, CKF_SERIAL_SESSION, NULL, NULL, &own));
+			length = sizeof signature;
+			CK_RV rv = p11->C_SignInit(session, &sign, private);
+			OK_OR_MEMORY(rv);
+			if (rv == CKR_OK) OK_OR_MEMORY(p11->C_Sign(session, (CK_BYTE *)"message", 7, signature, &length));
+		}
+		limit(RLIM_INFINITY);
+		while (count > 0) free(taken[--count]);
+		OK(p11->C_SignInit(session, &sign, private));
+		length = sizeof signature;
+		OK(p11->C_Sign(session, (CK_BYTE *)"message", 7, signature, &length));
+	}
+}
+
 /* A key of one-time keys loses none where its lower tree, of some hundred kilobytes, has no room. */
 static void one_time_keys(void)
 {
@@ -311,6 +352,7 @@ int main(void)
 		check_works(session);
 	}
 	CHECK(refused > 0);
+	first_uses();
 	signatures();
 	one_time_keys();
 	printf("memory was out %d times\n", refused);

@@ -61,11 +61,14 @@ static void copy(const char *from, const char *suffix, const char *to, const cha
 	close(out);
 }
 
+/* The copies of a store before it has the key, and with it. */
+static const char *const empty[] = {".1", ".2", ".3", ".4"}, *const older[] = {".5", ".6", ".7", ".8"};
+
 /* No database is open between two calls of ours that have come to rest. */
-static void all(const char *from, const char *to, CK_BBOOL back)
+static void all(const char *const copies[4], CK_BBOOL back)
 {
-	static const char *const files[] = {"", "-wal", "-shm", ".gen"}, *const copies[] = {".1", ".2", ".3", ".4"};
-	for (int i = 0; i < 4; i++) copy(from, back ? copies[i] : files[i], to, back ? files[i] : copies[i]);
+	static const char *const files[] = {"", "-wal", "-shm", ".gen"};
+	for (int i = 0; i < 4; i++) copy(path, back ? copies[i] : files[i], path, back ? files[i] : copies[i]);
 }
 
 static void refused(void)
@@ -74,25 +77,49 @@ static void refused(void)
 	seal();
 }
 
+/* Both keys, until an older store has them again. */
+static void keys_are_gone(CK_OBJECT_HANDLE one_time_key, CK_OBJECT_HANDLE secret_key, CK_BBOOL destroyed)
+{
+	CK_MECHANISM gcm = {CKM_AES_GCM, NULL, 0};
+	if (destroyed) {
+		OK(p11->C_DestroyObject(session, one_time_key));
+		OK(p11->C_DestroyObject(session, secret_key));
+	} else {
+		all(empty, CK_TRUE);
+	}
+	CHECK(p11->C_SignInit(session, &one_time, one_time_key) == CKR_KEY_HANDLE_INVALID);
+	CHECK(p11->C_MessageEncryptInit(session, &gcm, secret_key) == CKR_KEY_HANDLE_INVALID);
+	all(older, CK_TRUE);
+}
+
 int main(int argc, char **argv)
 {
 	CHECK(argc == 3);
 	path = argv[1];
 	choose(argv[2]);
 	session = begin_as_user();
+	OK(p11->C_Finalize(NULL));
+	all(empty, CK_FALSE);
+	OK(p11->C_Initialize(NULL));
+	session = user_session();
 	make();
 	OK(sign());
 	seal();
 	OK(p11->C_Finalize(NULL));
-	all(path, path, CK_FALSE);
+	all(older, CK_FALSE);
 	OK(p11->C_Initialize(NULL));
 	session = user_session();
 	for (int i = 0; i < 3; i++) OK(sign());
 	seal();
-	all(path, path, CK_TRUE);
+	all(older, CK_TRUE);
 	refused();
 	OK(p11->C_Logout(session));
 	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	refused();
+	/* Nor where the key is gone for a while, or destroyed. */
+	keys_are_gone(find_labelled(session, CKO_PRIVATE_KEY, "key"), find_labelled(session, CKO_SECRET_KEY, "key"), CK_FALSE);
+	refused();
+	keys_are_gone(find_labelled(session, CKO_PRIVATE_KEY, "key"), find_labelled(session, CKO_SECRET_KEY, "key"), CK_TRUE);
 	refused();
 	OK(p11->C_Finalize(NULL));
 	return 0;
