@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use anyhow::{Result, anyhow};
 
-use crate::cargo::{build, cargo, command, module, target};
+use crate::cargo::{build, cargo, command, module, stack, target};
 use crate::packages::{self, FOR_RUN, FOR_TESTS};
 use crate::report::{Count, Report, all_pass, check, tests, tests_heard};
 use crate::{codegen, deb, dist, first, install, run, structure, suites};
@@ -44,7 +44,10 @@ pub(crate) fn run() -> Result<()> {
     report.step("generated files are up to date", || codegen::run(true).map(|()| Count::ONE));
     // The release build ends in one long step of one thread, beside which the tests are compiled.
     thread::scope(|scope| {
-        let release = scope.spawn(build);
+        let release = scope.spawn(|| {
+            build()?;
+            check(stack()?.arg("--no-run")).map(|_| ())
+        });
         report.step("lints", || {
             check(
                 cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--quiet"])
@@ -59,6 +62,7 @@ pub(crate) fn run() -> Result<()> {
             built.map(|()| Count::ONE)
         });
     });
+    report.step("what the release build leaves in the stack", || tests(&mut stack()?));
     report.step("unit, boundary and transcript tests", || tests(&mut prepared(&UNIT_TESTS)));
     report.step("vectors through the C ABI", || {
         // The lines for each file of vectors are worth seeing when they pass, too.
