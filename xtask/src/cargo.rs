@@ -118,17 +118,24 @@ impl Metadata {
 /// The release build that every client, the tarball and `run` use.
 pub(crate) fn build() -> Result<()> {
     let packages = ["module", "cli", "lab"].map(|name| format!("--package=metaslot-{name}"));
-    check(release()?.args(packages)).map(|_| ())
+    check(release("build")?.args(packages)).map(|_| ())
 }
 
 /// The release module with an OpenSSL of its own, as it is installed; the other one has its place again after the next [`build`].
 pub(crate) fn build_with_openssl() -> Result<()> {
     let module = ["--package=metaslot-module", "--features=openssl"];
-    check(release()?.args(module)).map(|_| ())
+    check(release("build")?.args(module)).map(|_| ())
 }
 
-/// A release build in which nothing says where it was made: who makes it again elsewhere gets the same.
-fn release() -> Result<Command> {
+/// The test of what kernels leave in the stack, with the frames that they have in the release build: it finds all but itself compiled.
+pub(crate) fn stack() -> Result<Command> {
+    let mut test = release("test")?;
+    test.args(["--package=metaslot-lanes", "--test=stack"]);
+    Ok(test)
+}
+
+/// A release build, or tests of one, in which nothing says where it was made: who makes it again elsewhere gets the same.
+fn release(task: &str) -> Result<Command> {
     let home = std::env::home_dir().context("there is no home directory")?;
     let home = std::env::var_os("CARGO_HOME").map_or_else(|| home.join(".cargo"), PathBuf::from);
     let places = [(home, "/cargo"), (target(), "/target"), (root(), "/metaslot")]
@@ -139,7 +146,7 @@ fn release() -> Result<Command> {
             given.chain(places.iter().map(|place| format!("{option}={place}"))).collect();
         all.join(" ")
     };
-    let mut command = cargo(&["build", "--release", "--locked"]);
+    let mut command = cargo(&[task, "--release", "--locked"]);
     command.env("RUSTFLAGS", flags("RUSTFLAGS", "--remap-path-prefix"));
     // Cargo has set it for this program as .cargo/config.toml says.
     command.env("CFLAGS", flags("CFLAGS", "-ffile-prefix-map"));

@@ -32,7 +32,7 @@ const LAB: Package = Package {
 };
 
 /// The module and the command, as they are built; `pages` has their man pages.
-pub(crate) fn token(pages: &Path) -> Result<PathBuf> {
+pub(crate) fn token(pages: &Path) -> Result<()> {
     TOKEN.make(|tree| {
         tree.token(pages)?;
         let lib = Path::new("/usr/lib");
@@ -42,12 +42,17 @@ pub(crate) fn token(pages: &Path) -> Result<PathBuf> {
 }
 
 /// The lab.
-pub(crate) fn lab(pages: &Path) -> Result<PathBuf> {
+pub(crate) fn lab(pages: &Path) -> Result<()> {
     LAB.make(|tree| tree.lab(pages))
 }
 
 impl Package {
-    fn make(&self, fill: impl FnOnce(&mut Tree) -> Result<()>) -> Result<PathBuf> {
+    fn path(&self) -> PathBuf {
+        let name = format!("{}_{}_amd64.deb", self.name, env!("CARGO_PKG_VERSION"));
+        target().join("dist").join(name)
+    }
+
+    fn make(&self, fill: impl FnOnce(&mut Tree) -> Result<()>) -> Result<()> {
         let home = target().join("dist").join(format!("{}.tree", self.name));
         drop(fs::remove_dir_all(&home));
         fill(&mut Tree::new(&home, "/usr"))?;
@@ -64,8 +69,7 @@ impl Package {
             write(&home.join("DEBIAN/postinst"), postinst.as_bytes())?;
         }
         settle(&home)?;
-        let name = format!("{}_{}_amd64.deb", self.name, env!("CARGO_PKG_VERSION"));
-        let package = target().join("dist").join(name);
+        let package = self.path();
         // One thread: what several write depends on how many there are.
         check(
             Command::new("dpkg-deb")
@@ -77,7 +81,7 @@ impl Package {
         fs::remove_dir_all(&home).with_context(|| format!("remove {}", home.display()))?;
         let bytes = fs::metadata(&package).context("look at the package")?.len();
         println!("    {} ({:.1} MiB)", package.display(), bytes as f64 / f64::from(1 << 20));
-        Ok(package)
+        Ok(())
     }
 }
 
@@ -113,14 +117,12 @@ pub(crate) fn committed() -> Result<String> {
     Ok(time)
 }
 
-/// A package is the same when it is made again, installs into a system of its own, beside the lab's, and works there.
+/// A package that was made is the same when it is made again, installs into a system of its own, beside the lab's, and works there.
 pub(crate) fn test(pages: &Path) -> Result<()> {
-    let package = token(pages)?;
-    let first = fs::read(&package).context("read the package")?;
-    ensure!(
-        fs::read(token(pages)?).context("read the package")? == first,
-        "made twice, it differs"
-    );
+    let read = || fs::read(TOKEN.path()).context("read the package");
+    let first = read()?;
+    token(pages)?;
+    ensure!(read()? == first, "made twice, it differs");
     let system = target().join("dist/system");
     drop(fs::remove_dir_all(&system));
     write(&system.join("var/lib/dpkg/status"), b"")?;
@@ -136,7 +138,7 @@ pub(crate) fn test(pages: &Path) -> Result<()> {
                 "--log=/dev/null",
             ])
             .arg("--install")
-            .args([&package, &lab(pages)?])
+            .args([TOKEN.path(), LAB.path()])
             .stdout(std::process::Stdio::null()),
     )?;
     let home = system.join("home");

@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
 use anyhow::{Context, Result, ensure};
 
@@ -57,17 +59,16 @@ pub(crate) fn run(library: Library) -> Result<()> {
         Library::Whole => build_with_openssl()?,
         Library::Tested => leaves_room_for_openssl()?,
     }
-    let (name, home) = begin("metaslot")?;
-    Tree::new(home, "/usr").token(&pages)?;
-    pack(&name)?;
-    deb::token(&pages)?;
+    // What packs has one thread, so that two take half of the time.
+    let lab = || packed("metaslot-lab", |tree| tree.lab(&pages)).and_then(|()| deb::lab(&pages));
+    thread::scope(|scope| {
+        let lab = scope.spawn(lab);
+        packed("metaslot", |tree| tree.token(&pages))?;
+        deb::token(&pages)?;
+        lab.join().unwrap_or_else(|panicked| resume_unwind(panicked))
+    })?;
     // What is built is what the tests and `run` use.
-    build()?;
-    let (name, home) = begin("metaslot-lab")?;
-    Tree::new(home, "/usr").lab(&pages)?;
-    pack(&name)?;
-    deb::lab(&pages)?;
-    Ok(())
+    build()
 }
 
 /// Builds the committed state in two folders, and compares what `dist` makes there, byte for byte.
@@ -100,18 +101,15 @@ pub(crate) fn reproduce() -> Result<()> {
     fs::remove_dir_all(&home).context("remove the two folders")
 }
 
-/// An empty directory for a package's files, and its name.
-fn begin(package: &str) -> Result<(String, PathBuf)> {
+/// A tarball of what `fill` puts into a tree.
+fn packed(package: &str, fill: impl FnOnce(&mut Tree) -> Result<()>) -> Result<()> {
     let name = format!("{package}-{}-x86_64-linux", env!("CARGO_PKG_VERSION"));
     let home = target().join("dist").join(&name);
     drop(fs::remove_dir_all(&home));
     fs::create_dir_all(&home).with_context(|| format!("make {}", home.display()))?;
-    Ok((name, home))
-}
-
-fn pack(name: &str) -> Result<()> {
+    fill(&mut Tree::new(&home, "/usr"))?;
+    deb::settle(&home)?;
     let tarball = target().join("dist").join(format!("{name}.tar.gz"));
-    deb::settle(&target().join("dist").join(name))?;
     check(
         Command::new("tar")
             .args(["--owner=0", "--group=0", "--numeric-owner", "--sort=name"])

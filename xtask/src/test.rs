@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use anyhow::{Result, anyhow, bail};
 
-use crate::cargo::{build, cargo, command, module, target};
+use crate::cargo::{build, cargo, command, module, stack, target};
 use crate::packages::{self, FOR_RUN, FOR_TESTS};
 use crate::report::{Count, Report, all_pass, check, tests, tests_heard};
 use crate::{codegen, deb, dist, first, install, run, structure, suites};
@@ -26,6 +26,9 @@ const UNIT_TESTS: [&str; 7] = [
     "--exclude",
     "metaslot-testkit",
 ];
+
+/// Those of real clients, and what else runs through the release build.
+const TESTKIT: [&str; 5] = ["test", "--locked", "--package", "metaslot-testkit", "--no-fail-fast"];
 
 /// Runs every step, whatever fails, and prints the summary.
 pub(crate) fn run() -> Result<()> {
@@ -44,7 +47,10 @@ pub(crate) fn run() -> Result<()> {
     report.step("generated files are up to date", || codegen::run(true).map(|()| Count::ONE));
     // The release build ends in one long step of one thread, beside which the tests are compiled.
     thread::scope(|scope| {
-        let release = scope.spawn(build);
+        let release = scope.spawn(|| {
+            build()?;
+            check(stack()?.arg("--no-run")).map(|_| ())
+        });
         report.step("lints", || {
             check(
                 cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--quiet"])
@@ -52,13 +58,15 @@ pub(crate) fn run() -> Result<()> {
             )
         });
         report.step("the tests are compiled", || {
-            check(prepared(&UNIT_TESTS).arg("--no-run")).map(|_| Count::ONE)
+            check(prepared(&UNIT_TESTS).arg("--no-run"))?;
+            check(prepared(&TESTKIT).arg("--no-run"))
         });
         report.step("release build of the module and the command", || {
             let built = release.join().map_err(|_| anyhow!("the build panicked"))?;
             built.map(|()| Count::ONE)
         });
     });
+    report.step("what the release build leaves in the stack", || tests(&mut stack()?));
     report.step("unit, boundary and transcript tests", || tests(&mut prepared(&UNIT_TESTS)));
     report.step("vectors through the C ABI", || {
         // The lines for each file of vectors are worth seeing when they pass, too.
@@ -108,8 +116,7 @@ fn clients(report: &mut Report) {
 
 /// One binary of the test kit.
 fn testkit(binary: &str) -> Command {
-    let arguments = ["test", "--locked", "--package", "metaslot-testkit", "--no-fail-fast"];
-    let mut cargo = prepared(&arguments);
+    let mut cargo = prepared(&TESTKIT);
     cargo.args(["--test", binary]);
     cargo
 }

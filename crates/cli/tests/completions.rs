@@ -50,6 +50,14 @@ fn fish_completes_types_and_labels() {
     completes("fish", "--no-config", FISH, &["ec:p224", "ec:p256", "site"]);
 }
 
+#[test]
+fn a_word_that_is_no_text_is_left_aside() {
+    let sandbox = Sandbox::make(&sandbox::module());
+    sandbox.run(MAKE);
+    let line = "metaslot sign --in \"$(printf '\\377')\" --key s";
+    assert_eq!(sandbox.run(&format!("METASLOT_COMPLETE=fish metaslot -- {line}")), ["site"]);
+}
+
 /// Other people's files have names that mean something to a shell.
 #[test]
 fn bash_quotes_the_names_of_files() {

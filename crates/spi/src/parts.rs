@@ -25,6 +25,30 @@ pub trait Begun: Send + 'static {
     /// # Errors
     /// As there.
     fn verify(self, key: &Key, signature: &[u8]) -> Result<()>;
+
+    /// Signs where all data comes at once.
+    ///
+    /// # Errors
+    /// As [`Self::update`] and [`Self::sign`].
+    fn sign_all(mut self, key: &Key, data: &[u8], out: &mut [u8]) -> Result<usize>
+    where
+        Self: Sized,
+    {
+        self.update(data)?;
+        self.sign(key, out)
+    }
+
+    /// Verifies where all data comes at once.
+    ///
+    /// # Errors
+    /// As [`Self::update`] and [`Self::verify`].
+    fn verify_all(mut self, key: &Key, data: &[u8], signature: &[u8]) -> Result<()>
+    where
+        Self: Sized,
+    {
+        self.update(data)?;
+        self.verify(key, signature)
+    }
 }
 
 /// What was begun with a key, for its parts.

@@ -13,6 +13,24 @@ pub(crate) type Ran = BTreeMap<String, bool>;
 /// Begins the line of a test that passes on one machine and not on another.
 const VARIES: &str = "varies ";
 
+/// How pytest runs a suite so that [`by_pytest`] can read what it says.
+pub(crate) const PYTEST: &str = "-B -m pytest -p no:cacheprovider -q -rA --tb=short";
+
+/// What pytest says of each test, in lines such as `FAILED tests/test_aes.py::AESTests::test_sign - reason`: names begin behind `place`.
+pub(crate) fn by_pytest(place: &str, told: &str) -> Ran {
+    let outcome = |line: &str| {
+        let (word, rest) = line.split_once(' ')?;
+        let passed = match word {
+            "PASSED" => true,
+            "FAILED" | "ERROR" => false,
+            _ => return None,
+        };
+        let (_, name) = rest.split(" - ").next()?.split_once(place)?;
+        Some((name.to_owned(), passed))
+    };
+    told.lines().filter_map(outcome).collect()
+}
+
 /// Compares `ran` with `testdata/suites/NAME.txt`: the number of tests that pass, then a line for each of those that fail, `name:
 /// reason`.
 ///

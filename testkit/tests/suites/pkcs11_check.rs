@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use metaslot_testkit::{SO_PIN, USER_PIN, check};
 
-use crate::judged::{self, Ran};
+use crate::judged;
 
 /// Its files that are run with every change, in a twentieth of the time; `docs/mechanisms.md` holds the flags, which most of the others ask for.
 const PART: &[&str] = &[
@@ -53,18 +53,6 @@ const PART: &[&str] = &[
 /// Where its tests are: they come with the package.
 const WHERE: &str = "import pkcs11_check.testcases as t; print(t.__path__[0])";
 
-/// What a line such as `PASSED …/testcases/ckr/test_ckr_pin.py::TestSetPin::test_it` says.
-fn outcome(line: &str) -> Option<(String, bool)> {
-    let (word, rest) = line.split_once(' ')?;
-    let passed = match word {
-        "PASSED" => true,
-        "FAILED" | "ERROR" => false,
-        _ => return None,
-    };
-    let (_, name) = rest.split(" - ").next()?.split_once("/testcases/")?;
-    Some((name.to_owned(), passed))
-}
-
 fn file_of(test: &str) -> &str {
     test.split("::").next().unwrap_or(test)
 }
@@ -83,15 +71,14 @@ fn under_legacy() {
         token.policy("legacy")?;
         let home = token.program(python).args(["-c", WHERE]).run()?.text();
         let pytest = token.program(python).limit(limit);
-        let pytest =
-            pytest.line("-B -m pytest -p no:cacheprovider -q -rA --tb=short --timeout=120");
+        let pytest = pytest.line(judged::PYTEST).arg("--timeout=120");
         // Four gigabytes go through a digest in those that it calls slow.
         let pytest = pytest.args(["-m", "not slow"]);
         let pytest = pytest.args(files.iter().map(|name| format!("{}/{name}", home.trim())));
         let pytest = pytest.arg("--p11-module").arg(token.module());
         let pytest = pytest.env("P11TEST_PIN", USER_PIN).env("P11TEST_SO_PIN", SO_PIN);
         let told = pytest.output()?.all();
-        let ran: Ran = told.lines().filter_map(outcome).collect();
+        let ran = judged::by_pytest("/testcases/", &told);
         println!("{}", told.lines().last().unwrap_or_default());
         let runs = |test: &str| count == "passed" || files.contains(&file_of(test));
         judged::compare_part("pkcs11-check", count, &ran, &told, runs)

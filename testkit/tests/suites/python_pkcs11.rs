@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use metaslot_testkit::{SO_PIN, USER_PIN, check};
 
-use crate::judged::{self, Ran};
+use crate::judged;
 
 /// It makes DSA parameters and RSA keys, many times.
 const LIMIT: Duration = Duration::from_secs(400);
@@ -18,18 +18,6 @@ fn unpacked() -> Result<PathBuf> {
     suite.canonicalize().context("the suite is not there\nhint: cargo xtask test fetches it")
 }
 
-/// What a line such as `FAILED tests/test_aes.py::AESTests::test_sign - reason` says.
-fn outcome(line: &str) -> Option<(String, bool)> {
-    let (word, rest) = line.split_once(' ')?;
-    let passed = match word {
-        "PASSED" => true,
-        "FAILED" | "ERROR" => false,
-        _ => return None,
-    };
-    let name = rest.split(" - ").next()?.strip_prefix("tests/")?;
-    Some((name.to_owned(), passed))
-}
-
 #[test]
 fn under_legacy() {
     let python = std::env::var("METASLOT_TEST_PYTHON").unwrap_or_else(|_| {
@@ -38,12 +26,11 @@ fn under_legacy() {
     check("python-pkcs11", "its own suite", &[&python, "pkcs11-tool"], |token| {
         token.policy("legacy")?;
         let pytest = token.program(&python).directory(&unpacked()?).limit(LIMIT);
-        let pytest = pytest.line("-B -m pytest -p no:cacheprovider -q -rA --tb=short tests");
+        let pytest = pytest.line(judged::PYTEST).arg("tests");
         let pytest = pytest.env("PKCS11_MODULE", token.module());
         let pytest = pytest.env("PKCS11_TOKEN_LABEL", token.label());
         let pytest = pytest.env("PKCS11_TOKEN_PIN", USER_PIN).env("PKCS11_TOKEN_SO_PIN", SO_PIN);
         let told = pytest.output()?.all();
-        let ran: Ran = told.lines().filter_map(outcome).collect();
-        judged::compare("python-pkcs11", &ran, &told)
+        judged::compare("python-pkcs11", &judged::by_pytest("tests/", &told), &told)
     });
 }

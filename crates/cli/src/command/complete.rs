@@ -133,9 +133,15 @@ fn candidates(values: Vec<String>) -> Vec<CompletionCandidate> {
     values.into_iter().map(CompletionCandidate::new).collect()
 }
 
+/// The line that is completed: names of files in it need not be text.
+fn words() -> Vec<String> {
+    let words = env::args_os().skip_while(|word| word != "--").skip(1);
+    words.map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
 /// The value of an option in the line that is completed.
 fn said(option: &str) -> Option<String> {
-    let words: Vec<String> = env::args().skip_while(|word| word != "--").collect();
+    let words = words();
     let with = format!("{option}=");
     words.iter().enumerate().find_map(|(at, word)| match word.strip_prefix(&with) {
         Some(value) => Some(value.to_owned()),
@@ -222,9 +228,9 @@ fn offered(
 /// In the standard's spelling where the line has it, in the usual one otherwise.
 fn written(number: CK_MECHANISM_TYPE) -> Option<String> {
     let name = mechanism_name(number)?;
-    let mut words = env::args().skip_while(|word| word != "--");
-    let is_standard = |word: &str| word.starts_with("CKM") || word.starts_with("--mechanism=CKM");
-    if words.any(|word| is_standard(&word)) {
+    let is_standard =
+        |word: &String| word.starts_with("CKM") || word.starts_with("--mechanism=CKM");
+    if words().iter().any(is_standard) {
         return Some(name.to_owned());
     }
     Some(name.trim_start_matches("CKM_").to_ascii_lowercase().replace('_', "-"))
@@ -249,7 +255,7 @@ fn names_of_providers() -> Vec<String> {
 
 /// The word at the cursor is the lab's command where the one before it is the lab.
 fn lab_commands() -> Vec<String> {
-    let words: Vec<String> = env::args().skip_while(|word| word != "--").skip(1).collect();
+    let words = words();
     let at = env::var("_CLAP_COMPLETE_INDEX").ok().and_then(|at| at.parse().ok());
     let at: usize = at.unwrap_or_else(|| words.len().saturating_sub(1));
     let before = at.checked_sub(1).and_then(|at| words.get(at));

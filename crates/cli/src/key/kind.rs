@@ -6,12 +6,14 @@ use super::hss;
 use super::old::Old;
 use super::set::Set;
 use super::xmss;
-use crate::encoding::significant;
+use crate::encoding::{der, significant};
 use crate::failure::Failure;
 use crate::key::Usage;
 use metaslot_ck::*;
 use metaslot_client::Template;
+use metaslot_spi::curves::Curve;
 use metaslot_spi::known_groups;
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -25,91 +27,51 @@ pub(crate) struct Kind {
     name: String,
 }
 
-/// A named curve: name, bytes of its numbers, `CKA_EC_PARAMS`.
-struct Curve(&'static str, usize, &'static [u8]);
+/// A curve whose keys are numbers of one length (RFC 8410).
+struct NumberCurve {
+    name: &'static str,
+    family: Family,
+    key_type: CK_KEY_TYPE,
+    /// In bytes.
+    length: usize,
+    /// `CKA_EC_PARAMS`
+    oid: &'static [u8],
+    /// The same as older modules have it: a PrintableString.
+    named: &'static [u8],
+}
 
-#[rustfmt::skip]
-const CURVES: &[Curve] = &[
-    Curve("p224", 28, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x21]),
-    Curve("p256", 32, &[0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07]),
-    Curve("p384", 48, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x22]),
-    Curve("p521", 66, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x23]),
-    Curve("secp256k1", 32, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x0a]),
-    Curve("sect163k1", 21, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 1]),
-    Curve("sect163r1", 21, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 2]),
-    Curve("sect163r2", 21, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 15]),
-    Curve("sect233k1", 29, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 26]),
-    Curve("sect233r1", 30, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 27]),
-    Curve("sect283k1", 36, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 16]),
-    Curve("sect283r1", 36, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 17]),
-    Curve("sect409k1", 51, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 36]),
-    Curve("sect409r1", 52, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 37]),
-    Curve("sect571k1", 72, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 38]),
-    Curve("sect571r1", 72, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 39]),
-    // Those of the provider over OpenSSL alone.
-    Curve("brainpoolP160r1", 20, b"\x06\x09\x2b\x24\x03\x03\x02\x08\x01\x01\x01"),
-    Curve("brainpoolP160t1", 20, b"\x06\x09\x2b\x24\x03\x03\x02\x08\x01\x01\x02"),
-    Curve("brainpoolP192r1", 24, b"\x06\x09\x2b\x24\x03\x03\x02\x08\x01\x01\x03"),
-    Curve("brainpoolP192t1", 24, b"\x06\x09\x2b\x24\x03\x03\x02\x08\x01\x01\x04"),
-    Curve("brainpoolP224r1", 28, b"\x06\x09\x2b\x24\x03\x03\x02\x08\x01\x01\x05"),
-    Curve("brainpoolP224t1", 28, b"\x06\x09\x2b\x24\x03\x03\x02\x08\x01\x01\x06"),
-    Curve("brainpoolP256r1", 32, b"\x06\x09\x2b\x24\x03\x03\x02\x08\x01\x01\x07"),
-    Curve("brainpoolP256t1", 32, b"\x06\x09\x2b\x24\x03\x03\x02\x08\x01\x01\x08"),
-    Curve("brainpoolP320r1", 40, b"\x06\x09\x2b\x24\x03\x03\x02\x08\x01\x01\x09"),
-    Curve("brainpoolP320t1", 40, b"\x06\x09\x2b\x24\x03\x03\x02\x08\x01\x01\x0a"),
-    Curve("brainpoolP384r1", 48, b"\x06\x09\x2b\x24\x03\x03\x02\x08\x01\x01\x0b"),
-    Curve("brainpoolP384t1", 48, b"\x06\x09\x2b\x24\x03\x03\x02\x08\x01\x01\x0c"),
-    Curve("brainpoolP512r1", 64, b"\x06\x09\x2b\x24\x03\x03\x02\x08\x01\x01\x0d"),
-    Curve("brainpoolP512t1", 64, b"\x06\x09\x2b\x24\x03\x03\x02\x08\x01\x01\x0e"),
-    Curve("secp112r1", 14, b"\x06\x05\x2b\x81\x04\x00\x06"),
-    Curve("secp112r2", 14, b"\x06\x05\x2b\x81\x04\x00\x07"),
-    Curve("secp128r1", 16, b"\x06\x05\x2b\x81\x04\x00\x1c"),
-    Curve("secp128r2", 16, b"\x06\x05\x2b\x81\x04\x00\x1d"),
-    Curve("secp160k1", 21, b"\x06\x05\x2b\x81\x04\x00\x09"),
-    Curve("secp160r1", 21, b"\x06\x05\x2b\x81\x04\x00\x08"),
-    Curve("secp160r2", 21, b"\x06\x05\x2b\x81\x04\x00\x1e"),
-    Curve("secp192k1", 24, b"\x06\x05\x2b\x81\x04\x00\x1f"),
-    Curve("secp224k1", 29, b"\x06\x05\x2b\x81\x04\x00\x20"),
-    Curve("p192", 24, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x01"),
-    Curve("prime192v2", 24, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x02"),
-    Curve("prime192v3", 24, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x03"),
-    Curve("prime239v1", 30, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x04"),
-    Curve("prime239v2", 30, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x05"),
-    Curve("prime239v3", 30, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x06"),
-    Curve("sect113r1", 15, b"\x06\x05\x2b\x81\x04\x00\x04"),
-    Curve("sect113r2", 15, b"\x06\x05\x2b\x81\x04\x00\x05"),
-    Curve("sect131r1", 17, b"\x06\x05\x2b\x81\x04\x00\x16"),
-    Curve("sect131r2", 17, b"\x06\x05\x2b\x81\x04\x00\x17"),
-    Curve("sect193r1", 25, b"\x06\x05\x2b\x81\x04\x00\x18"),
-    Curve("sect193r2", 25, b"\x06\x05\x2b\x81\x04\x00\x19"),
-    Curve("sect239k1", 30, b"\x06\x05\x2b\x81\x04\x00\x03"),
-    Curve("c2pnb163v1", 21, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x00\x01"),
-    Curve("c2pnb163v2", 21, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x00\x02"),
-    Curve("c2pnb163v3", 21, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x00\x03"),
-    Curve("c2pnb176v1", 21, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x00\x04"),
-    Curve("c2tnb191v1", 24, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x00\x05"),
-    Curve("c2tnb191v2", 24, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x00\x06"),
-    Curve("c2tnb191v3", 24, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x00\x07"),
-    Curve("c2pnb208w1", 25, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x00\x0a"),
-    Curve("c2tnb239v1", 30, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x00\x0b"),
-    Curve("c2tnb239v2", 30, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x00\x0c"),
-    Curve("c2tnb239v3", 30, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x00\x0d"),
-    Curve("c2pnb272w1", 33, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x00\x10"),
-    Curve("c2pnb304w1", 37, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x00\x11"),
-    Curve("c2tnb359v1", 45, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x00\x12"),
-    Curve("c2pnb368w1", 45, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x00\x13"),
-    Curve("c2tnb431r1", 53, b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x00\x14"),
-];
+const fn edwards(
+    name: &'static str,
+    length: usize,
+    oid: &'static [u8],
+    named: &'static [u8],
+) -> NumberCurve {
+    NumberCurve { name, family: Family::Edwards, key_type: CKK_EC_EDWARDS, length, oid, named }
+}
 
-/// A curve whose keys are numbers of one length (RFC 8410): name, family, `CKA_KEY_TYPE`, length in bytes, `CKA_EC_PARAMS`.
-struct NumberCurve(&'static str, Family, CK_KEY_TYPE, usize, &'static [u8]);
+const fn montgomery(
+    name: &'static str,
+    length: usize,
+    oid: &'static [u8],
+    named: &'static [u8],
+) -> NumberCurve {
+    let (family, key_type) = (Family::Montgomery, CKK_EC_MONTGOMERY);
+    NumberCurve { family, key_type, ..edwards(name, length, oid, named) }
+}
 
+/// The first of each family is that of keys which do not say theirs.
 const NUMBER_CURVES: [NumberCurve; 4] = [
-    NumberCurve("ed25519", Family::Edwards, CKK_EC_EDWARDS, 32, ED25519_OID),
-    NumberCurve("ed448", Family::Edwards, CKK_EC_EDWARDS, 57, ED448_OID),
-    NumberCurve("x25519", Family::Montgomery, CKK_EC_MONTGOMERY, 32, X25519_OID),
-    NumberCurve("x448", Family::Montgomery, CKK_EC_MONTGOMERY, 56, X448_OID),
+    edwards("ed25519", 32, ED25519_OID, b"\x13\x0cedwards25519"),
+    edwards("ed448", 57, ED448_OID, b"\x13\x0aedwards448"),
+    montgomery("x25519", 32, X25519_OID, b"\x13\x0acurve25519"),
+    montgomery("x448", 56, X448_OID, b"\x13\x08curve448"),
 ];
+
+impl NumberCurve {
+    fn is(&self, params: &[u8]) -> bool {
+        [self.oid, self.named].contains(&params)
+    }
+}
 
 /// `1.3.101.112`
 pub(crate) const ED25519_OID: &[u8] = &[0x06, 0x03, 0x2b, 0x65, 0x70];
@@ -153,7 +115,7 @@ const USUAL: &[&str] = &[
 
 /// Types that a shell offers.
 pub(crate) fn types() -> impl Iterator<Item = String> {
-    let curves = CURVES.iter().map(|curve| format!("ec:{}", curve.0));
+    let curves = Curve::all().map(|curve| format!("ec:{}", written(curve)));
     let sets = Set::all().map(|set| set.name.to_owned());
     let ready = USUAL.iter().map(ToString::to_string).chain(Old::usual());
     ready.chain(curves).chain(sets).chain(xmss::types())
@@ -175,23 +137,23 @@ impl FromStr for Kind {
             ("dh", Some(bits)) => known_groups::prime(bits).map(|_| (Family::Dh, 0)),
             ("des2", None) if size.is_empty() => Some((Family::Des2, 16)),
             ("des3", None) if size.is_empty() => Some((Family::Des3, 24)),
-            ("ec", None) => curve(size).map(|curve| (Family::Ec, curve.1)),
+            ("ec", None) => curve(size).map(|curve| (Family::Ec, curve.order_length())),
             ("chacha20", None) if size.is_empty() => Some((Family::ChaCha20, 32)),
             ("xmss", None) => xmss::number(Family::Xmss, size).map(|set| (Family::Xmss, set)),
             ("xmssmt", None) => xmss::number(Family::Xmssmt, size).map(|set| (Family::Xmssmt, set)),
             ("hss", None) if !lower.ends_with(':') => hss::types(size).map(|_| (Family::Hss, 0)),
-            _ if NUMBER_CURVES.iter().any(|row| row.0 == lower) => {
-                NUMBER_CURVES.iter().find(|row| row.0 == lower).map(|row| (row.1, row.3))
-            }
             _ => match Old::named(family).filter(|_| !lower.ends_with(':')) {
                 Some(old) => old.bits(size, number).map(|bits| (Family::Old, bits)),
-                None => Set::named(&lower).map(|set| (set.family, set.size)),
+                None => number_curve(&lower)
+                    .map(|curve| (curve.family, curve.length))
+                    .or_else(|| Set::named(&lower).map(|set| (set.family, set.size))),
             },
         };
         let (family, size) = found.ok_or_else(|| takes(family, number))?;
         // Some curves have capital letters in their names.
         let of_curve = lower.strip_prefix("ec:").and_then(curve);
-        let name = of_curve.map_or_else(|| lower.clone(), |curve| format!("ec:{}", curve.0));
+        let name = of_curve.map(|curve| format!("ec:{}", written(curve)));
+        let name = name.unwrap_or(lower);
         Ok(Self { family, size, name })
     }
 }
@@ -220,8 +182,23 @@ fn takes(family: &str, number: Option<usize>) -> String {
     }
 }
 
+/// As the command line has it: short where it is one of NIST's over a prime field, else what its standard calls it.
+fn written(curve: &Curve) -> Cow<'static, str> {
+    let short = curve.others.iter().find_map(|name| name.strip_prefix("P-"));
+    short.map_or_else(|| curve.name.to_string_lossy(), |bits| format!("p{bits}").into())
+}
+
 fn curve(name: &str) -> Option<&'static Curve> {
-    CURVES.iter().find(|curve| curve.0.eq_ignore_ascii_case(name))
+    Curve::all().find(|curve| written(curve).eq_ignore_ascii_case(name))
+}
+
+fn number_curve(name: &str) -> Option<&'static NumberCurve> {
+    NUMBER_CURVES.iter().find(|curve| curve.name == name)
+}
+
+/// The object identifier of a curve that a module calls by its name.
+pub(crate) fn identified(params: &[u8]) -> Option<&'static [u8]> {
+    NUMBER_CURVES.iter().find(|curve| curve.named == params).map(|curve| curve.oid)
 }
 
 impl fmt::Display for Kind {
@@ -273,15 +250,20 @@ impl Kind {
             CKK_CHACHA20 => plain(Family::ChaCha20, 32, "chacha20"),
             CKK_DES2 => plain(Family::Des2, 16, "des2"),
             CKK_DES3 => plain(Family::Des3, 24, "des3"),
-            CKK_EC => match CURVES.iter().find(|curve| Some(curve.2) == params) {
-                Some(curve) => plain(Family::Ec, curve.1, &format!("ec:{}", curve.0)),
+            CKK_EC => match params.and_then(|params| Curve::named(params).ok()) {
+                Some(curve) => {
+                    plain(Family::Ec, curve.order_length(), &format!("ec:{}", written(curve)))
+                }
                 None => plain(Family::Ec, 0, "ec"),
             },
             CKK_EC_EDWARDS | CKK_EC_MONTGOMERY => {
-                let mut rows = NUMBER_CURVES.iter().filter(|row| row.2 == key_type);
-                let usual = rows.clone().next();
-                let row = rows.find(|row| Some(row.4) == params).or(usual);
-                row.map_or_else(|| plain(Family::Other, 0, "ec"), |row| plain(row.1, row.3, row.0))
+                let mut curves = NUMBER_CURVES.iter().filter(|curve| curve.key_type == key_type);
+                let usual = curves.clone().next();
+                let named = curves.find(|curve| params.is_some_and(|params| curve.is(params)));
+                named.or(usual).map_or_else(
+                    || plain(Family::Other, 0, "ec"),
+                    |curve| plain(curve.family, curve.length, curve.name),
+                )
             }
             CKK_ML_DSA => plain(Family::MlDsa, 0, "ml-dsa"),
             CKK_ML_KEM => plain(Family::MlKem, 0, "ml-kem"),
@@ -337,19 +319,30 @@ impl Kind {
         Set::named(&self.name)
     }
 
-    /// Whether it is on a curve that signs nothing under the usual policies: of numbers below 224 bits, or over a field of composite degree.
+    fn curve(&self) -> Option<&'static Curve> {
+        self.name.strip_prefix("ec:").and_then(curve)
+    }
+
+    /// Whether it is on a curve that signs nothing under the usual policies.
     pub(crate) fn is_on_weak_curve(&self) -> bool {
-        let short = (1..28).contains(&self.size);
-        self.family == Family::Ec && (short || self.name.starts_with("ec:c2pnb"))
+        self.curve().is_some_and(Curve::is_weak)
     }
 
     /// `CKA_EC_PARAMS` of a key on a curve that has a name here.
-    pub(crate) fn params(&self) -> Option<&'static [u8]> {
+    pub(crate) fn params(&self) -> Option<Vec<u8>> {
         match self.family {
             Family::Edwards | Family::Montgomery => {
-                NUMBER_CURVES.iter().find(|row| row.0 == self.name).map(|row| row.4)
+                number_curve(&self.name).map(|curve| curve.oid.to_vec())
             }
-            _ => self.name.strip_prefix("ec:").and_then(curve).map(|curve| curve.2),
+            _ => self.curve().map(|curve| der::element(der::OBJECT_IDENTIFIER, curve.oid)),
+        }
+    }
+
+    /// The point in its `CKA_EC_POINT`, an OCTET STRING; older modules give the bare point.
+    pub(crate) fn point<'a>(&self, attribute: &'a [u8]) -> &'a [u8] {
+        match self.curve() {
+            Some(curve) => curve.point(attribute),
+            None => der::point(attribute, self.size),
         }
     }
 
@@ -563,9 +556,10 @@ mod tests {
 
     #[test]
     fn an_object_has_the_type_it_was_generated_with() {
-        for curve in CURVES {
-            let kind: Kind = format!("ec:{}", curve.0).parse().unwrap();
-            assert_eq!(Kind::of(CKK_EC, Some(curve.2), None, None), kind);
+        for curve in Curve::all() {
+            let kind: Kind = format!("ec:{}", written(curve)).parse().unwrap();
+            assert_eq!(Kind::of(CKK_EC, kind.params().as_deref(), None, None), kind);
+            assert_eq!(kind.is_on_weak_curve(), curve.is_weak());
         }
         assert_eq!("EC:BRAINPOOLP256R1".parse::<Kind>().unwrap().to_string(), "ec:brainpoolP256r1");
         assert_eq!(Kind::of(CKK_AES, None, None, Some(32)), "aes:256".parse().unwrap());
@@ -587,13 +581,26 @@ mod tests {
         assert_eq!(Kind::of_set(CKK_XMSSMT, 0x22), "xmssmt:sha2-20/4-192".parse().unwrap());
         assert_eq!(Kind::of_set(CKK_XMSS, 22).to_string(), "xmss");
         assert_eq!(Kind::of(CKK_HSS, None, None, None), "hss".parse().unwrap());
-        for (key_type, oid, name) in [
-            (CKK_EC_EDWARDS, ED25519_OID, "ed25519"),
-            (CKK_EC_EDWARDS, ED448_OID, "ed448"),
-            (CKK_EC_MONTGOMERY, X25519_OID, "x25519"),
-            (CKK_EC_MONTGOMERY, X448_OID, "x448"),
+        for (key_type, oid, named, name) in [
+            (CKK_EC_EDWARDS, ED25519_OID, &b"\x13\x0cedwards25519"[..], "ed25519"),
+            (CKK_EC_EDWARDS, ED448_OID, b"\x13\x0aedwards448", "ed448"),
+            (CKK_EC_MONTGOMERY, X25519_OID, b"\x13\x0acurve25519", "x25519"),
+            (CKK_EC_MONTGOMERY, X448_OID, b"\x13\x08curve448", "x448"),
         ] {
-            assert_eq!(Kind::of(key_type, Some(oid), None, None).to_string(), name);
+            for params in [oid, named] {
+                assert_eq!(Kind::of(key_type, Some(params), None, None).to_string(), name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_point_is_taken_out_of_its_octet_string() {
+        for name in types() {
+            let kind: Kind = name.parse().unwrap();
+            let Some(length) = kind.curve().map(Curve::point_length) else { continue };
+            let point = [&[4], &vec![7; length - 1][..]].concat();
+            assert_eq!(kind.point(&point), point, "{name}");
+            assert_eq!(kind.point(&der::element(der::OCTET_STRING, &point)), point, "{name}");
         }
     }
 }

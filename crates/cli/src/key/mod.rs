@@ -22,7 +22,9 @@ pub(crate) use bring::{
     public_half as bring_public, secret as bring_secret, with,
 };
 pub(crate) use family::Family;
-pub(crate) use kind::{ED448_OID, ED25519_OID, Generation, Kind, X448_OID, X25519_OID, types};
+pub(crate) use kind::{
+    ED448_OID, ED25519_OID, Generation, Kind, X448_OID, X25519_OID, identified, types,
+};
 pub(crate) use make::{Order, made, make, random_id, refuse_same_label};
 pub(crate) use public::{public_key, ssh_line};
 pub(crate) use read::{limited, one_time_left, only_mechanisms, search, search_all, value};

@@ -17,8 +17,7 @@ pub(crate) fn public_key(session: &Session, key: &Key, handle: ObjectHandle) -> 
         return Ok(info);
     }
     let attribute = |number| session.attribute(handle, number);
-    let point =
-        |length| -> Result<Vec<u8>> { Ok(der::point(&attribute(CKA_EC_POINT)?, length).to_vec()) };
+    let point = || -> Result<Vec<u8>> { Ok(key.kind.point(&attribute(CKA_EC_POINT)?).to_vec()) };
     match key.kind.family {
         Family::Rsa => {
             let modulus = attribute(CKA_MODULUS)?;
@@ -26,11 +25,11 @@ pub(crate) fn public_key(session: &Session, key: &Key, handle: ObjectHandle) -> 
         }
         Family::Ec => {
             let params = attribute(CKA_EC_PARAMS)?;
-            Ok(der::ec_public_key(&params, &point(1 + 2 * key.kind.size)?))
+            Ok(der::ec_public_key(&params, &point()?))
         }
         Family::Edwards | Family::Montgomery => {
             let oid = key.kind.params().unwrap_or_default();
-            Ok(der::edwards_public_key(oid, &point(key.kind.size)?))
+            Ok(der::edwards_public_key(&oid, &point()?))
         }
         _ => match key.kind.set() {
             Some(set) => Ok(set.public_key(&attribute(CKA_VALUE)?)),

@@ -185,8 +185,8 @@ fn ecdsa(kind: &[u8], rest: &mut &[u8]) -> Option<Pair> {
     let named: Kind = format!("ec:{}", str::from_utf8(name).ok()?).parse().ok()?;
     let params = named.params()?;
     let (point, value) = (string(rest)?, string(rest)?);
-    let info = der::ec_public_key(params, point);
-    Some(private::ec(params, significant(value), Some(info)))
+    let info = der::ec_public_key(&params, point);
+    Some(private::ec(&params, significant(value), Some(info)))
 }
 
 #[cfg(test)]

@@ -57,12 +57,22 @@ impl PublicKey {
 
     /// Whether it has less than 112 bits of security.
     pub(crate) fn is_weak(&self) -> bool {
-        let least = match self.kind.family {
-            Family::Rsa => 2048,
-            // No set of theirs is.
-            Family::MlDsa | Family::SlhDsa => 0,
-            _ => 28,
-        };
-        self.kind.size < least
+        self.kind.is_on_weak_curve() || self.kind.family == Family::Rsa && self.kind.size < 2048
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_is_weak_by_its_field_too() {
+        for (name, weak) in
+            [("ec:c2pnb272w1", true), ("ec:p192", true), ("ec:p224", false), ("ed448", false)]
+        {
+            let kind: Kind = name.parse().unwrap();
+            let key = PublicKey { template: Template::new(), kind };
+            assert_eq!(key.is_weak(), weak, "{name}");
+        }
     }
 }

@@ -96,20 +96,6 @@ impl Signature for Digested {
 #[derive(Debug)]
 struct Hashed(Function);
 
-impl Hashed {
-    fn whole(
-        &self,
-        direction: Direction,
-        key: &Key,
-        params: &Params,
-        data: &[u8],
-    ) -> Result<Message> {
-        let mut message = Message::new(self.0, direction, key, params)?;
-        message.update(data)?;
-        Ok(message)
-    }
-}
-
 impl Signature for Hashed {
     fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
         ml_dsa::check(direction, key, params)
@@ -120,11 +106,11 @@ impl Signature for Hashed {
     }
 
     fn sign(&self, key: &Key, params: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
-        self.whole(Direction::Forward, key, params, data)?.sign(key, out)
+        Message::new(self.0, Direction::Forward, key, params)?.sign_all(key, data, out)
     }
 
     fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
-        self.whole(Direction::Backward, key, params, data)?.verify(key, signature)
+        Message::new(self.0, Direction::Backward, key, params)?.verify_all(key, data, signature)
     }
 
     fn start(

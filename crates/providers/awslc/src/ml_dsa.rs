@@ -156,15 +156,11 @@ impl Signature for MlDsa {
     }
 
     fn sign(&self, key: &Key, params: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
-        let mut begun = Self::begin(Direction::Forward, key, params)?;
-        begun.update(data)?;
-        begun.sign(key, out)
+        Self::begin(Direction::Forward, key, params)?.sign_all(key, data, out)
     }
 
     fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
-        let mut begun = Self::begin(Direction::Backward, key, params)?;
-        begun.update(data)?;
-        begun.verify(key, signature)
+        Self::begin(Direction::Backward, key, params)?.verify_all(key, data, signature)
     }
 
     fn start(

@@ -212,15 +212,11 @@ impl<H: Signed> Signature for Hashing<H> {
     }
 
     fn sign(&self, key: &Key, _: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
-        let mut hash = H::default();
-        hash.update(data);
-        Running(hash).sign(key, out)
+        Running(H::default()).sign_all(key, data, out)
     }
 
     fn verify(&self, key: &Key, _: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
-        let mut hash = H::default();
-        hash.update(data);
-        Running(hash).verify(key, signature)
+        Running(H::default()).verify_all(key, data, signature)
     }
 
     fn start(&self, _: Direction, key: &Arc<Key>, _: &Params) -> Result<Box<dyn SignatureStream>> {

@@ -122,7 +122,7 @@ fn refused(host: &Host, token: &Token) -> Result<Vec<Finding>> {
 fn weakness(key: &Key) -> Option<&'static str> {
     match key.kind.family {
         Family::Rsa if (1..SHORT).contains(&key.kind.size) => Some("weak-rsa"),
-        Family::Ec if key.kind.is_on_weak_curve() => Some("weak-curves"),
+        _ if key.kind.is_on_weak_curve() => Some("weak-curves"),
         _ => None,
     }
 }

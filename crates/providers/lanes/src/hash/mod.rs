@@ -19,8 +19,6 @@ mod key;
 pub(crate) mod many;
 #[cfg(target_arch = "x86_64")]
 mod md5;
-#[cfg(target_arch = "x86_64")]
-pub(crate) mod noise;
 mod one;
 #[cfg(target_arch = "x86_64")]
 mod pair;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Many outputs of SHAKE, each of several blocks, of one seed and a short end: masks and matrices of lattices (FIPS 204 §7.3).
+//! Many outputs of SHAKE of one seed and a short end: noise, masks and matrices of lattices (FIPS 203 §4.1, FIPS 204 §7.3).
 
 use super::kernel::Kernel;
 use super::rows::{MAX_LANES, Rows};
 use super::shape::Core;
 use crate::cpu::cpu;
 
-/// Bytes of the longest block, that of SHAKE128.
-const BLOCK: usize = 168;
+/// Bytes of a block of SHAKE128, which is the longest.
+pub(crate) const BLOCK_128: usize = 168;
+/// Bytes of a block of SHAKE256.
+pub(crate) const BLOCK_256: usize = 136;
 /// Bytes of Keccak's state.
 const STATE: usize = 200;
 /// Lanes of Keccak's kernels at most.
@@ -29,9 +31,9 @@ pub(crate) fn squeezed<const END: usize>(
         Kernel::choose(Core::Keccak, cpu(), usize::MAX).or_else(|| Kernel::one(Core::Keccak));
     let kernel = kernel.expect("Keccak has one lane at least");
     let message = seed.len() + END;
-    assert!(block <= BLOCK && message < block && length.is_multiple_of(8));
+    assert!(block <= BLOCK_128 && message < block && length.is_multiple_of(8));
     assert!(kernel.lanes <= LANES && LANES <= MAX_LANES);
-    let mut blocks = [[0; BLOCK]; LANES];
+    let mut blocks = [[0; BLOCK_128]; LANES];
     for padded in &mut blocks[..kernel.lanes] {
         padded[..seed.len()].copy_from_slice(seed);
         // FIPS 202 §6.2, §5.1: the bits that follow a message to SHAKE, and the padding.
@@ -57,7 +59,7 @@ pub(crate) fn squeezed<const END: usize>(
                 super::many::read(state, kernel.lanes, 8, true, lane, out);
             }
             // What follows takes nothing more in.
-            rows = Rows::all(&[0; BLOCK], block);
+            rows = Rows::all(&[0; BLOCK_128], block);
         }
     }
 }
@@ -70,8 +72,9 @@ mod tests {
     #[test]
     fn every_lane_is_shake_of_its_end() {
         let seed: [u8; 64] = std::array::from_fn(|at| u8::try_from(at).unwrap() * 3);
-        for (function, block) in [(Function::Shake128, 168), (Function::Shake256, 136)] {
-            for length in [128, 640] {
+        for (function, block) in [(Function::Shake128, BLOCK_128), (Function::Shake256, BLOCK_256)]
+        {
+            for length in [128, 136, 192, 640] {
                 let mut out = vec![0; 19 * length];
                 squeezed(block, &seed, |at| [at, 3], length, &mut out);
                 for (at, out) in out.chunks(length).enumerate() {

@@ -10,11 +10,9 @@
 
 use super::ring::Poly;
 use super::set::Terms;
+use crate::hash::squeeze::BLOCK_256;
 use metaslot_awslc_wrapper::shake::{Function, Shake};
 use metaslot_awslc_wrapper::{Failed, Result};
-
-/// Bytes of a block of SHAKE256.
-pub(super) const BLOCK_256: usize = 136;
 
 /// `most` less numbers of `BITS` bits, of which whole ones fill `BYTES` bytes (algorithm 19).
 fn unpacked<const BITS: usize, const BYTES: usize>(bytes: &[u8], most: i32, poly: &mut Poly) {

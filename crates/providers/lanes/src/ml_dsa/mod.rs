@@ -23,8 +23,8 @@ mod ymm;
 mod zmm;
 
 use crate::cpu::{Cpu, cpu};
-use crate::hash::squeeze::squeezed;
-use coding::{BLOCK_256, LOW_LENGTH};
+use crate::hash::squeeze::{BLOCK_128, BLOCK_256, squeezed};
+use coding::LOW_LENGTH;
 use kernel::Kernel;
 pub use metaslot_awslc_wrapper::ml_dsa::{MU_LENGTH, Set};
 use metaslot_awslc_wrapper::shake::{Function, Shake};
@@ -45,8 +45,6 @@ const CHALLENGE: usize = 64;
 /// How many masks are made at once, and bytes of the longest.
 const MASKS: usize = 8;
 const MASK: usize = 640;
-/// Bytes of a block of SHAKE128.
-const BLOCK_128: usize = 168;
 
 /// Without it the plain library is as fast.
 pub const NEEDS: Cpu = Cpu::AVX2;

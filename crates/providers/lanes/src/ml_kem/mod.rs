@@ -12,7 +12,7 @@ mod ring;
 mod vector;
 
 use crate::cpu::{Cpu, cpu};
-use crate::hash::noise::noise;
+use crate::hash::squeeze::{BLOCK_256, squeezed};
 use metaslot_awslc_wrapper::digest::Hash;
 pub use metaslot_awslc_wrapper::ml_kem::{SECRET_LENGTH, Set};
 use metaslot_awslc_wrapper::shake::{Function, Shake};
@@ -114,7 +114,7 @@ impl PublicKey {
     fn close(&self, message: &[u8], out: &mut [u8], shared: &mut [u8]) -> Result<()> {
         let made = self.secrets(message)?;
         let (honest, seed) = made.split_at(32);
-        self.encrypt(message, seed, out)?;
+        self.encrypt(message, seed, out);
         shared.copy_from_slice(honest);
         Ok(())
     }
@@ -131,7 +131,7 @@ impl PublicKey {
     /// The ciphertext of a message with the noise of a seed (algorithm 14), by the parameters of each set (§8).
     #[target_feature(enable = "avx2")]
     #[inline(never)]
-    fn encrypt(&self, message: &[u8], seed: &[u8], out: &mut [u8]) -> Result<()> {
+    fn encrypt(&self, message: &[u8], seed: &[u8], out: &mut [u8]) {
         match self.set {
             Set::Ml512 => self.encrypt_as::<2, 10, 4, 3, 192>(message, seed, out),
             Set::Ml768 => self.encrypt_as::<3, 10, 4, 2, 128>(message, seed, out),
@@ -152,9 +152,10 @@ impl PublicKey {
         message: &[u8],
         seed: &[u8],
         out: &mut [u8],
-    ) -> Result<()> {
+    ) {
         let mut random = [[0; NOISE]; 2 * RANKS + 1];
-        noise(seed.try_into().map_err(|_| Failed)?, 0, &mut random[..=2 * RANK]);
+        let all = random[..=2 * RANK].as_flattened_mut();
+        squeezed(BLOCK_256, seed, |at| [at], NOISE, all);
         let secrets: [Factor; RANK] =
             std::array::from_fn(|at| coding::noise::<ETA>(&random[at]).transform());
         let mut errors = random[RANK..].iter().map(|bytes| coding::noise::<2>(&bytes[..128]));
@@ -168,7 +169,6 @@ impl PublicKey {
             let error = error.with(&coding::decompressed::<1>(message), 1);
             coding::encode::<DV>(&Poly::product(public, &secrets).with(&error, 1), v);
         }
-        Ok(())
     }
 }
 
@@ -254,7 +254,7 @@ impl PrivateKey {
         shake.finish(&mut rejected)?;
         let mut again = [0; CIPHERTEXT];
         let again = &mut again[..ciphertext.len()];
-        self.public.encrypt(&message, seed, again)?;
+        self.public.encrypt(&message, seed, again);
         let difference = again.iter().zip(ciphertext).fold(0, |all, (a, b)| all | (a ^ b));
         // All ones if there is none.
         let [mask, ..] = black_box((i32::from(difference) - 1) >> 31).to_le_bytes();

@@ -144,9 +144,7 @@ impl Signature for MlDsa {
         {
             return Err(Error::DATA_LEN_RANGE);
         }
-        let mut begun = self.begin(key, params)?;
-        begun.update(data)?;
-        begun.sign(key, out)
+        self.begin(key, params)?.sign_all(key, data, out)
     }
 
     fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {

@@ -4,7 +4,7 @@
 use crate::encoding::der::{OCTET_STRING, element};
 use crate::encoding::significant;
 use crate::failure::Result;
-use crate::key::{ED448_OID, ED25519_OID, Kind, Usage, X448_OID, X25519_OID};
+use crate::key::{Kind, Usage, identified};
 use crate::uri::{Class, Uri};
 use metaslot_ck::attribute::{self, AttributeRow, CREATE, SO, USAGE, class_bit};
 use metaslot_ck::*;
@@ -54,14 +54,6 @@ const TEMPLATES: [CK_ATTRIBUTE_TYPE; 5] = [
 /// What the new object gets otherwise: of us, or by what else it has.
 const OURS: [CK_ATTRIBUTE_TYPE; 5] =
     [CKA_CLASS, CKA_TOKEN, CKA_CHECK_VALUE, CKA_VALUE_LEN, CKA_PUBLIC_KEY_INFO];
-
-/// Curves as older modules name them, in a PrintableString.
-const NAMED_CURVES: &[(&[u8], &[u8])] = &[
-    (b"\x13\x0cedwards25519", ED25519_OID),
-    (b"\x13\x0aedwards448", ED448_OID),
-    (b"\x13\x0acurve25519", X25519_OID),
-    (b"\x13\x08curve448", X448_OID),
-];
 
 impl Object {
     pub(super) fn read(session: &Session, handle: ObjectHandle) -> Result<Self> {
@@ -132,18 +124,17 @@ impl Object {
     fn mend_points(&mut self) {
         for (attribute, value) in &mut self.values {
             if let (CKA_EC_PARAMS, Value::Bytes(params)) = (*attribute, value)
-                && let Some((_, named)) = NAMED_CURVES.iter().find(|row| row.0 == params.as_slice())
+                && let Some(oid) = identified(params)
             {
-                *params = named.to_vec();
+                *params = oid.to_vec();
             }
         }
-        let size = self.key_kind(None).size;
+        let kind = self.key_kind(None);
         for (attribute, value) in &mut self.values {
             if let (CKA_EC_POINT, Value::Bytes(point)) = (*attribute, value)
-                && size > 0
-                && point.len() == 1 + 2 * size
+                && !point.is_empty()
             {
-                *point = element(OCTET_STRING, point);
+                *point = element(OCTET_STRING, kind.point(point));
             }
         }
     }
@@ -326,6 +317,7 @@ fn said(attribute: CK_ATTRIBUTE_TYPE) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::key::ED25519_OID;
 
     fn object(
         class: CK_OBJECT_CLASS,
@@ -349,20 +341,23 @@ mod tests {
 
     #[test]
     fn older_forms_of_curves_and_points_become_those_of_the_standard() {
-        let point = [&[4][..], &[7; 64]].concat();
-        let p256 = [6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7];
-        let mut ec = object(
-            CKO_PUBLIC_KEY,
-            &[],
-            vec![
-                (CKA_KEY_TYPE, Value::Ulong(CKK_EC)),
-                (CKA_EC_PARAMS, bytes(&p256)),
-                (CKA_EC_POINT, bytes(&point)),
-            ],
-        );
-        for _ in 0..2 {
-            ec.mend_points();
-            assert_eq!(ec.bytes(CKA_EC_POINT), Some(&element(OCTET_STRING, &point)[..]));
+        // P-256, and secp160r1, whose order is a byte longer than its coordinates.
+        let p256 = &[6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7][..];
+        for (params, length) in [(p256, 64), (&[6, 5, 0x2b, 0x81, 4, 0, 8], 40)] {
+            let point = [&[4], &vec![7; length][..]].concat();
+            let mut ec = object(
+                CKO_PUBLIC_KEY,
+                &[],
+                vec![
+                    (CKA_KEY_TYPE, Value::Ulong(CKK_EC)),
+                    (CKA_EC_PARAMS, bytes(params)),
+                    (CKA_EC_POINT, bytes(&point)),
+                ],
+            );
+            for _ in 0..2 {
+                ec.mend_points();
+                assert_eq!(ec.bytes(CKA_EC_POINT), Some(&element(OCTET_STRING, &point)[..]));
+            }
         }
         let named = bytes(b"\x13\x0cedwards25519");
         let mut edwards = object(
