@@ -11,31 +11,18 @@ use serde_json::Value;
 
 use crate::derive::secret;
 use crate::file::hex;
-
-/// Name, last number of the object identifier 1.3.132.0, bytes of a coordinate.
-const CURVES: &[(&str, u8, u64)] = &[
-    ("sect163k1", 1, 21),
-    ("sect163r1", 2, 21),
-    ("sect163r2", 15, 21),
-    ("sect233k1", 26, 30),
-    ("sect233r1", 27, 30),
-    ("sect283k1", 16, 36),
-    ("sect283r1", 17, 36),
-    ("sect409k1", 36, 52),
-    ("sect409r1", 37, 52),
-    ("sect571k1", 38, 72),
-    ("sect571r1", 39, 72),
-];
+use crate::signature::{CURVES, Curve};
 
 /// Every vector: import of both halves, the secrets with and without the cofactor, the signature.
 pub(crate) fn run() -> Result<()> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/lanes/binary-curves.json");
     let file: Value = serde_json::from_slice(&std::fs::read(path).context("read the vectors")?)?;
     let (_module, session) = user_session()?;
-    for (name, last, bytes) in CURVES {
-        let tests = file[*name].as_array().context("no vectors")?;
+    for curve in CURVES.iter().filter(|curve| curve.name.starts_with("sect")) {
+        let name = curve.name;
+        let tests = file[name].as_array().context("no vectors")?;
         for (at, pair) in tests.windows(2).enumerate() {
-            one(&session, *last, *bytes, &pair[0], &pair[1])
+            one(&session, curve, &pair[0], &pair[1])
                 .with_context(|| format!("{name}, vector {at}"))?;
         }
         println!("    {name:<48} {:>5} passed", tests.len() - 1);
@@ -43,13 +30,13 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-fn one(session: &Session, last: u8, bytes: u64, own: &Value, next: &Value) -> Result<()> {
+fn one(session: &Session, curve: &Curve, own: &Value, next: &Value) -> Result<()> {
     let half = |class| {
         Template::new()
             .class(class)
             .key_type(CKK_EC)
             .token(false)
-            .bytes(CKA_EC_PARAMS, [6, 5, 0x2b, 0x81, 4, 0, last])
+            .bytes(CKA_EC_PARAMS, curve.params)
     };
     let point = hex(&own["public"])?;
     let private = half(CKO_PRIVATE_KEY).bool(CKA_DERIVE, true).bool(CKA_SIGN, true);
@@ -64,7 +51,11 @@ fn one(session: &Session, last: u8, bytes: u64, own: &Value, next: &Value) -> Re
     {
         let Some(expected) = own.get(expected).filter(|value| value.is_string()) else { continue };
         let params = Params::Ecdh1 { kdf: CKD_NULL, shared: &[], public: &peer };
-        let made = session.derive(&Mechanism::with(mechanism, params), private, &secret(bytes))?;
+        let made = session.derive(
+            &Mechanism::with(mechanism, params),
+            private,
+            &secret(curve.bytes as u64),
+        )?;
         ensure!(session.attribute(made, CKA_VALUE)? == hex(expected)?, "another secret");
         session.destroy(made)?;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Ciphers and key wrap.
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use metaslot_ck::*;
 use metaslot_client::{Mechanism, MessageParams, Params, Session, Template, Way};
 
@@ -212,7 +212,14 @@ fn alike(one: Verdict, several: &Verdict) -> Verdict {
     }
 }
 
-/// AES-CBC with padding and AES-XTS.
+/// Algorithm, mechanism and key type of CBC with padding.
+const CHAINED: &[(&str, CK_MECHANISM_TYPE, CK_KEY_TYPE)] = &[
+    ("AES-CBC-PKCS5", CKM_AES_CBC_PAD, CKK_AES),
+    ("ARIA-CBC-PKCS5", CKM_ARIA_CBC_PAD, CKK_ARIA),
+    ("CAMELLIA-CBC-PKCS5", CKM_CAMELLIA_CBC_PAD, CKK_CAMELLIA),
+];
+
+/// CBC with padding, and AES-XTS.
 pub(crate) fn plain(session: &Session, vector: &Vector<'_>) -> Result<Verdict> {
     let mut iv = vector.bytes("iv")?;
     let (number, key_type) = if vector.is_file_of("AES-XTS") {
@@ -224,7 +231,10 @@ pub(crate) fn plain(session: &Session, vector: &Vector<'_>) -> Result<Verdict> {
         iv.resize(16, 0);
         (CKM_AES_XTS, CKK_AES_XTS)
     } else {
-        (CKM_AES_CBC_PAD, CKK_AES)
+        let mut rows = CHAINED.iter().filter(|(name, ..)| vector.is_file_of(name));
+        rows.next()
+            .map(|(_, number, key_type)| (*number, *key_type))
+            .context("an unknown cipher")?
     };
     let mechanism = Mechanism::with(number, Params::Bytes(&iv));
     let key = key(session, key_type, &vector.bytes("key")?)?;

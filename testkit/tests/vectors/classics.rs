@@ -15,8 +15,14 @@ use crate::derive::value_is;
 use crate::file::{Verdict, hex};
 
 /// Without `.json`, in `testdata`.
-const FILES: [&str; 5] =
-    ["openssl/classics", "openssl/groups", "openssl/old_ciphers", "openssl/tls", "rfc/old_ciphers"];
+const FILES: [&str; 6] = [
+    "nist/ike",
+    "openssl/classics",
+    "openssl/groups",
+    "openssl/old_ciphers",
+    "openssl/tls",
+    "rfc/old_ciphers",
+];
 
 /// Every vector.
 pub(crate) fn run() -> Result<()> {

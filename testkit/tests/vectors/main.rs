@@ -33,7 +33,10 @@ struct Family {
 
 const AEAD: Family =
     Family { prefixes: &["aes_gcm_", "aes_ccm_", "chacha20_poly1305_"], judge: cipher::aead };
-const CIPHERS: Family = Family { prefixes: &["aes_cbc_", "aes_xts_"], judge: cipher::plain };
+const CIPHERS: Family = Family {
+    prefixes: &["aes_cbc_", "aria_cbc_", "camellia_cbc_", "aes_xts_"],
+    judge: cipher::plain,
+};
 const KEY_WRAP: Family = Family { prefixes: &["aes_wrap_", "aes_kwp_"], judge: cipher::key_wrap };
 const MACS: Family = Family { prefixes: &["hmac_", "aes_cmac_", "aes_gmac_"], judge: mac::mac };
 const KDFS: Family = Family { prefixes: &["hkdf_", "pbkdf2_"], judge: derive::kdf };
@@ -70,13 +73,20 @@ fn directory() -> PathBuf {
     )
 }
 
+/// Where files are that are for a provider which is not in every build, and the curves among them that every build has.
+const ELSEWHERE: (&str, &str) = ("openssl/", "openssl/ecdh_sect");
+
 /// The names of the files, in order.
 fn files() -> Result<Vec<String>> {
     let mut names = Vec::new();
-    for entry in std::fs::read_dir(directory()).context("read the directory of vectors")? {
-        let name = entry?.file_name().to_string_lossy().into_owned();
-        if name.ends_with(".json") {
-            names.push(name);
+    let (place, ours) = ELSEWHERE;
+    for place in ["", place] {
+        let directory = directory().join(place);
+        for entry in std::fs::read_dir(directory).context("read the directory of vectors")? {
+            let name = format!("{place}{}", entry?.file_name().display());
+            if name.ends_with(".json") && (place.is_empty() || name.starts_with(ours)) {
+                names.push(name);
+            }
         }
     }
     names.sort();
@@ -85,6 +95,7 @@ fn files() -> Result<Vec<String>> {
 
 impl Family {
     fn has(&self, name: &str) -> bool {
+        let name = name.strip_prefix(ELSEWHERE.0).unwrap_or(name);
         self.prefixes.iter().any(|prefix| name.starts_with(prefix))
     }
 

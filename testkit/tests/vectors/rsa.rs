@@ -86,6 +86,15 @@ fn hash(name: &str) -> Option<&'static Hash> {
     HASHES.iter().find(|hash| hash.name == name)
 }
 
+/// A hash that OAEP names by its number alone.
+fn number(name: &str) -> Option<CK_MECHANISM_TYPE> {
+    match name {
+        "SHA-512/224" => Some(CKM_SHA512_224),
+        "SHA-512/256" => Some(CKM_SHA512_256),
+        name => hash(name).map(|hash| hash.number),
+    }
+}
+
 /// Without the zero bytes in front that the vectors give a positive number.
 fn unsigned(mut number: Vec<u8>) -> Vec<u8> {
     while number.len() > 1 && number[0] == 0 {
@@ -162,11 +171,11 @@ pub(crate) fn private(session: &Session, vector: &Vector<'_>) -> Result<Verdict>
     }
     let label = vector.bytes("label").unwrap_or_default();
     let mechanism = if vector.is_file_of("RSAES-OAEP") {
-        let (Some(hash_of), Some(mgf)) = (hash(vector.word("sha")), hash(vector.word("mgfSha")))
+        let (Some(hash_of), Some(mgf)) = (number(vector.word("sha")), hash(vector.word("mgfSha")))
         else {
             return Ok(Verdict::NotApplicable);
         };
-        let params = Params::Oaep { hash: hash_of.number, mgf: mgf.mgf, label: &label };
+        let params = Params::Oaep { hash: hash_of, mgf: mgf.mgf, label: &label };
         Mechanism::with(CKM_RSA_PKCS_OAEP, params)
     } else {
         Mechanism::new(CKM_RSA_PKCS)

@@ -9,7 +9,7 @@ use crate::file::{Vector, Verdict};
 
 /// A curve as the vectors name it.
 pub(crate) struct Curve {
-    name: &'static str,
+    pub(crate) name: &'static str,
     /// DER of its object identifier: `CKA_EC_PARAMS`.
     pub(crate) params: &'static [u8],
     /// Length of a field element.
@@ -17,37 +17,25 @@ pub(crate) struct Curve {
     pub(crate) key_type: CK_KEY_TYPE,
 }
 
-const CURVES: &[Curve] = &[
-    Curve {
-        name: "secp224r1",
-        params: &[6, 5, 0x2b, 0x81, 4, 0, 0x21],
-        bytes: 28,
-        key_type: CKK_EC,
-    },
-    Curve {
-        name: "secp256r1",
-        params: &[6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7],
-        bytes: 32,
-        key_type: CKK_EC,
-    },
-    Curve {
-        name: "secp384r1",
-        params: &[6, 5, 0x2b, 0x81, 4, 0, 0x22],
-        bytes: 48,
-        key_type: CKK_EC,
-    },
-    Curve {
-        name: "secp521r1",
-        params: &[6, 5, 0x2b, 0x81, 4, 0, 0x23],
-        bytes: 66,
-        key_type: CKK_EC,
-    },
-    Curve {
-        name: "secp256k1",
-        params: &[6, 5, 0x2b, 0x81, 4, 0, 0x0a],
-        bytes: 32,
-        key_type: CKK_EC,
-    },
+const P256: &[u8] = &[6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7];
+
+pub(crate) const CURVES: &[Curve] = &[
+    certicom("secp224r1", &[6, 5, 0x2b, 0x81, 4, 0, 33], 28),
+    certicom("secp256r1", P256, 32),
+    certicom("secp384r1", &[6, 5, 0x2b, 0x81, 4, 0, 34], 48),
+    certicom("secp521r1", &[6, 5, 0x2b, 0x81, 4, 0, 35], 66),
+    certicom("secp256k1", &[6, 5, 0x2b, 0x81, 4, 0, 10], 32),
+    certicom("sect163k1", &[6, 5, 0x2b, 0x81, 4, 0, 1], 21),
+    certicom("sect163r1", &[6, 5, 0x2b, 0x81, 4, 0, 2], 21),
+    certicom("sect163r2", &[6, 5, 0x2b, 0x81, 4, 0, 15], 21),
+    certicom("sect233k1", &[6, 5, 0x2b, 0x81, 4, 0, 26], 30),
+    certicom("sect233r1", &[6, 5, 0x2b, 0x81, 4, 0, 27], 30),
+    certicom("sect283k1", &[6, 5, 0x2b, 0x81, 4, 0, 16], 36),
+    certicom("sect283r1", &[6, 5, 0x2b, 0x81, 4, 0, 17], 36),
+    certicom("sect409k1", &[6, 5, 0x2b, 0x81, 4, 0, 36], 52),
+    certicom("sect409r1", &[6, 5, 0x2b, 0x81, 4, 0, 37], 52),
+    certicom("sect571k1", &[6, 5, 0x2b, 0x81, 4, 0, 38], 72),
+    certicom("sect571r1", &[6, 5, 0x2b, 0x81, 4, 0, 39], 72),
     Curve {
         name: "curve25519",
         params: &[6, 3, 0x2b, 0x65, 0x6e],
@@ -61,6 +49,10 @@ const CURVES: &[Curve] = &[
         key_type: CKK_EC_EDWARDS,
     },
 ];
+
+const fn certicom(name: &'static str, params: &'static [u8], bytes: usize) -> Curve {
+    Curve { name, params, bytes, key_type: CKK_EC }
+}
 
 /// Hash as the vectors name it, and the signature that contains it.
 const ECDSA: &[(&str, CK_MECHANISM_TYPE)] = &[
