@@ -351,6 +351,9 @@ impl Gate {
     /// Refuses to acknowledge what is in files that were replaced between the last look and the commit: another
     /// process may have made them anew, and knows nothing of it.
     pub(crate) fn check_place(&self, database: &Database) -> Result<()> {
+        if database.descriptors.fate() != Fate::Kept {
+            return Err(Shared::error(&self.configured.database));
+        }
         match self.is_replaced(database) {
             true => Err(Error::file(&self.configured.database, "write", "its files were replaced")),
             false => Ok(()),
