@@ -89,6 +89,22 @@ fn table_and_text_have_one_median_of_an_even_number_of_samples() {
     );
 }
 
+/// A long table of one arm is folded: beside each other its halves need the room of their numbers, too.
+#[test]
+fn large_numbers_are_read_by_threes_and_have_their_room() {
+    let place = Sandbox::new("room");
+    let names: Vec<String> = (10..24).map(|at| format!("one-of-many-operations-{at}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let factors: &[(&str, &[&str])] = &[("operation", &names)];
+    let like = Made { factors, arms: &["own"], repetitions: 6, provenance: provenance() };
+    make(&place.0.join("x.labx"), &like, |_: &Run| measured(3e6)).finish().unwrap();
+    let html = place.page("x.labx");
+    assert!(html.contains(">6\u{202f}144\u{202f}000\u{202f}000<svg"), "{html}");
+    let least = html.split("--least: ").nth(1).unwrap().split("rem").next().unwrap();
+    let (name, number) = ("operation=one-of-many-operations-10".len(), "6 144 000 000".len());
+    assert!(least.parse::<f64>().unwrap() > (name + number) as f64 / 2.0 + 3.0, "{least}");
+}
+
 /// Six curves of eight sizes, of which half rise and half fall by as much.
 fn ways(place: &Sandbox, factor: f64) {
     let curves = ["a", "b", "c", "d", "e", "f"];
