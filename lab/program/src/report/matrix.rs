@@ -40,9 +40,9 @@ impl Matrix {
         self.rows.iter().flat_map(|row| &row.cells).flatten().any(|cell| cell.doubtful)
     }
 
-    /// One that is narrow and long as several that are shorter, which stand side by side.
+    /// One that is narrow and long as several that are shorter, where two of them stand side by side.
     fn folded(self) -> Vec<Self> {
-        if !self.is_narrow() || self.rows.len() <= LONG {
+        if !self.is_narrow() || self.rows.len() <= LONG || self.width() > HALF {
             return vec![self];
         }
         let part = |rows: &[MatrixRow]| Self { rows: rows.to_vec(), ..self.clone() };
@@ -53,6 +53,9 @@ impl Matrix {
 
 /// Rows of a narrow table that stands beside something else.
 const LONG: usize = 12;
+
+/// Half of a page that is 1280 pixels wide, in rem.
+const HALF: f64 = 36.0;
 
 /// Columns of a narrow table.
 const NARROW: usize = 6;
