@@ -30,7 +30,7 @@ pub(crate) struct Cli {
 /// The commands, a noun each where there are several verbs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Make, list and re-key tokens
+    /// Make, list, show, copy, check and delete tokens, and change their PINs
     #[command(subcommand)]
     Token(token::Command),
     /// Generate, import, list, show, test, export, copy, change and delete keys
@@ -45,7 +45,7 @@ pub(crate) enum Command {
     /// Sign a file with a key of the token
     ///
     /// Without --mechanism, RSA keys sign with PKCS#1 v1.5 and SHA-256, EC keys with ECDSA and a
-    /// hash as strong as the curve, Ed25519 keys with EdDSA, ML-DSA and SLH-DSA keys with these; AES keys make a CMAC, and generic
+    /// hash as strong as the curve, Ed25519 and Ed448 keys with EdDSA, ML-DSA, SLH-DSA, HSS and XMSS keys with these; AES keys make a CMAC, and generic
     /// secrets an HMAC with SHA-256. Data of any length is read in pieces, except for EdDSA, which
     /// needs it whole.
     Sign(sign::Args),

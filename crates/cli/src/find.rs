@@ -12,8 +12,9 @@ pub(crate) trait Object: Sized {
     /// Where they are listed.
     const HINT: &'static str;
     /// What helps where several have one URI.
-    const TWINS: &'static str =
-        "they have one URI: the program that made them must tell them apart";
+    fn twins(_: &[Self]) -> String {
+        String::from("they have one URI: the program that made them must tell them apart")
+    }
 
     /// Those that a URI describes, in the session's token.
     fn search(session: &Session, uri: &Uri) -> Result<Vec<Self>>;
@@ -37,7 +38,7 @@ pub(crate) fn only<T: Object>(mut found: Vec<T>, uri: &Uri, token: &Uri) -> Resu
             let failure = Failure::not_found(format!("{many} {several} match"));
             let uris: Vec<Uri> = found.iter().map(|it| it.uri(token)).collect();
             match uris.iter().all(|it| *it == uris[0]) {
-                true => Err(failure.hint(T::TWINS)),
+                true => Err(failure.hint(T::twins(&found))),
                 false => Err(failure.choose("name one of", uris.into_iter())),
             }
         }

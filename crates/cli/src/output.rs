@@ -169,7 +169,7 @@ pub(crate) fn write_out(bytes: &[u8]) -> Result<()> {
             CLOSED.store(true, Ordering::Relaxed);
             Ok(())
         }
-        other => other.map_err(|error| Failure::io("cannot write", &error)),
+        other => other.map_err(|error| Failure::io("cannot write standard output", &error)),
     }
 }
 

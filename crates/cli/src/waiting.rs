@@ -2,12 +2,32 @@
 //! The line on a terminal that says, after a second, that a command is at work.
 
 use crate::output::Output;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 const SECOND: Duration = Duration::from_secs(1);
+
+/// Whether a question is on the terminal, which the line would take the place of.
+static IS_ASKED: AtomicBool = AtomicBool::new(false);
+
+/// A question on the terminal, until this goes.
+#[derive(Debug)]
+pub(crate) struct Question;
+
+impl Question {
+    pub(crate) fn begin() -> Self {
+        IS_ASKED.store(true, Ordering::SeqCst);
+        Self
+    }
+}
+
+impl Drop for Question {
+    fn drop(&mut self) {
+        IS_ASKED.store(false, Ordering::SeqCst);
+    }
+}
 
 /// It stays until this goes.
 #[derive(Debug, Default)]
@@ -44,7 +64,7 @@ impl Waiting {
 
 impl State {
     fn tell(&self, output: Output, what: &str, total: Option<u64>) {
-        let begun = Instant::now();
+        let (mut begun, mut is_shown) = (Instant::now(), false);
         let mut is_over = self.is_over.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             let wait = self.over.wait_timeout_while(is_over, SECOND, |is_over| !*is_over);
@@ -52,6 +72,12 @@ impl State {
             if *is_over {
                 break;
             }
+            if IS_ASKED.load(Ordering::SeqCst) {
+                // Who answers is waited for, and not the command.
+                begun = Instant::now();
+                continue;
+            }
+            is_shown = true;
             let seconds = begun.elapsed().as_secs();
             let done = self.done.load(Ordering::Relaxed);
             let share = total.filter(|total| *total > 0).map(|total| {
@@ -59,7 +85,7 @@ impl State {
             });
             output.rewrite(&format!("{what}{}, {seconds} s", share.unwrap_or_default()));
         }
-        if begun.elapsed() > SECOND {
+        if is_shown {
             output.rewrite("");
         }
     }

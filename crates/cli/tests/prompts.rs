@@ -13,6 +13,8 @@ use sandbox::Sandbox;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
+use std::thread;
+use std::time::Duration;
 use terminal::Terminal;
 
 fn start(sandbox: &Sandbox, arguments: &[&str]) -> Terminal {
@@ -50,6 +52,22 @@ fn a_new_token_asks_for_both_pins_twice_and_shows_neither() {
     terminal.answer("secret\n");
     let (screen, code) = terminal.end();
     assert!(screen.contains("generated ec:p256 key 'site'"), "{screen}");
+    assert_eq!(code, Some(0));
+}
+
+#[test]
+fn a_question_stays_on_the_terminal_until_it_is_answered() {
+    let sandbox = sandbox();
+    let pins = "--so-pin-source so.pin --pin-source user.pin";
+    sandbox.run(&format!("metaslot token init --label web {pins}"));
+    sandbox.run("metaslot key generate --label site --pin-source user.pin; echo text > letter");
+    let mut terminal = start(&sandbox, &["sign", "--key", "site", "--in", "letter"]);
+    terminal.expect("user PIN of token 'web': ");
+    // After a second other commands say how far they are.
+    thread::sleep(Duration::from_millis(1500));
+    terminal.answer("23456789\n");
+    let (screen, code) = terminal.end();
+    assert!(!screen.contains("reading"), "{screen:?}");
     assert_eq!(code, Some(0));
 }
 

@@ -35,7 +35,7 @@ impl Failure {
 
     /// A file could not be read or written.
     pub(crate) fn file(path: &Path, error: &std::io::Error) -> Self {
-        Self::new(format!("{}: {error}", path.display()))
+        Self::new(format!("{}: {}", path.display(), words(error)))
     }
 }
 
@@ -84,6 +84,12 @@ impl From<serde_json::Error> for Failure {
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
-        Self::new(error.to_string())
+        Self::new(words(&error))
     }
+}
+
+/// What the system says, without its number.
+fn words(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split_once(" (os error").map_or_else(|| text.clone(), |(words, _)| words.to_owned())
 }

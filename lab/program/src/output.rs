@@ -51,7 +51,9 @@ pub(crate) fn earlier<T: DeserializeOwned>(path: &Path) -> Result<T> {
 /// The disk is full.
 pub fn say(text: &str) -> Result<()> {
     match std::io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::from(error).context("cannot write standard output"))
+        }
         _ => Ok(()),
     }
 }

@@ -89,6 +89,30 @@ fn table_and_text_have_one_median_of_an_even_number_of_samples() {
     );
 }
 
+/// A long table of one arm is folded where its halves have room beside each other, with the room of their numbers.
+#[test]
+fn large_numbers_are_read_by_threes_and_have_their_room() {
+    let place = Sandbox::new("room");
+    let tables = |name: &str, cost: f64| {
+        let names: Vec<String> = (10..24).map(|at| format!("{name}-{at}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let factors: &[(&str, &[&str])] = &[("operation", &names)];
+        let like = Made { factors, arms: &["own"], repetitions: 6, provenance: provenance() };
+        let experiment = format!("{name}-{cost}.labx");
+        make(&place.0.join(&experiment), &like, |_: &Run| measured(cost)).finish().unwrap();
+        let html = place.page(&experiment);
+        let least = html.split("--least: ").nth(1).unwrap().split("rem").next().unwrap();
+        let (name, number) = (format!("operation={name}-10").len(), 13);
+        assert!(cost < 2.0 || html.contains(">6\u{202f}144\u{202f}000\u{202f}000<svg"), "{html}");
+        let room = if cost < 2.0 { 6.0 } else { number as f64 / 2.0 + 3.0 };
+        assert!(least.parse::<f64>().unwrap() > name as f64 / 2.0 + room, "{least}");
+        html.matches("<th scope=\"col\">cell</th>").count()
+    };
+    assert_eq!(tables("one-of-many-operations", 1.0), 2);
+    assert_eq!(tables("one-of-many-operations", 3e6), 2);
+    assert_eq!(tables("one-of-many-operations-whose-names-are-longer", 3e6), 1);
+}
+
 /// Six curves of eight sizes, of which half rise and half fall by as much.
 fn ways(place: &Sandbox, factor: f64) {
     let curves = ["a", "b", "c", "d", "e", "f"];

@@ -18,6 +18,7 @@ const KEYS: &[&str] = &[
     "--keygen --key-type AES:16 --label hidden --id 05 --sensitive --extractable",
     "--keygen --key-type AES:32 --label shut --id 06 --sensitive",
     "--keygen --key-type GENERIC:32 --label mac --id 07 --usage-sign --extractable",
+    "--keygen --key-type GENERIC:32 --label text --id 08 --extractable",
     "--write-object site.der --type cert --label site --id 02",
     "--write-object letter --type data --label note --application-label app",
 ];
@@ -35,6 +36,7 @@ secret-key aes:256     backup  04  moved
 secret-key aes:128     hidden  05  moved, encrypted
 secret-key aes:256     shut    06  not moved: it is unextractable: it cannot leave its token
 secret-key generic:32  mac     07  moved
+secret-key generic:32  text    08  moved
 data                   note    -   moved
 ";
 
@@ -63,7 +65,7 @@ fn import(token: &TestToken) -> Result<String> {
     let import = metaslot(token, "token import --pin-source-from pin --pin-source pin --from");
     let output = import.args([KRYOPTIC.library, "--from-token", KRYOPTIC.label]).output()?;
     ensure!(output.status == PARTLY, "{}", output.told());
-    let output = output.with(&["not moved: 2 of 12 objects"])?;
+    let output = output.with(&["not moved: 2 of 13 objects"])?;
     Ok(output.text().lines().skip(1).map(|line| format!("{line}\n")).collect())
 }
 

@@ -49,6 +49,21 @@ impl TokenArg {
     }
 }
 
+/// The same token, without an option: for commands that name nothing else.
+#[derive(Args, Debug)]
+pub(crate) struct NamedArg {
+    /// The token, as --token says it
+    #[arg(value_name = "LABEL|URI", conflicts_with = "token")]
+    named: Option<String>,
+}
+
+impl NamedArg {
+    /// What is named here, or by the option.
+    pub(crate) fn or(&self, option: Result<Uri>) -> Result<Uri> {
+        self.named.as_deref().map_or(option, token_uri)
+    }
+}
+
 /// A label, or a URI.
 pub(crate) fn token_uri(text: &str) -> Result<Uri> {
     if is_uri(text) {

@@ -8,7 +8,7 @@ use crate::certificate;
 use crate::encoding::printable;
 use crate::failure::Result;
 use crate::host::Host;
-use crate::key::{self, types, usage_names};
+use crate::key::{self, Kind, types, usage_names};
 use crate::personality::algorithm::{self, Algorithm};
 use crate::scheme::{hash_names, short_mechanisms};
 use crate::uri::Uri;
@@ -20,7 +20,7 @@ use metaslot_ck::{
     CK_FLAGS, CK_MECHANISM_TYPE, CKF_DECRYPT, CKF_ENCRYPT, CKF_SIGN, CKF_VERIFY, SlotId,
     mechanism_name,
 };
-use metaslot_client::{Access, Module, Session};
+use metaslot_client::{Access, Module, Rule, Session};
 use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsStr;
@@ -69,6 +69,7 @@ type Row = (&'static [&'static str], &'static [&'static str], Values);
 const VALUES: &[Row] = &[
     (&["provider show", "provider enable", "provider disable"], &["name"], names_of_providers),
     (&["provider enable", "provider disable"], &["mechanisms"], mechanisms),
+    (&["key generate"], &["kind"], types_made),
     (&["digest"], &["algorithm"], || names(algorithm::DIGESTS)),
     (&["mac"], &["algorithm"], || names(algorithm::MACS)),
     (&["encrypt"], &["algorithm"], || names(algorithm::SEALS)),
@@ -82,7 +83,7 @@ const VALUES: &[Row] = &[
     (&["derive"], &["mechanism"], || derive::names().map(str::to_owned).collect()),
     (&[], &["key", "keys", "by", "key_label"], labels_of_keys),
     (&[], &["certificate", "certificates", "issuer"], labels_of_certificates),
-    (&[], &["token", "key_token"], labels_of_tokens),
+    (&[], &["token", "named", "key_token"], labels_of_tokens),
     (&[], &["kind"], || types().collect()),
     (&[], &["usage"], || usage_names().map(str::to_owned).collect()),
     (&[], &["hash", "mgf"], || hash_names().map(str::to_owned).collect()),
@@ -155,13 +156,17 @@ fn host() -> Result<Host> {
     Host::load(module.as_deref().map(Path::new), &Uri::default())
 }
 
+/// The token that the line names.
+fn meant() -> Result<Uri> {
+    Ok(said("--token").map(|token| token_uri(&token)).transpose()?.unwrap_or_default())
+}
+
 /// What is seen without a login in the tokens that are meant.
 fn seen(labels: impl Fn(&Session) -> Result<Vec<String>>) -> Vec<String> {
     let all = || -> Result<Vec<String>> {
         let host = host()?;
-        let token = said("--token").map(|token| token_uri(&token)).transpose()?.unwrap_or_default();
         let mut found = Vec::new();
-        for token in host.matching(&token)? {
+        for token in host.matching(&meant()?)? {
             // One that does not answer keeps no other back.
             let session = host.module().open_session(token.slot, Access::ReadOnly);
             found
@@ -189,6 +194,25 @@ fn labels_of_certificates() -> Vec<String> {
 fn labels_of_tokens() -> Vec<String> {
     let tokens = host().and_then(|host| host.tokens()).unwrap_or_default();
     tokens.into_iter().map(|token| token.info.label).collect()
+}
+
+/// Those of which new keys are made: not what the policies of all tokens that are meant refuse.
+fn types_made() -> Vec<String> {
+    let policies = || -> Result<Vec<Option<Vec<Rule>>>> {
+        let host = host()?;
+        let tokens = host.matching(&meant()?)?;
+        Ok(tokens.iter().map(|token| host.module().token_policy(token.slot)).collect())
+    };
+    let policies = policies().unwrap_or_default();
+    let has = |rules: &[Rule], name| rules.iter().any(|rule| rule.refused && rule.name == name);
+    let is_refused = |name: &str| {
+        let rule = name.parse().ok().and_then(|kind: Kind| kind.refused_as_new());
+        rule.is_some_and(|rule| {
+            let has = |rules: &Option<Vec<Rule>>| rules.as_deref().is_some_and(|it| has(it, rule));
+            !policies.is_empty() && policies.iter().all(has)
+        })
+    };
+    types().filter(|name| !is_refused(name)).collect()
 }
 
 /// As they are usually written, and as the module names them.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot policy`
 
-use super::arguments::TokenArg;
+use super::arguments::{NamedArg, TokenArg};
 use crate::app::App;
 use crate::encoding::printable;
 use crate::failure::{Failure, Result};
@@ -27,17 +27,22 @@ pub(crate) enum Command {
 
 /// Arguments of `policy show`.
 #[derive(Args, Debug)]
+#[command(mut_arg("token", |arg| arg.help("The same")), mut_arg("named", |arg| arg.help(WHICH)))]
 pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    named: NamedArg,
     #[command(flatten)]
     token: TokenArg,
 }
+
+const WHICH: &str = "Which tokens: a label or a PKCS#11 URI [default: all]";
 
 /// Arguments of `policy set`.
 #[derive(Args, Debug)]
 pub(crate) struct SetArgs {
     /// The set of rules
     policy: Preset,
-    /// A rule that this token does not have all the same, by its name; may be said several times
+    /// A rule of it that does not hold for this token, by its name; may be said several times
     #[arg(long, value_name = "RULE")]
     allow: Vec<String>,
     #[command(flatten)]
@@ -97,9 +102,8 @@ pub(crate) fn name(rules: &[Rule], token: &Token) -> &'static str {
 }
 
 /// The tokens that are meant, initialised or not; at least one.
-fn matching(app: &App, token: &TokenArg) -> Result<Vec<Token>> {
-    let uri = token.uri()?;
-    let tokens = app.host(&uri)?.matching(&uri)?;
+fn matching(app: &App, uri: &Uri) -> Result<Vec<Token>> {
+    let tokens = app.host(uri)?.matching(uri)?;
     match tokens.is_empty() {
         true => Err(Failure::not_found("no token matches")
             .hint("'metaslot token list' shows slots and tokens")),
@@ -120,7 +124,7 @@ fn rules(app: &App, token: &Token) -> Result<Vec<Rule>> {
 }
 
 fn show(app: &App, args: &ShowArgs) -> Result<()> {
-    let tokens = matching(app, &args.token)?;
+    let tokens = matching(app, &args.named.or(args.token.uri())?)?;
     let (mut text, mut json, mut names) = (String::new(), Vec::new(), Vec::new());
     for token in &tokens {
         let rules = rules(app, token)?;
@@ -156,7 +160,7 @@ fn rule_json(rule: &Rule) -> Value {
 }
 
 fn set(app: &App, args: &SetArgs) -> Result<()> {
-    let token = one(matching(app, &args.token)?)?;
+    let token = one(matching(app, &args.token.uri()?)?)?;
     let known = rules(app, &token)?;
     if let Some(unknown) = args.allow.iter().find(|name| known.iter().all(|it| it.name != **name)) {
         return Err(Failure::usage(format!("there is no rule '{unknown}'"))

@@ -328,6 +328,16 @@ impl Kind {
         self.curve().is_some_and(Curve::is_weak)
     }
 
+    /// The rule of the usual policies by which no new key of this type is made.
+    pub(crate) fn refused_as_new(&self) -> Option<&'static str> {
+        match self.family {
+            _ if self.is_on_weak_curve() => Some("weak-curves"),
+            Family::Des2 | Family::Des3 | Family::Rc4 => Some("weak-ciphers"),
+            Family::Old if self.name != "salsa20" => Some("weak-ciphers"),
+            _ => None,
+        }
+    }
+
     /// `CKA_EC_PARAMS` of a key on a curve that has a name here.
     pub(crate) fn params(&self) -> Option<Vec<u8>> {
         match self.family {

@@ -4,6 +4,7 @@
 use super::source::{LONGEST, too_long};
 use crate::encoding::printable;
 use crate::failure::{Failure, Result};
+use crate::waiting::Question;
 use metaslot_memory::Secret;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -30,6 +31,7 @@ pub(crate) fn confirm(question: &str) -> Result<bool> {
 /// Asks a question, and gives the line that is typed.
 pub(crate) fn ask(question: &str) -> Result<String> {
     let mut terminal = open().map_err(cannot)?;
+    let _question = Question::begin();
     write!(terminal, "{}", printable(question)).map_err(cannot)?;
     let mut answer = Vec::new();
     let mut byte = [0];
@@ -42,6 +44,7 @@ pub(crate) fn ask(question: &str) -> Result<String> {
 /// Asks for something secret.
 pub(crate) fn secret(question: &str) -> Result<Secret> {
     let mut terminal = Quiet::new(open().map_err(cannot)?).map_err(cannot)?;
+    let _question = Question::begin();
     write!(terminal.file, "{}: ", printable(question)).map_err(cannot)?;
     let typed = terminal.line();
     writeln!(terminal.file).map_err(cannot)?;

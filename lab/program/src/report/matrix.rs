@@ -30,16 +30,19 @@ impl Matrix {
     pub(super) fn width(&self) -> f64 {
         let names = self.rows.iter().map(|row| row.name.chars().count());
         let names = names.chain([self.corner.chars().count()]).max().unwrap_or(0);
-        names as f64 * 0.52 + self.columns.len() as f64 * 4.4 + 2.0
+        let texts = self.rows.iter().flat_map(|row| &row.cells).flatten();
+        let text = texts.map(|cell| cell.text.chars().count()).max().unwrap_or(0);
+        let column = (text as f64 * 0.52 + 1.9).max(4.4);
+        names as f64 * 0.52 + self.columns.len() as f64 * column + 2.0
     }
 
     pub(super) fn has_doubt(&self) -> bool {
         self.rows.iter().flat_map(|row| &row.cells).flatten().any(|cell| cell.doubtful)
     }
 
-    /// One that is narrow and long as several that are shorter, which stand side by side.
+    /// One that is narrow and long as several that are shorter, where two of them stand side by side.
     fn folded(self) -> Vec<Self> {
-        if !self.is_narrow() || self.rows.len() <= LONG {
+        if !self.is_narrow() || self.rows.len() <= LONG || self.width() > HALF {
             return vec![self];
         }
         let part = |rows: &[MatrixRow]| Self { rows: rows.to_vec(), ..self.clone() };
@@ -50,6 +53,9 @@ impl Matrix {
 
 /// Rows of a narrow table that stands beside something else.
 const LONG: usize = 12;
+
+/// Half of a page that is 1280 pixels wide, in rem.
+const HALF: f64 = 36.0;
 
 /// Columns of a narrow table.
 const NARROW: usize = 6;
@@ -80,6 +86,19 @@ struct Against {
     text: String,
     /// `faster`, `slower`, `same`, `unresolved`.
     kind: &'static str,
+}
+
+/// A number's digits by threes, where there are more than four before the point.
+fn grouped(number: &str) -> String {
+    let whole = number.find(|digit: char| !digit.is_ascii_digit()).unwrap_or(number.len());
+    let mut text = String::new();
+    for (at, digit) in number.chars().enumerate() {
+        if whole > 4 && at > 0 && at < whole && (whole - at).is_multiple_of(3) {
+            text.push('\u{202f}');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// All tables of an experiment.
@@ -172,7 +191,7 @@ impl Context<'_> {
             samples.len()
         );
         Some(Cell {
-            text: digits(middle),
+            text: grouped(&digits(middle)),
             heat: heat(middle, self.scale),
             detail,
             doubtful: doubtful * 2 > samples.len(),

@@ -12,6 +12,7 @@ use crate::cross::{self, Axis, Crossing, Series};
 use crate::crossover::SizePoint;
 use crate::experiment::{Experiment, Plan, Sample};
 use crate::judged::Judged;
+use crate::lines::flowing;
 use crate::print;
 use crate::profile;
 use crate::rerun;
@@ -117,7 +118,7 @@ impl Page {
             has_doubt: matrices.iter().any(Matrix::has_doubt),
             matrices,
             left_out,
-            words: print::body(&options.a, a),
+            words: flowing(&print::body(&options.a, a)),
             spread: rug::words(a),
             charts: charts(a, crossings.as_ref()),
             axis: crossings.as_ref().map_or_else(String::new, |found| found.axis.name.clone()),

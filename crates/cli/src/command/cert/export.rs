@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot cert export`
 
-use super::found::open_for;
+use super::found::{SerialArg, open_for};
 use crate::app::App;
-use crate::certificate::{self, Stored};
+use crate::certificate;
 use crate::command::arguments::{NO_LOGIN, UserArg};
 use crate::command::payload::write_beside;
 use crate::encoding::pem;
 use crate::failure::{Failure, Result};
-use crate::find;
 use crate::output::Report;
 use clap::ValueEnum;
 use serde_json::json;
@@ -21,6 +20,8 @@ pub(crate) struct Args {
     /// The certificate: a PKCS#11 URI or its label
     #[arg(value_name = "URI|LABEL")]
     certificate: String,
+    #[command(flatten)]
+    serial: SerialArg,
     /// PEM or DER
     #[arg(long, short, value_enum, default_value_t = Format::Pem)]
     format: Format,
@@ -45,7 +46,7 @@ enum Format {
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let uri = args.user.key(&args.certificate)?;
     let (session, token, _) = open_for(app, &uri, &args.user)?;
-    let stored = find::one::<Stored>(&session, &token, &uri)?;
+    let stored = args.serial.one(&session, &token, &uri)?;
     certificate::read(&stored.der)?;
     if args.chain && args.format == Format::Der {
         return Err(Failure::usage("several certificates in one file are PEM: drop --format der"));

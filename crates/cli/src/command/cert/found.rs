@@ -4,10 +4,11 @@
 use crate::app::App;
 use crate::certificate::{Stored, labelled};
 use crate::command::arguments::UserArg;
-use crate::encoding::hex;
+use crate::encoding::{hex, printable};
 use crate::failure::{Failure, Result};
-use crate::find::Object;
+use crate::find::{self, Object};
 use crate::key::{self, Key};
+use crate::output::warn;
 use crate::uri::{Class, Uri};
 use crate::x509::{self, Certificate};
 use metaslot_client::{Access, Session};
@@ -32,9 +33,55 @@ pub(super) fn open_for(app: &App, uri: &Uri, user: &UserArg) -> Result<(Session,
     Ok((session, login.token.uri(), true))
 }
 
+/// Which certificate, where a URI is that of several: the one before a renewal has the same label and id.
+#[derive(clap::Args, Debug)]
+pub(super) struct SerialArg {
+    /// Its serial number in hexadecimal, where several have one URI
+    #[arg(long, value_name = "HEX")]
+    serial: Option<String>,
+}
+
+impl SerialArg {
+    /// The one that a URI describes.
+    pub(super) fn one(&self, session: &Session, token: &Uri, uri: &Uri) -> Result<Stored> {
+        let Some(text) = &self.serial else { return find::one(session, token, uri) };
+        let serial = x509::serial(text).ok_or_else(|| {
+            let message = format!("'{text}' is no serial number: 1 to 20 bytes in hexadecimal");
+            Failure::usage(message).hint("'metaslot cert list --json' has it")
+        })?;
+        let mut found = Stored::search(session, uri)?;
+        found.retain(|stored| {
+            Certificate::read(&stored.der).is_some_and(|read| read.serial == serial)
+        });
+        find::only(found, uri, token)
+    }
+}
+
+/// After a certificate was stored: an older one of its name is in the way of who names it.
+pub(super) fn warn_of_twins(session: &Session, stored: &Stored) -> Result<()> {
+    let mut others = labelled(session, Some(&stored.label))?;
+    others.retain(|other| other.id == stored.id && other.handle != stored.handle);
+    if let Some(read) = others.first().and_then(|other| Certificate::read(&other.der)) {
+        let (label, serial, until) = (printable(&stored.label), hex(read.serial), read.until.iso());
+        warn(format!(
+            "another certificate has this URI, until {until}: 'metaslot cert delete {label} --serial {serial}' takes it away"
+        ));
+    }
+    Ok(())
+}
+
 impl Object for Stored {
     const NAMES: [&'static str; 2] = ["certificate", "certificates"];
     const HINT: &'static str = "'metaslot cert list' shows the certificates of a token, with --pin-source the private ones, too";
+
+    fn twins(found: &[Self]) -> String {
+        let dated = found.iter().filter_map(|stored| {
+            let read = Certificate::read(&stored.der)?;
+            Some(format!("{} (until {})", hex(read.serial), read.until.iso()))
+        });
+        let dated = dated.collect::<Vec<_>>().join(", ");
+        format!("they have one URI: --serial says which is meant, {dated}")
+    }
 
     fn search(session: &Session, uri: &Uri) -> Result<Vec<Self>> {
         if let Some(other) = uri.class.filter(|class| *class != Class::Certificate) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot cert import`
 
+use super::found::warn_of_twins;
 use crate::app::App;
 use crate::certificate::{Stored, key_of, labelled, object, read};
 use crate::command::arguments::{self, UserArg};
@@ -23,7 +24,7 @@ pub(crate) struct Args {
     /// Its label [default: that of its key]
     #[arg(long, value_name = "TEXT")]
     label: Option<String>,
-    /// `CKA_ID` in hexadecimal [default: that of its key]
+    /// Its id in hexadecimal [default: that of its key]
     #[arg(long, value_name = "HEX")]
     id: Option<String>,
     /// Let it be seen after a login only; many programs look for certificates without one
@@ -57,13 +58,15 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let template = object(&der, &label, &id)?.bool(CKA_PRIVATE, args.private);
     let handle = session.create(&template)?;
     let token = login.token.uri();
-    let name = Stored { handle, der, label, id, is_trusted: false }.uri(&token).to_string();
+    let stored = Stored { handle, der, label, id, is_trusted: false };
+    let name = stored.uri(&token).to_string();
     let key = key.map(|key| key.uri(&token).to_string());
     app.output.print(&Report {
         text: format!("imported {name}\n"),
         json: json!({"imported": name, "key": key}),
         uris: vec![name],
     })?;
+    warn_of_twins(&session, &stored)?;
     if key.is_none() {
         app.output.note("note: the token does not have its key");
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the verbs share that sign: the key, the certificate's number, and where the certificate goes.
 
+use super::found::warn_of_twins;
 use crate::app::App;
 use crate::certificate::{Stored, key_of, read, store};
 use crate::command::payload::write_beside;
@@ -173,9 +174,11 @@ impl Made {
                 write_beside(&app.output, file.as_deref(), text.as_bytes(), &report(String::new()))
             }
         };
-        if let (Err(_), Some(stored)) = (&written, stored) {
+        match (&written, stored) {
             // Why it came to this is the failure that counts.
-            session.destroy(stored.handle).ok();
+            (Err(_), Some(stored)) => session.destroy(stored.handle).unwrap_or_default(),
+            (Ok(()), Some(stored)) => warn_of_twins(session, &stored)?,
+            (_, None) => {}
         }
         written
     }

@@ -66,7 +66,11 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let is_empty = list.is_empty();
     app.output.print(&Report { text: table.text(), json: json!({"certificates": list}), uris })?;
     if is_empty {
-        app.output.note("no certificates");
+        app.output.note(if args.certificates.is_some() {
+            "no certificates match"
+        } else {
+            "no certificates"
+        });
     }
     listed.end()
 }

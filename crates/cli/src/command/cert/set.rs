@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot cert set`
 
+use super::found::SerialArg;
 use crate::app::App;
 use crate::certificate::Stored;
 use crate::command::arguments::{self, UserArg};
 use crate::failure::{Failure, Result};
-use crate::find;
 use crate::output::Report;
 use clap::ArgGroup;
 use clap::builder::NonEmptyStringValueParser;
@@ -20,6 +20,8 @@ pub(crate) struct Args {
     /// The certificate: a PKCS#11 URI or its label
     #[arg(value_name = "URI|LABEL")]
     certificate: String,
+    #[command(flatten)]
+    serial: SerialArg,
     /// Its name from now on
     #[arg(long, group = "change", value_name = "LABEL", value_parser = NonEmptyStringValueParser::new())]
     label: Option<String>,
@@ -50,7 +52,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         }
     };
     let token = token.uri();
-    let stored = find::one::<Stored>(&session, &token, &uri)?;
+    let stored = args.serial.one(&session, &token, &uri)?;
     if session.attribute_bool(stored.handle, CKA_MODIFIABLE).is_ok_and(|modifiable| !modifiable) {
         let message = format!("'{}' cannot be changed (CKA_MODIFIABLE)", stored.label);
         return Err(Failure::failed(message));

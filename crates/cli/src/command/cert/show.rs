@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot cert show`
 
-use super::found::{described, key_of, open_for};
+use super::found::{SerialArg, described, key_of, open_for};
 use crate::app::App;
-use crate::certificate::{self, Stored};
+use crate::certificate;
 use crate::command::arguments::{NO_LOGIN, UserArg};
 use crate::encoding::hex;
 use crate::failure::Result;
-use crate::find;
 use crate::key;
 use crate::output::Report;
 use crate::uri::Uri;
@@ -23,13 +22,15 @@ pub(crate) struct Args {
     #[arg(value_name = "URI|LABEL")]
     certificate: String,
     #[command(flatten)]
+    serial: SerialArg,
+    #[command(flatten)]
     user: UserArg,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let uri = args.user.key(&args.certificate)?;
     let (session, token, logged_in) = open_for(app, &uri, &args.user)?;
-    let stored = find::one::<Stored>(&session, &token, &uri)?;
+    let stored = args.serial.one(&session, &token, &uri)?;
     let read = certificate::read(&stored.der)?;
     let keys = key::search(&session, &Uri::default())?;
     let key = key_of(&session, &keys, &stored.der);

@@ -66,7 +66,10 @@ impl ApplicationArg {
 impl Object for Stored {
     const NAMES: [&'static str; 2] = ["data", "data objects"];
     const HINT: &'static str = "'metaslot data list' shows the data of a token";
-    const TWINS: &'static str = "they have one URI: --application says which is meant";
+
+    fn twins(_: &[Self]) -> String {
+        String::from("they have one URI: --application says which is meant")
+    }
 
     fn search(session: &Session, uri: &Uri) -> Result<Vec<Self>> {
         if let Some(other) = uri.class.filter(|class| *class != Class::Data) {

@@ -45,7 +45,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         uris: found.iter().map(|(token, stored)| stored.uri(token).to_string()).collect(),
     })?;
     if found.is_empty() {
-        app.output.note("no data");
+        app.output.note(if args.data.is_some() { "no data match" } else { "no data" });
     }
     listed.note(app, "private data is");
     listed.end()

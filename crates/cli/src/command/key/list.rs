@@ -47,7 +47,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let all: Vec<(Uri, &Key)> = keys.iter().map(|(token, key)| (token.clone(), key)).collect();
     app.output.print(&with_unreadable(of_tokens(&all), &unreadable))?;
     if keys.is_empty() && unreadable.is_empty() {
-        app.output.note("no keys");
+        app.output.note(if args.keys.is_some() { "no keys match" } else { "no keys" });
     }
     if !args.public {
         listed.note(app, "private and secret keys are");

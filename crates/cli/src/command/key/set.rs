@@ -40,7 +40,7 @@ pub(crate) struct Args {
     /// Whose key it is, such as 'CN=site, O=Acme': the subject of its certificate
     #[arg(long, group = "change", value_name = "NAME")]
     subject: Option<String>,
-    /// What it states that it is for: sign, decrypt, unwrap, derive, with their counterparts
+    /// What it states that it is for: sign, decrypt, unwrap, derive, decapsulate, with their counterparts
     #[arg(long, group = "change", value_name = "USE", value_delimiter = ',')]
     usage: Option<Vec<Usage>>,
     /// Hide its value; there is no way back

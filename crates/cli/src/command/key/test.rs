@@ -38,7 +38,10 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     } else if key.kind.family == Family::MlKem {
         encapsulates(session, key)?
     } else {
-        let message = format!("{} keys for {} cannot be tested", key.kind, usages.join(", "));
+        let message = match usages.as_slice() {
+            [] => String::from("a key that may be used for nothing cannot be tested"),
+            _ => format!("{} keys for {} cannot be tested", key.kind, usages.join(", ")),
+        };
         return Err(Failure::failed(message)
             .hint("keys that sign, pairs of ML-KEM, and AES keys that encrypt can"));
     };

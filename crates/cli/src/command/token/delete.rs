@@ -2,7 +2,7 @@
 //! `metaslot token delete`
 
 use crate::app::App;
-use crate::command::arguments::TokenArg;
+use crate::command::arguments::{NamedArg, TokenArg};
 use crate::failure::{Failure, Result};
 use crate::host::Token;
 use crate::output::Report;
@@ -11,13 +11,15 @@ use serde_json::json;
 
 const EXAMPLES: &str = "\
 Examples:
-  metaslot token delete --token web
-  metaslot token delete --token web --yes --so-pin-source so.pin";
+  metaslot token delete web
+  metaslot token delete web --yes --so-pin-source so.pin";
 
 /// Arguments of `token delete`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
+    #[command(flatten)]
+    named: NamedArg,
     #[command(flatten)]
     token: TokenArg,
     /// Do not ask
@@ -29,7 +31,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.token.uri()?;
+    let uri = args.named.or(args.token.uri())?;
     let token = app.token(&uri)?;
     let host = app.host(&uri)?;
     if token.is_others() || !host.module().is_metaslot() {

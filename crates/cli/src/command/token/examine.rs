@@ -2,11 +2,12 @@
 //! `metaslot token verify` and `metaslot token repair`
 
 use crate::app::App;
-use crate::command::arguments::TokenArg;
+use crate::command::arguments::{NamedArg, TokenArg};
 use crate::failure::{Failure, Result};
 use crate::host::{Host, Token};
 use crate::output::{Output, Report};
 use crate::pin::{self, Role, Source};
+use crate::uri::Uri;
 use metaslot_ck::{CKU_SO, CKU_USER};
 use metaslot_client::{Examined, Remark};
 use metaslot_memory::Secret;
@@ -15,17 +16,19 @@ use serde_json::{Value, json};
 const VERIFY_EXAMPLES: &str = "\
 Examples:
   metaslot token verify
-  metaslot token verify --token web --json";
+  metaslot token verify web --json";
 
 const REPAIR_EXAMPLES: &str = "\
 Examples:
   cp -a /var/lib/metaslot /var/lib/metaslot.before
-  metaslot token repair --token web";
+  metaslot token repair web";
 
 /// Arguments of `token verify`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = VERIFY_EXAMPLES)]
 pub(crate) struct VerifyArgs {
+    #[command(flatten)]
+    named: NamedArg,
     #[command(flatten)]
     who: Who,
 }
@@ -34,6 +37,8 @@ pub(crate) struct VerifyArgs {
 #[derive(clap::Args, Debug)]
 #[command(after_help = REPAIR_EXAMPLES)]
 pub(crate) struct RepairArgs {
+    #[command(flatten)]
+    named: NamedArg,
     #[command(flatten)]
     who: Who,
     /// Take out what is damaged without asking
@@ -93,7 +98,7 @@ pub(super) fn lines(findings: &Findings) -> String {
 }
 
 pub(crate) fn verify(app: &App, args: &VerifyArgs) -> Result<()> {
-    let opened = args.who.open(app)?;
+    let opened = args.who.open_named(app, &args.named)?;
     let found = opened.examine(app.output, false)?;
     app.output.print(&found.report(&opened.token))?;
     if found.findings.is_empty() {
@@ -105,7 +110,7 @@ pub(crate) fn verify(app: &App, args: &VerifyArgs) -> Result<()> {
 }
 
 pub(crate) fn repair(app: &App, args: &RepairArgs) -> Result<()> {
-    let opened = args.who.open(app)?;
+    let opened = args.who.open_named(app, &args.named)?;
     let found = opened.examine(app.output, false)?;
     if found.findings.is_empty() {
         return app.output.print(&found.report(&opened.token));
@@ -129,14 +134,21 @@ fn confirm(token: &Token) -> Result<()> {
 
 impl Who {
     pub(super) fn open<'a>(&self, app: &'a App) -> Result<Opened<'a>> {
-        let uri = self.token.uri()?;
-        let token = app.token(&uri)?;
-        let host = app.host(&uri)?;
+        self.opened(app, &self.token.uri()?)
+    }
+
+    fn open_named<'a>(&self, app: &'a App, named: &NamedArg) -> Result<Opened<'a>> {
+        self.opened(app, &named.or(self.token.uri())?)
+    }
+
+    fn opened<'a>(&self, app: &'a App, uri: &Uri) -> Result<Opened<'a>> {
+        let token = app.token(uri)?;
+        let host = app.host(uri)?;
         let (role, option) = match self.so {
             true => (Role::So, self.so_pin_source.as_deref()),
             false => (Role::User, self.pin_source.as_deref()),
         };
-        let source = Source::find(role, option, &uri)?;
+        let source = Source::find(role, option, uri)?;
         let pin = token.pin(role, source.as_ref())?;
         Ok(Opened { host, token, role, pin })
     }

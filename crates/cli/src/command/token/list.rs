@@ -15,12 +15,16 @@ use serde_json::{Value, json};
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// Which tokens: a label or a PKCS#11 URI [default: all]
+    #[arg(value_name = "LABEL|URI", conflicts_with = "token")]
+    named: Option<String>,
+    /// The same
     #[arg(long, value_name = "LABEL|URI")]
     token: Option<String>,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.token.as_deref().map(token_uri).transpose()?.unwrap_or_default();
+    let token = args.named.as_deref().or(args.token.as_deref());
+    let uri = token.map(token_uri).transpose()?.unwrap_or_default();
     let tokens = app.host(&uri)?.matching(&uri)?;
     let mut table = Table::new(&["SLOT", "TOKEN", "SERIAL", "STATE", "URI"], &[0]);
     for token in &tokens {
@@ -57,7 +61,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         }
     }
     if tokens.is_empty() {
-        app.output.note("no tokens");
+        app.output.note(if token.is_some() { "no tokens match" } else { "no tokens" });
     } else if tokens
         .iter()
         .all(|token| !token.has(CKF_TOKEN_INITIALIZED) && token.problem.is_none())

@@ -54,7 +54,7 @@ pub(crate) enum Command {
     /// The file is sealed as the token is, and opens with the same PINs, so it can be kept anywhere. All of the copy is
     /// looked at before the file appears. Keys made since then are not in it, and keys deleted since are.
     Backup(copy::BackupArgs),
-    /// Make such a file the token of a slot that has none
+    /// Make the token of a slot that has none from a backup
     ///
     /// All of it is looked at before. What is there already is never replaced. Its PINs are those that it had.
     Restore(copy::RestoreArgs),

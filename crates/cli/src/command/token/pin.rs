@@ -3,7 +3,7 @@
 
 use super::init::{NewPins, check_length};
 use crate::app::App;
-use crate::command::arguments::TokenArg;
+use crate::command::arguments::{NamedArg, TokenArg};
 use crate::failure::Result;
 use crate::output::Report;
 use crate::pin::{self, Role, Source};
@@ -14,12 +14,14 @@ use serde_json::json;
 const EXAMPLES: &str = "\
 Examples:
   metaslot token pin
-  metaslot token pin --token web --reset     unlocks the user's PIN with the SO's";
+  metaslot token pin web --reset     unlocks the user's PIN with the SO's";
 
 /// Arguments of `token pin`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
+    #[command(flatten)]
+    named: NamedArg,
     #[command(flatten)]
     token: TokenArg,
     /// Change the SO PIN
@@ -40,7 +42,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.token.uri()?;
+    let uri = args.named.or(args.token.uri())?;
     let (changer, changed) = match (args.so, args.reset) {
         (true, _) => (Role::So, Role::So),
         (_, true) => (Role::So, Role::User),
@@ -58,6 +60,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
 #[derive(clap::Args, Debug)]
 pub(crate) struct UnlockArgs {
     #[command(flatten)]
+    named: NamedArg,
+    #[command(flatten)]
     token: TokenArg,
     /// The SO PIN's place: a file, 'file:/path' or '|command' [default: ask]
     #[arg(long, value_name = "SOURCE")]
@@ -69,7 +73,7 @@ pub(crate) struct UnlockArgs {
 
 pub(crate) fn unlock(app: &App, args: &UnlockArgs) -> Result<()> {
     let (present, new) = (args.so_pin_source.as_deref(), args.new_pin_source.as_deref());
-    let uri = args.token.uri()?;
+    let uri = args.named.or(args.token.uri())?;
     changed_by(app, &Change { uri: &uri, changer: Role::So, changed: Role::User, present, new })
 }
 

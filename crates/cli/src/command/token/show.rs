@@ -4,7 +4,7 @@
 use super::list;
 use super::list::takes_short_pins;
 use crate::app::App;
-use crate::command::arguments::UserArg;
+use crate::command::arguments::{NamedArg, UserArg};
 use crate::command::policy;
 use crate::configured::Configuration;
 use crate::encoding::printable;
@@ -22,6 +22,8 @@ use std::path::{Path, PathBuf};
 /// Arguments of `token show`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
+    #[command(flatten)]
+    named: NamedArg,
     #[command(flatten)]
     user: UserArg,
 }
@@ -43,7 +45,7 @@ struct Store {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.user.uri()?;
+    let uri = args.named.or(args.user.uri())?;
     let login = args.user.login(app, &uri)?;
     let host = app.host(&uri)?;
     let (session, logged_in) = app.log_in_if_possible(&login, Access::ReadOnly)?;

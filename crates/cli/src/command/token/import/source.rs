@@ -21,7 +21,7 @@ pub(super) struct OtherToken {
     #[arg(long, value_name = "LABEL|URI")]
     from_token: Option<String>,
     /// The place of that token's user PIN: a file, 'file:/path' or '|command' [default: ask]
-    #[arg(long, value_name = "SOURCE")]
+    #[arg(long, alias = "from-pin-source", value_name = "SOURCE")]
     pin_source_from: Option<String>,
     /// What the module wants to be initialised with, as NSS does
     #[arg(long, value_name = "TEXT")]
