@@ -70,6 +70,16 @@ fn sun(place: &Sandbox, arguments: &[&str]) -> String {
     text(&lab(place, &line).output().unwrap())
 }
 
+/// The module's signature and the one that was made one hash after the other are compared before anything is measured.
+#[test]
+fn signatures_of_hashes_are_equal_whoever_makes_them() {
+    let place = Sandbox::new("hashes");
+    let line =
+        [&["speed", "--filter", "slh-dsa", "--rival", "none", "--no-openssl"][..], &SHORT].concat();
+    let printed = text(&lab(&place, &line).output().unwrap());
+    assert!(printed.contains("slh-dsa-shake-128s-sign") && !printed.contains("n/s"), "{printed}");
+}
+
 #[test]
 fn the_whole_table_is_measured_checked_sealed_and_printed_again() {
     let place = Sandbox::new("table");

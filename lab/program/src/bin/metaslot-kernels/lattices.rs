@@ -4,11 +4,16 @@
 use crate::row::{Result, Work, array, each, failed, same};
 use metaslot_awslc_wrapper::ml_dsa::{MU_LENGTH, MlDsaKey, SEED_LENGTH, Set};
 use metaslot_awslc_wrapper::seeded::SeededKey;
+use metaslot_lab::kernels::thread_cpu;
 use metaslot_lanes::ml_dsa::{PrivateKey, RANDOM_LENGTH};
 
 /// Messages that are signed in turn: how many attempts a signature takes depends on its message. Both sign the same ones without
-/// randomness, so that they make the same attempts, and the same are counted.
-pub(crate) const MESSAGES: usize = 128;
+/// randomness, so that they make the same attempts, and the same are counted, step by step, which takes long.
+pub(crate) const MESSAGES: usize = 8;
+/// Messages that they are chosen from.
+const MANY: usize = 1024;
+/// From one turn to the next.
+const STRIDE: usize = 3;
 
 const SET: Set = Set::Ml65;
 
@@ -26,14 +31,28 @@ pub(crate) fn sign() -> Result<Box<dyn Work>> {
     let library = MlDsaKey::of_seed(SET, &array::<SEED_LENGTH>()?).map_err(failed("a key"))?;
     let expanded = library.expanded().map_err(failed("a key"))?;
     let empty = vec![0; SET.signature_length()];
+    let key = PrivateKey::new(SET, expanded.expose()).map_err(failed("a key for the kernel"))?;
     Ok(Box::new(Sign {
-        key: PrivateKey::new(SET, expanded.expose()).map_err(failed("a key for the kernel"))?,
         library,
-        messages: each(MESSAGES, |_| array())?,
+        messages: messages(&key)?,
+        key,
         next: [0; 2],
         out: vec![empty.clone(); MESSAGES],
         alone: empty,
     }))
+}
+
+/// Of many messages some that stand for all: by the time that their signatures take, the middle one of each eighth.
+fn messages(key: &PrivateKey) -> Result<Vec<[u8; MU_LENGTH]>> {
+    let mut all = each(MANY, |_| array())?;
+    let mut out = vec![0; SET.signature_length()];
+    all.sort_by_cached_key(|message| {
+        let start = thread_cpu();
+        let done = key.sign(message, &[0; RANDOM_LENGTH], &mut out);
+        assert!(done.is_ok(), "the kernel signs");
+        thread_cpu() - start
+    });
+    Ok(all.chunks(MANY / MESSAGES).map(|part| part[part.len() / 2]).collect())
 }
 
 impl Sign {
@@ -48,7 +67,7 @@ impl Sign {
     }
 
     fn turn(&mut self, of: usize) -> usize {
-        self.next[of] = (self.next[of] + 1) % MESSAGES;
+        self.next[of] = (self.next[of] + STRIDE) % MESSAGES;
         self.next[of]
     }
 }
