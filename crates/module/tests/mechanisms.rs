@@ -95,6 +95,7 @@ fn vectors(more: &serde_json::Map<String, serde_json::Value>) -> BTreeMap<String
         "openssl/tls",
         "rfc/old_ciphers",
         "nist/ike",
+        "nist/x963",
     ] {
         for name in named(&read(&root().join(format!("testdata/{file}.json")))) {
             found.entry(name.to_owned()).or_default().push(file.to_owned());

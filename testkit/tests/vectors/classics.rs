@@ -15,8 +15,9 @@ use crate::derive::value_is;
 use crate::file::{Verdict, hex};
 
 /// Without `.json`, in `testdata`.
-const FILES: [&str; 6] = [
+const FILES: [&str; 7] = [
     "nist/ike",
+    "nist/x963",
     "openssl/classics",
     "openssl/groups",
     "openssl/old_ciphers",
