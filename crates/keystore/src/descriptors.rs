@@ -103,7 +103,16 @@ impl Descriptors {
     }
 
     pub(crate) fn fate(&self) -> Fate {
-        let fates = self.0.iter().map(|(number, before)| match inode(*number) {
+        Self::fate_of(&self.0)
+    }
+
+    /// The same of one of them, where all cost too much: hosts close all, or a number by mistake.
+    pub(crate) fn fate_of_last(&self) -> Fate {
+        Self::fate_of(self.0.last())
+    }
+
+    fn fate_of<'a>(some: impl IntoIterator<Item = &'a (RawFd, Inode)>) -> Fate {
+        let fates = some.into_iter().map(|(number, before)| match inode(*number) {
             Some(now) if now == *before => Fate::Kept,
             Some(_) => Fate::Reused,
             None => Fate::Closed,

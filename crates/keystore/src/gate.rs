@@ -18,6 +18,7 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 use std::cell::Cell;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -198,15 +199,20 @@ impl Gate {
     ) -> Result<R> {
         let mut state = self.enter(guarded)?;
         let database = self.database(&mut state)?;
-        if database.descriptors.fate() == Fate::Closed || is_old(database) {
+        // The index's is the last: SQLite would set locks by it, and reads are many.
+        let fate = match ptr::eq(guarded, &raw const self.pair.reader) {
+            true if database.descriptors.fate_of_last() == Fate::Kept => Fate::Kept,
+            _ => database.fate(),
+        };
+        if fate == Fate::Reused {
+            return Err(Shared::error(&self.configured.database));
+        }
+        if fate == Fate::Closed || is_old(database) {
             drop(state);
             fork::close();
             state = self.enter(guarded)?;
         }
         let database = self.database(&mut state)?;
-        if database.is_lost() {
-            return Err(Shared::error(&self.configured.database));
-        }
         work(database).map_err(|error| error.at(&self.configured.database))
     }
 
@@ -287,7 +293,7 @@ impl Gate {
         drop(state);
         let is_closed = |guarded: &GuardedConnection| {
             let open = &guarded.lock().open;
-            open.as_ref().is_some_and(|database| database.descriptors.fate() == Fate::Closed)
+            open.as_ref().is_some_and(|database| database.fate() == Fate::Closed)
         };
         if are_lost && (is_closed(&self.pair.reader) || is_closed(&self.pair.writer)) {
             fork::close();
@@ -351,7 +357,7 @@ impl Gate {
     /// Refuses to acknowledge what is in files that were replaced between the last look and the commit: another
     /// process may have made them anew, and knows nothing of it.
     pub(crate) fn check_place(&self, database: &Database) -> Result<()> {
-        if database.descriptors.fate() != Fate::Kept {
+        if database.fate() != Fate::Kept {
             return Err(Shared::error(&self.configured.database));
         }
         match self.is_replaced(database) {
@@ -465,7 +471,7 @@ impl Drop for Gate {
         }
         self.pair.reader.lock().close();
         let mut state = self.pair.writer.lock();
-        let database = state.open.as_ref().filter(|database| !database.is_lost());
+        let database = state.open.as_ref().filter(|database| database.fate() == Fate::Kept);
         if let Some(database) = database.filter(|database| !self.is_replaced(database)) {
             let settle = || {
                 database.settle();
@@ -519,7 +525,7 @@ impl State {
     /// Closes the connection, or leaves it as it is where the host has files of its own by its numbers.
     fn close(&mut self) {
         match self.open.take() {
-            Some(database) if database.is_lost() => std::mem::forget(database),
+            Some(database) if database.fate() == Fate::Reused => std::mem::forget(database),
             open => drop(open),
         }
     }
@@ -672,13 +678,13 @@ impl Database {
         })
     }
 
-    /// Whether the host has files of its own by its numbers.
-    fn is_lost(&self) -> bool {
-        let is_lost = self.descriptors.fate() == Fate::Reused;
-        if let Some(shared) = self.shared.as_ref().filter(|_| is_lost) {
+    /// What has become of its descriptors.
+    fn fate(&self) -> Fate {
+        let fate = self.descriptors.fate();
+        if let Some(shared) = self.shared.as_ref().filter(|_| fate == Fate::Reused) {
             shared.lost.store(true, Ordering::SeqCst);
         }
-        is_lost
+        fate
     }
 
     /// Notes that something of the tree is remembered as it is now.
