@@ -28,6 +28,11 @@ impl Taken {
     pub fn spent(&self) -> MutexGuard<'_, Option<u64>> {
         lock(&self.spent)
     }
+
+    /// Whether one-time keys of it have signed here, or are about to.
+    fn has_signed(&self) -> bool {
+        self.spent.try_lock().map_or(true, |spent| spent.is_some())
+    }
 }
 
 /// What a process has taken of the objects of a token, by row and by `CKA_UNIQUE_ID`: one that was made anew has others in the same
@@ -48,14 +53,24 @@ impl Memory {
         }
     }
 
-    /// The row is gone.
+    /// The row is gone. Keys that have signed once are remembered still: an older store brings them back. Of those that give IVs too many
+    /// come and go.
     pub fn forget(&self, row: u64) {
-        lock(&self.0).remove(&row);
+        let mut all = lock(&self.0);
+        if let Some(of_row) = all.get_mut(&row) {
+            of_row.retain(|(_, taken)| taken.has_signed());
+            if of_row.is_empty() {
+                all.remove(&row);
+            }
+        }
     }
 
     /// All are.
     pub fn clear(&self) {
-        lock(&self.0).clear();
+        lock(&self.0).retain(|_, of_row| {
+            of_row.retain(|(_, taken)| taken.has_signed());
+            !of_row.is_empty()
+        });
     }
 }
 
@@ -115,14 +130,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_taken_of_an_object_is_remembered_until_its_row_goes() {
+    fn what_signed_once_is_remembered_and_all_else_until_its_row_goes() {
         let memory = Memory::default();
         let spent = |name| *memory.of(1, name).spent();
         *memory.of(1, b"old").spent() = Some(7);
         assert_eq!((spent(b"old"), spent(b"new")), (Some(7), None));
         *memory.of(1, b"new").spent() = Some(9);
         assert_eq!((spent(b"old"), spent(b"new")), (Some(7), Some(9)));
+        let count = || lock(&memory.0).values().map(Vec::len).sum::<usize>();
+        drop(memory.of(1, b"seals"));
+        drop(memory.of(2, b"seals"));
         memory.forget(1);
-        assert_eq!(spent(b"old"), None);
+        assert_eq!((spent(b"old"), spent(b"new")), (Some(7), Some(9)));
+        assert_eq!(count(), 3);
+        memory.clear();
+        assert_eq!(count(), 2);
+        assert_eq!((spent(b"old"), spent(b"new")), (Some(7), Some(9)));
     }
 }

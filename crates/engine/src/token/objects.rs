@@ -15,7 +15,7 @@ pub(crate) struct TokenObjects {
     shards: [Mutex<Shard>; SHARDS],
     /// Most rows in a shard that no other thread holds.
     cached: usize,
-    /// What this process has taken of them: it is remembered until the row goes.
+    /// What this process has taken of them.
     pub(crate) memory: Memory,
 }
 

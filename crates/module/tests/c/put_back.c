@@ -94,6 +94,10 @@ int main(int argc, char **argv)
 	OK(p11->C_Logout(session));
 	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
 	refused();
+	/* A key that was destroyed comes back with that copy. */
+	OK(p11->C_DestroyObject(session, find_labelled(session, CKO_PRIVATE_KEY, "key")));
+	all(path, path, CK_TRUE);
+	EXPECT(sign(), CKR_KEY_FUNCTION_NOT_PERMITTED);
 	OK(p11->C_Finalize(NULL));
 	return 0;
 }
