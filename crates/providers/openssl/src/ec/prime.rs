@@ -10,7 +10,7 @@ use metaslot_spi::prime_key::{self, Curve};
 use metaslot_spi::provider::{Algorithm, GeneratePair, checked};
 use metaslot_spi::{Attributes, Key, NewObject, Params};
 
-/// Orders that are served, in bits.
+/// Fields that are served, in bits: the order of secp112r2 has fewer (§6.3.1).
 pub(super) const SIZES: (u64, u64) = (112, 571);
 
 /// What `CK_MECHANISM_INFO` says of EC mechanisms (§6.3.1).
