@@ -358,10 +358,11 @@ impl Gate {
         if database.fate() != Fate::Kept {
             return Err(Shared::error(&self.configured.database));
         }
-        match self.is_replaced(database) {
-            true => Err(Error::file(&self.configured.database, "write", "its files were replaced")),
-            false => Ok(()),
+        if self.is_replaced(database) {
+            database.files.forget_index();
+            return Err(Error::file(&self.configured.database, "write", "its files were replaced"));
         }
+        Ok(())
     }
 
     /// Which page has the name, as far as the database's last look at the directory goes.
@@ -476,7 +477,7 @@ impl Drop for Gate {
         let database = state.open.as_ref().filter(|database| database.fate() == Fate::Kept);
         if let Some(database) = database.filter(|database| !self.is_replaced(database)) {
             let settle = || {
-                database.settle();
+                database.settle(|| self.is_replaced(database));
                 Ok(())
             };
             self.around(settle).unwrap_or_default();

@@ -20,10 +20,12 @@ pub(crate) fn open_unmoved<T>(
     for opening in 1..=OPENINGS {
         let before = look();
         let opened = open()?;
-        // Logs that SQLite has made, because they were missing, may be gone again as well: it has those that nobody else finds. Where
-        // none can be made it has none, however often one looks.
-        let is_whole = before.iter().all(Option::is_some) || is_frozen() || opening == OPENINGS;
-        if is_whole && look() == before {
+        // Logs that SQLite has made, because they were missing, may be gone again as well: it has those that nobody else finds. One that
+        // has no log, however often one looks, has no index.
+        let [_, log, index] = before;
+        let is_whole = log.is_some() && index.is_some();
+        let has_none = log.is_none() && index.is_none() && (is_frozen() || opening == OPENINGS);
+        if (is_whole || has_none) && look() == before {
             return Ok((opened, before));
         }
     }
@@ -73,6 +75,7 @@ mod tests {
         assert_eq!(open(0, 0).unwrap(), ("0".to_owned(), true, 1));
         assert_eq!(open(0, 2).unwrap(), ("0".to_owned(), true, 4), "it is gone, and gone again");
         assert_eq!(open(2, 0).unwrap(), ("2/2".to_owned(), true, 3));
+        assert!(matches!(open(0, u32::MAX), Err(Error::File { .. })));
         assert!(matches!(open(u32::MAX, 0), Err(Error::File { .. })));
         fs::remove_dir_all(&directory).unwrap();
     }
