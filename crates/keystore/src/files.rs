@@ -156,6 +156,13 @@ impl Files {
         }
     }
 
+    /// Has every process make the log's index anew: one that another process has made knows nothing of what was done to the log by the one
+    /// before. The writers' queue is held.
+    pub(crate) fn forget_index(&self) {
+        let [_, _, index] = &self.logs;
+        remove([index]).unwrap_or_default();
+    }
+
     /// Whether it lies where nobody can write, without a log: SQLite could neither make one nor do without.
     pub(crate) fn is_frozen(&self) -> bool {
         let [_, log, _] = &self.logs;

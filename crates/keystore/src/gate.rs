@@ -4,12 +4,13 @@
 
 use crate::descriptors::{Descriptors, Fate, Shared};
 use crate::error::{Error, Result};
-use crate::files::{self, Files, Inode, Inodes, Looked, Stamp};
+use crate::files::{self, Files, Inode, Inodes, Stamp};
 use crate::fork::{self, Connections, Counted, Process};
 use crate::format::{APPLICATION, FORMAT, OLDEST};
 use crate::generation::Generation;
 use crate::lock::Lock;
 use crate::schema;
+use crate::unmoved::{OPENINGS, open_unmoved};
 use metaslot_counters::Around;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
@@ -30,9 +31,6 @@ pub(crate) const BUSY: Duration = Duration::from_secs(10);
 /// No row is longer, in bytes: the longest attribute that a caller may give, and some. What a
 /// stranger wrote does not fill the memory of anyone who looks at it.
 const LONGEST_ROW: i32 = (1 << 28) + (1 << 20);
-
-/// So often a store is opened whose files are replaced meanwhile.
-const OPENINGS: usize = 4;
 
 /// What every connection gets. The cache is small because forked servers multiply it.
 const SETTINGS: &str = "
@@ -360,10 +358,11 @@ impl Gate {
         if database.fate() != Fate::Kept {
             return Err(Shared::error(&self.configured.database));
         }
-        match self.is_replaced(database) {
-            true => Err(Error::file(&self.configured.database, "write", "its files were replaced")),
-            false => Ok(()),
+        if self.is_replaced(database) {
+            database.files.forget_index();
+            return Err(Error::file(&self.configured.database, "write", "its files were replaced"));
         }
+        Ok(())
     }
 
     /// Which page has the name, as far as the database's last look at the directory goes.
@@ -438,8 +437,12 @@ impl Gate {
             files.check_index();
         }
         let first = Descriptors::next();
-        let (mut database, found) =
-            open_unmoved(&files.database, || files.inodes(), || Database::open(files.clone()))?;
+        let (mut database, found) = open_unmoved(
+            &files.database,
+            || files.is_frozen(),
+            || files.inodes(),
+            || Database::open(files.clone()),
+        )?;
         // Other connections use the files that the first one opened. What was replaced in between is opened anew.
         if found[0] == shared.database {
             let [of_database, log, index] = found;
@@ -474,7 +477,7 @@ impl Drop for Gate {
         let database = state.open.as_ref().filter(|database| database.fate() == Fate::Kept);
         if let Some(database) = database.filter(|database| !self.is_replaced(database)) {
             let settle = || {
-                database.settle();
+                database.settle(|| self.is_replaced(database));
                 Ok(())
             };
             self.around(settle).unwrap_or_default();
@@ -529,25 +532,6 @@ impl State {
             open => drop(open),
         }
     }
-}
-
-/// What `open` opens, and what has the names of its files: the same before and after, else other files may be open than
-/// those that are found now.
-fn open_unmoved<T>(
-    path: &Path,
-    mut look: impl FnMut() -> Looked<Inodes>,
-    mut open: impl FnMut() -> Result<T>,
-) -> Result<(T, Inodes)> {
-    let mut look = || look().unwrap_or_default();
-    for _ in 0..OPENINGS {
-        let before = look();
-        let opened = open()?;
-        // Logs that SQLite has made, because they were missing, may be gone again as well.
-        if look() == before {
-            return Ok((opened, before));
-        }
-    }
-    Err(Error::file(path, "open", "its files are replaced again and again"))
 }
 
 /// The name of a database that nobody can write, as SQLite reads it without locks and a log.
@@ -731,43 +715,8 @@ impl Database {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
     use std::sync::mpsc;
     use std::thread;
-
-    #[test]
-    fn a_store_whose_files_are_replaced_while_it_is_opened_is_opened_again() {
-        let directory = std::env::temp_dir().join(format!("metaslot-gate-{}", std::process::id()));
-        fs::create_dir_all(&directory).unwrap();
-        let files = Files::new(&directory.join("token.db"));
-        let spare = |at: u32| directory.join(format!("spare-{at}"));
-        fs::write(&files.database, "0").unwrap();
-        // Until it has been opened so often, another file takes the name after each opening.
-        let open = |replaced: u32| {
-            let mut opened = 0;
-            let found = open_unmoved(
-                &files.database,
-                || files.inodes(),
-                || {
-                    let content = fs::read_to_string(&files.database).unwrap();
-                    opened += 1;
-                    if opened <= replaced {
-                        fs::write(spare(opened), format!("{replaced}/{opened}")).unwrap();
-                        fs::rename(spare(opened), &files.database).unwrap();
-                    }
-                    // As SQLite does.
-                    fs::write(directory.join("token.db-wal"), "").unwrap();
-                    Ok(content)
-                },
-            );
-            found.map(|(content, found)| (content, found == files.inodes().unwrap(), opened))
-        };
-        assert_eq!(open(0).unwrap(), ("0".to_owned(), true, 2), "the log was made");
-        assert_eq!(open(0).unwrap(), ("0".to_owned(), true, 1));
-        assert_eq!(open(2).unwrap(), ("2/2".to_owned(), true, 3));
-        assert!(matches!(open(u32::MAX), Err(Error::File { .. })));
-        fs::remove_dir_all(&directory).unwrap();
-    }
 
     #[test]
     fn a_fork_waits_for_one_call_and_not_for_those_behind_it() {

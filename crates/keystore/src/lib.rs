@@ -32,6 +32,7 @@ mod state;
 mod store;
 mod tree;
 mod uncounted;
+mod unmoved;
 mod v1;
 mod verify;
 mod volatile;

@@ -3,6 +3,7 @@
 
 use crate::error::Result;
 use crate::gate::{BUSY, Database};
+use crate::lock::Lock;
 use rusqlite::Connection;
 use std::time::Duration;
 
@@ -30,15 +31,22 @@ impl Database {
     }
 
     /// Empties a long log, so that the next to open need not read it: before the last close, and at a fast login, whose process may
-    /// end without one. Where another process is at work, or anything else is in the way, the log stays as it is.
-    pub(crate) fn settle(&self) {
-        if self.writable
-            && self.checkpoint("NOOP").is_ok_and(|pages| pages > LONG_LOG)
-            && self.end_log().is_ok()
-        {
+    /// end without one. Where another process is at work, or anything else is in the way, the log stays as it is: a writer that has
+    /// another index, because this one's was taken away, would not be kept off by SQLite's locks.
+    pub(crate) fn settle(&self, is_replaced: impl Fn() -> bool) {
+        if !self.writable || !self.checkpoint("NOOP").is_ok_and(|pages| pages > LONG_LOG) {
+            return;
+        }
+        let queue = Lock::open(&self.files.queue, self.files.mode(false));
+        let Ok(queue) = queue else { return };
+        let Some(_turn) = queue.try_hold().filter(|_| !is_replaced()) else { return };
+        if self.end_log().is_ok() {
             let shared = self.shared.as_ref();
             let _unopened = shared.map(|shared| shared.opened.lock());
             self.files.reserve_log();
+        }
+        if is_replaced() {
+            self.files.forget_index();
         }
     }
 

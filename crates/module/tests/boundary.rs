@@ -403,6 +403,13 @@ fn what_the_host_has_by_numbers_that_were_ours_is_left_alone() {
 }
 
 #[test]
+fn what_was_stored_stays_though_the_index_is_taken_away() {
+    let home = Home::new("index-taken");
+    let index = home.path().join(".local/share/metaslot/token.db-shm");
+    println!("{}", home.run(&program("index_taken"), &[index.to_str().unwrap(), "4"]));
+}
+
+#[test]
 fn what_another_thread_changes_meanwhile_gives_no_key_away() {
     println!("{}", Home::new("torn").run(&program("torn"), &[]));
 }
