@@ -84,7 +84,8 @@ fn a_disk_without_room_is_said_to_be_full() {
     let sandbox = Sandbox::make(&sandbox::module());
     let within = "unshare --map-root-user --mount sh -c 'mount -t tmpfs -o size=512k metaslot full";
     let doctor = |lines: &str| {
-        sandbox.run(&format!("{within} && {lines}; metaslot doctor' | grep -A1 '^files'"))
+        sandbox
+            .run(&format!("{within} && {lines}; metaslot doctor 2> /dev/null' | grep -A1 '^files'"))
     };
     sandbox.run("mkdir full; sed -i 's|/token.db|/full/token.db|' metaslot.toml");
     let make = "chmod 700 full && metaslot token init --label web --so-pin-source so.pin --pin-source user.pin --quiet";
