@@ -78,6 +78,30 @@ fn a_slot_that_was_added_and_has_no_token_is_named_with_what_helps() {
     assert!(!doctor().contains("slot 1"), "{}", doctor());
 }
 
+/// What another program is told then is that the device's memory is at its end.
+#[test]
+fn a_disk_without_room_is_said_to_be_full() {
+    let sandbox = Sandbox::make(&sandbox::module());
+    let within = "unshare --map-root-user --mount sh -c 'mount -t tmpfs -o size=512k metaslot full";
+    let doctor = |lines: &str| {
+        sandbox
+            .run(&format!("{within} && {lines}; metaslot doctor 2> /dev/null' | grep -A1 '^files'"))
+    };
+    sandbox.run("mkdir full; sed -i 's|/token.db|/full/token.db|' metaslot.toml");
+    let make = "chmod 700 full && metaslot token init --label web --so-pin-source so.pin --pin-source user.pin --quiet";
+    let told = doctor(make);
+    if !told.first().is_some_and(|line| line.contains("full/token.db: mode")) {
+        return println!("not run: no mount is possible: {told:?}");
+    }
+    assert!(told[0].contains(" ok "), "{told:?}");
+    let told = doctor(&format!("{make}; head -c 1M /dev/zero > full/more 2> /dev/null")).join("\n");
+    assert!(
+        told.contains("error    /home/you/full/token.db: 0 bytes are left on its disk"),
+        "{told}"
+    );
+    assert!(told.contains("fix: make room"), "{told}");
+}
+
 /// A token that is not made yet is in nobody's way who can make it.
 #[test]
 fn a_directory_that_the_user_may_make_is_no_obstacle() {

@@ -80,7 +80,9 @@ impl Object for Stored {
             Some(format!("{} (until {})", hex(read.serial), read.until.iso()))
         });
         let dated = dated.collect::<Vec<_>>().join(", ");
-        format!("they have one URI: --serial says which is meant, {dated}")
+        format!(
+            "they have one URI: 'cert show', 'export', 'set' and 'delete' know them by --serial: {dated}"
+        )
     }
 
     fn search(session: &Session, uri: &Uri) -> Result<Vec<Self>> {

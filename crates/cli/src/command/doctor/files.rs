@@ -8,7 +8,7 @@ use crate::configured::TokenSection;
 use crate::encoding::word;
 use crate::places::{config_home, how_to_make};
 use metaslot_client::DIRECTORIES;
-use rustix::fs::{Access, access};
+use rustix::fs::{Access, StatVfsMountFlags, access, statvfs};
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -19,6 +19,9 @@ const GROUP_WRITES: u32 = 0o020;
 const OTHERS: u32 = 0o007;
 const OTHERS_ENTER: u32 = 0o001;
 const SET_GROUP: u32 = 0o2000;
+
+/// What the log of a token takes for a change or two, in bytes.
+const ROOM: u64 = 64 * 1024;
 
 /// Where p11-kit looks for module files, beside the user's own directory.
 const P11_KIT: [&str; 2] = ["/etc/pkcs11/modules", "/usr/share/p11-kit/modules"];
@@ -51,6 +54,7 @@ fn token(section: &TokenSection) -> Vec<Finding> {
             "give it to this user, or share it: group in the configuration",
         ));
     }
+    findings.extend(full(path, parent));
     match path.symlink_metadata() {
         Ok(file) if file.mode() & OTHERS != 0 && directory.mode() & OTHERS_ENTER != 0 => findings
             .push(Finding::error(
@@ -74,6 +78,16 @@ fn token(section: &TokenSection) -> Vec<Finding> {
         Err(_) => findings.push(Finding::ok(format!("{}: not made yet", path.display()))),
     }
     findings
+}
+
+/// Where there is no room for a change of the store.
+fn full(path: &Path, directory: &Path) -> Option<Finding> {
+    let system = statvfs(directory).ok()?;
+    let left = system.f_bavail.saturating_mul(system.f_frsize);
+    (left < ROOM && !system.f_flag.contains(StatVfsMountFlags::RDONLY)).then(|| {
+        let found = format!("{}: {left} bytes are left on its disk", path.display());
+        Finding::error(found, "make room: until then keys are used, and none are made or changed")
+    })
 }
 
 fn is_own(metadata: &Metadata) -> bool {
