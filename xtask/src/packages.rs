@@ -219,7 +219,9 @@ pub(crate) fn python_suite(python: &Path) -> Result<()> {
 pub(crate) fn python() -> Result<PathBuf> {
     let home = target().join("venv");
     let python = home.join("bin/python3");
-    let complete = || PYTHON.iter().all(|(_, module)| imports(&python, module));
+    let packages = PYTHON.iter().map(|(package, _)| *package).collect::<Vec<_>>();
+    let complete =
+        || has(&python, &packages) && PYTHON.iter().all(|(_, module)| imports(&python, module));
     if complete() {
         return Ok(python);
     }
@@ -227,7 +229,7 @@ pub(crate) fn python() -> Result<PathBuf> {
     quietly(Command::new(SYSTEM_PYTHON).args(["-m", "venv", "--clear"]).arg(&home))?;
     let mut pip = Command::new(&python);
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
-    quietly(pip.args(PYTHON.iter().map(|(package, _)| package)))?;
+    quietly(pip.args(&packages))?;
     if !complete() {
         bail!("the Python packages were installed and cannot be imported");
     }
@@ -318,7 +320,18 @@ pub(crate) fn provider() -> Result<()> {
     quietly(Command::new("dpkg-deb").arg("-x").args([&package, &home]))
 }
 
-pub(crate) fn imports(python: &Path, module: &str) -> bool {
+/// What ends badly unless each `NAME==VERSION` among its arguments is installed.
+const VERSIONS: &str = "import sys, importlib.metadata as m
+sys.exit(any(m.version(name) != version for name, version in (word.split('==') for word in sys.argv[1:])))";
+
+/// Whether an environment has these packages in these versions: another one is left by an earlier commit.
+pub(crate) fn has(python: &Path, packages: &[&str]) -> bool {
+    let mut python = Command::new(python);
+    python.args(["-c", VERSIONS]).args(packages).stderr(Stdio::null());
+    python.status().is_ok_and(|status| status.success())
+}
+
+fn imports(python: &Path, module: &str) -> bool {
     Command::new(python)
         .args(["-c", &format!("import {module}")])
         .stderr(Stdio::null())
@@ -332,4 +345,22 @@ pub(crate) fn quietly(command: &mut Command) -> Result<()> {
         bail!("{command:?}: {}", String::from_utf8_lossy(&output.stderr).trim());
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_version_is_not_there() {
+        let python = Path::new(SYSTEM_PYTHON);
+        let version = "import importlib.metadata as m
+for one in m.distributions(): print(one.name + '==' + one.version)";
+        let told = Command::new(python).args(["-c", version]).output().unwrap();
+        let told = String::from_utf8_lossy(&told.stdout);
+        let Some(there) = told.lines().next() else { return println!("not run: no packages") };
+        assert!(has(python, &[there]) && has(python, &[]));
+        assert!(!has(python, &[there, &format!("{there}.9")]));
+        assert!(!has(python, &["no-such-package==1"]));
+    }
 }

@@ -22,7 +22,7 @@ pub(crate) fn prepare() -> Result<()> {
     // Where the tests look for it, wherever Cargo builds.
     let home = root().join("target/pkcs11-check");
     let python = home.join("bin/python3");
-    if packages::imports(&python, "pkcs11_check") {
+    if packages::has(&python, PACKAGES) {
         return Ok(());
     }
     let Some(newer) = pythons().into_iter().find(|python| is_new(python)) else {
@@ -34,8 +34,8 @@ pub(crate) fn prepare() -> Result<()> {
     let mut pip = Command::new(&python);
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
     packages::quietly(pip.args(PACKAGES))?;
-    if !packages::imports(&python, "pkcs11_check") {
-        bail!("{} was installed and cannot be imported", PACKAGES[0]);
+    if !packages::has(&python, PACKAGES) {
+        bail!("{} was installed and is not there", PACKAGES[0]);
     }
     Ok(())
 }

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Keys of one-time keys and of one-time passwords: none is used twice, whatever becomes of threads, processes and files. Programs in C,
+//! run against the built library.
+
+#[expect(dead_code, reason = "this file uses its own part")]
+mod harness;
+
+use harness::{Home, program};
+use std::fs;
+
+#[test]
+fn one_time_keys_sign_once_and_stay() {
+    Home::new("hss").run(&program("hss"), &[]);
+}
+
+#[test]
+fn one_time_keys_of_xmss_sign_once_and_stay() {
+    Home::new("xmss").run(&program("xmss"), &[]);
+}
+
+#[test]
+fn no_one_time_key_signs_twice_whatever_happens_to_processes() {
+    // METASLOT_KILLS=1000 kills so many, and takes minutes.
+    let kills = std::env::var("METASLOT_KILLS").unwrap_or_else(|_| String::from("20"));
+    let program = program("one_time_processes");
+    for kind in ["hss", "xmssmt"] {
+        println!("{}", Home::new(&format!("processes-{kind}")).run(&program, &[&kills, kind]));
+    }
+}
+
+#[test]
+fn a_process_signs_once_though_an_older_store_is_put_back() {
+    let program = program("put_back");
+    for kind in ["hss", "xmss", "xmssmt"] {
+        let home = Home::new(&format!("put-back-{kind}"));
+        let token = home.path().join(".local/share/metaslot/token.db");
+        home.run(&program, &[token.to_str().unwrap(), kind]);
+    }
+}
+
+#[test]
+fn threads_use_up_a_key_of_one_time_keys_and_lose_none() {
+    let program = program("one_time_threads");
+    for kind in ["hss", "xmss"] {
+        Home::new(&format!("threads-{kind}")).run(&program, &[kind]);
+    }
+}
+
+#[test]
+fn what_a_restored_key_has_used_is_said_before_it_goes_on() {
+    let program = program("restored");
+    for kind in ["hss", "xmss", "xmssmt"] {
+        let home = Home::new(&format!("restored-{kind}"));
+        let file = home.path().join("metaslot.toml");
+        let token = |name: &str| format!("[[token]]\npath = {:?}\n", home.path().join(name));
+        fs::write(&file, ["a/token", "b/token", "c/token"].map(token).concat()).unwrap();
+        let copy = home.path().join("copy");
+        let variables = [("METASLOT_CONF", file.as_os_str())];
+        home.run_with(&program, &[copy.to_str().unwrap(), kind], &variables);
+    }
+}
+
+#[test]
+fn each_one_time_password_comes_out_once() {
+    let vectors = include_str!("../../../testdata/rfc/hotp.json");
+    let vectors: serde_json::Value = serde_json::from_str(vectors).unwrap();
+    let home = Home::new("hotp");
+    let file = home.path().join("metaslot.toml");
+    let token = |name: &str| format!("[[token]]\npath = {:?}\n", home.path().join(name));
+    fs::write(&file, ["a/token", "b/token"].map(token).concat()).unwrap();
+    let copy = home.path().join("copy");
+    let mut arguments = vec![copy.to_str().unwrap()];
+    let vectors = vectors["vectors"].as_array().unwrap();
+    arguments.extend(vectors.iter().map(|vector| vector["password"].as_str().unwrap()));
+    let variables = [("METASLOT_CONF", file.as_os_str())];
+    home.run_with(&program("hotp"), &arguments, &variables);
+}
