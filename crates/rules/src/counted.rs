@@ -122,7 +122,8 @@ pub fn spend(attributes: &mut Attributes, store: &dyn Store) -> Result<u64> {
         None => None,
     };
     let counter = counter.map(u64::from_be_bytes);
-    let left = counter.map(|counter| !counter).or(attributes.ulong(CKA_HSS_KEYS_REMAINING));
+    let left = || attributes.ulong(CKA_HSS_KEYS_REMAINING);
+    let left = counter.map(|counter| !counter).or_else(left);
     let left = left.ok_or(Error::DEVICE_ERROR)?;
     if !goes_on(attributes, store)? {
         let since = "the token was restored from a backup, and what was signed with since would sign twice: say by";
@@ -157,7 +158,7 @@ pub fn goes_on(attributes: &Attributes, store: &dyn Store) -> Result<bool> {
 /// # Errors
 /// The store's.
 pub fn say(changes: &Attributes, attributes: &mut Attributes, store: &dyn Store) -> Result<()> {
-    match changes.get(CKA_HSS_KEYS_REMAINING).or(changes.get(CKA_OTP_COUNTER)) {
+    match changes.get(CKA_HSS_KEYS_REMAINING).or_else(|| changes.get(CKA_OTP_COUNTER)) {
         Some(_) if signs_once(attributes) => begin(attributes, store),
         _ => Ok(()),
     }

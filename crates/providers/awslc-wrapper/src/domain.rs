@@ -117,7 +117,7 @@ pub fn safe_prime(bits: usize) -> Result<Vec<u8>> {
         cut(&mut drawn, bits - 1);
         let start = Bn::from_bytes(&drawn)?;
         // Every other rest modulo 6 has a half or a whole that 2 or 3 divides.
-        let start = start.plus(5)?.minus(&Bn::from_bytes(&[start.modulo_word(6)? as u8])?)?;
+        let start = start.plus(5)?.less(start.modulo_word(6)?)?;
         for place in sieved(&start)? {
             let half = start.plus(6 * place as u64)?;
             let whole = half.times_word(2)?.plus(1)?;
@@ -133,17 +133,17 @@ pub fn safe_prime(bits: usize) -> Result<Vec<u8>> {
 /// The places of a sieve whose numbers, 6 apart, have no small factor, nor twice the number and one.
 fn sieved(start: &Bn) -> Result<Vec<usize>> {
     const PLACES: usize = 1 << 14;
-    const FACTORS: u64 = 1 << 14;
+    const FACTORS: usize = 1 << 14;
     let mut left = vec![true; PLACES];
     // Other numbers than primes mark what primes have marked.
     for by in (5..FACTORS).step_by(2).filter(|by| !by.is_multiple_of(3)) {
-        let rest = start.modulo_word(by)?;
+        let rest = usize::try_from(start.modulo_word(by as u64)?).map_err(|_| Failed)?;
         // 6 times this is 1, modulo the factor.
         let sixth = (1..6).map(|times| times * by + 1).find(|number| number.is_multiple_of(6));
         let sixth = sixth.ok_or(Failed)? / 6;
         for zero in [0, by / 2] {
             let first = (zero + by - rest) % by * sixth % by;
-            let places = left.iter_mut().skip(first as usize).step_by(by as usize);
+            let places = left.iter_mut().skip(first).step_by(by);
             places.for_each(|place| *place = false);
         }
     }

@@ -94,7 +94,8 @@ fn asked(params: &Params) -> Otp {
 
 /// How many digits a password has.
 fn digits(key: &Key, asked: Otp) -> u64 {
-    asked.length.or(key.attributes().ulong(CKA_OTP_LENGTH)).unwrap_or(USUAL_DIGITS)
+    let own = || key.attributes().ulong(CKA_OTP_LENGTH);
+    asked.length.or_else(own).unwrap_or(USUAL_DIGITS)
 }
 
 /// The counter that the caller says, where the key takes one.

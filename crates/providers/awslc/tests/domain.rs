@@ -11,8 +11,9 @@ use metaslot_spi::{Attributes, Beside, Bytes, DsaSeed, NewObject, Params, Value}
 use std::sync::{Arc, OnceLock};
 
 fn hex(text: &serde_json::Value) -> Vec<u8> {
-    let digits = text.as_str().unwrap().as_bytes().chunks(2);
-    digits.map(|two| u8::from_str_radix(str::from_utf8(two).unwrap(), 16).unwrap()).collect()
+    let digits = text.as_str().expect("a text").as_bytes().chunks(2);
+    let byte = |two| u8::from_str_radix(str::from_utf8(two).ok()?, 16).ok();
+    digits.map(byte).collect::<Option<Vec<u8>>>().expect("hexadecimal digits")
 }
 
 #[test]
@@ -66,11 +67,12 @@ fn make(
     params: &Params,
     said: &[(CK_ATTRIBUTE_TYPE, Value)],
 ) -> Result<Attributes> {
-    let row = AWSLC.algorithms().iter().find(|row| row.mechanism == mechanism).unwrap();
-    let key_type = MechanismRow::find(mechanism).unwrap().keys[0];
+    let row = AWSLC.algorithms().iter().find(|row| row.mechanism == mechanism);
+    let key_type = MechanismRow::find(mechanism).expect("it is known").keys[0];
     let mut template: Attributes = said.iter().cloned().collect();
     template.set(CKA_KEY_TYPE, Value::Ulong(key_type));
-    let made = row.generate.unwrap().generate(params, &template)?;
+    let makes = row.and_then(|row| row.generate).expect("it makes something");
+    let made = makes.generate(params, &template)?;
     assert!(made.secrets.is_empty());
     Ok(made.attributes)
 }

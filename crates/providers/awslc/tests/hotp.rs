@@ -35,10 +35,11 @@ fn of(counter: u64, length: Option<u64>) -> Params {
 /// What a `CK_OTP_SIGNATURE_INFO` in these bytes says: kinds and values.
 fn told(info: &[u8]) -> Vec<(u64, &[u8])> {
     let words: Vec<u64> = info.as_chunks().0.iter().map(|word| u64::from_ne_bytes(*word)).collect();
-    let place = |address: u64| usize::try_from(address).unwrap() - info.as_ptr().addr();
+    let number = |word: u64| usize::try_from(word).expect("a number");
+    let place = |address| number(address) - info.as_ptr().addr();
     assert_eq!(place(words[0]), 16);
-    let each = words[2..].chunks(3).take(usize::try_from(words[1]).unwrap());
-    let value = |at: usize, length: u64| &info[at..at + usize::try_from(length).unwrap()];
+    let each = words[2..].chunks(3).take(number(words[1]));
+    let value = |at: usize, length: u64| &info[at..at + number(length)];
     each.map(|one| (one[0], value(place(one[1]), one[2]))).collect()
 }
 
@@ -132,7 +133,7 @@ fn a_key_that_counts_is_a_private_one_of_the_token_and_not_copied() {
     };
     let session = object(&[7; 20], &[]).unwrap().attributes;
     assert!(!counts(&session) && session.get(CKA_COPYABLE).is_none());
-    let made = object(&[7; 20], &[token.clone()]).unwrap().attributes;
+    let made = object(&[7; 20], std::slice::from_ref(&token)).unwrap().attributes;
     assert!(counts(&made) && made.bool(CKA_PRIVATE) && !made.bool(CKA_COPYABLE));
     assert_eq!(made.get(CKA_COPYABLE), Some(&Value::Bool(false)));
     for (attribute, wrong) in [(CKA_PRIVATE, false), (CKA_COPYABLE, true)] {
