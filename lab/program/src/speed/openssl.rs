@@ -139,7 +139,10 @@ fn knows(version: &str, arguments: Arguments) -> bool {
 }
 
 fn file(arguments: &[&str], how: How) -> String {
-    let name = arguments.last().copied().unwrap_or("other");
+    let name = match arguments {
+        [_, _, _, name, ..] | [.., name] => name,
+        [] => "other",
+    };
     format!("adapters/openssl-{name}-{}.txt", how.word())
 }
 
