@@ -245,8 +245,8 @@ fn every_operation_on_data_is_measured() {
         }
     }
     without.dedup();
-    // Groups for its keys are not made here, and no two providers have it.
-    without.retain(|name| !name.starts_with("CKM_DSA"));
+    // No two providers have these: groups for keys of DSA are not made here, and HOTP takes no data.
+    without.retain(|name| !name.starts_with("CKM_DSA") && *name != "CKM_HOTP");
     assert_eq!(without, [""; 0]);
 }
 
