@@ -162,7 +162,7 @@ pub fn share_byte(file: impl AsFd, at: i64) -> bool {
     unsafe { libc::fcntl(file.as_fd().as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) == 0 }
 }
 
-/// Device and inode of the file that is open by this number, whoever has opened it.
+/// Device and inode of the file that is open by this number, ours or not.
 #[must_use]
 pub fn file_at(number: RawFd) -> Option<(u64, u64)> {
     if number < 0 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HOTP: a key of the token counts its passwords, whoever asks and whatever ends, and gives each of them once; with a counter of the
+/* HOTP: a key of the token counts its passwords, over threads and processes, and gives each of them once; with a counter of the
  * caller's any. Arguments: the file of a copy, and the first ten passwords of the RFC's key. */
 #include "common.h"
 
