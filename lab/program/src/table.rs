@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A plain text table: the first column to the left, the others to the right.
 
+use crate::Result;
+use crate::output::say;
+use serde_json::{Value, json};
+
 /// Rows of cells under one heading.
 #[derive(Debug)]
 pub(crate) struct Table {
@@ -53,6 +57,25 @@ impl Table {
             }
         }
         text
+    }
+
+    /// An object for each row, by what stands above its cells; a number is one.
+    fn objects(&self) -> Value {
+        let (heading, rows) = self.rows.split_at(1);
+        let value = |cell: &String| cell.parse().map_or_else(|_| json!(cell), |n: u64| json!(n));
+        let object = |row: &Vec<String>| -> Value {
+            let names = heading.iter().flatten().map(|name| name.replace(' ', "_"));
+            Value::Object(names.zip(row.iter().map(value)).collect())
+        };
+        rows.iter().map(object).collect()
+    }
+
+    /// Prints what there is to measure, for people or for programs.
+    ///
+    /// # Errors
+    /// The disk is full.
+    pub(crate) fn list(&self, as_json: bool) -> Result<()> {
+        say(&if as_json { format!("{:#}\n", self.objects()) } else { self.render() })
     }
 }
 

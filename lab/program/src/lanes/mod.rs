@@ -24,7 +24,6 @@ pub(crate) use print::text;
 
 use crate::experiment::Experiment;
 use crate::filter::wanted;
-use crate::output::say;
 use crate::scenario::{Made, RunOptions, make, margin};
 use crate::summary::summary;
 use crate::{Failure, Result};
@@ -40,7 +39,7 @@ use std::time::Duration;
 pub(crate) fn run(options: &Options) -> Result<Option<Made>> {
     let rows = wanted(ROWS, |row| row.name, &options.only, "row")?;
     if options.list {
-        return say(&print::list(&rows, options.goals)).map(|()| None);
+        return print::list(&rows, options.goals).list(options.token.json).map(|()| None);
     }
     let plan = plan(options)?;
     let run = RunOptions::of(&options.token);

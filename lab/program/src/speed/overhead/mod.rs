@@ -14,7 +14,6 @@ pub(crate) use print::text;
 use crate::Result;
 use crate::experiment::Experiment;
 use crate::filter::wanted;
-use crate::output::say;
 use crate::scenario::{Made, margin};
 use crate::summary::summary;
 use cells::{CELLS, Cell};
@@ -26,7 +25,7 @@ use std::path::Path;
 pub(super) fn run(options: &Options) -> Result<Option<Made>> {
     let cells = wanted(CELLS, |cell| cell.name, &options.filter, "cell")?;
     if options.list {
-        return say(&print::list(&cells, options.goals)).map(|()| None);
+        return print::list(&cells, options.goals).list(options.token.json).map(|()| None);
     }
     let cells = measured(cells, &options.filter);
     let made = scenario::jobs(options, &cells)?.make(options)?;

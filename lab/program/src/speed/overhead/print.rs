@@ -42,7 +42,7 @@ pub(super) fn tables(report: &Report, goals: bool) -> String {
 }
 
 /// The cells, and where it is asked for what they have to reach.
-pub(crate) fn list(cells: &[Cell], goals: bool) -> String {
+pub(crate) fn list(cells: &[Cell], goals: bool) -> Table {
     let mut heading = vec!["cell", "mechanism", "bytes"];
     heading.extend(["goal", "scaling"].into_iter().filter(|_| goals));
     let mut table = Table::new(&heading);
@@ -56,7 +56,7 @@ pub(crate) fn list(cells: &[Cell], goals: bool) -> String {
         let (mechanism, bytes) = (cell.mechanism_name().to_owned(), cell.bytes.to_string());
         table.row([cell.name.to_owned(), mechanism, bytes].into_iter().chain(goals).collect());
     }
-    table.render()
+    table
 }
 
 fn goal(goal: Goal) -> String {
