@@ -11,6 +11,7 @@ use metaslot_awslc_wrapper::digest::Hash;
 use metaslot_awslc_wrapper::{constant_time, hmac};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
+use metaslot_spi::parts::{self, Begun};
 use metaslot_spi::provider::{Algorithm, Direction, Generate, Signature, SignatureStream};
 use metaslot_spi::{Attributes, Key, NewObject, Otp, Params, Value, detail};
 use std::ops::RangeInclusive;
@@ -147,10 +148,6 @@ fn tell(params: &[(CK_ULONG, &[u8])], out: &mut [u8]) -> Result<()> {
     Ok(())
 }
 
-fn no_data(data: &[u8]) -> Result<()> {
-    if data.is_empty() { Ok(()) } else { Err(Error::DATA_LEN_RANGE) }
-}
-
 #[derive(Clone, Copy, Debug)]
 struct Hotp;
 
@@ -167,21 +164,28 @@ impl Generate for Hotp {
     }
 }
 
-impl Hotp {
-    fn sign(self, key: &Key, asked: Otp, out: &mut [u8]) -> Result<usize> {
-        let counter = match said(key, asked) {
+/// What is asked; of no data.
+struct Asked(Otp);
+
+impl Begun for Asked {
+    fn update(&mut self, data: &[u8]) -> Result<()> {
+        if data.is_empty() { Ok(()) } else { Err(Error::DATA_LEN_RANGE) }
+    }
+
+    fn sign(self, key: &Key, out: &mut [u8]) -> Result<usize> {
+        let counter = match said(key, self.0) {
             Some(counter) => counter,
             None => !(key.one_time()?.spend()? + 1),
         };
         let password = password(key, counter)?;
-        let value = last(&password, digits(key, asked));
+        let value = last(&password, digits(key, self.0));
         tell(&[(CK_OTP_VALUE, value), (CK_OTP_COUNTER, &counter.to_be_bytes())], out)?;
         Ok(out.len())
     }
 
-    fn verify(self, key: &Key, asked: Otp, signature: &[u8]) -> Result<()> {
-        let password = password(key, asked.counter.ok_or(Error::MECHANISM_PARAM_INVALID)?)?;
-        let value = last(&password, digits(key, asked));
+    fn verify(self, key: &Key, signature: &[u8]) -> Result<()> {
+        let password = password(key, self.0.counter.ok_or(Error::MECHANISM_PARAM_INVALID)?)?;
+        let value = last(&password, digits(key, self.0));
         if signature.len() != value.len() {
             return Err(Error::SIGNATURE_LEN_RANGE);
         }
@@ -220,13 +224,11 @@ impl Signature for Hotp {
     }
 
     fn sign(&self, key: &Key, params: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
-        no_data(data)?;
-        Self::sign(*self, key, asked(params), out)
+        Asked(asked(params)).sign_all(key, data, out)
     }
 
     fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
-        no_data(data)?;
-        Self::verify(*self, key, asked(params), signature)
+        Asked(asked(params)).verify_all(key, data, signature)
     }
 
     fn start(
@@ -235,26 +237,6 @@ impl Signature for Hotp {
         key: &Arc<Key>,
         params: &Params,
     ) -> Result<Box<dyn SignatureStream>> {
-        Ok(Box::new(Parts { key: Arc::clone(key), asked: asked(params) }))
-    }
-}
-
-/// The same in parts, none of which has data.
-struct Parts {
-    key: Arc<Key>,
-    asked: Otp,
-}
-
-impl SignatureStream for Parts {
-    fn update(&mut self, data: &[u8]) -> Result<()> {
-        no_data(data)
-    }
-
-    fn sign(&mut self, out: &mut [u8]) -> Result<usize> {
-        Hotp.sign(&self.key, self.asked, out)
-    }
-
-    fn verify(&mut self, signature: &[u8]) -> Result<()> {
-        Hotp.verify(&self.key, self.asked, signature)
+        Ok(parts::stream(key, Asked(asked(params))))
     }
 }
