@@ -23,8 +23,8 @@ pub(crate) const ROWS: [Algorithm; 6] = [
     row(CKM_DSA_PARAMETER_GEN, DSA, &Made::Group),
     row(CKM_DH_PKCS_PARAMETER_GEN, (SIZES.0, LARGEST_SAFE), &Made::Safe),
     row(CKM_X9_42_DH_PARAMETER_GEN, SIZES, &Made::Group),
-    row(CKM_DSA_PROBABLISTIC_PARAMETER_GEN, DSA, &Made::Primes(domain::probable)),
-    row(CKM_DSA_SHAWE_TAYLOR_PARAMETER_GEN, DSA, &Made::Primes(domain::provable)),
+    row(CKM_DSA_PROBABLISTIC_PARAMETER_GEN, DSA, &Made::Primes(domain::probable, 1)),
+    row(CKM_DSA_SHAWE_TAYLOR_PARAMETER_GEN, DSA, &Made::Primes(domain::provable, 3)),
     row(CKM_DSA_FIPS_G_GEN, DSA, &Made::Base),
 ];
 
@@ -46,8 +46,8 @@ enum Made {
     Safe,
     /// Two primes, and a base.
     Group,
-    /// Two primes; the seed is told.
-    Primes(By),
+    /// Two primes; the seed is told, so many times as long as the order: that of provable ones is three (A.1.2).
+    Primes(By, usize),
     /// A base, for two primes and their seed.
     Base,
 }
@@ -109,15 +109,6 @@ fn primes(by: By, hash: Hash, lengths: [u64; 2]) -> Result<(Primes, Vec<u8>)> {
     }
 }
 
-/// What a seed of primes is long, in bytes: that of provable ones is three (A.1.2).
-fn seed_length(made: &Made, short: u64) -> usize {
-    let each = usize::try_from(short.div_ceil(8)).unwrap_or(usize::MAX / 4);
-    match made {
-        Made::Primes(by) if *by as usize == domain::provable as By as usize => 3 * each,
-        _ => each,
-    }
-}
-
 fn shown(prime: Vec<u8>, order: Option<Vec<u8>>, base: Option<Vec<u8>>) -> NewObject {
     let mut made = NewObject::default();
     let bits = |number: &[u8]| {
@@ -164,9 +155,11 @@ impl Generate for Made {
                 let base = domain::base(hash, &prime, &order, &seed, 1).map_err(device_error)?;
                 Ok(shown(prime, Some(order), Some(base)))
             }
-            (Self::Primes(by), Params::DsaSeed(asked)) => {
+            (Self::Primes(by, seeds), Params::DsaSeed(asked)) => {
                 let (lengths, hash) = (lengths(template)?, hash(asked.hash)?);
-                let length = seed_length(self, lengths[1]);
+                let each =
+                    usize::try_from(lengths[1].div_ceil(8)).map_err(|_| Error::KEY_SIZE_RANGE)?;
+                let length = seeds * each;
                 if asked.beside.length < length || (hash.length() as u64) * 8 < lengths[1] {
                     detail::set(format_args!(
                         "the hash function is as long as the subprime at least, and the seed has {length} bytes, for which pSeed has room"
