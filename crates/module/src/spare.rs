@@ -29,7 +29,7 @@ fn halves(given: u64) -> (usize, u64) {
     (usize::try_from(given >> 32).unwrap_or(LENGTH), given & u64::from(u32::MAX))
 }
 
-/// A piece; NULL where there is none.
+/// A piece, of zeros; NULL where there is none.
 #[cold]
 fn piece(layout: Layout) -> *mut u8 {
     if layout.size() > LARGEST || layout.align() > ALIGNMENT {
@@ -40,7 +40,10 @@ fn piece(layout: Layout) -> *mut u8 {
         let end = begin(given) + layout.size();
         (end <= LENGTH).then_some((end as u64) << 32 | (halves(given).1 + 1))
     });
-    before.map_or(ptr::null_mut(), |given| start().wrapping_add(begin(given)))
+    let Ok(given) = before else { return ptr::null_mut() };
+    let room = &ROOM.0[begin(given)..][..layout.size()];
+    room.iter().for_each(|byte| byte.store(0, Ordering::Relaxed));
+    start().wrapping_add(begin(given))
 }
 
 fn is_piece(at: *mut u8) -> bool {
@@ -87,15 +90,7 @@ unsafe impl GlobalAlloc for WithSpare {
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
         let at = unsafe { System.alloc_zeroed(layout) };
-        if !at.is_null() {
-            return at;
-        }
-        let at = piece(layout);
-        if !at.is_null() {
-            // SAFETY: the piece is so long.
-            unsafe { at.write_bytes(0, layout.size()) };
-        }
-        at
+        if at.is_null() { piece(layout) } else { at }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
