@@ -7,9 +7,7 @@ use crate::files::{Inode, Inodes};
 use metaslot_memory::{PerProcess, file_at};
 use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
-use std::iter::Chain;
 use std::mem;
-use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -87,12 +85,9 @@ impl Descriptors {
     pub(crate) fn of(first: Option<RawFd>, database: Option<Inode>, other: Option<Inode>) -> Self {
         let Some(first) = first else { return Self::default() };
         let near = first..first.saturating_add(Self::NEAR);
-        let find = |wanted: Inode, mut numbers: Chain<Range<RawFd>, Range<RawFd>>| {
-            numbers.find(|number| inode(*number) == Some(wanted)).map(|number| (number, wanted))
-        };
         // Of the database SQLite uses those of earlier connections again, and closes none before the last.
         let database = database.and_then(|wanted| find(wanted, near.clone().chain(0..first)));
-        let other = other.and_then(|wanted| find(wanted, near.chain(0..0)));
+        let other = other.and_then(|wanted| find(wanted, near));
         Self(database.into_iter().chain(other).collect())
     }
 
@@ -119,6 +114,11 @@ impl Descriptors {
         });
         fates.max().unwrap_or(Fate::Kept)
     }
+}
+
+/// By which of these numbers a file is open.
+fn find(wanted: Inode, mut numbers: impl Iterator<Item = RawFd>) -> Option<(RawFd, Inode)> {
+    numbers.find(|number| inode(*number) == Some(wanted)).map(|number| (number, wanted))
 }
 
 fn inode(number: RawFd) -> Option<Inode> {
