@@ -26,12 +26,8 @@ impl MechanismRow {
 
     /// The class of what `C_GenerateKey` makes by a mechanism.
     #[must_use]
-    pub const fn makes(number: CK_MECHANISM_TYPE) -> CK_OBJECT_CLASS {
-        match number {
-            CKM_HOTP_KEY_GEN => CKO_OTP_KEY,
-            CKM_DSA_PARAMETER_GEN..=CKM_DSA_FIPS_G_GEN => CKO_DOMAIN_PARAMETERS,
-            _ => CKO_SECRET_KEY,
-        }
+    pub fn class_made(number: CK_MECHANISM_TYPE) -> CK_OBJECT_CLASS {
+        Self::find(number).map_or(CKO_SECRET_KEY, |row| row.makes)
     }
 
     /// Every row, sorted by number.

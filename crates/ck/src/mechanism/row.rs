@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a row of the table of mechanisms says.
 
-use crate::{CK_KEY_TYPE, CK_MECHANISM_TYPE};
+use crate::{CK_KEY_TYPE, CK_MECHANISM_TYPE, CK_OBJECT_CLASS};
 
 /// One mechanism of the standard.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +16,15 @@ pub struct MechanismRow {
     pub unit: Unit,
     /// Section of PKCS#11 3.2.
     pub section: &'static str,
+    /// The class of what `C_GenerateKey` makes by it.
+    pub makes: CK_OBJECT_CLASS,
+}
+
+impl MechanismRow {
+    /// The same, which makes no secret keys, but objects of this class.
+    pub(super) const fn makes(self, makes: CK_OBJECT_CLASS) -> Self {
+        Self { makes, ..self }
+    }
 }
 
 /// Units of `ulMinKeySize`: a known trap, so every row says which.

@@ -11,7 +11,7 @@ const fn row(
     unit: Unit,
     section: &'static str,
 ) -> MechanismRow {
-    MechanismRow { number, shape, keys, unit, section }
+    MechanismRow { number, shape, keys, unit, section, makes: CKO_SECRET_KEY }
 }
 
 /// RC4's section, and that of block ciphers of old, are in another document: PKCS#11 Historical Mechanisms 3.0.
@@ -214,7 +214,7 @@ pub(super) const MECHANISMS: &[MechanismRow] = &[
     row(CKM_SHA512, Shape::None, &[], Unit::None, "6.20"),
     row(CKM_SHA512_HMAC, Shape::None, &[CKK_GENERIC_SECRET, CKK_SHA512_HMAC], Unit::Bytes, "6.20"),
     row(CKM_SHA512_HMAC_GENERAL, Shape::Ulong, &[CKK_GENERIC_SECRET, CKK_SHA512_HMAC], Unit::Bytes, "6.20"),
-    row(CKM_HOTP_KEY_GEN, Shape::None, &[CKK_HOTP], Unit::Bytes, "6.53"),
+    row(CKM_HOTP_KEY_GEN, Shape::None, &[CKK_HOTP], Unit::Bytes, "6.53").makes(CKO_OTP_KEY),
     row(CKM_HOTP, Shape::Otp, &[CKK_HOTP], Unit::Bytes, "6.53"),
     row(CKM_SHA3_256, Shape::None, &[], Unit::None, "6.20"),
     row(CKM_SHA3_256_HMAC, Shape::None, &[CKK_GENERIC_SECRET, CKK_SHA3_256_HMAC], Unit::Bytes, "6.20"),
@@ -379,12 +379,12 @@ pub(super) const MECHANISMS: &[MechanismRow] = &[
     row(CKM_POLY1305_KEY_GEN, Shape::None, &[CKK_POLY1305], Unit::Bytes, "6.60"),
     row(CKM_POLY1305, Shape::None, &[CKK_POLY1305], Unit::Bytes, "6.60"),
     row(CKM_EC_KEY_PAIR_GEN_W_EXTRA_BITS, Shape::None, &[CKK_EC], Unit::Bits, "6.3"),
-    row(CKM_DSA_PARAMETER_GEN, Shape::None, &[CKK_DSA], Unit::Bits, "6.2"),
-    row(CKM_DH_PKCS_PARAMETER_GEN, Shape::None, &[CKK_DH], Unit::Bits, "6.4"),
-    row(CKM_X9_42_DH_PARAMETER_GEN, Shape::None, &[CKK_X9_42_DH], Unit::Bits, "6.4"),
-    row(CKM_DSA_PROBABLISTIC_PARAMETER_GEN, Shape::DsaSeed { given: false }, &[CKK_DSA], Unit::Bits, "6.2"),
-    row(CKM_DSA_SHAWE_TAYLOR_PARAMETER_GEN, Shape::DsaSeed { given: false }, &[CKK_DSA], Unit::Bits, "6.2"),
-    row(CKM_DSA_FIPS_G_GEN, Shape::DsaSeed { given: true }, &[CKK_DSA], Unit::Bits, "6.2"),
+    row(CKM_DSA_PARAMETER_GEN, Shape::None, &[CKK_DSA], Unit::Bits, "6.2").makes(CKO_DOMAIN_PARAMETERS),
+    row(CKM_DH_PKCS_PARAMETER_GEN, Shape::None, &[CKK_DH], Unit::Bits, "6.4").makes(CKO_DOMAIN_PARAMETERS),
+    row(CKM_X9_42_DH_PARAMETER_GEN, Shape::None, &[CKK_X9_42_DH], Unit::Bits, "6.4").makes(CKO_DOMAIN_PARAMETERS),
+    row(CKM_DSA_PROBABLISTIC_PARAMETER_GEN, Shape::DsaSeed { given: false }, &[CKK_DSA], Unit::Bits, "6.2").makes(CKO_DOMAIN_PARAMETERS),
+    row(CKM_DSA_SHAWE_TAYLOR_PARAMETER_GEN, Shape::DsaSeed { given: false }, &[CKK_DSA], Unit::Bits, "6.2").makes(CKO_DOMAIN_PARAMETERS),
+    row(CKM_DSA_FIPS_G_GEN, Shape::DsaSeed { given: true }, &[CKK_DSA], Unit::Bits, "6.2").makes(CKO_DOMAIN_PARAMETERS),
     row(CKM_AES_OFB, Shape::Iv(16), &[CKK_AES], Unit::Bytes, "6.13"),
     row(CKM_AES_CFB64, Shape::Iv(16), &[CKK_AES], Unit::Bytes, "6.13"),
     row(CKM_AES_CFB8, Shape::Iv(16), &[CKK_AES], Unit::Bytes, "6.13"),

@@ -35,7 +35,7 @@ impl Engine {
             return Ok(made);
         }
         let (count, algorithm) = self.route(mechanism, |row| row.generate)?;
-        let class = MechanismRow::makes(mechanism);
+        let class = MechanismRow::class_made(mechanism);
         let template = self.make(token, mechanism, class, template)?;
         token.policy().making(&template, true)?;
         let purposes = Purposes::at_birth(&template, class);

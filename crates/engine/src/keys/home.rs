@@ -29,7 +29,8 @@ impl Engine {
         template: Template,
     ) -> Result<ObjectHandle> {
         let (count, _) = home.find(mechanism, |row| row.generate)?;
-        let mut template = self.make(token, mechanism, MechanismRow::makes(mechanism), template)?;
+        let mut template =
+            self.make(token, mechanism, MechanismRow::class_made(mechanism), template)?;
         token.policy().making(&template, true)?;
         if template.ulong(CKA_CLASS).is_some_and(attribute::is_secret) {
             rules::protected(&mut template);
