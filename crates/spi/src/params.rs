@@ -148,8 +148,8 @@ pub enum Params {
         salt: Bytes,
         /// How often.
         iterations: u64,
-        /// The IV that comes with the key, for the caller, once it is made.
-        iv: Arc<OnceLock<[u8; 8]>>,
+        /// The IV that comes with the key, for the caller; of no length where none does.
+        beside: Arc<Beside>,
     },
     /// SP 800-108 in any of its three modes.
     Sp800108 {
@@ -263,8 +263,8 @@ pub struct Tls {
     pub beside: Option<Arc<Beside>>,
 }
 
-/// Bytes that come out beside keys: the version in a secret, or IVs.
-#[derive(Debug)]
+/// Bytes that come out beside keys: the version in a secret, IVs, or a seed.
+#[derive(Debug, Default)]
 pub struct Beside {
     /// How many.
     pub length: usize,
@@ -284,6 +284,17 @@ impl Params {
             Self::Pss { hash, .. } | Self::Oaep { hash, .. } => Some(*hash),
             Self::Hkdf { prf, .. } | Self::Sp800108 { prf, .. } => Some(*prf),
             Self::HashSignContext { hash, .. } => Some(*hash),
+            _ => None,
+        }
+    }
+
+    /// What the caller is told besides, if anything.
+    #[must_use]
+    pub const fn beside(&self) -> Option<&Arc<Beside>> {
+        match self {
+            Self::Pbe { beside, .. } => Some(beside),
+            Self::DsaSeed(by) => Some(&by.beside),
+            Self::Tls(tls) => tls.beside.as_ref(),
             _ => None,
         }
     }

@@ -534,7 +534,7 @@ fn a_key_derived_from_a_password_wraps_no_protected_key() {
         password: metaslot_memory::Secret::copy_of(b"password"),
         salt: Bytes::from_slice(b"salt"),
         iterations: 10,
-        iv: std::sync::Arc::default(),
+        beside: std::sync::Arc::default(),
     };
     let imposed = vec![on(CKA_WRAP), on(CKA_SENSITIVE), row(CKA_EXTRACTABLE, false)];
     let base = vec![on(CKA_DERIVE), (CKA_DERIVE_TEMPLATE, RawValue::Template(imposed))];

@@ -5,7 +5,7 @@
 //! this folder and nowhere else. Nothing is assumed of a pointer's alignment: what is not bytes is read and written unaligned.
 
 pub(crate) mod attributes;
-mod domain;
+mod beside;
 mod given;
 mod mechanism;
 pub(crate) mod message;

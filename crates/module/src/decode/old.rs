@@ -2,11 +2,14 @@
 //! Parameters of old ciphers, and of keys from passwords for them.
 
 use super::mechanism::NO_POINTER;
-use super::{Caller, Given, OutPointer};
-use metaslot_ck::mechanism::{MechanismRow, Shape};
+use super::{Caller, Given};
+use metaslot_ck::mechanism::Shape;
 use metaslot_ck::*;
-use metaslot_spi::{Bytes, Params};
-use std::sync::Arc;
+use metaslot_spi::{Beside, Bytes, Params};
+use std::sync::{Arc, OnceLock};
+
+/// Bytes of the IV that comes with a key from a password.
+const IV_OF_PASSWORD: usize = 8;
 
 impl<'a> Caller<'a> {
     pub(super) fn old(self, shape: Shape, raw: &CK_MECHANISM) -> Result<Params> {
@@ -21,14 +24,16 @@ impl<'a> Caller<'a> {
                 counter.copy_from_slice(&self.owned(p.pBlockCounter, 8)?);
                 Ok(Params::Salsa20 { counter: u64::from_le_bytes(counter), nonce })
             }
-            Shape::Pbe { .. } => {
+            Shape::Pbe { iv } => {
                 let p = self.parameter::<CK_PBE_PARAMS>(raw)?;
                 if p.ulPasswordLen > NO_POINTER as CK_ULONG {
                     return Err(Error::MECHANISM_PARAM_INVALID);
                 }
                 let password = self.secret(Given::inside(p.pPassword), p.ulPasswordLen)?;
                 let (salt, iterations) = (self.owned(p.pSalt, p.ulSaltLen)?, p.ulIteration);
-                Ok(Params::Pbe { password, salt, iterations, iv: Arc::default() })
+                let length = if iv { IV_OF_PASSWORD } else { 0 };
+                let beside = Arc::new(Beside { length, told: OnceLock::new() });
+                Ok(Params::Pbe { password, salt, iterations, beside })
             }
             Shape::Rc2
             | Shape::Rc2Cbc
@@ -37,25 +42,6 @@ impl<'a> Caller<'a> {
             | Shape::Rc5Cbc
             | Shape::Rc5Mac => self.tuned(shape, raw),
             _ => Err(Error::MECHANISM_INVALID),
-        }
-    }
-
-    /// Where the IV goes that comes with a key from a password; `None` where none comes.
-    ///
-    /// # Errors
-    /// As [`Self::mechanism`].
-    pub(crate) fn iv_of_password(
-        self,
-        at: &Given<'a, CK_MECHANISM>,
-    ) -> Result<Option<OutPointer<'a, [u8; 8]>>> {
-        let raw = at.read()?;
-        match MechanismRow::find(raw.mechanism).map(|row| row.shape) {
-            Some(Shape::Pbe { iv: true }) => {
-                let p = self.parameter::<CK_PBE_PARAMS>(&raw)?;
-                let place = self.place(Given::inside(p.pInitVector.cast_const().cast()));
-                place.map(Some).map_err(|_| Error::MECHANISM_PARAM_INVALID)
-            }
-            _ => Ok(None),
         }
     }
 

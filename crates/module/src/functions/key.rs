@@ -5,8 +5,6 @@ use crate::decode::{Aside, Caller, Chosen, Given, Told};
 use crate::enter::enter_audited;
 use metaslot_ck::*;
 use metaslot_engine::NonceBy;
-use metaslot_spi::Params;
-use std::sync::Arc;
 
 /// `C_GenerateKey` (PKCS#11 3.2 §5.18)
 #[unsafe(no_mangle)]
@@ -20,24 +18,13 @@ pub extern "C" fn C_GenerateKey(
     enter_audited(Function::GenerateKey, session, |engine, caller, session, note| {
         let place = caller.place(key)?;
         let (number, params) = caller.mechanism(mechanism.reborrow())?;
-        let iv_place = caller.iv_of_password(&mechanism)?;
-        let seed_place = caller.seed_place(&mechanism)?;
+        let place_beside = caller.beside_place(&mechanism)?;
         let template = caller.template(template, count)?;
-        let iv = match &params {
-            Params::Pbe { iv, .. } => Arc::clone(iv),
-            _ => Arc::default(),
-        };
-        let beside = match &params {
-            Params::DsaSeed(by) => Some(Arc::clone(&by.beside)),
-            _ => None,
-        };
+        let beside = params.beside().cloned();
         let made = engine.generate_key(session, number, params, template)?;
-        if let (Some(place), Some(iv)) = (iv_place, iv.get()) {
-            place.set(*iv);
-        }
-        let seed = beside.as_ref().and_then(|beside| beside.told.get());
-        if let (Some(place), Some(seed)) = (seed_place, seed) {
-            caller.tell_seed(place, seed)?;
+        let told = beside.as_ref().and_then(|beside| beside.told.get());
+        if let Some((place, told)) = place_beside.zip(told) {
+            caller.tell_beside(place, told)?;
         }
         note.mechanism(number);
         note.object(engine, session, "object", made);
@@ -233,10 +220,7 @@ pub extern "C" fn C_DeriveKey(
             false => template,
         };
         let (mechanism, params) = chosen;
-        let beside = match &params {
-            Params::Tls(tls) => tls.beside.clone(),
-            _ => None,
-        };
+        let beside = params.beside().cloned();
         let (first, others) =
             engine.derive_key(session, mechanism, params, ObjectHandle(base_key), template)?;
         if let Some(aside) = aside {

@@ -10,30 +10,22 @@ use metaslot_awslc_wrapper::digest::{Hash, Stream};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::provider::{Algorithm, Generate};
-use metaslot_spi::{Attributes, NewObject, Params};
+use metaslot_spi::{Attributes, Bytes, NewObject, Params};
 
 /// One row per kind of key.
 pub(crate) const ROWS: [Algorithm; 9] = [
-    row(CKM_PBE_MD2_DES_CBC, (8, 8), &Pbe { way: Way::Pkcs5(None), length: 8, iv: true }),
-    row(
-        CKM_PBE_MD5_DES_CBC,
-        (8, 8),
-        &Pbe { way: Way::Pkcs5(Some(Hash::Md5)), length: 8, iv: true },
-    ),
-    row(CKM_PBE_SHA1_RC4_128, (128, 128), &Pbe { length: 16, iv: false, ..PKCS12 }),
-    row(CKM_PBE_SHA1_RC4_40, (40, 40), &Pbe { length: 5, iv: false, ..PKCS12 }),
+    row(CKM_PBE_MD2_DES_CBC, (8, 8), &Pbe { way: Way::Pkcs5(None), length: 8 }),
+    row(CKM_PBE_MD5_DES_CBC, (8, 8), &Pbe { way: Way::Pkcs5(Some(Hash::Md5)), length: 8 }),
+    row(CKM_PBE_SHA1_RC4_128, (128, 128), &Pbe { length: 16, ..PKCS12 }),
+    row(CKM_PBE_SHA1_RC4_40, (40, 40), &Pbe { length: 5, ..PKCS12 }),
     row(CKM_PBE_SHA1_DES3_EDE_CBC, (24, 24), &Pbe { length: 24, ..PKCS12 }),
     row(CKM_PBE_SHA1_DES2_EDE_CBC, (16, 16), &Pbe { length: 16, ..PKCS12 }),
     row(CKM_PBE_SHA1_RC2_128_CBC, (128, 128), &Pbe { length: 16, ..PKCS12 }),
     row(CKM_PBE_SHA1_RC2_40_CBC, (40, 40), &Pbe { length: 5, ..PKCS12 }),
-    row(
-        CKM_PBA_SHA1_WITH_SHA1_HMAC,
-        (20, 20),
-        &Pbe { way: Way::Pkcs12(MAC), length: 20, iv: false },
-    ),
+    row(CKM_PBA_SHA1_WITH_SHA1_HMAC, (20, 20), &Pbe { way: Way::Pkcs12(MAC), length: 20 }),
 ];
 
-const PKCS12: Pbe = Pbe { way: Way::Pkcs12(KEY), length: 0, iv: true };
+const PKCS12: Pbe = Pbe { way: Way::Pkcs12(KEY), length: 0 };
 
 const fn row(mechanism: CK_MECHANISM_TYPE, key_sizes: (u64, u64), pbe: &'static Pbe) -> Algorithm {
     Algorithm { mechanism, key_sizes, generate: Some(pbe), ..Algorithm::NONE }
@@ -55,8 +47,6 @@ struct Pbe {
     way: Way,
     /// Of the key, in bytes.
     length: usize,
-    /// Whether an IV is made, too.
-    iv: bool,
 }
 
 #[derive(Debug)]
@@ -132,7 +122,7 @@ fn pkcs12(
 
 impl Generate for Pbe {
     fn generate(&self, params: &Params, template: &Attributes) -> Result<NewObject> {
-        let Params::Pbe { password, salt, iterations, iv } = params else {
+        let Params::Pbe { password, salt, iterations, beside } = params else {
             return Err(Error::MECHANISM_PARAM_INVALID);
         };
         if !(1..=MOST_WORK / 4).contains(iterations) {
@@ -153,8 +143,9 @@ impl Generate for Pbe {
                 (made(what, self.length)?, made(IV, IV_LENGTH)?)
             }
         };
-        if let (true, Ok(first)) = (self.iv, first.expose().try_into()) {
-            iv.get_or_init(|| first);
+        if beside.length > 0 {
+            let told = beside.told.set(Bytes::from_slice(first.expose()));
+            told.map_err(|_| Error::DEVICE_ERROR)?;
         }
         Ok(secret_key(key))
     }
