@@ -6,7 +6,7 @@ use metaslot_ck::*;
 use metaslot_spi::Otp;
 
 /// There are no more kinds of parameters.
-const MOST: CK_ULONG = 8;
+const MOST: usize = 8;
 
 impl Caller<'_> {
     /// `CK_OTP_PARAMS`; PIN, challenge and time, which no mechanism here uses, are not looked at.
@@ -16,7 +16,8 @@ impl Caller<'_> {
             return Ok(asked);
         }
         let params = self.parameter::<CK_OTP_PARAMS>(raw)?;
-        let count = usize::try_from(params.ulCount.min(MOST + 1)).unwrap_or(0);
+        let count = usize::try_from(params.ulCount).ok().filter(|count| *count <= MOST);
+        let count = count.ok_or(Error::MECHANISM_PARAM_INVALID)?;
         let each = Given::inside(params.pParams.cast_const());
         for index in 0..count {
             let one: CK_OTP_PARAM = each.nth(index)?.read()?;
@@ -31,7 +32,7 @@ impl Caller<'_> {
             };
             let value = self.owned(one.pValue.cast_const().cast(), one.ulValueLen)?;
             let value = value[..].try_into().map_err(|_| Error::MECHANISM_PARAM_INVALID)?;
-            if place.replace(read(value)).is_some() || params.ulCount > MOST {
+            if place.replace(read(value)).is_some() {
                 return Err(Error::MECHANISM_PARAM_INVALID);
             }
         }

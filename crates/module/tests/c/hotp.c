@@ -153,6 +153,12 @@ static void said(CK_OBJECT_HANDLE by, const char *first)
 		for (int to = 3; to < 10; to++) many[to] = wrong[at].last;
 		EXPECT(give(session, by, &some, &password), CKR_MECHANISM_PARAM_INVALID);
 	}
+	/* There are no more than eight kinds, also of those that are not looked at. */
+	CK_OTP_PARAM times[9];
+	CK_OTP_PARAMS nine = {times, 9};
+	for (int at = 0; at < 9; at++) times[at] = (CK_OTP_PARAM){CK_OTP_TIME, "", 0};
+	CK_MECHANISM mechanism = {CKM_HOTP, &nine, sizeof nine};
+	EXPECT(p11->C_SignInit(session, &mechanism, by), CKR_MECHANISM_PARAM_INVALID);
 }
 
 static void *ask(void *counters)
