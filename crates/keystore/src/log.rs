@@ -42,7 +42,7 @@ impl Database {
         let Some(_turn) = queue.try_hold().filter(|_| !is_replaced()) else { return };
         if self.end_log().is_ok() {
             let shared = self.shared.as_ref();
-            let _unopened = shared.map(|shared| shared.opened.lock());
+            let _unopened = shared.map(|shared| shared.opened());
             self.files.reserve_log();
         }
         if is_replaced() {

@@ -335,6 +335,11 @@ fn what_the_host_has_by_numbers_that_were_ours_is_left_alone() {
 }
 
 #[test]
+fn a_host_that_forks_and_opens_files_keeps_its_token() {
+    println!("{}", Home::new("numbers").run(&program("numbers"), &["6"]));
+}
+
+#[test]
 fn what_was_stored_stays_though_the_index_is_taken_away() {
     let home = Home::new("index-taken");
     let index = home.path().join(".local/share/metaslot/token.db-shm");
