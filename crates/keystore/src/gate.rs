@@ -162,6 +162,8 @@ impl Gate {
     /// file's name.
     pub(crate) fn read<R>(&self, work: impl FnOnce(&Database) -> Result<R>) -> Result<R> {
         let is_old = |database: &Database| self.has_moved(database) && self.is_replaced(database);
+        // What cannot be read may be in other files now.
+        let work = |database: &Database| work(database).inspect_err(|_| database.looked.set(None));
         self.with(&self.pair.reader, is_old, work)
     }
 
@@ -476,7 +478,7 @@ impl Drop for Gate {
         let database = state.open.as_ref().filter(|database| database.fate() == Fate::Kept);
         if let Some(database) = database.filter(|database| !self.is_replaced(database)) {
             let settle = || {
-                database.settle(|| self.is_replaced(database));
+                database.settle(self);
                 Ok(())
             };
             self.around(settle).unwrap_or_default();

@@ -347,6 +347,13 @@ fn what_was_stored_stays_though_the_index_is_taken_away() {
 }
 
 #[test]
+fn what_was_stored_is_read_though_the_index_is_taken_away_and_the_log_ended() {
+    let home = Home::new("index-ended");
+    let index = home.path().join(".local/share/metaslot/token.db-shm");
+    home.run(&program("index_ended"), &[index.to_str().unwrap()]);
+}
+
+#[test]
 fn what_another_thread_changes_meanwhile_gives_no_key_away() {
     println!("{}", Home::new("torn").run(&program("torn"), &[]));
 }
