@@ -11,7 +11,7 @@ use std::mem;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// A file that stays open.
 #[derive(Debug)]
@@ -81,20 +81,24 @@ impl Descriptors {
         root.ok().map(|root| root.as_raw_fd())
     }
 
-    /// Those of a connection that was opened when the next number was `first`: of its database and of another file.
-    pub(crate) fn of(first: Option<RawFd>, database: Option<Inode>, other: Option<Inode>) -> Self {
-        let Some(first) = first else { return Self::default() };
-        let near = first..first.saturating_add(Self::NEAR);
-        // Of the database SQLite uses those of earlier connections again, and closes none before the last.
-        let database = database.and_then(|wanted| find(wanted, near.clone().chain(0..first)));
-        let other = other.and_then(|wanted| find(wanted, near));
-        Self(database.into_iter().chain(other).collect())
+    /// That of a file that was opened when the next number was `first`, and is none of `others`.
+    fn find(first: Option<RawFd>, wanted: Option<Inode>, others: &[RawFd]) -> Self {
+        let (Some(first), Some(wanted)) = (first, wanted) else { return Self::default() };
+        // Another thread may have closed a lower one meanwhile.
+        let mut numbers = (first..first.saturating_add(Self::NEAR)).chain(0..first);
+        let found =
+            numbers.find(|number| !others.contains(number) && inode(*number) == Some(wanted));
+        Self(found.map(|number| (number, wanted)).into_iter().collect())
     }
 
     /// These and others.
-    pub(crate) fn and(mut self, others: &Self) -> Self {
+    fn and(mut self, others: &Self) -> Self {
         self.0.extend_from_slice(&others.0);
         self
+    }
+
+    fn numbers(&self) -> Vec<RawFd> {
+        self.0.iter().map(|(number, _)| *number).collect()
     }
 
     pub(crate) fn fate(&self) -> Fate {
@@ -116,22 +120,60 @@ impl Descriptors {
     }
 }
 
-/// By which of these numbers a file is open.
-fn find(wanted: Inode, mut numbers: impl Iterator<Item = RawFd>) -> Option<(RawFd, Inode)> {
-    numbers.find(|number| inode(*number) == Some(wanted)).map(|number| (number, wanted))
-}
-
 fn inode(number: RawFd) -> Option<Inode> {
     file_at(number).map(|(device, number)| Inode::new(device, number))
+}
+
+/// The connections of this process to one database that are open.
+#[derive(Debug, Default)]
+pub(crate) struct Opened {
+    /// How many there are.
+    count: usize,
+    /// What had the names of the files when the first was opened, and the number of the index.
+    first: Option<(Inodes, Descriptors)>,
+    /// By which numbers they have the log: each has its own, which is closed with it.
+    logs: Descriptors,
+}
+
+impl Opened {
+    pub(crate) const fn is_none(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Adds a connection that was opened when the next number was `first`, and found these files. It uses the database and the index
+    /// that the first one opened. By `kept` the index is open, too, and not for SQLite.
+    pub(crate) fn add(
+        &mut self,
+        first: Option<RawFd>,
+        found: Inodes,
+        kept: &[RawFd],
+    ) -> (Inodes, Descriptors) {
+        let [database, log, index] = found;
+        self.count += 1;
+        let opened = || (found, Descriptors::find(first, index, kept));
+        let (inodes, index) = self.first.get_or_insert_with(opened);
+        let log = Descriptors::find(first, log, &self.logs.numbers());
+        self.logs.0.extend(&log.0);
+        // Of the database SQLite uses those of earlier connections again, and closes none before the last.
+        (*inodes, Descriptors::find(first, database, &[]).and(&log).and(index))
+    }
+
+    /// Notes that a connection was closed. What the last one had may be anyone's now.
+    pub(crate) fn remove(&mut self, connection: &Descriptors) {
+        self.logs.0.retain(|log| !connection.0.contains(log));
+        self.count = self.count.saturating_sub(1);
+        if self.count == 0 {
+            self.first = None;
+        }
+    }
 }
 
 /// What SQLite shares among the connections of this process to one database.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) database: Option<Inode>,
-    /// What had the names of the files when the first connection was opened, and the number of the index. Locked while one is opened, and by
-    /// anyone who opens one of these files for a moment.
-    pub(crate) opened: Mutex<Option<(Inodes, Descriptors)>>,
+    /// Locked while a connection is opened or closed, and by anyone who opens one of these files for a moment.
+    opened: Mutex<Opened>,
     /// Whether the host has files of its own by its numbers. SQLite would use these for all further connections.
     pub(crate) lost: AtomicBool,
 }
@@ -149,6 +191,10 @@ impl Shared {
             all.push(Arc::downgrade(&shared));
             shared
         })
+    }
+
+    pub(crate) fn opened(&self) -> MutexGuard<'_, Opened> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Why a database cannot be used any more.

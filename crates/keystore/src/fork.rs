@@ -18,6 +18,7 @@ use crate::files::Inode;
 use metaslot_memory::{PerProcess, share_byte};
 use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat, fstat, open};
 use std::fmt::Debug;
+use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -115,6 +116,12 @@ impl Process {
             file.file().map(|file| share_byte(file, IN_USE)).unwrap_or_default();
             indexes.push(Index { inode: file.inode, file: Some(file) });
         }
+    }
+
+    /// By which numbers it keeps them.
+    pub(crate) fn kept(&self) -> Vec<RawFd> {
+        let number = |index: &Index| Some(index.file.as_ref()?.file().ok()?.as_raw_fd());
+        self.indexes().iter().filter_map(number).collect()
     }
 
     /// Gives up all indexes, unless a connection is open.

@@ -162,6 +162,8 @@ impl Gate {
     /// file's name.
     pub(crate) fn read<R>(&self, work: impl FnOnce(&Database) -> Result<R>) -> Result<R> {
         let is_old = |database: &Database| self.has_moved(database) && self.is_replaced(database);
+        // What cannot be read may be in other files now.
+        let work = |database: &Database| work(database).inspect_err(|_| database.looked.set(None));
         self.with(&self.pair.reader, is_old, work)
     }
 
@@ -432,7 +434,7 @@ impl Gate {
         if shared.lost.load(Ordering::SeqCst) {
             return Err(Shared::error(&files.database));
         }
-        let mut opened = shared.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut opened = shared.opened();
         if opened.is_none() {
             files.check_index();
         }
@@ -445,23 +447,22 @@ impl Gate {
         )?;
         // Other connections use the files that the first one opened. What was replaced in between is opened anew.
         if found[0] == shared.database {
-            let [of_database, log, index] = found;
-            let (inodes, index) =
-                &*opened.get_or_insert_with(|| (found, Descriptors::of(first, None, index)));
-            database.inodes = *inodes;
-            database.descriptors = Descriptors::of(first, of_database, log).and(index);
+            let kept = self.process.kept();
+            (database.inodes, database.descriptors) = opened.add(first, found, &kept);
+            database.shared = Some(Arc::clone(&shared));
         }
         if let [_, _, Some(index)] = database.inodes {
             self.process.keep(database.files.index(), index);
         }
         drop(opened);
-        database.shared = Some(shared);
         match self.follow_generation(&database.files) {
             // Anyone who has the page would miss a change that is not announced there.
-            Err(error) if database.writable => return Err(error),
-            _ => {}
+            Err(error) if database.writable => {
+                database.close();
+                Err(error)
+            }
+            _ => Ok(database),
         }
-        Ok(database)
     }
 }
 
@@ -477,7 +478,7 @@ impl Drop for Gate {
         let database = state.open.as_ref().filter(|database| database.fate() == Fate::Kept);
         if let Some(database) = database.filter(|database| !self.is_replaced(database)) {
             let settle = || {
-                database.settle(|| self.is_replaced(database));
+                database.settle(self);
                 Ok(())
             };
             self.around(settle).unwrap_or_default();
@@ -529,7 +530,8 @@ impl State {
     fn close(&mut self) {
         match self.open.take() {
             Some(database) if database.fate() == Fate::Reused => std::mem::forget(database),
-            open => drop(open),
+            Some(database) => database.close(),
+            None => {}
         }
     }
 }
@@ -660,6 +662,14 @@ impl Database {
             format: Cell::default(),
             _counted: counted,
         })
+    }
+
+    /// Closes it while no other of this process is opened: that one would be taken for one that uses the same files.
+    fn close(self) {
+        let Some(shared) = self.shared.clone() else { return };
+        let (mut opened, descriptors) = (shared.opened(), self.descriptors.clone());
+        drop(self);
+        opened.remove(&descriptors);
     }
 
     /// What has become of its descriptors.

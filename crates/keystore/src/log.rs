@@ -2,7 +2,7 @@
 //! SQLite's log: when commits reach the disk, and when the log goes into the database.
 
 use crate::error::Result;
-use crate::gate::{BUSY, Database};
+use crate::gate::{BUSY, Database, Gate};
 use crate::lock::Lock;
 use rusqlite::Connection;
 use std::time::Duration;
@@ -33,19 +33,21 @@ impl Database {
     /// Empties a long log, so that the next to open need not read it: before the last close, and at a fast login, whose process may
     /// end without one. Where another process is at work, or anything else is in the way, the log stays as it is: a writer that has
     /// another index, because this one's was taken away, would not be kept off by SQLite's locks.
-    pub(crate) fn settle(&self, is_replaced: impl Fn() -> bool) {
+    pub(crate) fn settle(&self, gate: &Gate) {
         if !self.writable || !self.checkpoint("NOOP").is_ok_and(|pages| pages > LONG_LOG) {
             return;
         }
         let queue = Lock::open(&self.files.queue, self.files.mode(false));
         let Ok(queue) = queue else { return };
-        let Some(_turn) = queue.try_hold().filter(|_| !is_replaced()) else { return };
+        let Some(_turn) = queue.try_hold().filter(|_| !gate.is_replaced(self)) else { return };
         if self.end_log().is_ok() {
+            // Anyone who has another index looks for pages in a log that is cut.
+            gate.announce(self, || Ok(())).unwrap_or_default();
             let shared = self.shared.as_ref();
-            let _unopened = shared.map(|shared| shared.opened.lock());
+            let _unopened = shared.map(|shared| shared.opened());
             self.files.reserve_log();
         }
-        if is_replaced() {
+        if gate.is_replaced(self) {
             self.files.forget_index();
         }
     }

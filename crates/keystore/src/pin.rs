@@ -314,7 +314,7 @@ fn take_back(store: &SqliteStore, role: Role, row: &PinRow) {
 fn attempt_fast(store: &SqliteStore, role: Role, pin: &[u8]) -> uncounted::First<Attempt> {
     let begun = store.gate.look(|database| match database.writable {
         true => {
-            database.settle(|| store.gate.is_replaced(database));
+            database.settle(&store.gate);
             Begun::read(store, database, role, pin, true).map(Some)
         }
         false => Ok(None),

@@ -335,10 +335,22 @@ fn what_the_host_has_by_numbers_that_were_ours_is_left_alone() {
 }
 
 #[test]
+fn a_host_that_forks_and_opens_files_keeps_its_token() {
+    println!("{}", Home::new("numbers").run(&program("numbers"), &["6"]));
+}
+
+#[test]
 fn what_was_stored_stays_though_the_index_is_taken_away() {
     let home = Home::new("index-taken");
     let index = home.path().join(".local/share/metaslot/token.db-shm");
     println!("{}", home.run(&program("index_taken"), &[index.to_str().unwrap(), "4"]));
+}
+
+#[test]
+fn what_was_stored_is_read_though_the_index_is_taken_away_and_the_log_ended() {
+    let home = Home::new("index-ended");
+    let index = home.path().join(".local/share/metaslot/token.db-shm");
+    home.run(&program("index_ended"), &[index.to_str().unwrap()]);
 }
 
 #[test]
