@@ -383,7 +383,12 @@ fn classic(input: &mut Input<'_>, shape: Shape, key: ObjectHandle) -> Params {
         }
         Shape::Pbe { .. } => {
             let (password, salt) = (Secret::copy_of(input.bytes()), owned(input.bytes()));
-            Params::Pbe { password, salt, iterations: input.number() % 1000, iv: Arc::default() }
+            Params::Pbe {
+                password,
+                salt,
+                iterations: input.number() % 1000,
+                beside: Arc::default(),
+            }
         }
         Shape::Rc2 | Shape::Rc2Cbc | Shape::Rc2Mac => {
             let by = [input.constant(&[128, 64, 1, 1024, 1025, 0]), 0];
