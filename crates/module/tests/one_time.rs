@@ -23,7 +23,7 @@ fn no_one_time_key_signs_twice_whatever_happens_to_processes() {
     // METASLOT_KILLS=1000 kills so many, and takes minutes.
     let kills = std::env::var("METASLOT_KILLS").unwrap_or_else(|_| String::from("20"));
     let program = program("one_time_processes");
-    for kind in ["hss", "xmssmt"] {
+    for kind in ["hss", "xmssmt", "hotp"] {
         println!("{}", Home::new(&format!("processes-{kind}")).run(&program, &[&kills, kind]));
     }
 }
@@ -31,7 +31,7 @@ fn no_one_time_key_signs_twice_whatever_happens_to_processes() {
 #[test]
 fn a_process_signs_once_though_an_older_store_is_put_back() {
     let program = program("put_back");
-    for kind in ["hss", "xmss", "xmssmt"] {
+    for kind in ["hss", "xmss", "xmssmt", "hotp"] {
         let home = Home::new(&format!("put-back-{kind}"));
         let token = home.path().join(".local/share/metaslot/token.db");
         home.run(&program, &[token.to_str().unwrap(), kind]);

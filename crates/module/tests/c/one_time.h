@@ -1,17 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys of one-time keys, of any kind: HSS with two trees, XMSS of 10 levels, XMSS^MT of 20 levels in four layers. */
+/* Keys of one-time keys, of any kind: HSS with two trees, XMSS of 10 levels, XMSS^MT of 20 levels in four layers. A key of one-time passwords
+ * (HOTP) is one, too, which signs no data. */
 #ifndef ONE_TIME_H
 #define ONE_TIME_H
 
 #include "common.h"
 
 static CK_MECHANISM one_time = {CKM_HSS, NULL, 0};
+static CK_OBJECT_CLASS signing = CKO_PRIVATE_KEY;
 
 static inline void choose(const char *kind)
 {
 	if (strcmp(kind, "xmss") == 0) one_time.mechanism = CKM_XMSS;
 	else if (strcmp(kind, "xmssmt") == 0) one_time.mechanism = CKM_XMSSMT;
-	else CHECK(strcmp(kind, "hss") == 0);
+	else if (strcmp(kind, "hotp") == 0) {
+		one_time.mechanism = CKM_HOTP;
+		signing = CKO_OTP_KEY;
+	} else CHECK(strcmp(kind, "hss") == 0);
+}
+
+/* Signs a message, or nothing. */
+static inline CK_RV sign_once(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE key, void *message, CK_ULONG length, CK_BYTE *signature,
+			      CK_ULONG *room)
+{
+	CK_RV rv = p11->C_SignInit(session, &one_time, key);
+	if (rv != CKR_OK) return rv;
+	return p11->C_Sign(session, message, one_time.mechanism == CKM_HOTP ? 0 : length, signature, room);
 }
 
 /* On the token, with a label and, for HSS, trees from the top. */
@@ -19,6 +33,7 @@ static inline CK_RV make_one_time(CK_SESSION_HANDLE session, const char *label, 
 				  CK_OBJECT_HANDLE keys[2])
 {
 	CK_BBOOL hss = one_time.mechanism == CKM_HSS;
+	CK_MECHANISM passwords = {CKM_HOTP_KEY_GEN, NULL, 0};
 	CK_MECHANISM pair = {hss ? CKM_HSS_KEY_PAIR_GEN
 			     : one_time.mechanism == CKM_XMSS ? CKM_XMSS_KEY_PAIR_GEN : CKM_XMSSMT_KEY_PAIR_GEN, NULL, 0};
 	/* SHA2_10_192 and SHA2_20/4_192 */
@@ -28,6 +43,7 @@ static inline CK_RV make_one_time(CK_SESSION_HANDLE session, const char *label, 
 	CK_ATTRIBUTE private[] = {{CKA_TOKEN, &yes, 1}, {CKA_LABEL, (void *)label, strlen(label)},
 				  {CKA_HSS_LMS_TYPES, trees, levels * sizeof(*trees)},
 				  {CKA_HSS_LMOTS_TYPES, chains, levels * sizeof(*chains)}};
+	if (one_time.mechanism == CKM_HOTP) return p11->C_GenerateKey(session, &passwords, private, 2, keys + 1);
 	return p11->C_GenerateKeyPair(session, &pair, public, hss ? 2 : 3, private, hss ? 4 : 2, keys, keys + 1);
 }
 
@@ -51,11 +67,14 @@ static inline CK_ULONG big_endian(const CK_BYTE *bytes, int length)
 	return number;
 }
 
-/* Which one-time key signed: of HSS with one tree, or with two whose upper signature and lower key are so long together. */
+/* Which one-time key signed, or which password it is of six digits: of HSS with one tree, or with two whose upper signature and lower key
+ * are so long together. */
 static inline CK_ULONG number_in(const CK_BYTE *signature, CK_ULONG upper)
 {
 	if (one_time.mechanism == CKM_XMSS) return big_endian(signature, 4);
 	if (one_time.mechanism == CKM_XMSSMT) return big_endian(signature, 3);
+	if (one_time.mechanism == CKM_HOTP)
+		return big_endian(signature + sizeof(CK_OTP_SIGNATURE_INFO) + 2 * sizeof(CK_OTP_PARAM) + 6, 8);
 	CK_ULONG first = big_endian(signature + 4, 4);
 	return upper == 0 ? first : first << 5 | big_endian(signature + 4 + upper, 4);
 }

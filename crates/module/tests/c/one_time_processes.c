@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Eight processes of two threads sign with one key of one-time keys, and are killed again and again. No one-time key signs twice,
- * and a thread that is killed loses one at most. Arguments: how many are killed, and the kind. */
+/* Eight processes of two threads sign with one key of one-time keys, and are killed again and again. No one-time key signs twice, no
+ * password comes out twice, and a thread that is killed loses one at most. Arguments: how many are killed, and the kind. */
 #include "one_time.h"
 
 enum { WORKERS = 8, THREADS = 2, ALL = 1 << 20, TREE = 12 + 24 * (1 + 26 + 10), PUBLIC = 48 };
@@ -31,21 +31,20 @@ static void *sign(void *unused)
 {
 	CK_BYTE message[16] = {0}, signature[8000];
 	CK_SESSION_HANDLE own = open_session();
-	CK_OBJECT_HANDLE key = find(own, CKO_PRIVATE_KEY);
+	CK_OBJECT_HANDLE key = find(own, signing);
 	(void)unused;
 	while (!shared->end) {
 		CK_ULONG length = sizeof(signature);
 		snprintf((char *)message, sizeof(message), "%d", getpid());
-		OK(p11->C_SignInit(own, &one_time, key));
-		OK(p11->C_Sign(own, message, sizeof(message), signature, &length));
+		OK(sign_once(own, key, message, sizeof(message), signature, &length));
 		CK_ULONG number = number_in(signature, TREE + PUBLIC);
 		CHECK(number < ALL);
 		atomic_fetch_add(&shared->uses[number], 1);
-		if (atomic_fetch_add(&shared->signatures, 1) % 50) continue;
+		if (atomic_fetch_add(&shared->signatures, 1) % 50 || one_time.mechanism == CKM_HOTP) continue;
 		key = find(own, CKO_PUBLIC_KEY);
 		OK(p11->C_VerifyInit(own, &one_time, key));
 		OK(p11->C_Verify(own, message, sizeof(message), signature, length));
-		key = find(own, CKO_PRIVATE_KEY);
+		key = find(own, signing);
 	}
 	return NULL;
 }
@@ -77,16 +76,17 @@ static CK_ULONG make_key(void)
 static CK_ULONG left(void)
 {
 	CK_ULONG number;
-	CK_ATTRIBUTE query = {CKA_HSS_KEYS_REMAINING, &number, sizeof(number)};
-	OK(p11->C_GetAttributeValue(session, find(session, CKO_PRIVATE_KEY), &query, 1));
-	return number;
+	CK_BBOOL counts = one_time.mechanism == CKM_HOTP;
+	CK_ATTRIBUTE query = {counts ? CKA_OTP_COUNTER : CKA_HSS_KEYS_REMAINING, &number, sizeof(number)};
+	OK(p11->C_GetAttributeValue(session, find(session, signing), &query, 1));
+	return counts ? ~big_endian((CK_BYTE *)&number, 8) : number;
 }
 
 int main(int argc, char **argv)
 {
 	CHECK(argc == 3);
 	choose(argv[2]);
-	CK_ULONG all = one_time.mechanism == CKM_HSS ? 1 << 15 : ALL;
+	CK_ULONG all = one_time.mechanism == CKM_HSS ? 1 << 15 : one_time.mechanism == CKM_HOTP ? (CK_ULONG)-1 : ALL;
 	int kills = atoi(argv[1]);
 	unsigned chance = (unsigned)time(NULL);
 	pid_t workers[WORKERS];

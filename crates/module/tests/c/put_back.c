@@ -12,8 +12,7 @@ static CK_RV sign(void)
 {
 	CK_BYTE signature[8000];
 	CK_ULONG length = sizeof(signature);
-	OK(p11->C_SignInit(session, &one_time, find_labelled(session, CKO_PRIVATE_KEY, "key")));
-	return p11->C_Sign(session, (CK_BYTE *)"message", 7, signature, &length);
+	return sign_once(session, find_labelled(session, signing, "key"), "message", 7, signature, &length);
 }
 
 /* With an IV that was not there before, or not at all. */
@@ -117,9 +116,9 @@ int main(int argc, char **argv)
 	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
 	refused();
 	/* Nor where the key is gone for a while, or destroyed. */
-	keys_are_gone(find_labelled(session, CKO_PRIVATE_KEY, "key"), find_labelled(session, CKO_SECRET_KEY, "key"), CK_FALSE);
+	keys_are_gone(find_labelled(session, signing, "key"), find_labelled(session, CKO_SECRET_KEY, "key"), CK_FALSE);
 	refused();
-	keys_are_gone(find_labelled(session, CKO_PRIVATE_KEY, "key"), find_labelled(session, CKO_SECRET_KEY, "key"), CK_TRUE);
+	keys_are_gone(find_labelled(session, signing, "key"), find_labelled(session, CKO_SECRET_KEY, "key"), CK_TRUE);
 	refused();
 	OK(p11->C_Finalize(NULL));
 	return 0;
