@@ -30,9 +30,9 @@ impl Caller<'_> {
                 CK_OTP_OUTPUT_FORMAT => (&mut asked.format, u64::from_ne_bytes),
                 _ => return Err(Error::MECHANISM_PARAM_INVALID),
             };
-            let value = self.owned(one.pValue.cast_const().cast(), one.ulValueLen)?;
-            let value = value[..].try_into().map_err(|_| Error::MECHANISM_PARAM_INVALID)?;
-            if place.replace(read(value)).is_some() {
+            let value = Given::<[u8; 8]>::inside(one.pValue.cast_const().cast());
+            // Of another length it is not read.
+            if one.ulValueLen != 8 || place.replace(read(value.read()?)).is_some() {
                 return Err(Error::MECHANISM_PARAM_INVALID);
             }
         }

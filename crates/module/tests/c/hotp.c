@@ -153,6 +153,12 @@ static void said(CK_OBJECT_HANDLE by, const char *first)
 		for (int to = 3; to < 10; to++) many[to] = wrong[at].last;
 		EXPECT(give(session, by, &some, &password), CKR_MECHANISM_PARAM_INVALID);
 	}
+	/* What is said to be longer than any is not read. */
+	CK_BYTE *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(pages != MAP_FAILED && mprotect(pages + 4096, 4096, PROT_NONE) == 0);
+	params[0] = (CK_OTP_PARAM){CK_OTP_COUNTER, pages + 4096 - 8, 4096};
+	EXPECT(give(session, by, &all, &password), CKR_MECHANISM_PARAM_INVALID);
+	OK(munmap(pages, 8192));
 	/* There are no more than eight kinds, also of those that are not looked at. */
 	CK_OTP_PARAM times[9];
 	CK_OTP_PARAMS nine = {times, 9};
