@@ -73,6 +73,11 @@ static void groups(void)
 	OK(make(CKM_DH_PKCS_PARAMETER_GEN, NULL, 0, template, 1, &group));
 	read_group(group, CKK_DH, CK_TRUE, 2);
 	pair(CKM_DH_PKCS_KEY_PAIR_GEN, 2);
+	/* PKCS #3 says no order. */
+	template[1] = (CK_ATTRIBUTE){CKA_SUBPRIME, order, 20};
+	EXPECT(make(CKM_DH_PKCS_PARAMETER_GEN, NULL, 0, template, 2, &group), CKR_TEMPLATE_INCONSISTENT);
+	template[1] = (CK_ATTRIBUTE){CKA_SUBPRIME_BITS, &short_bits, sizeof short_bits};
+	EXPECT(make(CKM_DH_PKCS_PARAMETER_GEN, NULL, 0, template, 2, &group), CKR_TEMPLATE_INCONSISTENT);
 	template[1] = (CK_ATTRIBUTE){CKA_SENSITIVE, &yes, 1};
 	EXPECT(make(CKM_DH_PKCS_PARAMETER_GEN, NULL, 0, template, 2, &group), CKR_TEMPLATE_INCONSISTENT);
 }
@@ -103,6 +108,10 @@ static void seeds(CK_MECHANISM_TYPE type, CK_ULONG expected)
 	read_group(group, CKK_DSA, CK_TRUE, 3);
 	CHECK(memcmp(first, base, lengths[1]) == 0);
 	pair(CKM_DSA_KEY_PAIR_GEN, 3);
+	/* Primes they are, and short: 4007 is twice 2003 and 1. */
+	CK_BYTE short_prime[] = {0x0f, 0xa7}, short_order[] = {0x07, 0xd3};
+	CK_ATTRIBUTE too_short[] = {{CKA_PRIME, short_prime, 2}, {CKA_SUBPRIME, short_order, 2}};
+	EXPECT(make(CKM_DSA_FIPS_G_GEN, &params, sizeof params, too_short, 2, &group), CKR_ATTRIBUTE_VALUE_INVALID);
 }
 
 int main(int argc, char **argv)

@@ -3,11 +3,10 @@
 //! which do not say an order, have a safe prime, so that no subgroup of theirs is small.
 
 use crate::failure::device_error;
-use crate::field::{group, kind, of_template};
+use crate::field::{bits, group, kind, of_template};
 use crate::generate::random;
 use metaslot_awslc_wrapper::digest::Hash;
 use metaslot_awslc_wrapper::domain::{self, Primes};
-use metaslot_awslc_wrapper::field;
 use metaslot_ck::*;
 use metaslot_spi::provider::{Algorithm, Generate};
 use metaslot_spi::{Attributes, Bytes, NewObject, Params, Value, detail};
@@ -80,11 +79,16 @@ fn lengths(template: &Attributes) -> Result<[u64; 2]> {
             Err(Error::KEY_SIZE_RANGE)
         };
     }
-    let short = said.unwrap_or(match length {
+    let usual = match length {
         ..=1024 => 160,
         2048 => 224,
         _ => 256,
-    });
+    };
+    of_dsa(length, said.unwrap_or(usual))
+}
+
+/// The lengths of two primes where DSA has them, in bits.
+const fn of_dsa(length: u64, short: u64) -> Result<[u64; 2]> {
     match (length, short) {
         (512..=1024, 160) if length.is_multiple_of(64) => Ok([length, short]),
         (2048, 224 | 256) | (3072, 256) => Ok([length, short]),
@@ -111,9 +115,6 @@ fn primes(by: By, hash: Hash, lengths: [u64; 2]) -> Result<(Primes, Vec<u8>)> {
 
 fn shown(prime: Vec<u8>, order: Option<Vec<u8>>, base: Option<Vec<u8>>) -> NewObject {
     let mut made = NewObject::default();
-    let bits = |number: &[u8]| {
-        number.len() as u64 * 8 - u64::from(number.first().map_or(0, |first| first.leading_zeros()))
-    };
     made.attributes.set(CKA_PRIME_BITS, Value::Ulong(bits(&prime)));
     made.attributes.set(CKA_PRIME, Value::Bytes(prime));
     if let Some(order) = order {
@@ -141,6 +142,10 @@ impl Generate for Made {
         match (self, params) {
             (Self::Safe, _) => {
                 let bits = template.ulong(CKA_PRIME_BITS).ok_or(Error::TEMPLATE_INCOMPLETE)?;
+                let says = |attribute| template.get(attribute).is_some();
+                if says(CKA_SUBPRIME) || says(CKA_SUBPRIME_BITS) {
+                    return Err(Error::TEMPLATE_INCONSISTENT);
+                }
                 let fits = (SIZES.0..=LARGEST_SAFE).contains(&bits);
                 let bits = usize::try_from(bits).ok().filter(|_| fits);
                 let bits = bits.ok_or(Error::KEY_SIZE_RANGE)?;
@@ -178,7 +183,8 @@ impl Generate for Made {
                 let hash = hash(asked.hash)?;
                 let index =
                     u8::try_from(asked.index).map_err(|_| Error::MECHANISM_PARAM_INVALID)?;
-                if prime.len() > field::SIZES.1 / 8 || asked.seed.is_empty() {
+                of_dsa(bits(prime), bits(order))?;
+                if asked.seed.is_empty() {
                     return Err(Error::MECHANISM_PARAM_INVALID);
                 }
                 let base = domain::base(hash, prime, order, &asked.seed, index);

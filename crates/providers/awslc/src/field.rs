@@ -23,6 +23,12 @@ pub(crate) const fn pair_row(mechanism: CK_MECHANISM_TYPE, pairs: &'static Pairs
     Algorithm { mechanism, key_sizes: SIZES_BITS, generate_pair: Some(pairs), ..Algorithm::NONE }
 }
 
+/// Length of a number, in bits.
+pub(crate) fn bits(number: &[u8]) -> u64 {
+    let number = without_zeros(number);
+    number.first().map_or(0, |first| number.len() as u64 * 8 - u64::from(first.leading_zeros()))
+}
+
 /// The group that attributes say, as it is shown and as it is computed in.
 pub(crate) fn group(kind: &FieldKind, of: &Attributes) -> Result<(Attributes, Group)> {
     let shown = kind.group(of)?;
@@ -61,9 +67,7 @@ pub(crate) fn complete_private(object: &mut NewObject) -> Result<()> {
     let (shown, group) = group(kind, &object.attributes).map_err(of_template)?;
     let private = object.secrets.get(CKA_VALUE).ok_or(Error::TEMPLATE_INCOMPLETE)?;
     let public = group.public(private).map_err(|Failed| Error::ATTRIBUTE_VALUE_INVALID)?;
-    let bits = without_zeros(private).first().map_or(0, |first| {
-        without_zeros(private).len() as u64 * 8 - u64::from(first.leading_zeros())
-    });
+    let bits = bits(private);
     let mut shown = kind.shown(&shown, &public);
     if !kind.has_order() {
         shown.set(CKA_VALUE_BITS, Value::Ulong(bits));
@@ -92,7 +96,7 @@ impl GeneratePair for Pairs {
     ) -> Result<(NewObject, NewObject)> {
         let kind = FieldKind::of(self.0).ok_or(Error::MECHANISM_INVALID)?;
         let (shown, group) = group(kind, public).map_err(of_template)?;
-        let bits = bits(private, &shown, &group)?;
+        let bits = private_bits(private, &shown, &group)?;
         let value = group.private(bits).map_err(device_error)?;
         let number = group.public(value.expose()).map_err(device_error)?;
         let mut attributes = kind.shown(&shown, &number);
@@ -111,7 +115,7 @@ impl GeneratePair for Pairs {
 }
 
 /// How long a private value shall be; a group with an order says it by that.
-fn bits(private: &Attributes, shown: &Attributes, group: &Group) -> Result<usize> {
+fn private_bits(private: &Attributes, shown: &Attributes, group: &Group) -> Result<usize> {
     let most = group.bits() - 1;
     let known = shown.bytes(CKA_PRIME).is_some_and(is_known_prime);
     match private.ulong(CKA_VALUE_BITS).filter(|bits| *bits > 0) {

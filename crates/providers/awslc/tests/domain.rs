@@ -168,10 +168,15 @@ fn what_is_told_of_new_primes_makes_them_again() {
         let (params, _) = seeded(CKM_SHA256, seed, 256, 0);
         let made = make(CKM_DSA_FIPS_G_GEN, &params, &said);
         assert_eq!(made, Err(Error::MECHANISM_PARAM_INVALID));
-        let said = [said[0].clone(), (CKA_SUBPRIME, said[0].1.clone())];
-        let (params, _) = seeded(CKM_SHA256, seed, 1, 0);
-        let made = make(CKM_DSA_FIPS_G_GEN, &params, &said);
-        assert_eq!(made, Err(Error::ATTRIBUTE_VALUE_INVALID));
+        // Another number of the same length, and one of another.
+        let other = [&order[..19], &[order[19] ^ 2]].concat();
+        for (order, expected) in
+            [(&*other, Error::ATTRIBUTE_VALUE_INVALID), (prime, Error::KEY_SIZE_RANGE)]
+        {
+            let said = [said[0].clone(), (CKA_SUBPRIME, Value::Bytes(order.to_vec()))];
+            let (params, _) = seeded(CKM_SHA256, seed, 1, 0);
+            assert_eq!(make(CKM_DSA_FIPS_G_GEN, &params, &said), Err(expected));
+        }
 
         let invalid = Err(Error::MECHANISM_PARAM_INVALID);
         for (hash, room, short) in [
