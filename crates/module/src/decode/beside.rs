@@ -2,12 +2,16 @@
 //! What `C_GenerateKey` tells beside the object that it makes, and where: the IV of a key from a password (Historical Mechanisms 3.0
 //! §2.13), and the seed of new parameters of DSA (PKCS#11 3.2 §6.2).
 
+use super::old::IV_OF_PASSWORD;
 use super::{Caller, Given, OutPointer};
 use metaslot_ck::mechanism::{MechanismRow, Shape};
 use metaslot_ck::*;
 use metaslot_spi::{Beside, Bytes, DsaSeed, Params};
 use std::mem::offset_of;
 use std::sync::{Arc, OnceLock};
+
+/// No seed is longer: three times the longest order of DSA, in bytes.
+const LONGEST_SEED: CK_ULONG = 96;
 
 /// Where the bytes go, and where it is asked for how many there are.
 pub(crate) struct BesidePlace<'a> {
@@ -34,22 +38,21 @@ impl<'a> Caller<'a> {
         at: &Given<'a, CK_MECHANISM>,
     ) -> Result<Option<BesidePlace<'a>>> {
         let raw = at.read()?;
-        let (bytes, length) = match MechanismRow::find(raw.mechanism).map(|row| row.shape) {
+        let (bytes, room, length) = match MechanismRow::find(raw.mechanism).map(|row| row.shape) {
             Some(Shape::Pbe { iv: true }) => {
                 let p = self.parameter::<CK_PBE_PARAMS>(&raw)?;
-                if p.pInitVector.is_null() {
-                    return Err(Error::MECHANISM_PARAM_INVALID);
-                }
-                (p.pInitVector, None)
+                (p.pInitVector, IV_OF_PASSWORD, None)
             }
             Some(Shape::DsaSeed { given: false }) => {
                 let p = self.parameter::<CK_DSA_PARAMETER_GEN_PARAM>(&raw)?;
                 let place = offset_of!(CK_DSA_PARAMETER_GEN_PARAM, ulSeedLen);
                 let length = raw.pParameter.cast::<u8>().wrapping_add(place).cast();
-                (p.pSeed, Some(self.place(Given::inside(length))?))
+                let room = p.ulSeedLen.min(LONGEST_SEED) as usize;
+                (p.pSeed, room, Some(self.place(Given::inside(length))?))
             }
             _ => return Ok(None),
         };
+        self.takes(bytes, room)?;
         Ok(Some(BesidePlace { bytes: Given::inside(bytes), length }))
     }
 

@@ -9,7 +9,7 @@ use metaslot_spi::{Beside, Bytes, Params};
 use std::sync::{Arc, OnceLock};
 
 /// Bytes of the IV that comes with a key from a password.
-const IV_OF_PASSWORD: usize = 8;
+pub(super) const IV_OF_PASSWORD: usize = 8;
 
 impl<'a> Caller<'a> {
     pub(super) fn old(self, shape: Shape, raw: &CK_MECHANISM) -> Result<Params> {

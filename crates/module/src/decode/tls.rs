@@ -189,7 +189,7 @@ impl<'a> Caller<'a> {
     }
 
     /// Whether so many bytes can be at `at`: looked at before a key is made, which would be lost.
-    fn takes(self, at: *const u8, length: usize) -> Result<()> {
+    pub(super) fn takes(self, at: *const u8, length: usize) -> Result<()> {
         let there = self.bytes(Given::inside(at), length as CK_ULONG);
         there.map(drop).map_err(|_| Error::MECHANISM_PARAM_INVALID)
     }

@@ -147,6 +147,18 @@ static void no_field_of_a_parameter_is_as_long_as_memory(void)
 	CHECK(munmap(zeros, large) == 0);
 }
 
+static CK_ULONG count_keys(void)
+{
+	static CK_OBJECT_HANDLE all[1000];
+	CK_OBJECT_CLASS class = CKO_SECRET_KEY;
+	CK_ATTRIBUTE query = {CKA_CLASS, &class, sizeof class};
+	CK_ULONG count;
+	OK(p11->C_FindObjectsInit(session, &query, 1));
+	OK(p11->C_FindObjects(session, all, COUNT(all), &count));
+	OK(p11->C_FindObjectsFinal(session));
+	return count;
+}
+
 /* What is not there, or too long: each block of a result hashes label and seed. */
 static void parameters_of_tls_and_of_passwords_are_looked_at_first(void)
 {
@@ -171,6 +183,11 @@ static void parameters_of_tls_and_of_passwords_are_looked_at_first(void)
 	CK_MECHANISM connection = {CKM_TLS12_KEY_AND_MAC_DERIVE, &keys, sizeof keys};
 	EXPECT(p11->C_DeriveKey(session, &connection, base, NULL, 0, NULL), CKR_MECHANISM_PARAM_INVALID);
 	CHECK(told.hClientKey == 0);
+	CK_PBE_PARAMS password = {(CK_BYTE *)~3UL, (CK_BYTE *)"password", 8, (CK_BYTE *)"saltsalt", 8, 1000};
+	pbe.pParameter = &password;
+	CK_ULONG before = count_keys();
+	EXPECT(p11->C_GenerateKey(session, &pbe, NULL, 0, &made), CKR_MECHANISM_PARAM_INVALID);
+	CHECK(count_keys() == before);
 }
 
 static void arguments_are_asked_for(void)

@@ -94,6 +94,20 @@ static void seeds(CK_MECHANISM_TYPE type, CK_ULONG expected)
 	params.pSeed = NULL;
 	EXPECT(make(type, &params, sizeof params, template, 1, &group), CKR_MECHANISM_PARAM_INVALID);
 	EXPECT(make(type, NULL, 0, template, 1, &group), CKR_MECHANISM_PARAM_INVALID);
+	/* Nothing is made whose seed has no place. */
+	CK_OBJECT_CLASS class = CKO_DOMAIN_PARAMETERS;
+	CK_ATTRIBUTE query = {CKA_CLASS, &class, sizeof class};
+	CK_OBJECT_HANDLE there[2][50];
+	CK_ULONG counts[2];
+	for (int at = 0; at < 2; at++) {
+		OK(p11->C_FindObjectsInit(session, &query, 1));
+		OK(p11->C_FindObjects(session, there[at], 50, &counts[at]));
+		OK(p11->C_FindObjectsFinal(session));
+		params.pSeed = (CK_BYTE *)~3UL;
+		params.ulSeedLen = sizeof seed;
+		EXPECT(make(type, &params, sizeof params, template, 1, &group), CKR_MECHANISM_PARAM_INVALID);
+	}
+	CHECK(counts[0] == counts[1]);
 	params.pSeed = seed;
 	params.ulSeedLen = sizeof seed;
 	OK(make(type, &params, sizeof params, template, 1, &group));
