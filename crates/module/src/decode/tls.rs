@@ -302,7 +302,15 @@ fn number(value: CK_ULONG) -> RawValue {
 
 /// A MAC key beside a key of this template: where and how that is kept it is kept, too.
 fn mac_template(key: &Template, length: usize) -> Template {
-    let kept = [CKA_TOKEN, CKA_PRIVATE, CKA_SENSITIVE, CKA_EXTRACTABLE];
+    let kept = [
+        CKA_TOKEN,
+        CKA_PRIVATE,
+        CKA_SENSITIVE,
+        CKA_EXTRACTABLE,
+        CKA_WRAP_WITH_TRUSTED,
+        CKA_COPYABLE,
+        CKA_MODIFIABLE,
+    ];
     let same = key.iter().filter(|(attribute, _)| kept.contains(attribute));
     let same = same.filter_map(|(attribute, value)| {
         Some((*attribute, RawValue::Bytes(value.bytes().ok()?.to_vec())))

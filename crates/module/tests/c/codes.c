@@ -188,6 +188,15 @@ static void parameters_of_tls_and_of_passwords_are_looked_at_first(void)
 	CK_ULONG before = count_keys();
 	EXPECT(p11->C_GenerateKey(session, &pbe, NULL, 0, &made), CKR_MECHANISM_PARAM_INVALID);
 	CHECK(count_keys() == before);
+	/* A connection's MAC keys are limited as its keys are. */
+	CK_BBOOL limited[] = {CK_FALSE, CK_TRUE, CK_TRUE};
+	CK_ATTRIBUTE limits[] = {{CKA_WRAP_WITH_TRUSTED, &yes, 1}, {CKA_COPYABLE, &no, 1}, {CKA_MODIFIABLE, &no, 1}};
+	CK_ATTRIBUTE shown[] = {{CKA_WRAP_WITH_TRUSTED, limited, 1}, {CKA_COPYABLE, limited + 1, 1}, {CKA_MODIFIABLE, limited + 2, 1}};
+	told.pIVServer = out + 16;
+	keys.ulMacSizeInBits = 160;
+	OK(p11->C_DeriveKey(session, &connection, base, limits, 3, NULL));
+	OK(p11->C_GetAttributeValue(session, told.hServerMacSecret, shown, 3));
+	CHECK(limited[0] && !limited[1] && !limited[2]);
 }
 
 static void arguments_are_asked_for(void)
