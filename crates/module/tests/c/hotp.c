@@ -284,6 +284,12 @@ int main(int argc, char **argv)
 	six = 5;
 	EXPECT(make(CK_FALSE, CKA_OTP_LENGTH, &six, sizeof six, &other), CKR_ATTRIBUTE_VALUE_INVALID);
 	EXPECT(make(CK_TRUE, CKA_PRIVATE, &no, 1, &other), CKR_TEMPLATE_INCONSISTENT);
+	/* As a secret key it would be good for nothing. */
+	CK_OBJECT_CLASS secret = CKO_SECRET_KEY;
+	CK_KEY_TYPE hotp = CKK_HOTP;
+	CK_ATTRIBUTE as_secret[] = {{CKA_CLASS, &secret, sizeof secret}, {CKA_KEY_TYPE, &hotp, sizeof hotp},
+				    {CKA_VALUE, "12345678901234567890", 20}};
+	EXPECT(p11->C_CreateObject(session, as_secret, 3, &other), CKR_TEMPLATE_INCONSISTENT);
 
 	CK_ATTRIBUTE on_token = {CKA_TOKEN, &yes, 1};
 	OK(p11->C_GenerateKey(session, &generate, &on_token, 1, &key));

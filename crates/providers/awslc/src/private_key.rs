@@ -15,6 +15,7 @@ pub(crate) fn complete(object: &mut NewObject) -> Result<()> {
     let class = object.attributes.ulong(CKA_CLASS).ok_or(Error::TEMPLATE_INCOMPLETE)?;
     let key_type = object.attributes.ulong(CKA_KEY_TYPE).ok_or(Error::TEMPLATE_INCOMPLETE)?;
     match (class, key_type) {
+        (CKO_SECRET_KEY, CKK_HOTP) => Err(Error::TEMPLATE_INCONSISTENT),
         (CKO_SECRET_KEY, _) => secret_key::complete(object),
         (CKO_OTP_KEY, CKK_HOTP) => hotp::complete(object),
         (CKO_PUBLIC_KEY, CKK_RSA) => rsa_key::complete_public(object),
