@@ -274,6 +274,15 @@ fn a_call_for_which_memory_is_out_says_so_and_harms_no_other() {
 }
 
 #[test]
+fn a_heap_that_ends_at_any_allocation_ends_no_host() {
+    let home = Home::new("heap-ends");
+    let (file, token) = (home.path().join("metaslot.toml"), home.path().join("token/token.db"));
+    fs::write(&file, format!("[[token]]\npath = {token:?}\nkdf = \"weak-for-tests\"\n")).unwrap();
+    let program = program_with("heap_ends", "heap_ends", &["-rdynamic"]);
+    println!("{}", home.run_with(&program, &["31"], &[("METASLOT_CONF", file.as_os_str())]));
+}
+
+#[test]
 fn no_copy_of_a_key_outlives_it() {
     println!("{}", Home::new("memory").run(&program("memory"), &[]));
 }
