@@ -349,6 +349,14 @@ fn a_host_that_forks_and_opens_files_keeps_its_token() {
 }
 
 #[test]
+fn a_process_with_few_descriptors_works_when_it_has_more() {
+    let home = Home::new("few-descriptors");
+    let (file, token) = (home.path().join("metaslot.toml"), home.path().join("token/token.db"));
+    fs::write(&file, format!("[[token]]\npath = {token:?}\nkdf = \"weak-for-tests\"\n")).unwrap();
+    home.run_with(&program("few_descriptors"), &[], &[("METASLOT_CONF", file.as_os_str())]);
+}
+
+#[test]
 fn what_was_stored_stays_though_the_index_is_taken_away() {
     let home = Home::new("index-taken");
     let index = home.path().join(".local/share/metaslot/token.db-shm");

@@ -11,9 +11,11 @@ void *__libc_memalign(size_t alignment, size_t size);
 /* How many allocations are left; negative where there is no end. */
 static atomic_long left = -1;
 
-static int ends(void)
+/* What is large and given back leaves room for a while. */
+static int ends(size_t size)
 {
 	long now = left;
+	if (size > 1 << 16 && now < 10) atomic_compare_exchange_strong(&left, &now, now > 0 ? 0 : now);
 	while (now > 0 && !atomic_compare_exchange_weak(&left, &now, now - 1)) {}
 	if (now == 0) errno = ENOMEM;
 	return now == 0;
@@ -21,22 +23,22 @@ static int ends(void)
 
 void *malloc(size_t size)
 {
-	return ends() ? NULL : __libc_malloc(size);
+	return ends(size) ? NULL : __libc_malloc(size);
 }
 
 void *calloc(size_t count, size_t size)
 {
-	return ends() ? NULL : __libc_calloc(count, size);
+	return ends(count * size) ? NULL : __libc_calloc(count, size);
 }
 
 void *realloc(void *there, size_t size)
 {
-	return ends() ? NULL : __libc_realloc(there, size);
+	return ends(size) ? NULL : __libc_realloc(there, size);
 }
 
 int posix_memalign(void **made, size_t alignment, size_t size)
 {
-	if (ends()) return ENOMEM;
+	if (ends(size)) return ENOMEM;
 	*made = __libc_memalign(alignment, size);
 	return *made == NULL ? ENOMEM : 0;
 }
