@@ -102,11 +102,23 @@ pub(crate) fn enter_library(
 /// Whether a function gives memory back.
 const fn ends(function: Function) -> bool {
     use Function::{
-        CloseAllSessions, CloseSession, DestroyObject, Finalize, Logout, SessionCancel,
+        CloseAllSessions, CloseSession, DestroyObject, Finalize, FindObjectsFinal, Logout,
+        MessageDecryptFinal, MessageEncryptFinal, MessageSignFinal, MessageVerifyFinal,
+        SessionCancel,
     };
     matches!(
         function,
-        CloseAllSessions | CloseSession | DestroyObject | Finalize | Logout | SessionCancel
+        CloseAllSessions
+            | CloseSession
+            | DestroyObject
+            | Finalize
+            | FindObjectsFinal
+            | Logout
+            | MessageDecryptFinal
+            | MessageEncryptFinal
+            | MessageSignFinal
+            | MessageVerifyFinal
+            | SessionCancel
     )
 }
 
