@@ -124,6 +124,28 @@ static void work(long allocations)
 	_exit(0);
 }
 
+/* Objects in memory use up what there is for such times: what ends something goes on. */
+static void use_up(void)
+{
+	CK_OBJECT_HANDLE object = 0, last = 0;
+	CK_ATTRIBUTE template = {CKA_CLASS, &class, sizeof(class)};
+	CK_RV rv;
+	load();
+	OK(p11->C_Initialize(NULL));
+	CK_SESSION_HANDLE session = user_session();
+	OK(p11->C_FindObjectsInit(session, NULL, 0));
+	left = 0;
+	while ((rv = p11->C_CreateObject(session, &template, 1, &object)) == CKR_OK) last = object;
+	EXPECT(rv, CKR_HOST_MEMORY);
+	OK(p11->C_FindObjectsFinal(session));
+	OK(p11->C_DestroyObject(session, last));
+	OK(p11->C_CloseSession(session));
+	left = -1;
+	check_works(user_session());
+	OK(p11->C_Finalize(NULL));
+	_exit(0);
+}
+
 /* In a process that has lacked nothing: what was acknowledged. */
 static void look(void)
 {
@@ -157,6 +179,9 @@ int main(int argc, char **argv)
 		OK(p11->C_Finalize(NULL));
 		_exit(0);
 	}
+	CHECK(ended(child) == 0);
+	child = fork();
+	if (child == 0) use_up();
 	CHECK(ended(child) == 0);
 	child = fork();
 	if (child == 0) work(ENOUGH);
