@@ -7,6 +7,7 @@ use crate::search::{Find, query};
 use crate::token::{Login, Token};
 use metaslot_ck::attribute::AttributeRow;
 use metaslot_ck::*;
+use metaslot_spi::buffer::make_room;
 use metaslot_spi::store::{Scope, Term};
 use metaslot_spi::{Attributes, Template, Value};
 
@@ -22,14 +23,14 @@ impl Engine {
         }
         let token = self.token(session.slot)?;
         let find = match query(template)? {
-            Some(query) => self.start(token, query),
+            Some(query) => self.start(token, query)?,
             None => Find::default(),
         };
         session.find = Some(find);
         Ok(())
     }
 
-    fn start(&self, token: &Token, mut query: Attributes) -> Find {
+    fn start(&self, token: &Token, mut query: Attributes) -> Result<Find> {
         let epoch = token.epoch();
         let user = epoch.login() == Login::User;
         let wanted = |attribute, value: bool| query.get(attribute) != Some(&Value::Bool(!value));
@@ -38,16 +39,18 @@ impl Engine {
         let fixed = if tokens {
             let all = self.fixed_objects(token, query.ulong(CKA_CLASS), epoch).into_iter();
             let all = all.filter(|object| object.subject().matches(&query));
-            all.map(|object| object.handle).collect()
+            all.map(|object| object.handle).collect::<Vec<_>>()
         } else {
             Vec::new()
         };
-        let memory = if sessions {
+        let mut ready = if sessions {
             self.session_objects
-                .handles(|object| token.shows(object, epoch) && object.subject().matches(&query))
+                .handles(|object| token.shows(object, epoch) && object.subject().matches(&query))?
         } else {
             Vec::new()
         };
+        make_room(&mut ready, fixed.len())?;
+        ready.extend(fixed);
         let scope = match (public, private && user) {
             (true, true) => Some(Scope::Both),
             (true, false) => Some(Scope::Public),
@@ -62,12 +65,12 @@ impl Engine {
         for (attribute, _) in &terms {
             query.remove(*attribute);
         }
-        Find {
-            ready: memory.into_iter().chain(fixed).collect::<Vec<_>>().into_iter(),
+        Ok(Find {
+            ready: ready.into_iter(),
             store: scope.filter(|_| tokens).map(|scope| (scope, 0)),
             terms,
             rest: query,
-        }
+        })
     }
 
     /// `C_FindObjects`: at most `most` handles; fewer mean that there are no more.
@@ -80,7 +83,9 @@ impl Engine {
         let find = session.find.as_mut().ok_or(Error::OPERATION_NOT_INITIALIZED)?;
         let mut found = Vec::new();
         loop {
-            found.extend(find.ready.by_ref().take(most - found.len()));
+            let ready = find.ready.len().min(most - found.len());
+            make_room(&mut found, ready)?;
+            found.extend(find.ready.by_ref().take(ready));
             if found.len() == most || !find.page(token, most - found.len())? {
                 return Ok(found);
             }

@@ -79,42 +79,42 @@ impl Engine {
         if objects.iter().any(|o| o.attributes.bool(CKA_TOKEN)) && !session.write {
             return Err(Error::SESSION_READ_ONLY);
         }
-        // What may fail comes first: the objects of the token, which are durable when they are
-        // written. Those in memory are ready by then and only have to be put where they are seen.
-        let mut changes = Vec::new();
+        // What is durable when it is written comes last: those in memory can be taken back.
+        let (slot, mut changes, mut put) = (session.slot, Vec::new(), Vec::new());
         let mut ready = |mut object: NewObject| {
             if !object.attributes.bool(CKA_TOKEN) {
-                return Ok(Ready::InMemory(in_memory(object, session.slot, epoch)));
+                put.push(self.put(session, in_memory(object, slot, epoch))?);
+                return Ok(None);
             }
             counted::born(&mut object.attributes, &*token.store)?;
             changes.push(Change::Insert(record(&object.attributes, &object.secrets)?));
-            Ok(Ready::Row { private: object.attributes.bool(CKA_PRIVATE) })
+            Ok(Some(object.attributes.bool(CKA_PRIVATE)))
         };
-        let ready = objects.into_iter().map(&mut ready).collect::<Result<Vec<Ready>>>()?;
-        let ids = if changes.is_empty() { Vec::new() } else { token.store.write(changes)? };
-        let mut ids = ids.into_iter();
-        let mut handles = Vec::with_capacity(ready.len());
-        for object in ready {
-            handles.push(match object {
-                Ready::Row { private } => {
-                    let id = ids.next().ok_or(Error::GENERAL_ERROR)?;
-                    // After a logout meanwhile there is no handle by which it could be used.
-                    token.name(id, private, epoch).unwrap_or_else(|| token.handles.dead())
-                }
-                Ready::InMemory(object) => self.put(token, session, object),
-            });
-        }
-        Ok(handles)
+        let ready = objects.into_iter().map(&mut ready).collect::<Result<Vec<_>>>();
+        let ids = ready.and_then(|ready| match changes.is_empty() {
+            true => Ok((ready, Vec::new())),
+            false => Ok((ready, token.store.write(changes)?)),
+        });
+        let take = |handle: &_| self.session_objects.take(*handle, &token.clock, |_| Ok(())).ok();
+        let (ready, ids) = ids.inspect_err(|_| drop(put.iter().filter_map(take).last()))?;
+        let (mut ids, mut put) = (ids.into_iter(), put.into_iter());
+        let handle = |private: Option<bool>| match private {
+            // After a logout meanwhile there is no handle by which it could be used.
+            Some(private) => ids
+                .next()
+                .map(|id| token.name(id, private, epoch).unwrap_or_else(|| token.handles.dead())),
+            None => put.next(),
+        };
+        ready.into_iter().map(handle).collect::<Option<Vec<_>>>().ok_or(Error::GENERAL_ERROR)
     }
 
     /// Puts an object of this session where it is seen. A private one whose login has just ended is
     /// as dead as if the logout had come a moment later.
-    fn put(&self, token: &Token, session: &mut SessionGuard<'_>, object: Object) -> ObjectHandle {
-        let handle = object.handle;
-        if self.session_objects.put(object, |object| token.shows(object, token.epoch())) {
-            session.own(handle, |owned| self.session_objects.has(owned));
-        }
-        handle
+    fn put(&self, session: &mut SessionGuard<'_>, object: Object) -> Result<ObjectHandle> {
+        let (token, handle) = (self.token(session.slot)?, object.handle);
+        session.own(handle, &self.session_objects)?;
+        self.session_objects.put(object, |object| token.shows(object, token.epoch()))?;
+        Ok(handle)
     }
 
     fn unique_id(&self) -> Result<Vec<u8>> {
@@ -173,7 +173,7 @@ impl Engine {
         let has_secrets = object.has_secrets();
         let copy = Object::new(handle, session.slot, place, attributes, has_secrets, epoch);
         copy.attach(material);
-        Ok(self.put(token, &mut session, copy))
+        self.put(&mut session, copy)
     }
 
     /// `C_DestroyObject`: after it no copy of a key remains in the process.
@@ -324,12 +324,6 @@ impl Engine {
         });
         written.map(drop)
     }
-}
-
-/// A new object, ready to be seen: among the changes for the store, or by itself.
-enum Ready {
-    Row { private: bool },
-    InMemory(Object),
 }
 
 fn in_memory(object: NewObject, slot: SlotId, epoch: Epoch) -> Object {

@@ -6,10 +6,12 @@
 
 use crate::object::Object;
 use crate::object::recent::Recent;
+use crate::object::session_objects::SessionObjects;
 use crate::operation::{Operation, OperationKind, Operations};
 use crate::search::Find;
 use crate::token::epoch::{Epoch, Moment};
 use metaslot_ck::*;
+use metaslot_spi::buffer::make_room;
 use metaslot_spi::store::Store;
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
@@ -38,14 +40,17 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Notes a session object that goes with the session. `is_there` is asked of the others when the
-    /// list grows, so that it stays as long as what is there.
-    pub(crate) fn own(&mut self, handle: ObjectHandle, is_there: impl Fn(ObjectHandle) -> bool) {
-        if self.owned.len() == self.owned.capacity() && self.owned.len() >= LIST {
-            self.owned.retain(|owned| is_there(*owned));
-            self.owned.reserve(self.owned.len());
+    /// Notes a session object that goes with the session. When the list grows, it is as long as what is
+    /// there.
+    pub(crate) fn own(&mut self, handle: ObjectHandle, objects: &SessionObjects) -> Result<()> {
+        let count = self.owned.len();
+        if count == self.owned.capacity() && count >= LIST {
+            self.owned.retain(|owned| objects.has(*owned));
+            let count = self.owned.len();
+            make_room(&mut self.owned, count)?;
         }
         self.owned.push(handle);
+        Ok(())
     }
 
     /// Where anything has died since the last look: lets go of it.
@@ -334,11 +339,12 @@ impl Sessions {
     #[inline(always)]
     fn give_back(&self, at: usize) {
         let mut free = lock(&self.free[thread_shard()].0);
-        if free.capacity() == 0 {
-            // Small lists of two threads could lie in one cache line, which both then fight for.
-            free.reserve(LIST);
+        // Small lists of two threads could lie in one cache line, which both then fight for.
+        let room = if free.capacity() == 0 { LIST } else { 1 };
+        // A place that cannot be noted is not used again.
+        if make_room(&mut free, room).is_ok() {
+            free.push(u32::try_from(at).unwrap_or(0));
         }
-        free.push(u32::try_from(at).unwrap_or(0));
     }
 
     fn places(&self) -> impl Iterator<Item = &SessionPlace> {

@@ -347,9 +347,7 @@ impl Engine {
     /// `CKR_SLOT_ID_INVALID`
     pub fn close_all_sessions(&self, slot: SlotId) -> Result<()> {
         self.token(slot)?;
-        let open: Vec<_> =
-            self.sessions.open_ones().filter(|(_, info)| info.slot == slot).collect();
-        for (handle, _) in open {
+        for (handle, _) in self.sessions.open_ones().filter(|(_, info)| info.slot == slot) {
             match self.close_session(handle) {
                 // Another thread closed it meanwhile: then it is closed, as was wanted.
                 Ok(()) | Err(Error::SESSION_HANDLE_INVALID) => {}

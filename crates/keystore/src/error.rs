@@ -143,6 +143,7 @@ impl Error {
                 Self::WriteProtected { path: path.to_owned(), reason: plain(&errno.to_string()) }
             }
             Errno::NOSPC | Errno::DQUOT | Errno::FBIG => Self::Full { path: path.to_owned() },
+            Errno::NOMEM => Self::Memory,
             _ => Self::file(path, action, errno),
         }
     }

@@ -52,6 +52,7 @@ impl Files {
         let directory = directory(&self.database);
         let real = directory.canonicalize().map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => Error::Uninitialized { path: self.database.clone() },
+            std::io::ErrorKind::OutOfMemory => Error::Memory,
             _ => Error::file(directory, "open", error),
         })?;
         let name = self

@@ -10,6 +10,7 @@ use crate::outside::is_outside;
 use crate::process::{self, State};
 use crate::spare;
 use crate::thread;
+use metaslot_awslc_wrapper::random;
 use metaslot_ck::{
     CK_RV, CK_SESSION_HANDLE, CKR_CRYPTOKI_NOT_INITIALIZED, CKR_FUNCTION_FAILED, CKR_OK, Error,
     Function, Result, SessionHandle,
@@ -82,9 +83,11 @@ pub(crate) fn enter_library(
     function: Function,
     call: impl FnOnce(&Library, Caller<'_>) -> Result<()>,
 ) -> CK_RV {
-    let call = |library: &Library, caller: Caller<'_>| match spare::is_out() && !ends(function) {
-        true => Err(Error::HOST_MEMORY),
-        false => call(library, caller),
+    let call = |library: &Library, caller: Caller<'_>| {
+        if (random::prepare().is_err() || spare::is_out()) && !ends(function) {
+            return Err(Error::HOST_MEMORY);
+        }
+        call(library, caller)
     };
     enter_counted(call, |library, rv| {
         counters::call(function, rv);
@@ -99,11 +102,23 @@ pub(crate) fn enter_library(
 /// Whether a function gives memory back.
 const fn ends(function: Function) -> bool {
     use Function::{
-        CloseAllSessions, CloseSession, DestroyObject, Finalize, Logout, SessionCancel,
+        CloseAllSessions, CloseSession, DestroyObject, Finalize, FindObjectsFinal, Logout,
+        MessageDecryptFinal, MessageEncryptFinal, MessageSignFinal, MessageVerifyFinal,
+        SessionCancel,
     };
     matches!(
         function,
-        CloseAllSessions | CloseSession | DestroyObject | Finalize | Logout | SessionCancel
+        CloseAllSessions
+            | CloseSession
+            | DestroyObject
+            | Finalize
+            | FindObjectsFinal
+            | Logout
+            | MessageDecryptFinal
+            | MessageEncryptFinal
+            | MessageSignFinal
+            | MessageVerifyFinal
+            | SessionCancel
     )
 }
 

@@ -18,14 +18,17 @@ use metaslot_counters as counters;
 use metaslot_engine::{Config as EngineConfig, Engine};
 use metaslot_lanes::cpu;
 use metaslot_spi::detail;
+use std::fmt::Display;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// The engine, made at the first call that needs it.
 #[derive(Debug)]
 pub(crate) struct Library {
     engine: OnceLock<std::result::Result<Engine, String>>,
+    /// Locked while it is made.
+    making: Mutex<()>,
     log: OnceLock<Log>,
     watch: OnceLock<Watch>,
     errors: std::result::Result<Option<ErrorLog>, Wrong>,
@@ -35,7 +38,8 @@ pub(crate) struct Library {
 impl Library {
     pub(crate) fn new(epoch: u32) -> Self {
         let (engine, log, watch) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Self { engine, log, watch, errors: ErrorLog::of_environment(), epoch }
+        let making = Mutex::default();
+        Self { engine, making, log, watch, errors: ErrorLog::of_environment(), epoch }
     }
 
     /// Where calls that failed are told, if that is wanted.
@@ -68,11 +72,22 @@ impl Library {
             return Err(Error::FUNCTION_FAILED);
         }
         let _uncancelled = Uncancelled::begin();
-        let engine = self.engine.get_or_init(|| self.new_engine().map_err(|it| it.to_string()));
-        engine.as_ref().map_err(|problem| {
+        let _making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        let refused = |problem: &dyn Display| {
             detail::set(format_args!("{problem}"));
             Error::DEVICE_ERROR
-        })
+        };
+        if self.engine.get().is_none() {
+            let made = self.new_engine();
+            if let Err(problem) = made.as_ref()
+                && problem.passes
+            {
+                return Err(refused(problem));
+            }
+            self.engine.get_or_init(|| made.map_err(|problem| problem.to_string()));
+        }
+        let engine = self.engine.get().ok_or(Error::GENERAL_ERROR)?;
+        engine.as_ref().map_err(|problem| refused(problem))
     }
 
     fn new_engine(&self) -> std::result::Result<Engine, Problem> {

@@ -4,7 +4,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicIsize, AtomicU8, AtomicU64, Ordering};
 
 /// Pages that nobody touches until then.
 const LENGTH: usize = 1 << 20;
@@ -17,8 +17,11 @@ struct Room([AtomicU8; LENGTH]);
 
 static ROOM: Room = Room([const { AtomicU8::new(0) }; LENGTH]);
 
-/// The upper half: how many bytes from the beginning have been given. The lower: how many pieces are in use.
-static GIVEN: AtomicU64 = AtomicU64::new(0);
+/// Of each region of the room, the upper half: how many bytes from its beginning have been given. The lower: how many pieces are in use.
+static GIVEN: [AtomicU64; LENGTH / LARGEST] = [const { AtomicU64::new(0) }; LENGTH / LARGEST];
+
+/// How many bytes have been given in all.
+static BYTES: AtomicIsize = AtomicIsize::new(0);
 
 fn start() -> *mut u8 {
     ROOM.0.as_ptr().cast_mut().cast()
@@ -26,43 +29,56 @@ fn start() -> *mut u8 {
 
 /// Bytes and pieces.
 fn halves(given: u64) -> (usize, u64) {
-    (usize::try_from(given >> 32).unwrap_or(LENGTH), given & u64::from(u32::MAX))
+    (usize::try_from(given >> 32).unwrap_or(LARGEST), given & u64::from(u32::MAX))
 }
 
-/// A piece, of zeros; NULL where there is none.
+fn count_bytes(change: usize) -> isize {
+    isize::try_from(change).unwrap_or(0)
+}
+
+/// A piece, of zeros, from the first region that has one; NULL where there is none.
 #[cold]
 fn piece(layout: Layout) -> *mut u8 {
     if layout.size() > LARGEST || layout.align() > ALIGNMENT {
         return ptr::null_mut();
     }
     let begin = |given| halves(given).0.next_multiple_of(layout.align());
-    let before = GIVEN.fetch_update(Ordering::AcqRel, Ordering::Acquire, |given| {
-        let end = begin(given) + layout.size();
-        (end <= LENGTH).then_some((end as u64) << 32 | (halves(given).1 + 1))
+    let mut regions = GIVEN.iter().zip(ROOM.0.as_chunks::<LARGEST>().0);
+    let found = regions.find_map(|(given, room)| {
+        let before = given.fetch_update(Ordering::AcqRel, Ordering::Acquire, |given| {
+            let end = begin(given) + layout.size();
+            (end <= LARGEST).then_some((end as u64) << 32 | (halves(given).1 + 1))
+        });
+        let before = before.ok()?;
+        let end = begin(before) + layout.size();
+        BYTES.fetch_add(count_bytes(end - halves(before).0), Ordering::Relaxed);
+        Some(&room[begin(before)..end])
     });
-    let Ok(given) = before else { return ptr::null_mut() };
-    let room = &ROOM.0[begin(given)..][..layout.size()];
+    let Some(room) = found else { return ptr::null_mut() };
     room.iter().for_each(|byte| byte.store(0, Ordering::Relaxed));
-    start().wrapping_add(begin(given))
+    start().wrapping_add(room.as_ptr().addr() - start().addr())
 }
 
 fn is_piece(at: *mut u8) -> bool {
     at.addr().wrapping_sub(start().addr()) < LENGTH
 }
 
-/// The last one that is given back makes room for all.
+/// The last one of a region that is given back makes room in it: one that stays keeps no other region.
 #[cold]
-fn give_back() {
-    GIVEN.update(Ordering::AcqRel, Ordering::Acquire, |given| match halves(given).1 {
+fn give_back(at: *mut u8) {
+    let given = &GIVEN[(at.addr() - start().addr()) / LARGEST];
+    let before = given.update(Ordering::AcqRel, Ordering::Acquire, |given| match halves(given).1 {
         0 | 1 => 0,
         _ => given - 1,
     });
+    if let (bytes, 0 | 1) = halves(before) {
+        BYTES.fetch_sub(count_bytes(bytes), Ordering::Relaxed);
+    }
 }
 
 /// Whether memory is out, and much of what is here in use.
 pub(crate) fn is_out() -> bool {
-    let (bytes, _) = halves(GIVEN.load(Ordering::Relaxed));
-    bytes > LENGTH / 2 && is_there_none()
+    BYTES.load(Ordering::Relaxed) > count_bytes(LENGTH / 2) && is_there_none()
 }
 
 #[cold]
@@ -95,7 +111,7 @@ unsafe impl GlobalAlloc for WithSpare {
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         if is_piece(at) {
-            return give_back();
+            return give_back(at);
         }
         // SAFETY: the caller's promise, and it is the system's.
         unsafe { System.dealloc(at, layout) };
@@ -133,16 +149,25 @@ mod tests {
         let (a, b) = (piece(layout(3, 1)), piece(layout(8, 8)));
         assert!(is_piece(a) && is_piece(b) && b.addr() >= a.addr() + 3 && b.addr() % 8 == 0);
         assert!(piece(layout(LARGEST + 1, 1)).is_null() && piece(layout(1, 256)).is_null());
-        let mut count = 2;
-        while !piece(layout(LARGEST, 128)).is_null() {
-            count += 1;
+        let mut more = Vec::from([a, b]);
+        while let at = piece(layout(LARGEST, 128))
+            && !at.is_null()
+        {
+            more.push(at);
         }
-        assert_eq!(count, 2 + LENGTH / LARGEST - 1);
+        assert_eq!(more.len(), 2 + LENGTH / LARGEST - 1);
         assert!(!is_out(), "there is memory");
-        for _ in 0..count {
-            give_back();
+        // One that stays, for an hour of times without memory.
+        let stays = more.remove(0);
+        more.drain(..).for_each(give_back);
+        for _ in 0..1000 {
+            let large = piece(layout(LARGEST / 2 + 1, 1));
+            assert!(is_piece(large));
+            give_back(large);
         }
-        assert_eq!(piece(layout(1, 1)), start());
-        give_back();
+        give_back(stays);
+        assert_eq!((piece(layout(1, 1)), BYTES.load(Ordering::Relaxed)), (start(), 1));
+        give_back(start());
+        assert_eq!(BYTES.load(Ordering::Relaxed), 0);
     }
 }

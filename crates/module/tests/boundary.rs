@@ -274,6 +274,15 @@ fn a_call_for_which_memory_is_out_says_so_and_harms_no_other() {
 }
 
 #[test]
+fn a_heap_that_ends_at_any_allocation_ends_no_host() {
+    let home = Home::new("heap-ends");
+    let (file, token) = (home.path().join("metaslot.toml"), home.path().join("token/token.db"));
+    fs::write(&file, format!("[[token]]\npath = {token:?}\nkdf = \"weak-for-tests\"\n")).unwrap();
+    let program = program_with("heap_ends", "heap_ends", &["-rdynamic"]);
+    println!("{}", home.run_with(&program, &["31"], &[("METASLOT_CONF", file.as_os_str())]));
+}
+
+#[test]
 fn no_copy_of_a_key_outlives_it() {
     println!("{}", Home::new("memory").run(&program("memory"), &[]));
 }
@@ -337,6 +346,14 @@ fn what_the_host_has_by_numbers_that_were_ours_is_left_alone() {
 #[test]
 fn a_host_that_forks_and_opens_files_keeps_its_token() {
     println!("{}", Home::new("numbers").run(&program("numbers"), &["6"]));
+}
+
+#[test]
+fn a_process_with_few_descriptors_works_when_it_has_more() {
+    let home = Home::new("few-descriptors");
+    let (file, token) = (home.path().join("metaslot.toml"), home.path().join("token/token.db"));
+    fs::write(&file, format!("[[token]]\npath = {token:?}\nkdf = \"weak-for-tests\"\n")).unwrap();
+    home.run_with(&program("few_descriptors"), &[], &[("METASLOT_CONF", file.as_os_str())]);
 }
 
 #[test]

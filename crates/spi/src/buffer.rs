@@ -20,6 +20,15 @@ pub fn hold(held: &mut Vec<u8>, data: &[u8], too_long: Error) -> Result<()> {
     Ok(())
 }
 
+/// Makes room for `more` in a list that is as long as callers make it.
+///
+/// # Errors
+/// `CKR_HOST_MEMORY`
+#[inline]
+pub fn make_room<T>(list: &mut Vec<T>, more: usize) -> Result<()> {
+    list.try_reserve(more).map_err(|_| Error::HOST_MEMORY)
+}
+
 /// Protected memory that grows as data comes; what it leaves behind is zeroised.
 #[derive(Debug)]
 pub struct Buffer {

@@ -8,6 +8,7 @@
 use super::Object;
 use crate::token::epoch::Clock;
 use metaslot_ck::{Error, ObjectHandle, Result};
+use metaslot_spi::buffer::make_room;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
@@ -49,14 +50,14 @@ impl SessionObjects {
     }
 
     /// Puts a new object under its handle, if `welcome` says so then.
-    pub(crate) fn put(&self, object: Object, welcome: impl FnOnce(&Object) -> bool) -> bool {
+    pub(crate) fn put(&self, object: Object, welcome: impl FnOnce(&Object) -> bool) -> Result<()> {
         let object = Arc::new(object);
         let mut shard = self.write(object.handle);
-        let comes = welcome(&object);
-        if comes {
+        shard.try_reserve(1).map_err(|_| Error::HOST_MEMORY)?;
+        if welcome(&object) {
             shard.insert(object.handle.0, object);
         }
-        comes
+        Ok(())
     }
 
     /// Makes the next version of what is there.
@@ -105,13 +106,16 @@ impl SessionObjects {
     }
 
     /// The handles of those for which `wanted` is true, in ascending order.
-    pub(crate) fn handles(&self, wanted: impl Fn(&Object) -> bool) -> Vec<ObjectHandle> {
+    pub(crate) fn handles(&self, wanted: impl Fn(&Object) -> bool) -> Result<Vec<ObjectHandle>> {
         let mut found = Vec::new();
         for shard in &self.0 {
             let shard = shard.read().unwrap_or_else(PoisonError::into_inner);
-            found.extend(shard.values().filter(|object| wanted(object)).map(|o| o.handle));
+            for object in shard.values().filter(|object| wanted(object)) {
+                make_room(&mut found, 1)?;
+                found.push(object.handle);
+            }
         }
         found.sort_unstable();
-        found
+        Ok(found)
     }
 }

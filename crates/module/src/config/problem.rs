@@ -2,6 +2,7 @@
 //! A file of a configuration, and what is wrong with one.
 
 use super::setting::Complaint;
+use rustix::io::Errno;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,19 +13,24 @@ pub(crate) struct Problem {
     file: PathBuf,
     line: Option<usize>,
     pub(super) reason: String,
+    /// The process lacks something, and may have it later.
+    pub(crate) passes: bool,
 }
 
 impl Problem {
     /// Of a configuration as a whole.
     pub(crate) fn new(file: Option<PathBuf>, reason: String) -> Self {
-        Self { file: file.unwrap_or_else(|| PathBuf::from("configuration")), line: None, reason }
+        let file = file.unwrap_or_else(|| PathBuf::from("configuration"));
+        Self { file, line: None, reason, passes: false }
     }
 
     /// The system refused to read it; its words without the number that [`io::Error`] adds.
     pub(super) fn unread(file: &Path, error: &io::Error) -> Self {
         let text = error.to_string();
         let words = text.split_once(" (os error").map_or(&*text, |(words, _)| words);
-        Self::new(Some(file.to_owned()), format!("cannot be read: {words}"))
+        let lacks = [Errno::MFILE, Errno::NFILE, Errno::NOMEM];
+        let passes = Errno::from_io_error(error).is_some_and(|errno| lacks.contains(&errno));
+        Self { passes, ..Self::new(Some(file.to_owned()), format!("cannot be read: {words}")) }
     }
 }
 
@@ -56,7 +62,7 @@ impl Text {
     /// What is wrong here.
     pub(super) fn problem(&self, (span, reason): Complaint) -> Problem {
         let line = span.map(|span| line(&self.text, span.start));
-        Problem { file: self.file.clone(), line, reason }
+        Problem { file: self.file.clone(), line, reason, passes: false }
     }
 }
 

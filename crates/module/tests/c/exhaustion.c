@@ -209,27 +209,75 @@ static void limit(CK_ULONG bytes)
 	CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
 }
 
+/* Takes all that the heap has, down to pieces of so many bytes. */
+static void *taken[1 << 18];
+static int take_all(size_t smallest)
+{
+	int count = 0;
+	limit(in_use());
+	for (size_t bytes = 1 << 20; bytes >= smallest; bytes /= 2)
+		while (count < 1 << 18 && (taken[count] = malloc(bytes)) != NULL) count++;
+	return count;
+}
+
+static void give_back(int count)
+{
+	limit(RLIM_INFINITY);
+	while (count > 0) free(taken[--count]);
+}
+
+/* What is as long as what a caller has opened and made: full lists, of which none can grow any more. */
+static void long_lists(void)
+{
+	enum { OBJECTS = 8192, SESSIONS = 16384 };
+	static CK_OBJECT_HANDLE found[2 * OBJECTS];
+	static CK_SESSION_HANDLE opened[SESSIONS + 1];
+	CK_OBJECT_CLASS class = CKO_DATA;
+	CK_ATTRIBUTE template = {CKA_CLASS, &class, sizeof class};
+	CK_SESSION_HANDLE own = open_session();
+	CK_OBJECT_HANDLE made;
+	CK_ULONG count, room = 0;
+	int before = refused;
+	for (int i = 0; i < OBJECTS; i++) OK(p11->C_CreateObject(own, &template, 1, &made));
+	for (int i = 0; i < 100; i++) OK(p11->C_CreateObject(session, &template, 1, &made));
+	for (int i = 0; i <= SESSIONS; i++) opened[i] = open_session();
+	OK(p11->C_FindObjectsInit(own, &template, 1));
+	int pieces = take_all(16);
+	for (int i = 0; i < 50; i++) OK_OR_MEMORY(p11->C_CreateObject(own, &template, 1, &made));
+	CHECK(refused > before);
+	EXPECT(p11->C_FindObjects(own, found, 2 * OBJECTS, &count), CKR_HOST_MEMORY);
+	EXPECT(p11->C_FindObjectsInit(session, &template, 1), CKR_HOST_MEMORY);
+	OK(p11->C_FindObjectsFinal(own));
+	for (int i = 0; i <= SESSIONS; i++) OK(p11->C_CloseSession(opened[i]));
+	give_back(pieces);
+	OK(p11->C_FindObjectsInit(own, &template, 1));
+	OK(p11->C_FindObjects(own, found, 2 * OBJECTS, &count));
+	CHECK(count >= OBJECTS + 100 && count < OBJECTS + 150);
+	OK(p11->C_FindObjectsFinal(own));
+	for (int i = 0; i <= SESSIONS; i++) opened[i] = open_session();
+	pieces = take_all(16);
+	OK(p11->C_CloseAllSessions(0));
+	give_back(pieces);
+	session = user_session();
+}
+
 /* What no caller's length decides: with all that the heap has taken away, a signature of some megabyte of hashes. */
 static void signatures(void)
 {
 	static CK_BYTE signature[29792];
-	static void *taken[20000];
 	CK_SLH_DSA_PARAMETER_SET_TYPE set = CKP_SLH_DSA_SHA2_256S;
 	CK_MECHANISM generate = {CKM_SLH_DSA_KEY_PAIR_GEN, NULL, 0}, sign = {CKM_SLH_DSA, NULL, 0};
 	CK_ATTRIBUTE template = {CKA_PARAMETER_SET, &set, sizeof set};
 	CK_OBJECT_HANDLE public, private;
-	int before = refused, count = 0;
+	int before = refused;
 	OK(p11->C_GenerateKeyPair(session, &generate, &template, 1, NULL, 0, &public, &private));
 	for (CK_ULONG room = 128 << 10; room < 2 << 20; room += 256 << 10) {
 		CK_ULONG length = sizeof signature;
 		OK(p11->C_SignInit(session, &sign, private));
-		limit(in_use());
-		for (size_t bytes = 1 << 20; bytes >= 4096; bytes /= 2)
-			while (count < 20000 && (taken[count] = malloc(bytes)) != NULL) count++;
+		int count = take_all(4096);
 		limit(in_use() + room);
 		OK_OR_MEMORY(p11->C_Sign(session, (CK_BYTE *)"message", 7, signature, &length));
-		limit(RLIM_INFINITY);
-		while (count > 0) free(taken[--count]);
+		give_back(count);
 	}
 	CHECK(refused > before);
 	OK(p11->C_DestroyObject(session, private));
@@ -239,7 +287,6 @@ static void signatures(void)
 /* Where the heap has nothing left at all, not a byte of it, the first use of a key is refused or works, and those that follow. */
 static void first_uses(void)
 {
-	static void *taken[1 << 18];
 	static CK_BYTE signature[5000];
 	static CK_BYTE curve[] = {0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07};
 	static CK_ULONG bits = 2048, set = CKP_ML_DSA_65;
@@ -255,11 +302,8 @@ static void first_uses(void)
 		CK_MECHANISM generate = {kinds[at].generate, NULL, 0}, sign = {kinds[at].sign, NULL, 0};
 		CK_OBJECT_HANDLE public, private;
 		CK_ULONG length, room = 0;
-		int count = 0;
 		OK(p11->C_GenerateKeyPair(session, &generate, &kinds[at].public, 1, NULL, 0, &public, &private));
-		limit(in_use());
-		for (size_t bytes = 1 << 20; bytes >= 16; bytes /= 2)
-			while (count < 1 << 18 && (taken[count] = malloc(bytes)) != NULL) count++;
+		int count = take_all(16);
 		CK_SESSION_HANDLE own = 0;
 		for (int round = 0; round < 50; round++) {
 			/* Sessions that stay use up what there is for such times. */
@@ -269,8 +313,7 @@ static void first_uses(void)
 			OK_OR_MEMORY(rv);
 			if (rv == CKR_OK) OK_OR_MEMORY(p11->C_Sign(session, (CK_BYTE *)"message", 7, signature, &length));
 		}
-		limit(RLIM_INFINITY);
-		while (count > 0) free(taken[--count]);
+		give_back(count);
 		OK(p11->C_SignInit(session, &sign, private));
 		length = sizeof signature;
 		OK(p11->C_Sign(session, (CK_BYTE *)"message", 7, signature, &length));
@@ -281,24 +324,19 @@ static void first_uses(void)
 static void one_time_keys(void)
 {
 	static CK_BYTE signature[10240];
-	static void *taken[20000];
 	CK_ULONG trees[] = {5, 6}, chains[] = {4, 1}, left, length;
 	CK_MECHANISM generate = {CKM_HSS_KEY_PAIR_GEN, NULL, 0}, sign = {CKM_HSS, NULL, 0};
 	CK_ATTRIBUTE template[] = {{CKA_HSS_LMS_TYPES, trees, sizeof trees}, {CKA_HSS_LMOTS_TYPES, chains, sizeof chains},
 				   {CKA_TOKEN, &yes, 1}};
 	CK_ATTRIBUTE remaining = {CKA_HSS_KEYS_REMAINING, &left, sizeof left};
 	CK_OBJECT_HANDLE public, private;
-	int count = 0;
 	OK(p11->C_GenerateKeyPair(session, &generate, NULL, 0, template, 3, &public, &private));
 	OK(p11->C_SignInit(session, &sign, private));
-	limit(in_use());
-	for (size_t bytes = 1 << 20; bytes >= 4096; bytes /= 2)
-		while (count < 20000 && (taken[count] = malloc(bytes)) != NULL) count++;
+	int count = take_all(4096);
 	limit(in_use() + (512 << 10));
 	length = sizeof signature;
 	EXPECT(p11->C_Sign(session, (CK_BYTE *)"message", 7, signature, &length), CKR_HOST_MEMORY);
-	limit(RLIM_INFINITY);
-	while (count > 0) free(taken[--count]);
+	give_back(count);
 	OK(p11->C_GetAttributeValue(session, private, &remaining, 1));
 	CHECK(left == 1UL << 15);
 	OK(p11->C_SignInit(session, &sign, private));
@@ -353,6 +391,7 @@ int main(void)
 	}
 	CHECK(refused > 0);
 	first_uses();
+	long_lists();
 	signatures();
 	one_time_keys();
 	printf("memory was out %d times\n", refused);

@@ -64,6 +64,25 @@ static void sign_once(CK_RV refused)
 	CHECK(refusals > 0 && (signatures == 0 || refused == CKR_DEVICE_MEMORY));
 }
 
+/* Of a pair whose private key cannot be written, no public key stays in memory. */
+static void make_pairs(CK_RV refused)
+{
+	CK_MECHANISM mechanism = {CKM_EC_EDWARDS_KEY_PAIR_GEN, NULL, 0};
+	CK_BYTE curve[] = {0x06, 0x03, 0x2b, 0x65, 0x70};
+	CK_OBJECT_CLASS public_key = CKO_PUBLIC_KEY;
+	CK_ATTRIBUTE public[] = {{CKA_TOKEN, &no, sizeof no}, {CKA_EC_PARAMS, curve, sizeof curve}};
+	CK_ATTRIBUTE private = {CKA_TOKEN, &yes, sizeof yes}, query = {CKA_CLASS, &public_key, sizeof public_key};
+	CK_OBJECT_HANDLE keys[2], found[100];
+	CK_ULONG made = 0, count;
+	CK_RV rv;
+	while ((rv = p11->C_GenerateKeyPair(session, &mechanism, public, 2, &private, 1, keys, keys + 1)) == CKR_OK) CHECK(++made < 100);
+	EXPECT(rv, refused);
+	OK(p11->C_FindObjectsInit(session, &query, 1));
+	OK(p11->C_FindObjects(session, found, 100, &count));
+	OK(p11->C_FindObjectsFinal(session));
+	CHECK(count == made);
+}
+
 static void make(void)
 {
 	OK(p11->C_InitToken(0, so_pin, 8, label));
@@ -106,6 +125,7 @@ static void use(int read_only)
 	for (int i = 0; i < 1000 && rv == CKR_OK; i++) rv = make_key();
 	CK_RV refused = read_only ? CKR_TOKEN_WRITE_PROTECTED : CKR_DEVICE_MEMORY;
 	EXPECT(rv, refused);
+	make_pairs(refused);
 	sign_once(refused);
 	OK(p11->C_Logout(session));
 	/* Each pause is twice as long as the one before: on a slow machine more attempts are taken. */

@@ -17,6 +17,7 @@ pub fn in_child() {
 }
 
 fn forget_thread_state() {
+    crate::random::forget();
     // SAFETY: frees what belongs to this thread and sets it back to the beginning. What is left of
     // a wiped generator is null pointers, which are skipped.
     unsafe { aws_lc_sys::AWSLC_thread_local_clear() };
