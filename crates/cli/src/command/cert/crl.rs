@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot cert crl`
 
-use super::issue::{ForceArg, HashArg, Issuer, Signer};
+use super::issue::{ForceArg, HashArg, Issuer, IssuerArg, Signer};
 use crate::app::App;
 use crate::certificate::{Stored, read};
 use crate::command::arguments::UserArg;
@@ -27,9 +27,8 @@ Examples:
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The issuer's certificate in the token, beside its key: a PKCS#11 URI or its label
-    #[arg(long, value_name = "URI|LABEL")]
-    issuer: String,
+    #[command(flatten)]
+    issuer: IssuerArg,
     /// A certificate that is revoked: PEM or DER; again for each
     #[arg(long, value_name = "FILE")]
     revoke: Vec<PathBuf>,
@@ -57,12 +56,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.user.key(&args.issuer)?;
+    let uri = args.user.key(&args.issuer.issuer)?;
     let login = args.user.login_with(app, &uri)?;
     let kept = |path| contents(path, Payload::replaceable(Some(path))?, "X509 CRL");
     let previous = args.previous.as_deref().map(kept).transpose()?;
     let (session, pin) = app.log_in(&login, Access::ReadOnly)?;
-    let issuer = Issuer::find(&session, &login.token.uri(), &uri, ("cRLSign", &args.force))?;
+    let token = (&session, &login.token.uri());
+    let issuer = Issuer::find(token, &uri, &args.issuer, ("cRLSign", &args.force))?;
     let certificate = issuer.certificate()?;
     let (mut entries, number) = match (&args.previous, &previous) {
         (Some(path), Some(der)) => {

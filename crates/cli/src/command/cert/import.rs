@@ -66,7 +66,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         json: json!({"imported": name, "key": key}),
         uris: vec![name],
     })?;
-    warn_of_twins(&session, &stored)?;
+    warn_of_twins(&session, &token, &stored)?;
     if key.is_none() {
         app.output.note("note: the token does not have its key");
     }

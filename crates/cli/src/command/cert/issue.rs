@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the verbs share that sign: the key, the certificate's number, and where the certificate goes.
 
-use super::found::warn_of_twins;
+use super::found::{numbered, warn_of_twins};
 use crate::app::App;
 use crate::certificate::{Stored, key_of, read, store};
 use crate::command::payload::write_beside;
 use crate::encoding::pem;
 use crate::failure::{Failure, Result};
-use crate::find;
 use crate::issuer;
 use crate::key::{Key, public_key};
 use crate::output::Report;
@@ -68,6 +67,17 @@ pub(super) struct ForceArg {
     force: bool,
 }
 
+/// Whose certificate in the token is that of a CA.
+#[derive(clap::Args, Debug)]
+pub(super) struct IssuerArg {
+    /// The issuer's certificate in the token, beside its key: a PKCS#11 URI or its label
+    #[arg(long, value_name = "URI|LABEL")]
+    pub(super) issuer: String,
+    /// Its serial number in hexadecimal, where several have one URI
+    #[arg(long, value_name = "HEX")]
+    issuer_serial: Option<String>,
+}
+
 /// A CA in the token: its certificate, and its key.
 pub(super) struct Issuer {
     stored: Stored,
@@ -77,12 +87,12 @@ pub(super) struct Issuer {
 impl Issuer {
     /// The one that a URI names, if it may be used so, and now.
     pub(super) fn find(
-        session: &Session,
-        token: &Uri,
+        (session, token): (&Session, &Uri),
         uri: &Uri,
+        named: &IssuerArg,
         (usage, force): (&str, &ForceArg),
     ) -> Result<Self> {
-        let stored = find::one::<Stored>(session, token, uri)?;
+        let stored = numbered(session, token, uri, named.issuer_serial.as_deref())?;
         let certificate = read(&stored.der)?;
         let label = &stored.label;
         issuer::check(&certificate, label, usage)?;
@@ -177,7 +187,7 @@ impl Made {
         match (&written, stored) {
             // Why it came to this is the failure that counts.
             (Err(_), Some(stored)) => session.destroy(stored.handle).unwrap_or_default(),
-            (Ok(()), Some(stored)) => warn_of_twins(session, &stored)?,
+            (Ok(()), Some(stored)) => warn_of_twins(session, token, &stored)?,
             (_, None) => {}
         }
         written
