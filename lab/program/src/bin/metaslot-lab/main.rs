@@ -59,6 +59,10 @@ fn main() -> ExitCode {
         Command::Completions(args) => pages::completions(&args, &mut Cli::command()),
         Command::Man(args) => pages::man(&args, Cli::command()),
     };
+    exit(result)
+}
+
+fn exit(result: Result<(), Failure>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => report(&failure),
@@ -67,8 +71,10 @@ fn main() -> ExitCode {
 
 /// Help that was asked for, or a command line that makes no sense.
 fn misread(error: &clap::Error) -> ExitCode {
-    let complained = error.use_stderr();
-    if complained && wants_json() {
+    if !error.use_stderr() {
+        return exit(metaslot_lab::write_out(&error.render().to_string()));
+    }
+    if wants_json() {
         let text = error.render().to_string();
         let text = text.strip_prefix("error: ").unwrap_or(&text);
         let (message, rest) = text.split_once("\n\n").unwrap_or((text, ""));
@@ -82,7 +88,7 @@ fn misread(error: &clap::Error) -> ExitCode {
         // Without a reader nothing can be said.
         error.print().ok();
     }
-    if complained { ExitCode::from(2) } else { ExitCode::SUCCESS }
+    ExitCode::from(2)
 }
 
 /// An error, as JSON when the results are.
