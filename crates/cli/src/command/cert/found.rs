@@ -8,7 +8,6 @@ use crate::encoding::{hex, significant, word};
 use crate::failure::{Failure, Result};
 use crate::find::{self, Object};
 use crate::key::{self, Key};
-use crate::output::warn;
 use crate::uri::{Class, Uri};
 use crate::x509::{self, Certificate};
 use metaslot_client::{Access, Session};
@@ -76,17 +75,15 @@ pub(super) fn numbered(
     find::only(found, uri, token)
 }
 
-/// After a certificate was stored: an older one of its name is in the way of who names it.
-pub(super) fn warn_of_twins(session: &Session, token: &Uri, stored: &Stored) -> Result<()> {
-    let mut others = labelled(session, Some(&stored.label))?;
+/// What is to be said of a certificate that was stored: an older one of its name is in the way of who names it.
+pub(super) fn twin(session: &Session, token: &Uri, stored: &Stored) -> Option<String> {
+    let mut others = labelled(session, Some(&stored.label)).ok()?;
     others.retain(|other| other.id == stored.id && other.handle != stored.handle);
-    if let Some(read) = others.first().and_then(|other| Certificate::read(&other.der)) {
-        let (uri, serial, until) = (word(stored.uri(token)), hex(read.serial), read.until.iso());
-        warn(format!(
-            "another certificate has this URI, until {until}: metaslot cert delete {uri} --serial {serial} takes it away"
-        ));
-    }
-    Ok(())
+    let read = Certificate::read(&others.first()?.der)?;
+    let (uri, serial, until) = (word(stored.uri(token)), hex(read.serial), read.until.iso());
+    Some(format!(
+        "another certificate has this URI, until {until}: metaslot cert delete {uri} --serial {serial} takes it away"
+    ))
 }
 
 impl Object for Stored {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the verbs share that sign: the key, the certificate's number, and where the certificate goes.
 
-use super::found::{numbered, warn_of_twins};
+use super::found::{numbered, twin};
 use crate::app::App;
 use crate::certificate::{Stored, key_of, read, store};
 use crate::command::payload::write_beside;
@@ -9,7 +9,7 @@ use crate::encoding::pem;
 use crate::failure::{Failure, Result};
 use crate::issuer;
 use crate::key::{Key, public_key};
-use crate::output::Report;
+use crate::output::{Report, take_back, warn};
 use crate::uri::{Class, Uri};
 use crate::x509::{self, Algorithm, Certificate, How};
 use metaslot_ck::{CKM_SHA256, ObjectHandle};
@@ -178,17 +178,18 @@ impl Made {
         let uri = stored.as_ref().map(|stored| stored.uri(token).to_string());
         let json = json!({"certificate": text, "stored": uri});
         let report = |text| Report { text, json, uris: uri.iter().cloned().collect() };
+        let warning = stored.as_ref().and_then(|stored| twin(session, token, stored));
+        warning.iter().cloned().for_each(warn);
         let written = match (&uri, &self.output) {
             (Some(uri), None) => app.output.print(&report(format!("stored {uri}\n"))),
             (_, file) => {
                 write_beside(&app.output, file.as_deref(), text.as_bytes(), &report(String::new()))
             }
         };
-        match (&written, stored) {
-            // Why it came to this is the failure that counts.
-            (Err(_), Some(stored)) => session.destroy(stored.handle).unwrap_or_default(),
-            (Ok(()), Some(stored)) => warn_of_twins(session, token, &stored)?,
-            (_, None) => {}
+        if let (Err(_), Some(stored)) = (&written, stored) {
+            // Why it came to this is the failure that counts, and the older one is the only one again.
+            session.destroy(stored.handle).ok();
+            warning.iter().for_each(|warning| take_back(warning));
         }
         written
     }
