@@ -8,7 +8,7 @@ use crate::command::arguments::UserArg;
 use crate::command::payload::{Payload, write_beside};
 use crate::encoding::{der_of, hex, pem};
 use crate::failure::{Failure, Result};
-use crate::find;
+use crate::find::{self, Object};
 use crate::issuer;
 use crate::output::Report;
 use crate::uri::Uri;
@@ -95,6 +95,11 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     Ok(())
 }
 
+fn is_of_one_key(one: &Stored, other: &Stored) -> bool {
+    let key = |stored: &Stored| Some(read(&stored.der).ok()?.public_key.to_vec());
+    key(one).is_some_and(|one| Some(one) == key(other))
+}
+
 /// The entries of the list before, and this one's number. Who can change the file cannot have it believed: the CA's key, or one whose
 /// certificate is the token's and is named, must have signed it.
 fn taken_over(
@@ -115,7 +120,10 @@ fn taken_over(
     let former = match &args.previous_issuer {
         Some(former) => {
             let uri = args.user.key(former)?;
-            Some(find::one::<Stored>(session, &token, &uri)?)
+            let mut found = Stored::search(session, &uri)?;
+            // Of a renewed one each will do: the key counts.
+            found.dedup_by(|one, other| is_of_one_key(one, other));
+            Some(find::only(found, &uri, &token)?)
         }
         None => None,
     };
