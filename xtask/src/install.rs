@@ -35,10 +35,10 @@ impl Place {
         let mut place = Self { prefix: usual, root: PathBuf::from("/"), p11_kit: None };
         let mut words = arguments.iter();
         while let Some(word) = words.next() {
-            let value = words.next().with_context(|| format!("{word} needs a directory"))?;
+            let mut value = || words.next().with_context(|| format!("{word} needs a directory"));
             match word.as_str() {
-                "--prefix" => place.prefix = PathBuf::from(value),
-                "--destdir" => place.root = std::path::absolute(value)?,
+                "--prefix" => place.prefix = PathBuf::from(value()?),
+                "--destdir" => place.root = std::path::absolute(value()?)?,
                 _ => bail!("unknown argument {word}; there are --prefix DIR and --destdir DIR"),
             }
         }

@@ -52,4 +52,7 @@ fn what_is_no_task_or_no_argument_is_refused() {
         let told = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(1) && told.contains(" takes "), "{words:?}: {told}");
     }
+    let (output, _) = asked(&["install", "--all"]);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("unknown argument --all; there are --prefix DIR"), "{told}");
 }

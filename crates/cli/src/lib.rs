@@ -107,21 +107,29 @@ pub fn run() -> ExitCode {
 
 /// Nothing was asked for.
 fn help() -> ExitCode {
-    match Cli::command().print_help() {
-        Ok(()) => ExitCode::from(Exit::Usage as u8),
-        Err(_) => ExitCode::FAILURE,
+    match shown(&Cli::command().render_help().to_string(), false) {
+        ExitCode::SUCCESS => ExitCode::from(Exit::Usage as u8),
+        failed => failed,
+    }
+}
+
+/// Prints help.
+fn shown(help: &str, json: bool) -> ExitCode {
+    match output::write_out(help.as_bytes()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            Output { json, quiet: false }.failure(&failure);
+            failure.exit()
+        }
     }
 }
 
 /// Help that was asked for, or a command line that makes no sense.
 fn misread(error: &clap::Error, subcommand: Option<&OsString>) -> ExitCode {
-    if !error.use_stderr() {
-        return match error.print() {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(_) => ExitCode::FAILURE,
-        };
-    }
     let json = std::env::args_os().any(|argument| argument == "--json");
+    if !error.use_stderr() {
+        return shown(&error.render().to_string(), json);
+    }
     let failure = match error.kind() {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
             incomplete(std::env::args_os())

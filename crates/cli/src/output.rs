@@ -135,6 +135,12 @@ pub(crate) fn warn(warning: String) {
     }
 }
 
+/// What is not so any more.
+pub(crate) fn take_back(warning: &str) {
+    let mut warnings = WARNINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    warnings.retain(|other| other != warning);
+}
+
 fn take_warnings() -> Vec<String> {
     mem::take(&mut *WARNINGS.lock().unwrap_or_else(PoisonError::into_inner))
 }

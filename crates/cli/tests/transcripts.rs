@@ -12,6 +12,7 @@ mod transcript;
 
 use sandbox::Sandbox;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 use transcript::Transcript;
 
@@ -39,6 +40,31 @@ fn the_command_does_what_its_transcripts_and_pages_say() {
         running.into_iter().flat_map(|file| file.join().expect("a transcript runs")).collect()
     });
     assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn a_command_that_waits_without_end_fails_and_all_that_it_started_is_killed() {
+    let sandbox = Sandbox::make(Path::new("no module"));
+    let command =
+        "trap '' TERM; sleep 600 & echo $! > pid; echo waiting; until false; do sleep 0.1; done";
+    // A busy machine may take more than a second to begin.
+    let told = [1, 10, 100].into_iter().find_map(|limit| {
+        let told = sandbox.run_within(Duration::from_secs(limit), command).expect_err("no end");
+        told.ends_with("\nwaiting").then_some(told)
+    });
+    let told = told.expect("it begins");
+    assert!(told.starts_with("not ended in ") && told.contains(command), "{told}");
+    let pid = fs::read_to_string(sandbox.directory().join("pid")).expect("it began");
+    let is_there = || {
+        let state = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+        !state.is_empty() && !state.contains(") Z ")
+    };
+    // What is killed ends soon, and sleep by itself only after ten minutes.
+    let until = Instant::now() + Duration::from_secs(60);
+    while is_there() {
+        assert!(Instant::now() < until, "{pid} was not killed");
+        thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// Runs one file.

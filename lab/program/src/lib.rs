@@ -66,7 +66,7 @@ pub use failure::{Failure, Result};
 pub use kill::Options as KillOptions;
 pub use lanes::Options as LanesOptions;
 pub use local::{LocalPath, Options as LocalOptions};
-pub use output::{Output, say as write_out};
+pub use output::{Output, say as write_out, tell};
 pub use print::Options as PrintOptions;
 pub use probe::Options as ProbeOptions;
 pub use profile::{

@@ -4,6 +4,7 @@
 use crate::{Failure, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::fmt::Display;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -56,4 +57,9 @@ pub fn say(text: &str) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Writes a line to standard error. Nothing can be done when that itself fails, and what is measured goes on.
+pub fn tell(line: impl Display) {
+    writeln!(std::io::stderr(), "{line}").ok();
 }

@@ -3,6 +3,7 @@
 //! configuration, all of it gone at the end.
 
 use crate::interrupt::Interrupt;
+use crate::output::tell;
 use crate::role::Role;
 use crate::{Failure, Result};
 use std::fs::DirBuilder;
@@ -184,7 +185,7 @@ fn remove(directory: &Path) {
 impl Drop for Sandbox {
     fn drop(&mut self) {
         if self.keep {
-            eprintln!("kept {}", self.directory.display());
+            tell(format_args!("kept {}", self.directory.display()));
         } else {
             remove(&self.directory);
         }

@@ -59,10 +59,11 @@ impl Table {
         text
     }
 
-    /// An object for each row, by what stands above its cells; a number is one.
+    /// An object for each row, by what stands above its cells; a number is one, and nothing null.
     fn objects(&self) -> Value {
         let (heading, rows) = self.rows.split_at(1);
-        let value = |cell: &String| cell.parse().map_or_else(|_| json!(cell), |n: u64| json!(n));
+        let text = |cell: &String| if cell.is_empty() { Value::Null } else { json!(cell) };
+        let value = |cell: &String| cell.parse().map_or_else(|_| text(cell), |n: u64| json!(n));
         let object = |row: &Vec<String>| -> Value {
             let names = heading.iter().flatten().map(|name| name.replace(' ', "_"));
             Value::Object(names.zip(row.iter().map(value)).collect())
@@ -118,5 +119,14 @@ mod tests {
         assert_eq!(nanoseconds(123.4), "123 ns");
         assert_eq!(nanoseconds(99_960.0), "100 µs");
         assert_eq!(nanoseconds(-1_234_567.0), "-1.23 ms");
+    }
+
+    #[test]
+    fn a_program_reads_numbers_and_null_where_there_is_nothing() {
+        let mut table = Table::new(&["cell", "in bytes"]);
+        table.row(vec!["a".into(), "32".into()]);
+        table.row(vec!["b".into(), String::new()]);
+        let objects = json!([{"cell": "a", "in_bytes": 32}, {"cell": "b", "in_bytes": null}]);
+        assert_eq!(table.objects(), objects);
     }
 }

@@ -82,6 +82,20 @@ fn signatures_of_hashes_are_equal_whoever_makes_them() {
 }
 
 #[test]
+fn an_openssl_that_was_named_and_is_none_is_an_error() {
+    let place = Sandbox::new("no-openssl");
+    for table in [&["--sun"][..], &["--filter", "p256-sign"]] {
+        for program in ["no/openssl", "/bin/true"] {
+            let line = [&["speed", "--rival", "none", "--openssl", program][..], table, &SHORT];
+            let output = lab(&place, &line.concat()).output().unwrap();
+            let told = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{told}");
+            assert!(told.starts_with(&format!("error: {program}: that is no openssl\n")), "{told}");
+        }
+    }
+}
+
+#[test]
 fn the_whole_table_is_measured_checked_sealed_and_printed_again() {
     let place = Sandbox::new("table");
     let printed = sun(&place, &["--rival", "none", "--no-openssl"]);

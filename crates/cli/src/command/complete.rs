@@ -82,7 +82,7 @@ const VALUES: &[Row] = &[
     (&["wrap", "unwrap"], &["mechanism"], || wrap::ways().map(str::to_owned).collect()),
     (&["derive"], &["mechanism"], || derive::names().map(str::to_owned).collect()),
     (&[], &["key", "keys", "by", "key_label"], labels_of_keys),
-    (&[], &["certificate", "certificates", "issuer"], labels_of_certificates),
+    (&[], &["certificate", "certificates", "issuer", "previous_issuer"], labels_of_certificates),
     (&[], &["token", "named", "key_token"], labels_of_tokens),
     (&[], &["kind"], || types().collect()),
     (&[], &["usage"], || usage_names().map(str::to_owned).collect()),

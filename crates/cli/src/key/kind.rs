@@ -15,6 +15,7 @@ use metaslot_spi::curves::Curve;
 use metaslot_spi::known_groups;
 use std::borrow::Cow;
 use std::fmt;
+use std::iter;
 use std::str::FromStr;
 
 /// A type of key: family and size. The size of an RSA, AES, RC4 or [`Old`] key is in bits, that of a generic
@@ -188,8 +189,14 @@ fn written(curve: &Curve) -> Cow<'static, str> {
     short.map_or_else(|| curve.name.to_string_lossy(), |bits| format!("p{bits}").into())
 }
 
+/// By that name, or another one of its standards.
 fn curve(name: &str) -> Option<&'static Curve> {
-    Curve::all().find(|curve| written(curve).eq_ignore_ascii_case(name))
+    Curve::all().find(|curve| {
+        let standards = iter::once(curve.name.to_string_lossy());
+        let others = curve.others.iter().map(|other| Cow::from(*other));
+        let mut names = standards.chain(others).chain([written(curve)]);
+        names.any(|known| known.eq_ignore_ascii_case(name))
+    })
 }
 
 fn number_curve(name: &str) -> Option<&'static NumberCurve> {
@@ -570,6 +577,9 @@ mod tests {
             let kind: Kind = format!("ec:{}", written(curve)).parse().unwrap();
             assert_eq!(Kind::of(CKK_EC, kind.params().as_deref(), None, None), kind);
             assert_eq!(kind.is_on_weak_curve(), curve.is_weak());
+        }
+        for name in ["ec:secp256r1", "ec:P-256", "ec:prime256v1", "EC:P256"] {
+            assert_eq!(name.parse::<Kind>().unwrap().to_string(), "ec:p256");
         }
         assert_eq!("EC:BRAINPOOLP256R1".parse::<Kind>().unwrap().to_string(), "ec:brainpoolP256r1");
         assert_eq!(Kind::of(CKK_AES, None, None, Some(32)), "aes:256".parse().unwrap());

@@ -6,7 +6,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 use std::{env, fs, process};
+
+/// What no command line of a test takes, however busy the machine is.
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// A directory with a configuration that says where the token is to be; removed on drop.
 #[derive(Debug)]
@@ -65,12 +69,22 @@ impl Sandbox {
     }
 
     /// Runs one command line and gives its lines, the exit code last when it is not 0.
+    ///
+    /// # Panics
+    /// It did not end in time.
     pub(crate) fn run(&self, command: &str) -> Vec<String> {
-        let mut shell = self.program("bash");
+        self.run_within(LIMIT, command).unwrap_or_else(|what| panic!("{what}"))
+    }
+
+    /// The same within a limit, after which all of its process group is killed.
+    pub(crate) fn run_within(&self, limit: Duration, command: &str) -> Result<Vec<String>, String> {
+        let mut shell = self.program("timeout");
         shell
+            .args(["--signal=KILL", &limit.as_secs_f64().to_string(), "bash"])
             .args(["-c", &format!("exec 2>&1\numask 077\n{command}")])
             .stdin(process::Stdio::null());
-        let output = shell.output().expect("bash runs");
+        let start = Instant::now();
+        let output = shell.output().expect("timeout and bash run");
         let text = String::from_utf8_lossy(&output.stdout);
         let text = text.replace(&self.directory.display().to_string(), "/home/you");
         let text = text.replace(&self.module.display().to_string(), "/usr/lib/libmetaslot.so");
@@ -81,9 +95,13 @@ impl Sandbox {
         match output.status.code() {
             Some(0) => {}
             Some(code) => lines.push(format!("? {code}")),
+            None if start.elapsed() >= limit => {
+                let lines = lines.join("\n");
+                return Err(format!("not ended in {limit:?}, and killed: {command}\n{lines}"));
+            }
             None => lines.push("? killed".to_owned()),
         }
-        lines
+        Ok(lines)
     }
 }
 

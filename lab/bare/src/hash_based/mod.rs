@@ -12,23 +12,37 @@ pub use trees::{hss_public, xmss_public};
 type Node<const N: usize> = [u8; N];
 
 /// The beginning of SHA-256 of the parts.
+#[inline(always)]
 fn sha256<const N: usize>(parts: &[&[u8]]) -> Node<N> {
-    let (whole, length) = whole(parts);
     let mut digest = [0; 32];
-    crate::sha256(&whole.0[..length], &mut digest);
+    whole(parts, |whole| crate::sha256(whole, &mut digest));
     std::array::from_fn(|at| digest[at])
 }
 
-/// Room for what is hashed: the longest are all ends of the chains of a key.
-struct Input([u8; 1024]);
+/// What the longest of all but few is, and what all ends of the chains of a key are at most, in bytes.
+const USUAL: usize = 128;
+const LONGEST: usize = 1024;
 
-fn whole(parts: &[&[u8]]) -> (Input, usize) {
-    let (mut input, mut length) = (Input([0; 1024]), 0);
+/// Hashes the parts as one. What makes them one should cost little beside the hash, which takes some dozens of nanoseconds: so there
+/// is no more room than is needed, and where the parts' lengths are known to the compiler it need not ask for them.
+#[inline(always)]
+fn whole(parts: &[&[u8]], hash: impl FnOnce(&[u8])) {
+    let length: usize = parts.iter().map(|part| part.len()).sum();
+    if length <= USUAL {
+        hash(joined(&mut [0; USUAL], parts));
+    } else {
+        hash(joined(&mut [0; LONGEST], parts));
+    }
+}
+
+#[inline(always)]
+fn joined<'a>(room: &'a mut [u8], parts: &[&[u8]]) -> &'a [u8] {
+    let mut length = 0;
     for part in parts {
-        input.0[length..][..part.len()].copy_from_slice(part);
+        room[length..][..part.len()].copy_from_slice(part);
         length += part.len();
     }
-    (input, length)
+    &room[..length]
 }
 
 /// A tree over its leaves: its root, and the nodes beside the way up from one leaf. `join` is told the height of the node that it

@@ -51,25 +51,25 @@ impl Address {
 /// A key at work.
 struct Key<'a> {
     hash: SlhDsa,
-    secret: &'a [u8],
-    seed: &'a [u8],
+    secret: &'a Node<N>,
+    seed: &'a Node<N>,
 }
 
 impl SlhDsa {
     /// The root of the public key of SK.seed and PK.seed, of 16 bytes each (algorithm 18).
     #[must_use]
-    pub fn root(self, secret: &[u8], seed: &[u8]) -> [u8; N] {
+    pub fn root(self, secret: &[u8; N], seed: &[u8; N]) -> [u8; N] {
         Key { hash: self, secret, seed }.tree(Address { layer: LAYERS - 1, tree: 0 }, 0).0
     }
 
     /// Signs a message without context (algorithms 19 and 22). The private key: SK.seed, SK.prf, PK.seed and PK.root.
     #[must_use]
     pub fn sign(self, private: &[u8; 64], message: &[u8]) -> Vec<u8> {
-        let (secret, rest) = private.split_at(N);
-        let (prf, public) = rest.split_at(N);
-        let key = Key { hash: self, secret, seed: &public[..N] };
+        let parts = private.as_chunks::<N>().0;
+        let (secret, prf, seed, public) = (&parts[0], &parts[1], &parts[2], &private[2 * N..]);
+        let key = Key { hash: self, secret, seed };
         let message = [&[0, 0], message].concat();
-        let randomizer = self.randomizer(prf, &public[..N], &message);
+        let randomizer = self.randomizer(prf, seed, &message);
         let digest = self.digest(&randomizer, public, &message);
         let number =
             |bytes: &[u8]| bytes.iter().fold(0_u64, |all, byte| all << 8 | u64::from(*byte));
@@ -130,29 +130,29 @@ fn shake256<const LENGTH: usize>(data: &[u8]) -> [u8; LENGTH] {
 }
 
 impl Key<'_> {
-    /// F, H, T and PRF (§11.1, §11.2.1).
-    fn hash(&self, address: [u8; 32], input: &[&[u8]]) -> Node<N> {
-        let short;
-        let begin: &[&[u8]] = match self.hash {
-            SlhDsa::Shake => &[self.seed, &address],
-            SlhDsa::Sha2 => {
-                short = [&address[3..4], &address[8..16], &address[19..]].concat();
-                &[self.seed, &[0; 48], &short]
-            }
-        };
-        let (whole, length) = super::whole(&[begin, input].concat());
-        let whole = &whole.0[..length];
+    /// F, H, T and PRF (§11.1, §11.2.1) of one part or two.
+    #[inline(always)]
+    fn hash(&self, address: [u8; 32], [first, second]: [&[u8]; 2]) -> Node<N> {
         match self.hash {
-            SlhDsa::Shake => shake256(whole),
-            SlhDsa::Sha2 => sha256(&[whole]),
+            SlhDsa::Shake => {
+                let mut node = [0; N];
+                super::whole(&[self.seed, &address, first, second], |whole| {
+                    crate::shake256(whole, &mut node);
+                });
+                node
+            }
+            SlhDsa::Sha2 => {
+                let (layer, tree, rest) = (&address[3..4], &address[8..16], &address[19..]);
+                sha256(&[self.seed, &[0; 48], layer, tree, rest, first, second])
+            }
         }
     }
 
     /// A chain of a leaf from its secret on (algorithm 5).
     fn chain(&self, address: Address, [leaf, chain]: [u32; 2], steps: u8) -> Node<N> {
-        let secret = self.hash(address.bytes(CHAIN_SECRET, [leaf, chain, 0]), &[self.secret]);
+        let secret = self.hash(address.bytes(CHAIN_SECRET, [leaf, chain, 0]), [self.secret, &[]]);
         (0..u32::from(steps)).fold(secret, |node, step| {
-            self.hash(address.bytes(CHAIN, [leaf, chain, step]), &[&node])
+            self.hash(address.bytes(CHAIN, [leaf, chain, step]), [&node, &[]])
         })
     }
 
@@ -165,12 +165,12 @@ impl Key<'_> {
     /// A tree of the hypertree (algorithms 6 and 9).
     fn tree(&self, address: Address, from: u32) -> (Node<N>, Vec<Node<N>>) {
         let leaf = |leaf| {
-            let ends = (0..CHAINS).flat_map(|chain| self.chain(address, [leaf, chain], 15));
-            let ends: Vec<u8> = ends.collect();
-            self.hash(address.bytes(CHAIN_ENDS, [leaf, 0, 0]), &[&ends])
+            let ends: Vec<Node<N>> =
+                (0..CHAINS).map(|chain| self.chain(address, [leaf, chain], 15)).collect();
+            self.hash(address.bytes(CHAIN_ENDS, [leaf, 0, 0]), [ends.as_flattened(), &[]])
         };
         grow(TREE, from, leaf, |height, at, left, right| {
-            self.hash(address.bytes(NODE, [0, height, at]), &[left, right])
+            self.hash(address.bytes(NODE, [0, height, at]), [left, right])
         })
     }
 
@@ -186,20 +186,20 @@ impl Key<'_> {
             let first = |height: u32| tree << (FORS_HEIGHT - height);
             let secret = |at: u32| {
                 let address = address.bytes(FORS_SECRET, [pair, 0, first(0) + at]);
-                self.hash(address, &[self.secret])
+                self.hash(address, [self.secret, &[]])
             };
-            let node = |height, at, input: &[&[u8]]| {
+            let node = |height, at, input: [&[u8]; 2]| {
                 self.hash(address.bytes(FORS, [pair, height, first(height) + at]), input)
             };
-            let leaf = |at| node(0, at, &[&secret(at)]);
+            let leaf = |at| node(0, at, [&secret(at), &[]]);
             let join =
-                |height, at, left: &Node<N>, right: &Node<N>| node(height, at, &[left, right]);
+                |height, at, left: &Node<N>, right: &Node<N>| node(height, at, [left, right]);
             let (root, path) = grow(FORS_HEIGHT, index, leaf, join);
             signature.extend(secret(index));
             signature.extend(path.as_flattened());
             roots.extend(root);
         }
-        (self.hash(address.bytes(FORS_ROOTS, [pair, 0, 0]), &[&roots]), signature)
+        (self.hash(address.bytes(FORS_ROOTS, [pair, 0, 0]), [&roots, &[]]), signature)
     }
 }
 
@@ -228,7 +228,8 @@ mod tests {
             let mut keys = file["keys"].as_array().unwrap().iter();
             let vector = keys.find(|vector| vector["set"] == name).unwrap();
             let private = hex(&vector["sk"]);
-            assert_eq!(set.root(&private[..N], &private[2 * N..3 * N]), private[3 * N..], "{name}");
+            let parts = private.as_chunks::<N>().0;
+            assert_eq!(set.root(&parts[0], &parts[2]), parts[3], "{name}");
             let signature = set.sign(private.first_chunk().unwrap(), b"message");
             let mut hash = [0; 32];
             crate::sha256(&signature, &mut hash);

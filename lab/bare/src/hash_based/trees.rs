@@ -21,14 +21,14 @@ fn lms(height: u32, seed: &[u8; SHORT], id: &[u8; 16]) -> Node<SHORT> {
     let first = 1_u32 << height;
     let leaf = |leaf: u32| {
         let q = leaf.to_be_bytes();
-        let ends = (0..CHAINS).flat_map(|chain| {
+        let end = |chain: u16| {
             let chain = chain.to_be_bytes();
             let secret: Node<SHORT> = sha256(&[id, &q, &chain, &[0xff], seed]);
             let step = |node: Node<SHORT>, step: u8| sha256(&[id, &q, &chain, &[step], &node]);
             (0..u8::MAX).fold(secret, step)
-        });
-        let ends: Vec<u8> = ends.collect();
-        let key: Node<SHORT> = sha256(&[id, &q, &[0x80; 2], &ends]);
+        };
+        let ends: Vec<Node<SHORT>> = (0..CHAINS).map(end).collect();
+        let key: Node<SHORT> = sha256(&[id, &q, &[0x80; 2], ends.as_flattened()]);
         sha256(&[id, &(first + leaf).to_be_bytes(), &[0x82; 2], &key])
     };
     let join = |level: u32, at: u32, left: &Node<SHORT>, right: &Node<SHORT>| {
@@ -45,8 +45,8 @@ pub fn xmss_public(secret: &[u8; LONG], seed: &[u8; LONG]) -> [u8; LONG] {
 }
 
 struct Xmss<'a> {
-    secret: &'a [u8],
-    seed: &'a [u8],
+    secret: &'a Node<LONG>,
+    seed: &'a Node<LONG>,
 }
 
 type Address = [u32; 8];
@@ -60,6 +60,7 @@ const PLACE_OR_STEP: usize = 6;
 const MASK: usize = 7;
 
 impl Xmss<'_> {
+    #[inline(always)]
     fn hash(function: u8, parts: [&[u8]; 3]) -> Node<LONG> {
         let mut number = [0; LONG];
         number[LONG - 1] = function;

@@ -9,6 +9,7 @@ use crate::interrupt::Interrupt;
 use crate::machine::now;
 use crate::meter::{Account, Group, Meter};
 use crate::output::say;
+use crate::output::tell;
 use crate::progress::Progress;
 use crate::role::Role;
 use crate::scenario::{self, Head};
@@ -143,7 +144,7 @@ const ARM: &str = "run";
 /// How the command ended, for people.
 fn note(recorder: &mut Recorder, status: ExitStatus) -> Result<()> {
     if !status.success() {
-        eprintln!("the command ended with {status}");
+        tell(format_args!("the command ended with {status}"));
     }
     recorder.log(&format!("the command ended with {status}"))
 }

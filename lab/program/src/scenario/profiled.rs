@@ -6,6 +6,7 @@ use crate::Result;
 use crate::experiment::{Measured, Recorder, Run};
 use crate::interrupt::Interrupt;
 use crate::meter::Meter;
+use crate::output::tell;
 use crate::profile::{Sampled, Sampler};
 use crate::progress::Progress;
 use std::time::{Duration, Instant};
@@ -47,7 +48,7 @@ pub(super) fn profile(
     }
     let shown = recorder.directory().display().to_string();
     progress.say("");
-    eprintln!("the functions: metaslot lab print {shown} --functions");
+    tell(format_args!("the functions: metaslot lab print {shown} --functions"));
     Ok(())
 }
 

@@ -5,6 +5,7 @@ use super::{RunOptions, Scenario, again, core_factor, profiled, provenance};
 use crate::experiment::{Experiment, Plan, Recorder, Skipped, cells};
 use crate::interrupt::Interrupt;
 use crate::meter::Meter;
+use crate::output::tell;
 use crate::progress::Progress;
 use crate::random::Random;
 use crate::{Failure, Result};
@@ -45,7 +46,7 @@ pub(crate) fn measure(scenario: &mut dyn Scenario, options: &RunOptions) -> Resu
     let (plan, length) = plan(scenario, options, &interrupt, &progress)?;
     if let Some(words) = announced(&plan, length, &scenario.afterwards()) {
         progress.say("");
-        eprintln!("{words}");
+        tell(words);
     }
     let head = scenario.head();
     let directory = options.directory(head.name);

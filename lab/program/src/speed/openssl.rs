@@ -5,6 +5,7 @@
 use super::Options;
 use super::part::{Function, Job};
 use crate::clock::children_cpu;
+use crate::{Failure, Result};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -54,16 +55,29 @@ const SECONDS: usize = 1;
 
 impl Readings {
     /// Everything for these arguments, unless it is left out; and which one is installed, or why there is none.
-    pub(super) fn new(options: &Options, asked: &[Arguments], hows: &[How]) -> (Self, String) {
+    ///
+    /// # Errors
+    /// One was named that does not say what it is.
+    pub(super) fn new(
+        options: &Options,
+        asked: &[Arguments],
+        hows: &[How],
+    ) -> Result<(Self, String)> {
+        if options.no_openssl {
+            return Ok((Self::default(), "not asked".to_owned()));
+        }
         let program = options.openssl.clone().unwrap_or_else(|| PathBuf::from("openssl"));
         match version(&program) {
-            _ if options.no_openssl => (Self::default(), "not asked".to_owned()),
-            None => (Self::default(), "not installed".to_owned()),
             Some(version) => {
                 let asked: Vec<_> =
                     asked.iter().copied().filter(|asked| knows(&version, asked)).collect();
-                (Self { program, ..Self::of(&asked, hows) }, version)
+                Ok((Self { program, ..Self::of(&asked, hows) }, version))
             }
+            None if options.openssl.is_some() => {
+                let message = format!("{}: that is no openssl", program.display());
+                Err(Failure::new(message).hint("it is to answer 'openssl version'"))
+            }
+            None => Ok((Self::default(), "not installed".to_owned())),
         }
     }
 
@@ -127,7 +141,8 @@ impl Readings {
 /// Whether and which one is installed.
 fn version(program: &Path) -> Option<String> {
     let output = Command::new(program).arg("version").output().ok()?;
-    Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    (output.status.success() && !version.is_empty()).then_some(version)
 }
 
 /// Whether a version, as `OpenSSL 3.5.5 27 Jan 2026 (…)`, can be asked for this: the algorithms by name are there since 3.5.

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot cert crl`
 
-use super::issue::{ForceArg, HashArg, Issuer, Signer};
+use super::issue::{ForceArg, HashArg, Issuer, IssuerArg, Signer};
 use crate::app::App;
 use crate::certificate::{Stored, read};
 use crate::command::arguments::UserArg;
 use crate::command::payload::{Payload, write_beside};
 use crate::encoding::{der_of, hex, pem};
 use crate::failure::{Failure, Result};
-use crate::find;
+use crate::find::{self, Object};
 use crate::issuer;
 use crate::output::Report;
 use crate::uri::Uri;
@@ -27,9 +27,8 @@ Examples:
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The issuer's certificate in the token, beside its key: a PKCS#11 URI or its label
-    #[arg(long, value_name = "URI|LABEL")]
-    issuer: String,
+    #[command(flatten)]
+    issuer: IssuerArg,
     /// A certificate that is revoked: PEM or DER; again for each
     #[arg(long, value_name = "FILE")]
     revoke: Vec<PathBuf>,
@@ -57,12 +56,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.user.key(&args.issuer)?;
+    let uri = args.user.key(&args.issuer.issuer)?;
     let login = args.user.login_with(app, &uri)?;
     let kept = |path| contents(path, Payload::replaceable(Some(path))?, "X509 CRL");
     let previous = args.previous.as_deref().map(kept).transpose()?;
     let (session, pin) = app.log_in(&login, Access::ReadOnly)?;
-    let issuer = Issuer::find(&session, &login.token.uri(), &uri, ("cRLSign", &args.force))?;
+    let token = (&session, &login.token.uri());
+    let issuer = Issuer::find(token, &uri, &args.issuer, ("cRLSign", &args.force))?;
     let certificate = issuer.certificate()?;
     let (mut entries, number) = match (&args.previous, &previous) {
         (Some(path), Some(der)) => {
@@ -95,6 +95,11 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     Ok(())
 }
 
+fn is_of_one_key(one: &Stored, other: &Stored) -> bool {
+    let key = |stored: &Stored| Some(read(&stored.der).ok()?.public_key.to_vec());
+    key(one).is_some_and(|one| Some(one) == key(other))
+}
+
 /// The entries of the list before, and this one's number. Who can change the file cannot have it believed: the CA's key, or one whose
 /// certificate is the token's and is named, must have signed it.
 fn taken_over(
@@ -115,7 +120,10 @@ fn taken_over(
     let former = match &args.previous_issuer {
         Some(former) => {
             let uri = args.user.key(former)?;
-            Some(find::one::<Stored>(session, &token, &uri)?)
+            let mut found = Stored::search(session, &uri)?;
+            // Of a renewed one each will do: the key counts.
+            found.dedup_by(|one, other| is_of_one_key(one, other));
+            Some(find::only(found, &uri, &token)?)
         }
         None => None,
     };

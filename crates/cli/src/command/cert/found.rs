@@ -4,11 +4,10 @@
 use crate::app::App;
 use crate::certificate::{Stored, labelled};
 use crate::command::arguments::UserArg;
-use crate::encoding::{hex, printable};
+use crate::encoding::{hex, significant, word};
 use crate::failure::{Failure, Result};
 use crate::find::{self, Object};
 use crate::key::{self, Key};
-use crate::output::warn;
 use crate::uri::{Class, Uri};
 use crate::x509::{self, Certificate};
 use metaslot_client::{Access, Session};
@@ -44,30 +43,47 @@ pub(super) struct SerialArg {
 impl SerialArg {
     /// The one that a URI describes.
     pub(super) fn one(&self, session: &Session, token: &Uri, uri: &Uri) -> Result<Stored> {
-        let Some(text) = &self.serial else { return find::one(session, token, uri) };
-        let serial = x509::serial(text).ok_or_else(|| {
-            let message = format!("'{text}' is no serial number: 1 to 20 bytes in hexadecimal");
-            Failure::usage(message).hint("'metaslot cert list --json' has it")
-        })?;
-        let mut found = Stored::search(session, uri)?;
-        found.retain(|stored| {
-            Certificate::read(&stored.der).is_some_and(|read| read.serial == serial)
-        });
-        find::only(found, uri, token)
+        numbered(session, token, uri, self.serial.as_deref())
     }
 }
 
-/// After a certificate was stored: an older one of its name is in the way of who names it.
-pub(super) fn warn_of_twins(session: &Session, stored: &Stored) -> Result<()> {
-    let mut others = labelled(session, Some(&stored.label))?;
-    others.retain(|other| other.id == stored.id && other.handle != stored.handle);
-    if let Some(read) = others.first().and_then(|other| Certificate::read(&other.der)) {
-        let (label, serial, until) = (printable(&stored.label), hex(read.serial), read.until.iso());
-        warn(format!(
-            "another certificate has this URI, until {until}: 'metaslot cert delete {label} --serial {serial}' takes it away"
-        ));
+/// The one that a URI describes, of several the one with a serial number.
+pub(super) fn numbered(
+    session: &Session,
+    token: &Uri,
+    uri: &Uri,
+    serial: Option<&str>,
+) -> Result<Stored> {
+    let Some(text) = serial else { return find::one(session, token, uri) };
+    let hint = "'metaslot cert list --json' has it";
+    let wanted = x509::serial(text).ok_or_else(|| {
+        let message = format!("'{text}' is no serial number: 1 to 20 bytes in hexadecimal");
+        Failure::usage(message).hint(hint)
+    })?;
+    let mut found = Stored::search(session, uri)?;
+    let matches = !found.is_empty();
+    // Of a negative one, which is against RFC 5280, 4.1.2.2, no zero stands before what is shown.
+    found.retain(|stored| {
+        let read = Certificate::read(&stored.der);
+        read.is_some_and(|read| significant(read.serial) == significant(&wanted))
+    });
+    if found.is_empty() && matches {
+        let uri = uri.key_part();
+        let message = format!("no certificate that matches {uri} has the serial number {text}");
+        return Err(Failure::not_found(message).hint(hint));
     }
-    Ok(())
+    find::only(found, uri, token)
+}
+
+/// What is to be said of a certificate that was stored: an older one of its name is in the way of who names it.
+pub(super) fn twin(session: &Session, token: &Uri, stored: &Stored) -> Option<String> {
+    let mut others = labelled(session, Some(&stored.label)).ok()?;
+    others.retain(|other| other.id == stored.id && other.handle != stored.handle);
+    let read = Certificate::read(&others.first()?.der)?;
+    let (uri, serial, until) = (word(stored.uri(token)), hex(read.serial), read.until.iso());
+    Some(format!(
+        "another certificate has this URI, until {until}: metaslot cert delete {uri} --serial {serial} takes it away"
+    ))
 }
 
 impl Object for Stored {
@@ -81,7 +97,7 @@ impl Object for Stored {
         });
         let dated = dated.collect::<Vec<_>>().join(", ");
         format!(
-            "they have one URI: 'cert show', 'export', 'set' and 'delete' know them by --serial: {dated}"
+            "they have one URI: 'cert show', 'export', 'set' and 'delete' know them by --serial, 'sign' and 'crl' by --issuer-serial: {dated}"
         )
     }
 

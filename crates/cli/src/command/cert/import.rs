@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot cert import`
 
-use super::found::warn_of_twins;
+use super::found::twin;
 use crate::app::App;
 use crate::certificate::{Stored, key_of, labelled, object, read};
 use crate::command::arguments::{self, UserArg};
@@ -61,12 +61,12 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let stored = Stored { handle, der, label, id, is_trusted: false };
     let name = stored.uri(&token).to_string();
     let key = key.map(|key| key.uri(&token).to_string());
-    app.output.print(&Report {
+    let report = Report {
         text: format!("imported {name}\n"),
         json: json!({"imported": name, "key": key}),
         uris: vec![name],
-    })?;
-    warn_of_twins(&session, &stored)?;
+    };
+    app.output.print_warning(&report, twin(&session, &token, &stored).as_slice())?;
     if key.is_none() {
         app.output.note("note: the token does not have its key");
     }

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the verbs share that sign: the key, the certificate's number, and where the certificate goes.
 
-use super::found::warn_of_twins;
+use super::found::{numbered, twin};
 use crate::app::App;
 use crate::certificate::{Stored, key_of, read, store};
 use crate::command::payload::write_beside;
 use crate::encoding::pem;
 use crate::failure::{Failure, Result};
-use crate::find;
 use crate::issuer;
 use crate::key::{Key, public_key};
-use crate::output::Report;
+use crate::output::{Report, take_back, warn};
 use crate::uri::{Class, Uri};
 use crate::x509::{self, Algorithm, Certificate, How};
 use metaslot_ck::{CKM_SHA256, ObjectHandle};
@@ -68,6 +67,17 @@ pub(super) struct ForceArg {
     force: bool,
 }
 
+/// Whose certificate in the token is that of a CA.
+#[derive(clap::Args, Debug)]
+pub(super) struct IssuerArg {
+    /// The issuer's certificate in the token, beside its key: a PKCS#11 URI or its label
+    #[arg(long, value_name = "URI|LABEL")]
+    pub(super) issuer: String,
+    /// Its serial number in hexadecimal, where several have one URI
+    #[arg(long, value_name = "HEX")]
+    issuer_serial: Option<String>,
+}
+
 /// A CA in the token: its certificate, and its key.
 pub(super) struct Issuer {
     stored: Stored,
@@ -77,12 +87,12 @@ pub(super) struct Issuer {
 impl Issuer {
     /// The one that a URI names, if it may be used so, and now.
     pub(super) fn find(
-        session: &Session,
-        token: &Uri,
+        (session, token): (&Session, &Uri),
         uri: &Uri,
+        named: &IssuerArg,
         (usage, force): (&str, &ForceArg),
     ) -> Result<Self> {
-        let stored = find::one::<Stored>(session, token, uri)?;
+        let stored = numbered(session, token, uri, named.issuer_serial.as_deref())?;
         let certificate = read(&stored.der)?;
         let label = &stored.label;
         issuer::check(&certificate, label, usage)?;
@@ -168,17 +178,18 @@ impl Made {
         let uri = stored.as_ref().map(|stored| stored.uri(token).to_string());
         let json = json!({"certificate": text, "stored": uri});
         let report = |text| Report { text, json, uris: uri.iter().cloned().collect() };
+        let warning = stored.as_ref().and_then(|stored| twin(session, token, stored));
+        warning.iter().cloned().for_each(warn);
         let written = match (&uri, &self.output) {
             (Some(uri), None) => app.output.print(&report(format!("stored {uri}\n"))),
             (_, file) => {
                 write_beside(&app.output, file.as_deref(), text.as_bytes(), &report(String::new()))
             }
         };
-        match (&written, stored) {
-            // Why it came to this is the failure that counts.
-            (Err(_), Some(stored)) => session.destroy(stored.handle).unwrap_or_default(),
-            (Ok(()), Some(stored)) => warn_of_twins(session, &stored)?,
-            (_, None) => {}
+        if let (Err(_), Some(stored)) = (&written, stored) {
+            // Why it came to this is the failure that counts, and the older one is the only one again.
+            session.destroy(stored.handle).ok();
+            warning.iter().for_each(|warning| take_back(warning));
         }
         written
     }

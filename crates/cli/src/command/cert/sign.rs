@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot cert sign`
 
-use super::issue::{ForceArg, Issuer, Made, Signer, identifier, serial};
+use super::issue::{ForceArg, Issuer, IssuerArg, Made, Signer, identifier, serial};
 use super::who::{Names, Purposes};
 use crate::app::App;
 use crate::certificate::key_of;
@@ -25,9 +25,8 @@ pub(crate) struct Args {
     /// The request: PEM or DER; '-' is standard input
     #[arg(value_name = "FILE")]
     request: PathBuf,
-    /// The issuer's certificate in the token, beside its key: a PKCS#11 URI or its label
-    #[arg(long, value_name = "URI|LABEL")]
-    issuer: String,
+    #[command(flatten)]
+    issuer: IssuerArg,
     #[command(flatten)]
     names: Names,
     #[command(flatten)]
@@ -41,7 +40,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.user.key(&args.issuer)?;
+    let uri = args.user.key(&args.issuer.issuer)?;
     let file = args.request.display();
     let unknown = || {
         let message = format!("{file} is no request for a certificate, or of an unknown algorithm");
@@ -72,7 +71,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         let message = format!("the request in {file} is not signed by its own key");
         return Err(Failure::failed(message));
     }
-    let issuer = Issuer::find(&session, &token, &uri, ("keyCertSign", &args.force))?;
+    let issuer =
+        Issuer::find((&session, &token), &uri, &args.issuer, ("keyCertSign", &args.force))?;
     let certificate = issuer.certificate()?;
     issuer::check_signs(&certificate, issuer.label(), args.purposes.is_of_ca())?;
     let signer = Signer::new((&session, &pin), &issuer.key, &args.made.hash)?;

@@ -9,6 +9,7 @@ use crate::encoding::word;
 use crate::places::{config_home, how_to_make};
 use metaslot_client::DIRECTORIES;
 use rustix::fs::{Access, StatVfsMountFlags, access, statvfs};
+use rustix::process::geteuid;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -83,15 +84,18 @@ fn token(section: &TokenSection) -> Vec<Finding> {
 /// Where there is no room for a change of the store.
 fn full(path: &Path, directory: &Path) -> Option<Finding> {
     let system = statvfs(directory).ok()?;
-    let left = system.f_bavail.saturating_mul(system.f_frsize);
-    (left < ROOM && !system.f_flag.contains(StatVfsMountFlags::RDONLY)).then(|| {
+    let blocks = if geteuid().is_root() { system.f_bfree } else { system.f_bavail };
+    let left = blocks.saturating_mul(system.f_frsize);
+    // One without a limit, or that does not say it, has no blocks at all.
+    let is_limited = system.f_blocks > 0 && !system.f_flag.contains(StatVfsMountFlags::RDONLY);
+    (left < ROOM && is_limited).then(|| {
         let found = format!("{}: {left} bytes are left on its disk", path.display());
         Finding::error(found, "make room: until then keys are used, and none are made or changed")
     })
 }
 
 fn is_own(metadata: &Metadata) -> bool {
-    [rustix::process::geteuid().as_raw(), 0].contains(&metadata.uid())
+    [geteuid().as_raw(), 0].contains(&metadata.uid())
 }
 
 pub(super) fn peppers(setup: &Setup<'_>) -> Vec<Finding> {
@@ -150,7 +154,7 @@ pub(super) fn p11_kit(setup: &Setup<'_>) -> Vec<Finding> {
     let Ok(host) = &setup.host else { return Vec::new() };
     let library = host.module().path();
     // Of root p11-kit reads no file of the user's.
-    let is_root = rustix::process::geteuid().is_root();
+    let is_root = geteuid().is_root();
     let own = config_home().filter(|_| !is_root).map(|own| own.join("pkcs11/modules"));
     let place = own.clone().unwrap_or_else(|| PathBuf::from(P11_KIT[0]));
     let directories = own.into_iter().chain(P11_KIT.map(PathBuf::from));

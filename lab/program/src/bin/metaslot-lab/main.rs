@@ -5,8 +5,9 @@
 
 mod pages;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
-use metaslot_lab::Failure;
+use metaslot_lab::{Failure, tell};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -59,39 +60,44 @@ fn main() -> ExitCode {
         Command::Completions(args) => pages::completions(&args, &mut Cli::command()),
         Command::Man(args) => pages::man(&args, Cli::command()),
     };
+    exit(result)
+}
+
+fn exit(result: Result<(), Failure>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => report(&failure),
+        Err(failure) => report(&failure, 1),
     }
 }
 
 /// Help that was asked for, or a command line that makes no sense.
 fn misread(error: &clap::Error) -> ExitCode {
-    let complained = error.use_stderr();
-    if complained && wants_json() {
-        let text = error.render().to_string();
-        let text = text.strip_prefix("error: ").unwrap_or(&text);
-        let (message, rest) = text.split_once("\n\n").unwrap_or((text, ""));
-        let words: Vec<&str> = message.split_whitespace().collect();
-        let usage = rest.lines().find_map(|line| line.strip_prefix("Usage: "));
-        eprintln!(
-            "{:#}",
-            document(&words.join(" "), usage.map(|usage| format!("usage: {usage}")), 2)
-        );
-    } else {
-        // Without a reader nothing can be said.
-        error.print().ok();
+    if !error.use_stderr() {
+        return exit(metaslot_lab::write_out(&error.render().to_string()));
     }
-    if complained { ExitCode::from(2) } else { ExitCode::SUCCESS }
+    let text = error.render().to_string();
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        tell(text.trim_end());
+        return ExitCode::from(2);
+    }
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    let (message, rest) = text.split_once("\n\n").unwrap_or((text, ""));
+    let words: Vec<&str> = message.split_whitespace().collect();
+    let usage = rest.lines().find_map(|line| line.strip_prefix("Usage: "));
+    // How an unknown option is passed as an argument is not what was wanted.
+    let tip = rest.lines().find_map(|line| line.trim().strip_prefix("tip: "));
+    let tip = tip.filter(|tip| !tip.starts_with("to pass '")).map(str::to_owned);
+    let hint = tip.or_else(|| usage.map(|usage| format!("usage: {usage}")));
+    report(&Failure { message: words.join(" "), hint }, 2)
 }
 
-/// An error, as JSON when the results are.
-fn report(failure: &Failure) -> ExitCode {
+/// An error with its exit code, as JSON when the results are.
+fn report(failure: &Failure, exit: u8) -> ExitCode {
     match wants_json() {
-        true => eprintln!("{:#}", document(&failure.message, failure.hint.clone(), 1)),
-        false => eprintln!("error: {failure}"),
+        true => tell(format_args!("{:#}", document(failure, exit))),
+        false => tell(format_args!("error: {failure}")),
     }
-    ExitCode::FAILURE
+    ExitCode::from(exit)
 }
 
 fn wants_json() -> bool {
@@ -99,11 +105,11 @@ fn wants_json() -> bool {
 }
 
 /// As every command of `metaslot` has it.
-fn document(message: &str, hint: Option<String>, exit: u8) -> Value {
+fn document(failure: &Failure, exit: u8) -> Value {
     json!({"error": {
-        "message": message,
+        "message": failure.message,
         "detail": null,
-        "hint": hint,
+        "hint": failure.hint,
         "function": null,
         "code": null,
         "exit": exit,

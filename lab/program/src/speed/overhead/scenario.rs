@@ -28,7 +28,7 @@ pub(super) fn jobs(options: &Options, all: &[Cell]) -> Result<Jobs> {
     threads.dedup();
     let asked: Vec<_> =
         all.iter().map(|cell| cell.openssl).filter(|asked| !asked.is_empty()).collect();
-    let (readings, openssl) = Readings::new(options, &asked, &[How::Default, How::Elapsed]);
+    let (readings, openssl) = Readings::new(options, &asked, &[How::Default, How::Elapsed])?;
     let mut cells = Vec::new();
     for cell in all {
         let job = cell.job().ok_or_else(|| Failure::new(format!("{}: no job", cell.name)))?;

@@ -126,8 +126,10 @@ pub(super) fn slh_dsa(hashing: Hashing) -> Result<(SlhDsa, [u8; 64])> {
         Hashing::Shake => SlhDsa::Shake,
     };
     let mut private = secret_of::<64>()?;
-    let root = set.root(&private[..16], &private[32..48]);
-    private[48..].copy_from_slice(&root);
+    let [secret, _, seed, root] = private.as_chunks_mut().0 else {
+        return Err(Failure::new(ABSENT));
+    };
+    *root = set.root(secret, seed);
     Ok((set, private))
 }
 

@@ -21,10 +21,10 @@ pub(super) fn jobs(options: &Options) -> Result<Jobs> {
     let most = options.threads.iter().copied().max().unwrap_or(cpus);
     let mut threads = vec![1, most];
     threads.dedup();
-    let crew = Crew::new(options, &[RAW, MODULE, LANES, RIVAL])?;
     let asked: Vec<_> = rows.iter().map(|row| row.openssl).collect();
     let hows = [How::Default, How::Elapsed, How::Multi(most)];
-    let (readings, openssl) = Readings::new(options, &asked, &hows[..threads.len() + 1]);
+    let (readings, openssl) = Readings::new(options, &asked, &hows[..threads.len() + 1])?;
+    let crew = Crew::new(options, &[RAW, MODULE, LANES, RIVAL])?;
     let mut cells = Vec::new();
     for row in &rows {
         for &threads in &threads {
