@@ -15,8 +15,12 @@ use crate::derive::value_is;
 use crate::file::{Verdict, hex};
 
 /// Without `.json`, in `testdata`.
-const FILES: [&str; 7] = [
+const FILES: [&str; 11] = [
+    "nist/agreement",
     "nist/ike",
+    "nist/lms",
+    "nist/one_step",
+    "nist/tls",
     "nist/x963",
     "openssl/classics",
     "openssl/groups",
@@ -39,7 +43,8 @@ fn run_file(session: &Session, name: &str) -> Result<()> {
     for (at, vector) in tests.iter().enumerate() {
         let verdict = one(session, vector)
             .with_context(|| format!("vector {at}: {}", vector["mechanism"]))?;
-        ensure!(verdict.is_accepted(), "vector {at}: {} {verdict:?}", vector["mechanism"]);
+        let right = vector["wrong"].is_null();
+        ensure!(verdict.is_accepted() == right, "vector {at}: {} {verdict:?}", vector["mechanism"]);
     }
     println!("    {name:<48} {:>5} passed", tests.len());
     Ok(())
@@ -159,6 +164,13 @@ fn one(session: &Session, vector: &Value) -> Result<Verdict> {
     match vector["does"].as_str() {
         Some("unwrap") => return unwrapped(session, &mechanism, vector),
         Some("sign") => return signed(session, &mechanism, vector),
+        Some("check") => {
+            let public = half(session, CKO_PUBLIC_KEY, &vector["public"])?;
+            let (message, signature) = (hex(&vector["msg"])?, hex(&vector["sig"])?);
+            let verdict = session.verify(&mechanism, public, &message, &signature);
+            session.destroy(public)?;
+            return Ok(Verdict::of_check(verdict));
+        }
         Some("wrap") => return wraps(session, &mechanism, vector),
         Some("generate") => return generated(session, &mechanism, &laid, vector),
         _ => {}
