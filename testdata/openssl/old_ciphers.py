@@ -11,6 +11,7 @@ import subprocess
 from cryptography.hazmat.decrepit.ciphers.algorithms import CAST5, IDEA, RC2, SEED, Blowfish, Camellia, TripleDES
 from cryptography.hazmat.decrepit.ciphers.modes import CFB, CFB8, OFB
 from cryptography.hazmat.primitives.ciphers import Cipher, modes
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.cmac import CMAC
 
 
@@ -96,10 +97,16 @@ def rc5(size, rounds, key, data):
 # Name, type of key, ECB, length of a block, lengths of keys, modes beside ECB.
 BLOCKS = ["ECB", "CBC", "CBC_PAD", "MAC", "MAC_GENERAL"]
 DATA = ["ECB_ENCRYPT_DATA", "CBC_ENCRYPT_DATA"]
+# Without the encryption, of which there are vectors elsewhere.
+WRAPS = ["ECB wraps", "CBC wraps"]
+# What is wrapped: type and length.
+WRAPPED = [("GENERIC_SECRET", 1), ("GENERIC_SECRET", 32), ("GENERIC_SECRET", 20), ("AES", 24), ("DES3", 24), ("SEED", 16)]
 CIPHERS = [
     ("DES", "DES", by(des), 8, [8], BLOCKS + DATA + ["OFB64", "OFB8", "CFB64", "CFB8"]),
     ("DES3", "DES2", by(des), 8, [16], ["MAC", "MAC_GENERAL", "CMAC", "CMAC_GENERAL"]),
     ("DES3", "DES3", by(des), 8, [24], ["MAC", "MAC_GENERAL", "CMAC", "CMAC_GENERAL"]),
+    ("DES3", "DES3", by(des), 8, [24], WRAPS),
+    ("AES", "AES", by(AES), 16, [16, 32], WRAPS),
     ("CAMELLIA", "CAMELLIA", by(Camellia), 16, [16, 24, 32], BLOCKS + DATA + ["CTR"]),
     ("ARIA", "ARIA", lambda key, data: program("aria", key, data), 16, [16, 24, 32], BLOCKS + DATA),
     ("SEED", "SEED", by(SEED), 16, [16], BLOCKS + DATA),
@@ -154,7 +161,7 @@ def vectors(name, kind, ecb, block, size, mode):
     key = stream(f"key {name} {size}", size)
     key = odd(key) if name.startswith("DES") else key
     iv = stream(f"iv {name} {size}", block)
-    row = {"mechanism": f"CKM_{name}_{mode}", "type": f"CKK_{kind}", "key": key.hex()}
+    row = {"mechanism": f"CKM_{name}_{mode.split()[0]}", "type": f"CKK_{kind}", "key": key.hex()}
 
     def sealed(params, message, ct):
         return row | {"does": "encrypt", "params": params, "msg": message.hex(), "ct": ct.hex()}
@@ -164,6 +171,15 @@ def vectors(name, kind, ecb, block, size, mode):
 
     tuned = TUNED.get((name, block), [])
     head = tuned + (text(iv) if name == "RC5" else [f"={iv.hex()}"])
+    if mode in ["ECB", "CBC"] + WRAPS:
+        for kind, length in WRAPPED:
+            value = stream(f"wrapped {name} {kind} {length}", length)
+            value = odd(value) if kind == "DES3" else value
+            filled = value + bytes(-length % block)
+            wrapped = ecb(key, filled) if mode[0] == "E" else cbc(ecb, key, iv, filled)
+            params = tuned if mode[0] == "E" else head
+            sealing = {"does": "wrap", "params": params, "as": f"CKK_{kind}", "value": value.hex()}
+            yield row | sealing | {"wrapped": wrapped.hex()}
     if mode in ["ECB", "CBC"]:
         for count in [0, 1, 2, 3, 9]:
             message = stream(f"{mode} {name} {count}", count * block)
@@ -187,6 +203,8 @@ def vectors(name, kind, ecb, block, size, mode):
             other = {"CFB8": CFB8, "CFB64": CFB, "OFB64": OFB}.get(mode)
             assert not other or library(des, other(iv), key, message) == ct
             yield sealed(head, message, ct)
+    elif mode in WRAPS:
+        pass
     elif mode.endswith("DATA"):
         message = stream(f"{mode} {name}", 2 * block)
         params = head + text(message) if mode.startswith("CBC") else text(message)

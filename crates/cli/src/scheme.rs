@@ -198,6 +198,11 @@ impl Scheme {
         hash: Option<&str>,
         offered: &[CK_MECHANISM_TYPE],
     ) -> Result<Self> {
+        if kind.family == Family::Hotp {
+            let what = format!("{kind} keys give one-time passwords and sign nothing");
+            let hint = "a program asks for the next one by C_Sign with CKM_HOTP";
+            return Err(Failure::usage(what).hint(hint));
+        }
         let mechanism = mechanism.map(mechanism_number).transpose()?;
         let hash = hash.map(self::hash).transpose()?;
         let scheme = match mechanism {
@@ -231,6 +236,7 @@ impl Scheme {
             Family::ChaCha20
             | Family::Des2
             | Family::Des3
+            | Family::Hotp
             | Family::Old
             | Family::Rc4
             | Family::Other => Err(Failure::usage(format!("{kind} keys have no usual signature"))

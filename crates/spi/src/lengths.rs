@@ -56,6 +56,12 @@ impl Lengths {
         }
     }
 
+    /// The one that there is, where there is one.
+    #[must_use]
+    pub const fn only(self) -> Option<u64> {
+        if let Self::Always(only) = self { Some(only) } else { None }
+    }
+
     /// Whether this is one of them.
     #[must_use]
     pub fn fits(self, length: u64) -> bool {

@@ -401,6 +401,11 @@ pub trait Cipher: Sync {
         input: usize,
     ) -> Result<usize>;
 
+    /// What must fill whole blocks of so many bytes to be encrypted: a secret key that is wrapped is padded with zeros to that.
+    fn whole_blocks(&self, _: &Params) -> Option<usize> {
+        None
+    }
+
     /// Does it in one call: `out` is [`Self::length`] long. Returns the real length.
     ///
     /// # Errors
@@ -511,11 +516,21 @@ pub trait Wrap: Sync {
     /// `CKR_WRAPPED_KEY_INVALID`, `CKR_WRAPPED_KEY_LEN_RANGE`
     fn unwrap(&self, key: &Key, params: &Params, wrapped: &[u8]) -> Result<Secret>;
 
-    /// Whether a key that is shorter than what was opened is at its end, and not at its beginning
-    /// (`CKM_RSA_X_509`, PKCS#11 3.2 §6.1.11).
-    fn key_at_end(&self) -> bool {
-        false
+    /// Where in what was opened the key is.
+    fn place(&self, _: &Params) -> Place {
+        Place::Told
     }
+}
+
+/// Where a key is in what was opened.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Place {
+    /// The form tells how long it is.
+    Told,
+    /// A secret key at the beginning, as long as its template or its type says; zeros follow (PKCS#11 3.2 §6.10.4).
+    First,
+    /// Such a key at the end (`CKM_RSA_X_509`, PKCS#11 3.2 §6.1.11).
+    Last,
 }
 
 /// Other keys that a derivation names by handle.

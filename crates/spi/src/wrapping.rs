@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Wrapping a key is encrypting its bytes: the rows of `C_WrapKey` that say just that.
 
-use crate::provider::{Cipher, Direction, Wrap};
+use crate::provider::{Cipher, Direction, Place, Wrap};
 use crate::{Key, Params};
 use metaslot_ck::{Error, Result};
 use metaslot_memory::Secret;
@@ -16,12 +16,15 @@ impl<C: Cipher> Wrap for ByCipher<C> {
     }
 
     fn length(&self, key: &Key, params: &Params, plain: usize) -> Result<usize> {
-        let length = self.0.length(Direction::Forward, key, params, plain);
+        let length = self.0.length(Direction::Forward, key, params, self.padded(params, plain));
         length.map_err(|_| Error::KEY_SIZE_RANGE)
     }
 
     fn wrap(&self, key: &Key, params: &Params, plain: &[u8], out: &mut [u8]) -> Result<usize> {
-        let wrapped = self.0.run(Direction::Forward, key, params, plain, out);
+        let padded = self.padded(params, plain.len());
+        let mut filled = Secret::try_zeroed(padded).ok_or(Error::DEVICE_MEMORY)?;
+        filled.expose_mut()[..plain.len()].copy_from_slice(plain);
+        let wrapped = self.0.run(Direction::Forward, key, params, filled.expose(), out);
         wrapped.map_err(|error| match error {
             Error::DATA_LEN_RANGE => Error::KEY_SIZE_RANGE,
             other => other,
@@ -41,5 +44,16 @@ impl<C: Cipher> Wrap for ByCipher<C> {
             Err(Error::ENCRYPTED_DATA_INVALID) => Err(Error::WRAPPED_KEY_INVALID),
             Err(other) => Err(other),
         }
+    }
+
+    fn place(&self, params: &Params) -> Place {
+        self.0.whole_blocks(params).map_or(Place::Told, |_| Place::First)
+    }
+}
+
+impl<C: Cipher> ByCipher<C> {
+    /// The length with the zeros that fill the last block, where the cipher wants it full (PKCS#11 3.2 §6.10.4).
+    fn padded(&self, params: &Params, plain: usize) -> usize {
+        plain.next_multiple_of(self.0.whole_blocks(params).unwrap_or(1))
     }
 }

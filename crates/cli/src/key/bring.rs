@@ -200,7 +200,7 @@ pub(crate) fn secret(
     value: &Secret,
     how: &Brought<'_>,
 ) -> Result<ObjectHandle> {
-    let template = protected(how, true).class(CKO_SECRET_KEY).key_type(kind.key_type());
+    let template = protected(how, true).class(kind.class()).key_type(kind.key_type());
     let usages = kind.usages(how.usages);
     let template = usage::secret(template, usages).bytes(CKA_VALUE, value.expose());
     create(session, kind, &template)

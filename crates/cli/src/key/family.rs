@@ -13,6 +13,7 @@ pub(crate) enum Family {
     Ec,
     Edwards,
     Generic,
+    Hotp,
     Hss,
     MlDsa,
     MlKem,

@@ -88,7 +88,7 @@ const EXPONENT: [u8; 3] = [1, 0, 1];
 /// The types that `--type` takes, for help and errors.
 pub(crate) const TYPES: &str = "rsa:BITS, ec:p224, ec:p256, ec:p384, ec:p521, ec:secp256k1, \
     ec:sect163k1 to ec:sect571r1, ec:brainpoolP256r1 and other curves by their names, ed25519, x25519, ed448, x448, dh:BITS, ml-dsa:44, ml-dsa:65, ml-dsa:87, ml-kem:512, ml-kem:768, ml-kem:1024, \
-    slh-dsa:sha2-128s to slh-dsa:shake-256f, hss, hss:HASH:TREES, xmss:SET, xmssmt:SET, aes:128, aes:192, aes:256, chacha20, generic:BYTES, \
+    slh-dsa:sha2-128s to slh-dsa:shake-256f, hss, hss:HASH:TREES, xmss:SET, xmssmt:SET, aes:128, aes:192, aes:256, chacha20, generic:BYTES, hotp:BYTES, \
     des2, des3, rc4:BITS, and of old or national ciphers camellia:BITS, aria:BITS, seed, twofish:BITS, salsa20, cast5:BITS, \
     blowfish:BITS, idea, rc2:BITS, rc5:BITS, des";
 
@@ -109,6 +109,7 @@ const USUAL: &[&str] = &[
     "chacha20",
     "hss",
     "generic:32",
+    "hotp:20",
     "des2",
     "des3",
     "rc4:128",
@@ -133,6 +134,7 @@ impl FromStr for Kind {
             ("rsa", Some(bits @ 512..=16384)) => Some((Family::Rsa, bits)),
             ("aes", Some(bits @ (128 | 192 | 256))) => Some((Family::Aes, bits)),
             ("generic", Some(bytes @ 1..=4096)) => Some((Family::Generic, bytes)),
+            ("hotp", Some(bytes @ 10..=64)) => Some((Family::Hotp, bytes)),
             ("rc4", Some(bits @ 8..=2048)) if bits % 8 == 0 => Some((Family::Rc4, bits)),
             // Its order is not in the key.
             ("dh", Some(bits)) => known_groups::prime(bits).map(|_| (Family::Dh, 0)),
@@ -164,6 +166,9 @@ fn takes(family: &str, number: Option<usize>) -> String {
     match (family, number) {
         ("rsa", Some(_)) => String::from("an RSA key has 512 to 16384 bits"),
         ("generic", Some(_)) => String::from("a generic secret has 1 to 4096 bytes"),
+        ("hotp", Some(_)) => {
+            String::from("a key of HOTP has 10 to 64 bytes, a new one 16 at least")
+        }
         ("rc4", Some(_)) => String::from("an RC4 key has 8 to 2048 bits, a multiple of 8"),
         ("dh", Some(_)) => {
             String::from("a Diffie-Hellman key has 2048, 3072, 4096, 6144 or 8192 bits (RFC 7919)")
@@ -253,6 +258,7 @@ impl Kind {
             CKK_RSA => sized(Family::Rsa, "rsa", modulus.map(bits)),
             CKK_AES => sized(Family::Aes, "aes", size.map(|bytes| bytes * 8)),
             CKK_GENERIC_SECRET => sized(Family::Generic, "generic", size),
+            CKK_HOTP => sized(Family::Hotp, "hotp", size),
             CKK_RC4 => sized(Family::Rc4, "rc4", size.map(|bytes| bytes * 8)),
             CKK_CHACHA20 => plain(Family::ChaCha20, 32, "chacha20"),
             CKK_DES2 => plain(Family::Des2, 16, "des2"),
@@ -374,6 +380,7 @@ impl Kind {
             Family::Dsa => CKK_DSA,
             Family::Ec => CKK_EC,
             Family::Edwards => CKK_EC_EDWARDS,
+            Family::Hotp => CKK_HOTP,
             Family::Hss => CKK_HSS,
             Family::MlDsa => CKK_ML_DSA,
             Family::MlKem => CKK_ML_KEM,
@@ -388,11 +395,18 @@ impl Kind {
         }
     }
 
+    /// `CKA_CLASS` of a key that is no pair.
+    pub(crate) fn class(&self) -> CK_OBJECT_CLASS {
+        if self.family == Family::Hotp { CKO_OTP_KEY } else { CKO_SECRET_KEY }
+    }
+
     /// How many bytes the value of a secret key has; none of a pair.
     pub(crate) const fn secret_length(&self) -> Option<usize> {
         match self.family {
             Family::Aes | Family::Rc4 | Family::Old => Some(self.size / 8),
-            Family::ChaCha20 | Family::Des2 | Family::Des3 | Family::Generic => Some(self.size),
+            Family::ChaCha20 | Family::Des2 | Family::Des3 | Family::Generic | Family::Hotp => {
+                Some(self.size)
+            }
             Family::Dh
             | Family::Dsa
             | Family::Ec
@@ -428,6 +442,7 @@ impl Kind {
             Family::Ec => &[Usage::Sign, Usage::Derive],
             Family::Dsa
             | Family::Edwards
+            | Family::Hotp
             | Family::Hss
             | Family::MlDsa
             | Family::SlhDsa
@@ -505,6 +520,7 @@ impl Kind {
             },
             Family::Xmss => pair(CKM_XMSS_KEY_PAIR_GEN, number(), &[Usage::Sign]),
             Family::Xmssmt => pair(CKM_XMSSMT_KEY_PAIR_GEN, number(), &[Usage::Sign]),
+            Family::Hotp => secret(CKM_HOTP_KEY_GEN, length(self.size), &[Usage::Sign]),
             Family::Aes => secret(CKM_AES_KEY_GEN, length(self.size / 8), &[Usage::Decrypt]),
             Family::Rc4 => secret(CKM_RC4_KEY_GEN, length(self.size / 8), &[Usage::Decrypt]),
             Family::Des2 => secret(CKM_DES2_KEY_GEN, Template::new(), &[Usage::Decrypt]),
@@ -549,6 +565,9 @@ mod tests {
             "aes:512",
             "ed25519:1",
             "rc4:12",
+            "hotp",
+            "hotp:9",
+            "hotp:65",
             "camellia",
             "camellia:160",
             "dh:1024",

@@ -10,9 +10,11 @@ use metaslot_ck::*;
 use metaslot_client::{Session, Template};
 use metaslot_memory::Secret;
 
-const CLASSES: [(Class, CK_OBJECT_CLASS); 3] = [
+/// A key of one-time passwords is a secret one: URIs have no other name for it.
+const CLASSES: [(Class, CK_OBJECT_CLASS); 4] = [
     (Class::Private, CKO_PRIVATE_KEY),
     (Class::Secret, CKO_SECRET_KEY),
+    (Class::Secret, CKO_OTP_KEY),
     (Class::Public, CKO_PUBLIC_KEY),
 ];
 

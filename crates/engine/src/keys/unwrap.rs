@@ -15,7 +15,8 @@ use metaslot_rules::policy::{
 };
 use metaslot_rules::{self as rules, Birth, Origin};
 use metaslot_rules::{class_of, typed};
-use metaslot_spi::provider::{Direction, Wrap};
+use metaslot_spi::lengths::Lengths;
+use metaslot_spi::provider::{Direction, Place, Wrap};
 use metaslot_spi::{Attributes, NewObject, Params, Template, Value};
 
 /// What is wrong with the unwrapping key, where something is.
@@ -62,7 +63,8 @@ impl Engine {
             .key_for(&mut session, unwrapping, CKA_UNWRAP, mechanism)
             .map_err(told_of(UNWRAPPING))?;
         self.kept_here(&by)?;
-        let arriving = self.arriving(token, template)?;
+        let place = algorithm.place(&params);
+        let arriving = self.arriving(token, template, place)?;
         let login = token.login_state();
         let arriving = with_imposed(arriving, by.attributes(), CKA_UNWRAP_TEMPLATE, login)?;
         let facts = by.facts();
@@ -80,7 +82,7 @@ impl Engine {
         let watch = metaslot_counters::begin();
         let opened = self.open(token, (form, algorithm), &by, params, wrapped, arriving);
         count.done(wrapped.len(), opened.is_ok(), watch);
-        let object = self.opened(token, &by, opened?, algorithm.key_at_end())?;
+        let object = self.opened(token, &by, opened?, place)?;
         session.recent.keep(Some(by));
         let handles = self.add(&mut session, vec![object])?;
         session.recent.completes(approved);
@@ -88,9 +90,9 @@ impl Engine {
     }
 
     /// A template of a key that arrives: class and key type must be said.
-    fn arriving(&self, token: &Token, template: Template) -> Result<Attributes> {
+    fn arriving(&self, token: &Token, template: Template, place: Place) -> Result<Attributes> {
         let class = class_of(&template).ok_or(Error::TEMPLATE_INCOMPLETE)?;
-        if !matches!(class, CKO_SECRET_KEY | CKO_PRIVATE_KEY) {
+        if !(class == CKO_SECRET_KEY || class == CKO_PRIVATE_KEY && place == Place::Told) {
             return Err(Error::TEMPLATE_INCONSISTENT);
         }
         let typed = typed(template, Some(class))?;
@@ -135,7 +137,7 @@ impl Engine {
         token: &Token,
         by: &Object,
         opened: Opened,
-        at_end: bool,
+        place: Place,
     ) -> Result<NewObject> {
         let Opened { plain, mut template, said } = opened;
         let class = template.ulong(CKA_CLASS).ok_or(Error::TEMPLATE_INCOMPLETE)?;
@@ -146,7 +148,7 @@ impl Engine {
             made
         } else {
             token.policy().making(&template, protected)?;
-            let value = self.value(token, &mut template, plain, at_end, protected)?;
+            let value = self.value(token, &mut template, plain, place, protected)?;
             let made = self.secret_key(&template, value).map_err(|error| match error {
                 Error::ATTRIBUTE_VALUE_INVALID => Error::WRAPPED_KEY_LEN_RANGE,
                 other => other,
@@ -175,19 +177,23 @@ impl Engine {
         rules::complete(birth, class, template, made)
     }
 
-    /// The value in unwrapped bytes: at their beginning, or `at_end`.
+    /// The value in unwrapped bytes.
     fn value(
         &self,
         token: &Token,
         template: &mut Attributes,
         plain: Secret,
-        at_end: bool,
+        place: Place,
         protected: bool,
     ) -> Result<Secret> {
-        let length = match template.remove(CKA_VALUE_LEN) {
-            Some(Value::Ulong(length)) => usize::try_from(length).unwrap_or(usize::MAX),
-            _ => plain.len(),
+        let usual = || template.ulong(CKA_KEY_TYPE).and_then(Lengths::of);
+        let length = match (template.ulong(CKA_VALUE_LEN), place) {
+            (None, Place::First | Place::Last) => usual().and_then(Lengths::only),
+            (said, _) => said,
         };
+        template.remove(CKA_VALUE_LEN);
+        let length =
+            length.map_or(plain.len(), |length| usize::try_from(length).unwrap_or(usize::MAX));
         if length > plain.len() || length == 0 {
             return Err(Error::WRAPPED_KEY_LEN_RANGE);
         }
@@ -197,7 +203,7 @@ impl Engine {
         }
         Ok(match plain.len() - length {
             0 => plain,
-            surplus if at_end => {
+            surplus if place == Place::Last => {
                 Secret::try_copy_of(&plain.expose()[surplus..]).ok_or(Error::DEVICE_MEMORY)?
             }
             _ => plain.truncated(length),

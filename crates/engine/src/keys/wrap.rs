@@ -10,7 +10,7 @@ use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_rules::policy::{NonceBy, WrapForm, described, wrap_form};
 use metaslot_rules::series::{RANDOM_BITS, randomize};
-use metaslot_spi::provider::{Direction, Wrap};
+use metaslot_spi::provider::{Direction, Place, Wrap};
 use metaslot_spi::{Attributes, Bytes, Key, Params, Value};
 
 /// What is wrong with the wrapping key, where something is.
@@ -77,7 +77,7 @@ impl Engine {
         let key = self.object_in(&session, key).map_err(|_| Error::KEY_HANDLE_INVALID)?;
         self.kept_here(&wrapping).and_then(|()| self.kept_here(&key))?;
         wrappable(&key, wrapping.attributes())?;
-        let plain = self.plain(token, &key)?;
+        let plain = self.plain(token, &key, algorithm.place(&params))?;
         let facts = wrapping.facts();
         let approved = token.policy().approving(mechanism, CKF_WRAP, Some(facts.key_type))?;
         token.policy().using_mechanism(mechanism, &params, facts, Direction::Forward, false)?;
@@ -115,13 +115,15 @@ impl Engine {
     }
 
     /// What is wrapped: the value of a secret key, the PKCS#8 form of a private one.
-    fn plain(&self, token: &Token, object: &Object) -> Result<Secret> {
+    fn plain(&self, token: &Token, object: &Object, place: Place) -> Result<Secret> {
         let key = token.key(object)?;
         match object.class() {
             CKO_SECRET_KEY => {
                 Secret::try_copy_of(key.secret(CKA_VALUE)?).ok_or(Error::DEVICE_MEMORY)
             }
-            CKO_PRIVATE_KEY => self.routes.first(|provider| provider.encode_private_key(key)),
+            CKO_PRIVATE_KEY if place == Place::Told => {
+                self.routes.first(|provider| provider.encode_private_key(key))
+            }
             _ => Err(Error::KEY_NOT_WRAPPABLE),
         }
     }

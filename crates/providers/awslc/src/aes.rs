@@ -57,6 +57,8 @@ const ECB_ROW: Algorithm = Algorithm {
     key_sizes: KEYS,
     encrypt: Some(&Ecb::<Aes, BLOCK>::NEW),
     decrypt: Some(&Ecb::<Aes, BLOCK>::NEW),
+    wrap: Some(&ByCipher(Ecb::<Aes, BLOCK>::NEW)),
+    unwrap: Some(&ByCipher(Ecb::<Aes, BLOCK>::NEW)),
     ..Algorithm::NONE
 };
 

@@ -8,7 +8,7 @@ use metaslot_awslc_wrapper::rsa::PKCS1_OVERHEAD;
 use metaslot_awslc_wrapper::rsa::{self, Rsa, RsaNumber, RsaPadding};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
-use metaslot_spi::provider::{Cipher, CipherStream, Direction, Wrap};
+use metaslot_spi::provider::{Cipher, CipherStream, Direction, Place, Wrap};
 use metaslot_spi::{Bytes, Key, Params};
 use std::sync::Arc;
 
@@ -198,8 +198,8 @@ impl Wrap for RsaCipher {
         Ok(plain.truncated(length))
     }
 
-    fn key_at_end(&self) -> bool {
-        matches!(self, Self::X509)
+    fn place(&self, _: &Params) -> Place {
+        if matches!(self, Self::X509) { Place::Last } else { Place::Told }
     }
 }
 

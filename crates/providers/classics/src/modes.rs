@@ -120,6 +120,10 @@ impl Cipher for Use {
         }
     }
 
+    fn whole_blocks(&self, params: &Params) -> Option<usize> {
+        matches!(self.mode, Mode::Ecb | Mode::Cbc).then(|| self.cipher.block(params).max(1))
+    }
+
     fn run(
         &self,
         direction: Direction,

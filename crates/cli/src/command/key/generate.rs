@@ -34,7 +34,7 @@ pub(crate) struct Args {
     /// ml-kem:512, ml-kem:768, ml-kem:1024, slh-dsa:sha2-128s (to slh-dsa:shake-256f), hss (a million
     /// signatures; hss:sha256-192:h10w8 a thousand, hss:sha256-192:h5w8/h5w8 as many), xmss:sha2-10-192 (a thousand
     /// signatures), xmssmt:sha2-20/2-192 (a million), aes:128, aes:192, aes:256, chacha20,
-    /// generic:32 (bytes), or for old data des3, des2, rc4:128 (bits), and
+    /// generic:32 (bytes), hotp:20 (bytes), or for old data des3, des2, rc4:128 (bits), and
     /// other ciphers of old or of a country, as camellia:256, aria:256 or seed
     #[arg(long = "type", short = 't', value_name = "TYPE", default_value = "ec:p256")]
     kind: Kind,

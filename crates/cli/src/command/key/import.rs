@@ -44,8 +44,8 @@ pub(crate) struct Args {
     /// Whose pair it is, such as 'CN=site, O=Acme': the subject of its certificate
     #[arg(long, value_name = "NAME", conflicts_with = "kind")]
     subject: Option<String>,
-    /// The file is a secret key of this type: aes:128, aes:192, aes:256, chacha20, generic:32 (bytes), or
-    /// for old data des3, des2, rc4:128 (bits), and
+    /// The file is a secret key of this type: aes:128, aes:192, aes:256, chacha20, generic:32 (bytes),
+    /// hotp:20 (bytes), or for old data des3, des2, rc4:128 (bits), and
     /// other ciphers of old or of a country, as camellia:256, aria:256 or seed
     #[arg(long = "type", short = 't', value_name = "TYPE")]
     kind: Option<Kind>,

@@ -151,6 +151,7 @@ fn described(key: &Key, class: Class) -> String {
         Family::Montgomery if key.kind.size == 56 => "X448",
         Family::Montgomery => "X25519",
         Family::ChaCha20 => "ChaCha20",
+        Family::Hotp => "HOTP",
         Family::Generic | Family::Old | Family::Other => "GENERIC",
     };
     let label = if key.label.is_empty() { "No label" } else { &printable(&key.label) };

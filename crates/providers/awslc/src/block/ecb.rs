@@ -28,6 +28,10 @@ impl<C: BlockCipher<N>, const N: usize> Cipher for Ecb<C, N> {
         if input.is_multiple_of(N) { Ok(input) } else { Err(length_error(direction)) }
     }
 
+    fn whole_blocks(&self, _: &Params) -> Option<usize> {
+        Some(N)
+    }
+
     fn run(
         &self,
         direction: Direction,

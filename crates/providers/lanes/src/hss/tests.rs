@@ -9,9 +9,11 @@ fn hex(value: &Value) -> Vec<u8> {
     digits.chunks(2).map(byte).collect()
 }
 
-fn vectors(kind: &str) -> Vec<Value> {
-    let file: Value =
-        serde_json::from_str(include_str!("../../../../../testdata/rfc/lms.json")).unwrap();
+const BY_RFC: &str = include_str!("../../../../../testdata/rfc/lms.json");
+const BY_NIST: &str = include_str!("../../../../../testdata/nist/lms.json");
+
+fn vectors(file: &str, kind: &str) -> Vec<Value> {
+    let file: Value = serde_json::from_str(file).unwrap();
     file[kind].as_array().unwrap().clone()
 }
 
@@ -32,8 +34,8 @@ fn sets_are_those_of_the_standard() {
 }
 
 #[test]
-fn public_keys_are_those_of_another_implementation() {
-    for vector in vectors("keys") {
+fn public_keys_are_those_of_other_implementations() {
+    for vector in [BY_RFC, BY_NIST].iter().flat_map(|file| vectors(file, "keys")) {
         let types = [0, 1].map(|at| u32::try_from(vector["types"][at].as_u64().unwrap()).unwrap());
         let set = Set::new(types[0], types[1]).unwrap();
         let id: Vec<u8> = hex(&vector["id"]);
@@ -44,7 +46,7 @@ fn public_keys_are_those_of_another_implementation() {
 
 #[test]
 fn signatures_of_the_standard_verify_and_no_others() {
-    for vector in vectors("verify") {
+    for vector in vectors(BY_RFC, "verify") {
         let [public, message, mut signature] =
             ["public", "message", "signature"].map(|what| hex(&vector[what]));
         let is = |message: &[u8], signature: &[u8]| verify(&public, &[message], signature).unwrap();

@@ -12,13 +12,8 @@ use metaslot_spi::{Key, Params};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-pub(super) const ECB: Algorithm = Algorithm {
-    mechanism: CKM_AES_ECB,
-    key_sizes: KEYS,
-    encrypt: Some(&Streaming::<Ecb>::NEW),
-    decrypt: Some(&Streaming::<Ecb>::NEW),
-    ..Algorithm::NONE
-};
+pub(super) const ECB: Algorithm =
+    row(CKM_AES_ECB, &Streaming::<Ecb>::NEW, &ByCipher(Streaming::<Ecb>::NEW));
 pub(super) const CBC: Algorithm =
     row(CKM_AES_CBC, &Streaming::<Cbc>::NEW, &ByCipher(Streaming::<Cbc>::NEW));
 pub(super) const CTR: Algorithm =
@@ -125,12 +120,19 @@ impl<M: Turn> Cipher for Streaming<M> {
         with::<M, _>(key, |_| Ok(()))
     }
 
-    fn length(&self, direction: Direction, _: &Key, _: &Params, input: usize) -> Result<usize> {
-        let has_blocks = matches!(M::MODE, Mode::Ecb | Mode::Cbc);
-        if has_blocks && !input.is_multiple_of(BLOCK) {
-            return Err(length_error(direction));
-        }
-        Ok(input)
+    fn length(
+        &self,
+        direction: Direction,
+        _: &Key,
+        params: &Params,
+        input: usize,
+    ) -> Result<usize> {
+        let block = self.whole_blocks(params).unwrap_or(1);
+        if input.is_multiple_of(block) { Ok(input) } else { Err(length_error(direction)) }
+    }
+
+    fn whole_blocks(&self, _: &Params) -> Option<usize> {
+        matches!(M::MODE, Mode::Ecb | Mode::Cbc).then_some(BLOCK)
     }
 
     fn run(
