@@ -329,6 +329,7 @@ fn one(input: &mut Input<'_>, shape: Shape, key: ObjectHandle) -> Params {
             Params::Ecdh1 { kdf, shared: owned(input.bytes()), public }
         }
         Shape::EdDsa => Params::EdDsa { prehash: input.is(2), context: owned(input.bytes()) },
+        Shape::XEdDsa => Params::XEdDsa { hash: input.constant(&HASHES) },
         Shape::SignContext => {
             let hedge = input.constant(&[0, 1, 2]);
             Params::SignContext { hedge, context: owned(input.bytes()) }

@@ -293,6 +293,11 @@ fn post_quantum_keys_sign_stay_and_travel() {
 }
 
 #[test]
+fn keys_of_x25519_sign_or_agree() {
+    Home::new("xeddsa").run(&program("xeddsa"), &[]);
+}
+
+#[test]
 fn keys_of_hashes_sign_stay_and_travel() {
     Home::new("slh-dsa").run(&program("slh_dsa"), &[]);
 }

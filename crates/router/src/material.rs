@@ -185,6 +185,7 @@ pub(crate) fn params(row: &MechanismRow, job: Job) -> Option<Params> {
         | Shape::Ike1Prf
         | Shape::Ike1Extended
         | Shape::Otp
+        | Shape::XEdDsa
         | Shape::DsaSeed { .. }
         | Shape::Ike2PrfPlus => return None,
         Shape::TlsMac => finished(CKM_SHA256),

@@ -186,16 +186,24 @@ fn defaults(all: &mut Attributes, class: u64, purposes: Purposes) -> Result<()> 
     Ok(())
 }
 
+/// What keys derive where their template is silent, and whether they do nothing else then: what is signed by a key and what it agrees
+/// on are to be kept apart. Many programs make EC keys without `CKA_DERIVE`, sign and then derive with them.
+#[rustfmt::skip]
+const DERIVE: [(CK_OBJECT_CLASS, CK_KEY_TYPE, bool); 5] = [
+    (CKO_PRIVATE_KEY, CKK_EC, false),
+    (CKO_PRIVATE_KEY, CKK_EC_MONTGOMERY, true),
+    (CKO_PRIVATE_KEY, CKK_DH, false),
+    (CKO_PRIVATE_KEY, CKK_X9_42_DH, false),
+    (CKO_SECRET_KEY, CKK_HKDF, false),
+];
+
 /// Defaults that the standard leaves to the token (footnote 9), and one that it does not: a secret key
-/// is protected unless the caller brings it in the clear or makes it extractable. Many programs make EC
-/// keys without `CKA_DERIVE` and then derive with them.
+/// is protected unless the caller brings it in the clear or makes it extractable.
 fn key_defaults(all: &mut Attributes, class: u64, origin: Origin) {
-    let agrees =
-        matches!(all.ulong(CKA_KEY_TYPE), Some(CKK_EC | CKK_EC_MONTGOMERY | CKK_DH | CKK_X9_42_DH));
-    let derives = match class {
-        CKO_PRIVATE_KEY => agrees,
-        _ => all.ulong(CKA_KEY_TYPE) == Some(CKK_HKDF),
-    };
+    let kind = (class, all.ulong(CKA_KEY_TYPE));
+    let row = DERIVE.iter().find(|row| (row.0, Some(row.1)) == kind);
+    let alone = row.is_some_and(|row| row.2);
+    let derives = row.is_some() && !(alone && all.bool(CKA_SIGN));
     let brought = origin == Origin::Created;
     let open = class != CKO_PRIVATE_KEY && (brought || all.bool(CKA_EXTRACTABLE));
     let mut default = |attribute, value| {
@@ -204,7 +212,9 @@ fn key_defaults(all: &mut Attributes, class: u64, origin: Origin) {
         }
         all.bool(attribute)
     };
-    default(CKA_DERIVE, derives);
+    if default(CKA_DERIVE, derives) && alone {
+        default(CKA_SIGN, false);
+    }
     let sensitive = default(CKA_SENSITIVE, !open);
     default(CKA_EXTRACTABLE, open && !sensitive);
 }
@@ -381,5 +391,32 @@ fn is_fewer(old: Option<&Value>, new: &Value) -> bool {
         // What a counter has left.
         (Some(Value::Bytes(old)), Value::Bytes(new)) => old.len() == new.len() && new >= old,
         _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is signed and what is agreed on are kept apart unless the template says both.
+    #[test]
+    fn a_key_of_x25519_signs_or_agrees() {
+        for (said, signs, derives) in [
+            (&[][..], false, true),
+            (&[(CKA_SIGN, true)], true, false),
+            (&[(CKA_SIGN, false)], false, true),
+            (&[(CKA_DERIVE, true)], false, true),
+            (&[(CKA_DERIVE, false)], true, false),
+            (&[(CKA_SIGN, true), (CKA_DERIVE, true)], true, true),
+        ] {
+            let of_usage =
+                |(usage, value): &(CK_ATTRIBUTE_TYPE, bool)| (*usage, Value::Bool(*value));
+            let mut all: Attributes = said.iter().map(of_usage).collect();
+            all.set(CKA_KEY_TYPE, Value::Ulong(CKK_EC_MONTGOMERY));
+            let origin = Origin::Generated(CKM_EC_MONTGOMERY_KEY_PAIR_GEN);
+            key_defaults(&mut all, CKO_PRIVATE_KEY, origin);
+            assert_eq!(defaults(&mut all, CKO_PRIVATE_KEY, Purposes::USE), Ok(()));
+            assert_eq!((all.bool(CKA_SIGN), all.bool(CKA_DERIVE)), (signs, derives), "{said:?}");
+        }
     }
 }

@@ -96,6 +96,11 @@ pub enum Params {
         /// Up to 255 bytes.
         context: Bytes,
     },
+    /// XEdDSA (PKCS#11 3.2 §6.3.16).
+    XEdDsa {
+        /// `CKM_SHA512` and others.
+        hash: CK_MECHANISM_TYPE,
+    },
     /// ML-DSA and SLH-DSA (PKCS#11 3.2 §6.67).
     SignContext {
         /// `CKH_HEDGE_…`, `CKH_DETERMINISTIC_REQUIRED`
@@ -283,7 +288,7 @@ impl Params {
             Self::DsaSeed(by) => Some(by.hash),
             Self::Pss { hash, .. } | Self::Oaep { hash, .. } => Some(*hash),
             Self::Hkdf { prf, .. } | Self::Sp800108 { prf, .. } => Some(*prf),
-            Self::HashSignContext { hash, .. } => Some(*hash),
+            Self::HashSignContext { hash, .. } | Self::XEdDsa { hash } => Some(*hash),
             _ => None,
         }
     }

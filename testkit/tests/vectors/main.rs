@@ -13,6 +13,7 @@ mod mac;
 mod openssl;
 mod rsa;
 mod signature;
+mod xeddsa;
 
 use std::path::PathBuf;
 
@@ -223,6 +224,11 @@ fn ml_dsa_by_nist() {
 fn binary_curves() {
     let legacy = |token: &mut metaslot_testkit::TestToken| token.policy("legacy");
     apart(CLIENT, "binary curves, by OpenSSL", "binary_curves", legacy, binary::run);
+}
+
+#[test]
+fn signatures_by_keys_for_agreement() {
+    apart(CLIENT, "XEdDSA", "signatures_by_keys_for_agreement", |_| Ok(()), xeddsa::run);
 }
 
 #[test]

@@ -132,6 +132,7 @@ pub const APPROVED: &[(CK_MECHANISM_TYPE, CK_FLAGS, &str)] = &[
     (CKM_MD5_HMAC, 0, "nothing"),
     (CKM_MD5_HMAC_GENERAL, 0, "nothing"),
     (CKM_EC_MONTGOMERY_KEY_PAIR_GEN, 0, "nothing"),
+    (CKM_XEDDSA, 0, "nothing"),
     (CKM_CHACHA20_KEY_GEN, 0, "nothing"),
     (CKM_CHACHA20_POLY1305, 0, "nothing"),
 ];

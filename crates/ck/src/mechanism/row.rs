@@ -91,6 +91,8 @@ pub enum Shape {
     Tls10Mac,
     /// `CK_EDDSA_PARAMS`, or nothing.
     EdDsa,
+    /// `CK_XEDDSA_PARAMS`
+    XEdDsa,
     /// `CK_SIGN_ADDITIONAL_CONTEXT`, or nothing.
     SignContext,
     /// `CK_HASH_SIGN_ADDITIONAL_CONTEXT`

@@ -423,6 +423,7 @@ pub(super) const MECHANISMS: &[MechanismRow] = &[
     row(CKM_BLAKE2B_512_KEY_GEN, Shape::None, &[CKK_BLAKE2B_512_HMAC], Unit::Bytes, "6.36"),
     row(CKM_SALSA20, Shape::Salsa20, &[CKK_SALSA20], Unit::Bytes, "6.60"),
     row(CKM_CHACHA20_POLY1305, Shape::ChaCha20Poly1305, &[CKK_CHACHA20], Unit::Bytes, "6.63"),
+    row(CKM_XEDDSA, Shape::XEdDsa, &[CKK_EC_MONTGOMERY], Unit::Bits, "6.3.16"),
     row(CKM_HKDF_DERIVE, Shape::Hkdf, &[CKK_HKDF, CKK_GENERIC_SECRET], Unit::Bytes, "6.64"),
     row(CKM_HKDF_DATA, Shape::Hkdf, &[CKK_HKDF, CKK_GENERIC_SECRET], Unit::Bytes, "6.64"),
     row(CKM_HKDF_KEY_GEN, Shape::None, &[CKK_HKDF], Unit::Bytes, "6.64"),

@@ -203,6 +203,9 @@ impl<'a> Caller<'a> {
             | Shape::TlsKdf
             | Shape::TlsMac
             | Shape::Tls10Mac => self.tls(shape, raw),
+            Shape::XEdDsa => {
+                Ok(Params::XEdDsa { hash: self.parameter::<CK_XEDDSA_PARAMS>(raw)?.hash })
+            }
             Shape::Otp => self.otp(raw).map(Params::Otp),
             Shape::DsaSeed { given } => self.dsa_seed(given, raw),
             Shape::Sp800108Feedback => {

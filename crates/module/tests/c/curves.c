@@ -64,7 +64,9 @@ int main(void)
 {
 	CK_SESSION_HANDLE session;
 	CK_MECHANISM mechanism = {CKM_EC_KEY_PAIR_GEN, NULL, 0};
-	CK_ATTRIBUTE params = {CKA_EC_PARAMS, weak, sizeof(weak)};
+	CK_ATTRIBUTE params = {CKA_EC_PARAMS, weak, sizeof(weak)}, signs = {CKA_SIGN, &yes, 1};
+	CK_XEDDSA_PARAMS hash = {CKM_SHA512};
+	CK_MECHANISM xeddsa = {CKM_XEDDSA, &hash, sizeof(hash)};
 	session = begin_as_user();
 	make(session, CKM_EC_EDWARDS_KEY_PAIR_GEN, ed448, sizeof(ed448));
 	sign(session, CKM_EDDSA, 114);
@@ -83,6 +85,14 @@ int main(void)
 	       CKR_ATTRIBUTE_VALUE_INVALID);
 	make(session, CKM_EC_MONTGOMERY_KEY_PAIR_GEN, x448, sizeof(x448));
 	agree(session, 56);
+	/* XEdDSA is there for X25519 only. */
+	mechanism.mechanism = CKM_EC_MONTGOMERY_KEY_PAIR_GEN;
+	params.pValue = x448;
+	params.ulValueLen = sizeof(x448);
+	OK(p11->C_GenerateKeyPair(session, &mechanism, &params, 1, &signs, 1, &public_key,
+				  &private_key));
+	EXPECT(p11->C_SignInit(session, &xeddsa, private_key), CKR_KEY_SIZE_RANGE);
+	EXPECT(p11->C_VerifyInit(session, &xeddsa, public_key), CKR_KEY_SIZE_RANGE);
 	OK(p11->C_Finalize(NULL));
 	return 0;
 }

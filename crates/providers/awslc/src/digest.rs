@@ -34,7 +34,7 @@ pub(crate) fn hash(mechanism: CK_MECHANISM_TYPE) -> Option<Hash> {
 }
 
 #[derive(Debug)]
-struct Hashing(Hash);
+pub(crate) struct Hashing(pub(crate) Hash);
 
 impl Digest for Hashing {
     fn length(&self) -> usize {

@@ -54,6 +54,7 @@ mod simple;
 mod sp800_108;
 mod tls;
 mod transport;
+mod xeddsa;
 
 use metaslot_ck::Result;
 use metaslot_memory::Secret;
@@ -101,6 +102,7 @@ const PARTS: &[&[Algorithm]] = &[
     &dsa::ROWS,
     &tls::ROWS,
     &rsa_x931::ROWS,
+    &xeddsa::ROWS,
 ];
 
 static ALGORITHMS: [Algorithm; table::count(PARTS)] = const { checked(table::merged(PARTS)) };

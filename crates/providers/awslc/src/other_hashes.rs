@@ -53,6 +53,11 @@ pub(crate) const ROWS: [Algorithm; 33] = [
     generate::mac(CKM_BLAKE2B_512_KEY_GEN),
 ];
 
+/// As digests, for signatures over them.
+pub(crate) const BLAKE2B_256: &dyn Digest = &Hashing::<Blake<32>>::NEW;
+/// As well.
+pub(crate) const BLAKE2B_512: &dyn Digest = &Hashing::<Blake<64>>::NEW;
+
 /// As for the other HMACs, in bytes.
 const KEYS: (u64, u64) = (1, 8192);
 

@@ -7,10 +7,12 @@
 mod common;
 
 use common::{Pair, algorithm, key, pair};
+use curve25519_dalek::scalar::{Scalar, clamp_integer};
 #[allow(unused_imports, reason = "where another provider includes this file, it is that one")]
 use metaslot_awslc::AWSLC as PROVIDER;
 use metaslot_awslc::AWSLC;
 use metaslot_ck::*;
+use metaslot_memory::wiping;
 use metaslot_spi::provider::{Direction, Keys, Provider};
 use metaslot_spi::{Bytes, Key, Params, Tls, Value};
 use std::fs::File;
@@ -27,6 +29,18 @@ const PAGE: usize = 4096;
 /// them. (The middle, because X25519 clamps both ends.)
 fn patterns(key: &Key) -> Vec<(u64, [u8; WINDOW])> {
     let mut found = Vec::new();
+    if key.key_type() == CKK_EC_MONTGOMERY {
+        // XEdDSA signs with one of these.
+        let value = key.secret(CKA_VALUE).unwrap().try_into().unwrap();
+        let masked = wiping(|| {
+            let number = Scalar::from_bytes_mod_order(clamp_integer(value));
+            [number, -number].map(|number| number.to_bytes().map(|byte| byte ^ MASK))
+        });
+        for form in &masked {
+            found.push((CKA_VALUE, *form.first_chunk().unwrap()));
+            found.push((CKA_VALUE, *form.last_chunk().unwrap()));
+        }
+    }
     for (attribute, value) in key.secrets().iter() {
         let value = match (key.key_type(), attribute) {
             // An expanded key of ML-DSA begins with ρ, as the public one does.
@@ -97,10 +111,14 @@ impl Keys for NoKeys {
 }
 
 fn signs(keys: &Pair, mechanism: CK_MECHANISM_TYPE) {
+    signs_with(keys, mechanism, &Params::None);
+}
+
+fn signs_with(keys: &Pair, mechanism: CK_MECHANISM_TYPE, params: &Params) {
     let sign = algorithm(mechanism).sign.unwrap();
-    sign.check(Direction::Forward, &keys.private, &Params::None).unwrap();
-    let mut out = vec![0; sign.length(&keys.private, &Params::None)];
-    sign.sign(&keys.private, &Params::None, b"message", &mut out).unwrap();
+    sign.check(Direction::Forward, &keys.private, params).unwrap();
+    let mut out = vec![0; sign.length(&keys.private, params)];
+    sign.sign(&keys.private, params, b"message", &mut out).unwrap();
 }
 
 fn agrees(keys: &Pair) {
@@ -217,7 +235,12 @@ fn a_dropped_x25519_key_leaves_nothing() {
     leaves_nothing(
         CKK_EC_MONTGOMERY,
         || on(CKM_EC_MONTGOMERY_KEY_PAIR_GEN, CKK_EC_MONTGOMERY, &[6, 3, 0x2b, 0x65, 0x6e]),
-        agrees,
+        |keys| {
+            agrees(keys);
+            for hash in [CKM_SHA512, CKM_SHA3_512, CKM_BLAKE2B_512] {
+                signs_with(keys, CKM_XEDDSA, &Params::XEdDsa { hash });
+            }
+        },
     );
 }
 

@@ -116,6 +116,7 @@ const VECTORS: &[(CK_MECHANISM_TYPE, &[&str])] = &[
     (CKM_ECDH1_DERIVE, &["wycheproof/ecdh_secp256r1_ecpoint_test", "wycheproof/x25519_test"]),
     (CKM_ECDH1_COFACTOR_DERIVE, &["wycheproof/ecdh_secp256r1_ecpoint_test"]),
     (CKM_EDDSA, &["wycheproof/ed25519_test"]),
+    (CKM_XEDDSA, &["xeddsa/vectors"]),
     (
         CKM_ML_KEM,
         &[
@@ -313,7 +314,10 @@ fn keys_of_another_length_are_for_another_provider() {
         assert_eq!(AWSLC.encode_private_key(&key).is_ok(), own, "{length}");
         let serves = match key_type {
             CKK_EC_EDWARDS => row(CKM_EDDSA).sign.unwrap().serves(&key),
-            _ => row(CKM_ECDH1_DERIVE).derive.unwrap().serves(&key),
+            _ => {
+                assert_eq!(row(CKM_XEDDSA).sign.unwrap().serves(&key), own, "{length}");
+                row(CKM_ECDH1_DERIVE).derive.unwrap().serves(&key)
+            }
         };
         assert_eq!(serves, own, "{length}");
     }

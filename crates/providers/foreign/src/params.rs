@@ -43,6 +43,7 @@ pub(crate) fn mechanism(number: CK_MECHANISM_TYPE, params: &Params) -> Result<Me
         | Params::Tuned { .. }
         | Params::Ike { .. }
         | Params::Otp(_)
+        | Params::XEdDsa { .. }
         | Params::DsaSeed(_)
         | Params::Tls(_) => return Err(Error::MECHANISM_PARAM_INVALID),
     };
