@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `C_DeriveKey` (PKCS#11 3.2 §5.18.5).
 
-use super::{set_parity, unless_said, with_imposed};
+use super::set_parity;
 use crate::engine::Engine;
 use crate::object::Object;
 use crate::session::SessionGuard;
 use crate::token::Token;
-use metaslot_ck::attribute;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
+use metaslot_rules::of_one_step;
 use metaslot_rules::{self as rules, Birth, Origin};
-use metaslot_rules::{class_of, of_one_step, typed};
-use metaslot_spi::lengths::Lengths;
 use metaslot_spi::provider::Keys;
 use metaslot_spi::{Attributes, Key, NewObject, Params, Template, Value};
 use std::sync::Arc;
@@ -41,9 +39,11 @@ impl Engine {
             token.policy().approving(mechanism, CKF_DERIVE, Some(base.facts().key_type))?;
         token.policy().approving_params(&params, false)?;
         token.policy().deriving(mechanism, base.facts())?;
-        let mut templates = vec![derived_template(token, mechanism, &base, template)?];
+        let login = token.login_state();
+        let mut templates =
+            vec![rules::derived_template(mechanism, base.attributes(), template, login)?];
         for template in params.take_further() {
-            templates.push(derived_template(token, mechanism, &base, template)?);
+            templates.push(rules::derived_template(mechanism, base.attributes(), template, login)?);
         }
         let by = self.key(&base)?;
         let (count, algorithm) = self
@@ -64,7 +64,7 @@ impl Engine {
         };
         let mut lengths = Vec::new();
         for all in &templates {
-            lengths.push(derived_length(all, natural, of_one_step(&params))?);
+            lengths.push(rules::derived_length(all, natural, of_one_step(&params))?);
             if all.ulong(CKA_CLASS) == Some(CKO_SECRET_KEY) {
                 token.policy().making(all, true)?;
                 if !base.facts().readable {
@@ -112,7 +112,7 @@ impl Engine {
             set_parity(all.ulong(CKA_KEY_TYPE), value.expose_mut());
             self.secret_key(&all, value)?
         };
-        inherit(base, &mut all, class);
+        rules::inherit(base.subject(), &mut all, class);
         let purposes = token.policy().purposes_of_derived(base.subject(), params, &all)?;
         let both =
             |attribute| parents.into_iter().flatten().all(|by| by.attributes().bool(attribute));
@@ -125,53 +125,6 @@ impl Engine {
         token.policy().derived(base.subject(), &object.attributes)?;
         token.policy().unseal(base.subject(), &mut object.attributes);
         Ok(object)
-    }
-}
-
-/// A template of a derived key, with class and key type, and with what the base key imposes.
-fn derived_template(
-    token: &Token,
-    mechanism: CK_MECHANISM_TYPE,
-    base: &Object,
-    template: Template,
-) -> Result<Attributes> {
-    let natural = if mechanism == CKM_HKDF_DATA { CKO_DATA } else { CKO_SECRET_KEY };
-    let class = class_of(&template).unwrap_or(natural);
-    if class != natural {
-        return Err(Error::TEMPLATE_INCONSISTENT);
-    }
-    // A data object has no CKA_VALUE_LEN of its own; a derivation says its length by it.
-    let (lengths, rest): (Template, Template) =
-        template.into_iter().partition(|(attribute, _)| *attribute == CKA_VALUE_LEN);
-    let typed_rest = typed(rest, Some(class))?;
-    rules::check(&typed_rest, class, attribute::MAKE, token.login_state())?;
-    let mut all = typed_rest.attributes;
-    all.set(CKA_CLASS, Value::Ulong(class));
-    let login = token.login_state();
-    let mut all = with_imposed(all, base.attributes(), CKA_DERIVE_TEMPLATE, login)?;
-    if let Some(length) = typed(lengths, Some(class))?.attributes.remove(CKA_VALUE_LEN) {
-        if all.get(CKA_VALUE_LEN).is_some_and(|imposed| imposed != &length) {
-            return Err(Error::TEMPLATE_INCONSISTENT);
-        }
-        all.set(CKA_VALUE_LEN, length);
-    }
-    if class == CKO_SECRET_KEY && all.get(CKA_KEY_TYPE).is_none() {
-        all.set(CKA_KEY_TYPE, Value::Ulong(CKK_GENERIC_SECRET));
-    }
-    Ok(all)
-}
-
-/// What a derived secret key has from a secret key where the template says nothing: readable from a
-/// readable one, protected and as private from any other.
-fn inherit(base: &Object, all: &mut Attributes, class: u64) {
-    if base.class() != CKO_SECRET_KEY || class != CKO_SECRET_KEY {
-        return;
-    }
-    let readable = base.facts().readable;
-    unless_said(all, CKA_SENSITIVE, !readable);
-    unless_said(all, CKA_EXTRACTABLE, readable);
-    if base.private() {
-        unless_said(all, CKA_PRIVATE, true);
     }
 }
 
@@ -205,25 +158,3 @@ impl Keys for SessionKeys<'_, '_> {
         self.engine.key(&object).cloned()
     }
 }
-
-/// How many bytes to derive: what the template says, what the key type fixes, or what comes out.
-fn derived_length(all: &Attributes, natural: Option<usize>, one_step: bool) -> Result<usize> {
-    let key_type = all.ulong(CKA_KEY_TYPE);
-    let only = match key_type.and_then(Lengths::of) {
-        Some(Lengths::Always(length)) => Some(length),
-        _ => None,
-    };
-    let length = match (all.ulong(CKA_VALUE_LEN).or(only), key_type) {
-        (Some(length), _) => usize::try_from(length).unwrap_or(usize::MAX),
-        (None, Some(CKK_GENERIC_SECRET | CKK_HKDF) | None) => {
-            natural.ok_or(Error::TEMPLATE_INCOMPLETE)?
-        }
-        (None, Some(_)) => {
-            return natural.filter(|_| !one_step).ok_or(Error::TEMPLATE_INCOMPLETE);
-        }
-    };
-    if length == 0 || length > MAX_DERIVED { Err(Error::KEY_SIZE_RANGE) } else { Ok(length) }
-}
-
-/// No derivation gives more than this, in bytes.
-const MAX_DERIVED: usize = 1 << 16;
