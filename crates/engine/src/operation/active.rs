@@ -303,6 +303,21 @@ impl<A: Streams + ?Sized> Active<A> {
         self.postpone(Later { work, room, bytes, watch });
         Err(Error::PENDING)
     }
+
+    /// One that is pending, if its result is there; then the operation is over.
+    ///
+    /// # Errors
+    /// `CKR_PENDING`, `CKR_OPERATION_NOT_INITIALIZED`
+    fn arrived(&mut self) -> Result<(Chosen<A>, Later)> {
+        let Self::Pending(_, later) = self else { return Err(Error::OPERATION_NOT_INITIALIZED) };
+        if !later.work.poll() {
+            return Err(Error::PENDING);
+        }
+        match std::mem::take(self) {
+            Self::Pending(chosen, later) => Ok((chosen, later)),
+            _ => Err(Error::GENERAL_ERROR),
+        }
+    }
 }
 
 /// An operation of any kind, for what is the same for all.
@@ -341,10 +356,7 @@ pub(crate) trait Operation {
     /// `CKR_OPERATION_NOT_INITIALIZED`, `CKR_OPERATION_ACTIVE`
     fn between_messages(&self) -> Result<()>;
 
-    /// The result of one that is pending, if it is there; then the operation is over.
-    ///
-    /// # Errors
-    /// `CKR_PENDING`, `CKR_OPERATION_NOT_INITIALIZED`
+    /// As [`Active::arrived`].
     fn arrive(&mut self, recent: &mut Recent) -> Result<(Later, Count, bool)>;
 }
 
@@ -405,13 +417,7 @@ impl<A: Streams + ?Sized> Operation for Active<A> {
     }
 
     fn arrive(&mut self, recent: &mut Recent) -> Result<(Later, Count, bool)> {
-        let Self::Pending(_, later) = self else { return Err(Error::OPERATION_NOT_INITIALIZED) };
-        if !later.work.poll() {
-            return Err(Error::PENDING);
-        }
-        let Self::Pending(chosen, later) = std::mem::take(self) else {
-            return Err(Error::GENERAL_ERROR);
-        };
+        let (chosen, later) = self.arrived()?;
         recent.keep(chosen.object);
         Ok((later, chosen.count, chosen.approved))
     }
