@@ -8,9 +8,9 @@ use crate::output::{Output, Room, Written};
 use metaslot_ck::{CK_MECHANISM_TYPE, Error, Result};
 use metaslot_counters::Watch;
 use metaslot_router::Count;
-use metaslot_spi::provider::{Cipher, Digest, Pending, Postponed, Recover, Signature};
+use metaslot_spi::provider::{Cipher, Derive, Digest, Pending, Postponed, Recover, Signature};
 use metaslot_spi::store::Ticket;
-use metaslot_spi::{Key, Params};
+use metaslot_spi::{Attributes, Key, Params};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -281,10 +281,11 @@ impl<A: Streams + ?Sized> Active<A> {
 /// An operation on its way, and what is needed when it arrives.
 #[derive(Debug)]
 pub(crate) struct Later {
-    pub(super) work: Box<dyn Pending>,
-    pub(super) room: Room,
-    pub(super) bytes: usize,
-    pub(super) watch: Watch,
+    pub(crate) work: Box<dyn Pending>,
+    /// None where the result is an object.
+    pub(crate) room: Room,
+    pub(crate) bytes: usize,
+    pub(crate) watch: Watch,
 }
 
 impl<A: Streams + ?Sized> Active<A> {
@@ -308,7 +309,7 @@ impl<A: Streams + ?Sized> Active<A> {
     ///
     /// # Errors
     /// `CKR_PENDING`, `CKR_OPERATION_NOT_INITIALIZED`
-    fn arrived(&mut self) -> Result<(Chosen<A>, Later)> {
+    pub(crate) fn arrived(&mut self) -> Result<(Chosen<A>, Later)> {
         let Self::Pending(_, later) = self else { return Err(Error::OPERATION_NOT_INITIALIZED) };
         if !later.work.poll() {
             return Err(Error::PENDING);
@@ -440,6 +441,9 @@ pub(crate) struct Operations {
     pub(crate) message_decrypt: Active<dyn Cipher>,
     pub(crate) message_sign: Active<dyn Signature>,
     pub(crate) message_verify: Active<dyn Signature>,
+    pub(crate) derive: Active<dyn Derive>,
+    /// What is asked of the key that is derived by that, until it is there.
+    pub(crate) derived: Attributes,
 }
 
 impl Operations {
@@ -457,6 +461,7 @@ impl Operations {
             OperationKind::MessageDecrypt => &mut self.message_decrypt,
             OperationKind::MessageSign => &mut self.message_sign,
             OperationKind::MessageVerify => &mut self.message_verify,
+            OperationKind::Derive => &mut self.derive,
         }
     }
 
