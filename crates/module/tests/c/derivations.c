@@ -13,7 +13,7 @@ static CK_BYTE x25519[] = {0x06, 0x03, 0x2b, 0x65, 0x6e};
 static CK_BYTE sect233k1[] = {0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x1a};
 
 static CK_SESSION_HANDLE keeper;
-static CK_OBJECT_HANDLE base;
+static _Atomic CK_OBJECT_HANDLE base;
 static CK_BYTE point[256];
 static CK_ULONG point_length;
 
@@ -52,12 +52,13 @@ static void make(CK_SESSION_HANDLE session, CK_BYTE *curve, CK_ULONG length, CK_
 	CK_MECHANISM mechanism = {curve == x25519 ? CKM_EC_MONTGOMERY_KEY_PAIR_GEN : CKM_EC_KEY_PAIR_GEN, NULL, 0};
 	CK_ATTRIBUTE public[] = {{CKA_EC_PARAMS, curve, length}};
 	CK_ATTRIBUTE template[] = {{CKA_DERIVE, &yes, 1}, {CKA_PRIVATE, &private, 1}};
-	CK_OBJECT_HANDLE peer, other;
+	CK_OBJECT_HANDLE peer, other, own;
 	OK(p11->C_GenerateKeyPair(session, &mechanism, public, 1, template, 2, &peer, &other));
 	CK_ATTRIBUTE value = {CKA_EC_POINT, point, sizeof(point)};
 	OK(p11->C_GetAttributeValue(session, peer, &value, 1));
 	point_length = value.ulValueLen;
-	OK(p11->C_GenerateKeyPair(session, &mechanism, public, 1, template, 2, &peer, &base));
+	OK(p11->C_GenerateKeyPair(session, &mechanism, public, 1, template, 2, &peer, &own));
+	base = own;
 }
 
 static CK_RV derive_by(CK_SESSION_HANDLE session, CK_EC_KDF_TYPE kdf, int bad, CK_ATTRIBUTE *template, CK_ULONG count,
@@ -324,6 +325,61 @@ static void threads(void)
 	for (int at = 0; at < 4; at++) CHECK(pthread_join(all[at], NULL) == 0);
 }
 
+static atomic_int over, derived;
+
+/* Derives while the base key and the login come and go: what is made is right. */
+static void *racer(void *given)
+{
+	CK_SESSION_HANDLE session = open_asynchronous(CKF_RW_SESSION);
+	CK_BYTE value[128];
+	while (!over) {
+		CK_OBJECT_HANDLE key;
+		CK_RV rv = derive(session, &key);
+		if (rv == CKR_PENDING && (rv = complete(session, &key)) == CKR_OK) {
+			CHECK(value_of(session, key, value) == 32 && memcmp(value, given, 32) == 0);
+			OK(p11->C_DestroyObject(session, key));
+			derived++;
+		} else if (rv != CKR_KEY_HANDLE_INVALID && rv != CKR_OPERATION_NOT_INITIALIZED) {
+			FAIL("C_DeriveKey: 0x%lx", rv);
+		}
+	}
+	OK(p11->C_CloseSession(session));
+	return NULL;
+}
+
+static void race(void)
+{
+	pthread_t all[3];
+	CK_OBJECT_HANDLE key, stored, copy;
+	CK_BYTE right[128];
+	CK_ULONG count, before;
+	CK_ATTRIBUTE token[] = {{CKA_TOKEN, &yes, 1}, {CKA_LABEL, "race", 4}}, session_object = {CKA_TOKEN, &no, 1};
+	make(keeper, x25519, sizeof(x25519), CK_TRUE);
+	OK(derive(keeper, &key));
+	value_of(keeper, key, right);
+	OK(p11->C_CopyObject(keeper, base, token, 2, &stored));
+	before = secret_keys(keeper);
+	base = stored;
+	for (int at = 0; at < 3; at++) CHECK(pthread_create(&all[at], NULL, racer, right) == 0);
+	for (int round = 0; round < 60; round++) {
+		OK(p11->C_CopyObject(keeper, stored, &session_object, 1, &copy));
+		base = round % 3 ? copy : stored;
+		pause_ms(2);
+		OK(p11->C_DestroyObject(keeper, copy));
+		if (round % 20 != 5) continue;
+		OK(p11->C_Logout(keeper));
+		OK(p11->C_Login(keeper, CKU_USER, user_pin, 4));
+		OK(p11->C_FindObjectsInit(keeper, token, 2));
+		OK(p11->C_FindObjects(keeper, &stored, 1, &count));
+		OK(p11->C_FindObjectsFinal(keeper));
+		CHECK(count == 1);
+	}
+	over = 1;
+	for (int at = 0; at < 3; at++) CHECK(pthread_join(all[at], NULL) == 0);
+	CHECK(derived > 0 && secret_keys(keeper) == before);
+	base = stored;
+}
+
 /* A child finds nothing of its parent's pending, and the parent loses nothing. */
 static void child(void)
 {
@@ -357,6 +413,7 @@ int main(void)
 		abandon();
 		log_out();
 		threads();
+		race();
 		child();
 	}
 	OK(p11->C_Finalize(NULL));
