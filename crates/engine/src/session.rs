@@ -64,7 +64,7 @@ impl Session {
 
     /// An operation begins with this key.
     pub(crate) fn uses(&mut self, key: &Object, kind: OperationKind, store: &dyn Store) {
-        if key.facts().always_authenticate {
+        if key.facts().always_authenticate && kind != OperationKind::Derive {
             self.locked_last = Some(kind);
         }
         if key.on_token() && self.rows_seen.is_none() {

@@ -38,10 +38,20 @@ pub(crate) fn enter_session(
 ) -> CK_RV {
     let session = SessionHandle(session);
     enter_library(function, |library, caller| {
-        let engine = library.engine()?;
-        let result = call(engine, caller, session);
-        result.map_err(|error| failed(function, library, engine, session, error))
+        in_session(function, library, session, |engine| call(engine, caller, session))
     })
+}
+
+/// What [`enter_session`] does of a call that has been entered.
+#[inline]
+fn in_session(
+    function: Function,
+    library: &Library,
+    session: SessionHandle,
+    call: impl FnOnce(&Engine) -> Result<()>,
+) -> Result<()> {
+    let engine = library.engine()?;
+    call(engine).map_err(|error| failed(function, library, engine, session, error))
 }
 
 /// What a call of a session answers that failed.
@@ -69,11 +79,39 @@ pub(crate) fn enter_audited(
 ) -> CK_RV {
     let session = SessionHandle(session);
     enter_library(function, |library, caller| {
-        let engine = library.engine()?;
-        let place = |log: &Log| log.place(engine, session);
-        audited(library.log(), Act::of(function), place, |note| {
-            call(engine, caller, session, note).map_err(|error| engine.foremost(session, error))
-        })
+        in_audited(function, library, session, |engine, note| call(engine, caller, session, note))
+    })
+}
+
+/// What [`enter_audited`] does of a call that has been entered.
+fn in_audited(
+    function: Function,
+    library: &Library,
+    session: SessionHandle,
+    call: impl FnOnce(&Engine, &mut Note) -> Result<()>,
+) -> Result<()> {
+    let engine = library.engine()?;
+    let place = |log: &Log| log.place(engine, session);
+    audited(library.log(), Act::of(function), place, |note| {
+        call(engine, note).map_err(|error| engine.foremost(session, error))
+    })
+}
+
+/// `C_AsyncComplete`, whose caller names the function that is completed: of one that makes an object, the audit log has the line
+/// that it would have had at once.
+pub(crate) fn enter_completion(
+    session: CK_SESSION_HANDLE,
+    named: impl FnOnce(Caller<'_>) -> Result<Function>,
+    call: impl FnOnce(&Engine, Caller<'_>, SessionHandle, Function, &mut Note) -> Result<()>,
+) -> CK_RV {
+    let session = SessionHandle(session);
+    enter_library(Function::AsyncComplete, |library, caller| match named(caller) {
+        Ok(by @ Function::DeriveKey) => {
+            in_audited(by, library, session, |engine, note| call(engine, caller, session, by, note))
+        }
+        function => in_session(Function::AsyncComplete, library, session, |engine| {
+            call(engine, caller, session, function?, &mut Note::default())
+        }),
     })
 }
 

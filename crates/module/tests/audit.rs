@@ -78,6 +78,7 @@ fn one_thing_of_each_kind_leaves_its_line_and_nothing_secret() {
         "derived object=derived CKR_OK",
         "derived object=derived CKR_OK",
         "derived object=derived CKR_OK",
+        "derived object=derived CKR_OK",
         "destroyed object=copy CKR_OK",
         "refused CKR_MECHANISM_PARAM_INVALID",
         "pin CKR_OK",

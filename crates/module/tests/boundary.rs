@@ -195,6 +195,14 @@ fn operations_of_asynchronous_sessions_arrive_in_any_order() {
     println!("{}", Home::new("asynchronous").run(&program("asynchronous"), &[]));
 }
 
+#[test]
+fn derivations_of_asynchronous_sessions_are_those_of_others() {
+    let said = Home::new("derivations").run(&program("derivations"), &[]);
+    println!("{said}");
+    let at_once = said.lines().filter(|line| line.contains(" 0 of "));
+    assert!(at_once.count() == 0 || !cpu::cpu().has(Cpu::IFMA), "{said}");
+}
+
 /// On a processor without some instructions, or with the lanes left out, everything gives the same results, and what needs
 /// them is done by itself.
 #[test]
@@ -229,6 +237,10 @@ fn without_instructions_or_lanes_the_results_are_the_same() {
         assert_eq!(pending("0x1:"), rsa && has(Cpu::IFMA), "RSA, {name}");
         assert_eq!(pending("CKM_AES_CBC:"), cbc && has(Cpu::VAES), "AES, {name}");
         assert_eq!(pending("0x210:"), md5 && has(Cpu::AVX2), "MD5, {name}");
+        if name == "ifma" {
+            let said = home.run_with(&program("derivations"), &[], &variables);
+            assert!(said.contains("X25519: 0 of "), "{said}");
+        }
         if name == "all" {
             home.run_with(&program("together"), &[], &variables);
             home.run_with(&promises, &[], &variables);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is made of a shared secret (PKCS#11 3.2 §6.3.18), for every provider that agrees on one.
 
-use crate::provider::Digest;
-use crate::{Params, hashes};
+use crate::provider::{Digest, Pending, Postponed};
+use crate::{Bytes, Params, hashes};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 
@@ -77,6 +77,55 @@ impl<'a> Agreement<'a> {
             Kdf::Sp800(hash) => expand(hash, length, &[], &[secret, self.shared])?,
         };
         Ok(vec![derived])
+    }
+
+    /// The same of a secret of `secret_length` bytes that is agreed on later.
+    ///
+    /// # Errors
+    /// `CKR_KEY_SIZE_RANGE` for a key that is longer than the secret and made of nothing else; why there is no secret.
+    pub fn derive_later(
+        self,
+        length: usize,
+        secret_length: usize,
+        secret: Postponed,
+        expand: Expand,
+    ) -> Postponed {
+        if self.is_plain() && length > secret_length {
+            return Err(Error::KEY_SIZE_RANGE);
+        }
+        let (kdf, shared) = (self.kdf, Bytes::from_slice(self.shared));
+        let later = |secret| Later { secret, secret_length, kdf, shared, length, expand };
+        Ok(secret?.map(|secret| Box::new(later(secret)) as Box<dyn Pending>))
+    }
+}
+
+/// As [`Agreement::derive`] has it.
+pub type Expand = fn(CK_MECHANISM_TYPE, usize, &[u8], &[&[u8]]) -> Result<Secret>;
+
+/// A key of a secret that is not there yet.
+struct Later {
+    secret: Box<dyn Pending>,
+    secret_length: usize,
+    kdf: Kdf,
+    shared: Bytes,
+    length: usize,
+    expand: Expand,
+}
+
+impl Pending for Later {
+    fn poll(&mut self) -> bool {
+        self.secret.poll()
+    }
+
+    fn finish(self: Box<Self>, out: &mut [u8]) -> Result<usize> {
+        let Self { secret: work, secret_length, kdf, shared, length, expand } = *self;
+        let mut secret = Secret::try_zeroed(secret_length).ok_or(Error::DEVICE_MEMORY)?;
+        work.finish(secret.expose_mut())?;
+        let agreement = Agreement { kdf, shared: &shared, public: &[] };
+        let made = agreement.derive(&[length], || Ok(secret), expand)?;
+        let made = made.first().ok_or(Error::GENERAL_ERROR)?.expose();
+        out.get_mut(..length).ok_or(Error::BUFFER_TOO_SMALL)?.copy_from_slice(made);
+        Ok(length)
     }
 }
 

@@ -571,6 +571,14 @@ pub trait Derive: Sync {
         lengths: &[usize],
         keys: &dyn Keys,
     ) -> Result<Vec<Secret>>;
+
+    /// [`Self::derive`] of one value of `length` bytes, to be completed later: all of it is written then.
+    ///
+    /// # Errors
+    /// As [`Self::derive`].
+    fn derive_later(&self, _key: &Arc<Key>, _: &Params, _length: usize) -> Postponed {
+        Ok(None)
+    }
 }
 
 /// Agrees on a new secret with the holder of a private key, by one message to it.

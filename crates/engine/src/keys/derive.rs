@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `C_DeriveKey` (PKCS#11 3.2 §5.18.5).
 
-use super::{set_parity, unless_said, with_imposed};
+use super::set_parity;
 use crate::engine::Engine;
 use crate::object::Object;
+use crate::operation::recover::Never;
+use crate::operation::{Active, Chosen, Later, Lock, OperationKind, Streams};
+use crate::output::Room;
 use crate::session::SessionGuard;
 use crate::token::Token;
 use metaslot_ck::attribute;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_rules::{self as rules, Birth, Origin};
-use metaslot_rules::{class_of, of_one_step, typed};
-use metaslot_spi::lengths::Lengths;
-use metaslot_spi::provider::Keys;
+use metaslot_rules::{Typed, of_one_step};
+use metaslot_spi::provider::{Derive, Keys};
 use metaslot_spi::{Attributes, Key, NewObject, Params, Template, Value};
 use std::sync::Arc;
+
+impl Streams for dyn Derive {
+    type Stream = Never;
+}
 
 impl Engine {
     /// `C_DeriveKey`: the derived key, then those that [`Params::take_further`] names.
@@ -30,26 +36,24 @@ impl Engine {
         template: Template,
     ) -> Result<(ObjectHandle, Vec<ObjectHandle>)> {
         let mut session = self.session(session)?;
+        session.operations.derive.free()?;
         let token = self.token(session.slot)?;
         if mechanism == CKM_PUB_KEY_FROM_PRIV_KEY {
             let made = self.public_of(&mut session, token, base, template)?;
             return Ok((made, Vec::new()));
         }
-        let refused = |error| self.refused(mechanism, |row| row.derive, error);
-        let base = self.key_for(&mut session, base, CKA_DERIVE, mechanism).map_err(refused)?;
-        let approved =
-            token.policy().approving(mechanism, CKF_DERIVE, Some(base.facts().key_type))?;
-        token.policy().approving_params(&params, false)?;
-        token.policy().deriving(mechanism, base.facts())?;
-        let mut templates = vec![derived_template(token, mechanism, &base, template)?];
+        let (base, approved) = self.parent(&mut session, token, base, mechanism, &params)?;
+        let login = token.login_state();
+        let mut templates =
+            vec![rules::derived_template(mechanism, base.attributes(), template, login)?];
         for template in params.take_further() {
-            templates.push(derived_template(token, mechanism, &base, template)?);
+            templates.push(rules::derived_template(mechanism, base.attributes(), template, login)?);
         }
         let by = self.key(&base)?;
         let (count, algorithm) = self
             .route_with(&base, mechanism, |row| row.derive.filter(|row| row.serves(by)))
             .map_err(|_| match self.kept_here(&base) {
-                Ok(()) => refused(Error::KEY_SIZE_RANGE),
+                Ok(()) => self.refused(mechanism, |row| row.derive, Error::KEY_SIZE_RANGE),
                 Err(kept) => kept,
             })?;
         algorithm.check(by, &params)?;
@@ -64,15 +68,7 @@ impl Engine {
         };
         let mut lengths = Vec::new();
         for all in &templates {
-            lengths.push(derived_length(all, natural, of_one_step(&params))?);
-            if all.ulong(CKA_CLASS) == Some(CKO_SECRET_KEY) {
-                token.policy().making(all, true)?;
-                if !base.facts().readable {
-                    token
-                        .policy()
-                        .long_enough(*lengths.last().unwrap_or(&0), Error::KEY_SIZE_RANGE)?;
-                }
-            }
+            lengths.push(permitted_length(token, &base, &params, natural, all)?);
         }
         let parents = [Some(&*base), beside.as_deref()];
         for all in &mut templates {
@@ -80,6 +76,19 @@ impl Engine {
             rules::oblige(mechanism, &params, parents, all)?;
         }
         let watch = metaslot_counters::begin();
+        // What cannot be begun is answered at once, as in any other session.
+        if session.asynchronous
+            && let &[bytes] = &lengths[..]
+            && let Ok(Some(work)) = algorithm.derive_later(by, &params, bytes)
+        {
+            session.uses(&base, OperationKind::Derive, &*token.store);
+            let (object, lock) = (Some(base), Lock::Open);
+            let chosen = Chosen { count, mechanism, algorithm, params, object, lock, approved };
+            let later = Later { work, room: Room::default(), bytes, watch };
+            session.operations.derive = Active::Pending(chosen, later);
+            session.operations.derived = templates.remove(0);
+            return Err(Error::PENDING);
+        }
         let values = algorithm.derive(by, &params, &lengths, &keys);
         count.done(lengths.iter().sum(), values.is_ok(), watch);
         let mut objects = Vec::new();
@@ -91,6 +100,58 @@ impl Engine {
         session.recent.completes(approved);
         let first = handles.remove(0);
         Ok((first, handles))
+    }
+
+    /// `C_AsyncComplete` of `C_DeriveKey`: the mechanism, and the derived key. All that a derivation may be refused for is asked
+    /// again, of the base key, the login and the policy that there are by now.
+    ///
+    /// # Errors
+    /// `CKR_PENDING`; `CKR_OPERATION_NOT_INITIALIZED` when nothing is pending; those of [`Self::derive_key`].
+    pub fn derived_key(&self, session: SessionHandle) -> Result<(CK_MECHANISM_TYPE, ObjectHandle)> {
+        let mut session = self.session(session)?;
+        let token = self.token(session.slot)?;
+        let (chosen, later) = session.operations.derive.arrived()?;
+        let Chosen { count, mechanism, algorithm, params, object, approved, .. } = chosen;
+        let Later { work, bytes, watch, .. } = later;
+        let all = std::mem::take(&mut session.operations.derived);
+        let mut value = Secret::try_zeroed(bytes).ok_or(Error::DEVICE_MEMORY)?;
+        let computed = work.finish(value.expose_mut());
+        count.done(bytes, computed.is_ok(), watch);
+        let base = object.as_ref().map_or(ObjectHandle(0), |object| object.handle);
+        session.recent.keep(object);
+        let (base, still) = self.parent(&mut session, token, base, mechanism, &params)?;
+        let class = all.ulong(CKA_CLASS).ok_or(Error::TEMPLATE_INCOMPLETE)?;
+        let said = Typed { attributes: all, ..Typed::default() };
+        rules::check(&said, class, attribute::MAKE, token.login_state())?;
+        let natural = algorithm.natural_length(self.key(&base)?, &params);
+        if permitted_length(token, &base, &params, natural, &said.attributes)? != computed? {
+            return Err(Error::FUNCTION_FAILED);
+        }
+        let parents = [Some(&*base), None];
+        let object = self.derived(token, parents, &params, said.attributes, value)?;
+        session.recent.keep(Some(base));
+        let handles = self.add(&mut session, vec![object])?;
+        session.recent.completes(approved && still);
+        Ok((mechanism, handles[0]))
+    }
+
+    /// The base key, if this may be derived from it by the policy, and whether that approves.
+    fn parent(
+        &self,
+        session: &mut SessionGuard<'_>,
+        token: &Token,
+        base: ObjectHandle,
+        mechanism: CK_MECHANISM_TYPE,
+        params: &Params,
+    ) -> Result<(Arc<Object>, bool)> {
+        let base = self
+            .key_for(session, base, CKA_DERIVE, mechanism)
+            .map_err(|error| self.refused(mechanism, |row| row.derive, error))?;
+        let (policy, facts) = (token.policy(), base.facts());
+        let approved = policy.approving(mechanism, CKF_DERIVE, Some(facts.key_type))?;
+        policy.approving_params(params, false)?;
+        policy.deriving(mechanism, facts)?;
+        Ok((base, approved))
     }
 
     fn derived(
@@ -112,7 +173,7 @@ impl Engine {
             set_parity(all.ulong(CKA_KEY_TYPE), value.expose_mut());
             self.secret_key(&all, value)?
         };
-        inherit(base, &mut all, class);
+        rules::inherit(base.subject(), &mut all, class);
         let purposes = token.policy().purposes_of_derived(base.subject(), params, &all)?;
         let both =
             |attribute| parents.into_iter().flatten().all(|by| by.attributes().bool(attribute));
@@ -128,51 +189,22 @@ impl Engine {
     }
 }
 
-/// A template of a derived key, with class and key type, and with what the base key imposes.
-fn derived_template(
+/// How long the key of a template will be, in bytes, where the policy lets it be made.
+fn permitted_length(
     token: &Token,
-    mechanism: CK_MECHANISM_TYPE,
     base: &Object,
-    template: Template,
-) -> Result<Attributes> {
-    let natural = if mechanism == CKM_HKDF_DATA { CKO_DATA } else { CKO_SECRET_KEY };
-    let class = class_of(&template).unwrap_or(natural);
-    if class != natural {
-        return Err(Error::TEMPLATE_INCONSISTENT);
-    }
-    // A data object has no CKA_VALUE_LEN of its own; a derivation says its length by it.
-    let (lengths, rest): (Template, Template) =
-        template.into_iter().partition(|(attribute, _)| *attribute == CKA_VALUE_LEN);
-    let typed_rest = typed(rest, Some(class))?;
-    rules::check(&typed_rest, class, attribute::MAKE, token.login_state())?;
-    let mut all = typed_rest.attributes;
-    all.set(CKA_CLASS, Value::Ulong(class));
-    let login = token.login_state();
-    let mut all = with_imposed(all, base.attributes(), CKA_DERIVE_TEMPLATE, login)?;
-    if let Some(length) = typed(lengths, Some(class))?.attributes.remove(CKA_VALUE_LEN) {
-        if all.get(CKA_VALUE_LEN).is_some_and(|imposed| imposed != &length) {
-            return Err(Error::TEMPLATE_INCONSISTENT);
+    params: &Params,
+    natural: Option<usize>,
+    all: &Attributes,
+) -> Result<usize> {
+    let length = rules::derived_length(all, natural, of_one_step(params))?;
+    if all.ulong(CKA_CLASS) == Some(CKO_SECRET_KEY) {
+        token.policy().making(all, true)?;
+        if !base.facts().readable {
+            token.policy().long_enough(length, Error::KEY_SIZE_RANGE)?;
         }
-        all.set(CKA_VALUE_LEN, length);
     }
-    if class == CKO_SECRET_KEY && all.get(CKA_KEY_TYPE).is_none() {
-        all.set(CKA_KEY_TYPE, Value::Ulong(CKK_GENERIC_SECRET));
-    }
-    Ok(all)
-}
-
-/// What a derived secret key has from a secret key where the template says nothing: readable from a
-/// readable one, protected and as private from any other.
-fn inherit(base: &Object, all: &mut Attributes, class: u64) {
-    if base.class() != CKO_SECRET_KEY || class != CKO_SECRET_KEY {
-        return;
-    }
-    let readable = base.facts().readable;
-    unless_said(all, CKA_SENSITIVE, !readable);
-    unless_said(all, CKA_EXTRACTABLE, readable);
-    if base.private() {
-        unless_said(all, CKA_PRIVATE, true);
-    }
+    Ok(length)
 }
 
 /// As long as two keys are together.
@@ -205,25 +237,3 @@ impl Keys for SessionKeys<'_, '_> {
         self.engine.key(&object).cloned()
     }
 }
-
-/// How many bytes to derive: what the template says, what the key type fixes, or what comes out.
-fn derived_length(all: &Attributes, natural: Option<usize>, one_step: bool) -> Result<usize> {
-    let key_type = all.ulong(CKA_KEY_TYPE);
-    let only = match key_type.and_then(Lengths::of) {
-        Some(Lengths::Always(length)) => Some(length),
-        _ => None,
-    };
-    let length = match (all.ulong(CKA_VALUE_LEN).or(only), key_type) {
-        (Some(length), _) => usize::try_from(length).unwrap_or(usize::MAX),
-        (None, Some(CKK_GENERIC_SECRET | CKK_HKDF) | None) => {
-            natural.ok_or(Error::TEMPLATE_INCOMPLETE)?
-        }
-        (None, Some(_)) => {
-            return natural.filter(|_| !one_step).ok_or(Error::TEMPLATE_INCOMPLETE);
-        }
-    };
-    if length == 0 || length > MAX_DERIVED { Err(Error::KEY_SIZE_RANGE) } else { Ok(length) }
-}
-
-/// No derivation gives more than this, in bytes.
-const MAX_DERIVED: usize = 1 << 16;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `C_EncapsulateKey` and `C_DecapsulateKey` (PKCS#11 3.2 §5.18.8, §5.18.9).
 
-use super::with_imposed;
 use crate::engine::Engine;
 use crate::object::Object;
 use crate::output::{Output, Written};
@@ -13,7 +12,7 @@ use metaslot_memory::Secret;
 use metaslot_router::Count;
 use metaslot_rules::policy::purposes_of_agreed;
 use metaslot_rules::{self as rules, Birth, Origin};
-use metaslot_rules::{class_of, typed};
+use metaslot_rules::{class_of, typed, with_imposed};
 use metaslot_spi::provider::{Algorithm, Direction, Encapsulation};
 use metaslot_spi::{Attributes, NewObject, Params, Template, Value};
 use std::sync::Arc;

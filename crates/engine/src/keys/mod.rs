@@ -12,7 +12,7 @@ mod wrap;
 pub use wrap::Apart;
 
 use crate::engine::Engine;
-use crate::token::{Login, Token};
+use crate::token::Token;
 use metaslot_ck::attribute;
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
@@ -57,37 +57,6 @@ impl Engine {
         made.secrets.set(CKA_VALUE, value);
         self.complete(&mut made)?;
         Ok(made)
-    }
-}
-
-/// What `template` of a key imposes on its offspring, with what the caller says of it.
-///
-/// PKCS#11 3.2 §4.9, §4.10: where the caller says something else, it is not what the owner of the key
-/// wanted its offspring to be.
-fn with_imposed(
-    said: Attributes,
-    by: &Attributes,
-    template: CK_ATTRIBUTE_TYPE,
-    login: Login,
-) -> Result<Attributes> {
-    let Some(Value::Template(imposed)) = by.get(template) else { return Ok(said) };
-    let class = said.ulong(CKA_CLASS).ok_or(Error::TEMPLATE_INCOMPLETE)?;
-    let typed = Typed { attributes: imposed.clone(), ..Typed::default() };
-    rules::check(&typed, class, attribute::MAKE, login)?;
-    let mut all = said;
-    for (attribute, value) in imposed.iter() {
-        match all.get(attribute) {
-            Some(other) if other != value => return Err(Error::TEMPLATE_INCONSISTENT),
-            _ => all.set(attribute, value.clone()),
-        }
-    }
-    Ok(all)
-}
-
-/// What a key has from the one that makes it, where its template says nothing.
-fn unless_said(template: &mut Attributes, attribute: CK_ATTRIBUTE_TYPE, value: bool) {
-    if template.get(attribute).is_none() {
-        template.set(attribute, Value::Bool(value));
     }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `C_UnwrapKey` (PKCS#11 3.2 §5.18.4).
 
+use super::told_of;
 use super::wrap::{Head, head_bound, opens_bound, say_length};
-use super::{told_of, unless_said, with_imposed};
 use crate::engine::Engine;
 use crate::object::Object;
 use crate::token::Token;
@@ -14,7 +14,7 @@ use metaslot_rules::policy::{
     NonceBy, Refusal, WrapForm, imposed_purposes, keeps_private, said_purposes, wrap_form,
 };
 use metaslot_rules::{self as rules, Birth, Origin};
-use metaslot_rules::{class_of, typed};
+use metaslot_rules::{class_of, typed, unless_said, with_imposed};
 use metaslot_spi::lengths::Lengths;
 use metaslot_spi::provider::{Direction, Place, Wrap};
 use metaslot_spi::{Attributes, NewObject, Params, Template, Value};

@@ -8,9 +8,9 @@ use crate::output::{Output, Room, Written};
 use metaslot_ck::{CK_MECHANISM_TYPE, Error, Result};
 use metaslot_counters::Watch;
 use metaslot_router::Count;
-use metaslot_spi::provider::{Cipher, Digest, Pending, Postponed, Recover, Signature};
+use metaslot_spi::provider::{Cipher, Derive, Digest, Pending, Postponed, Recover, Signature};
 use metaslot_spi::store::Ticket;
-use metaslot_spi::{Key, Params};
+use metaslot_spi::{Attributes, Key, Params};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -281,10 +281,11 @@ impl<A: Streams + ?Sized> Active<A> {
 /// An operation on its way, and what is needed when it arrives.
 #[derive(Debug)]
 pub(crate) struct Later {
-    pub(super) work: Box<dyn Pending>,
-    pub(super) room: Room,
-    pub(super) bytes: usize,
-    pub(super) watch: Watch,
+    pub(crate) work: Box<dyn Pending>,
+    /// None where the result is an object.
+    pub(crate) room: Room,
+    pub(crate) bytes: usize,
+    pub(crate) watch: Watch,
 }
 
 impl<A: Streams + ?Sized> Active<A> {
@@ -302,6 +303,21 @@ impl<A: Streams + ?Sized> Active<A> {
         let Some(work) = begin(self.single()?)? else { return Ok(()) };
         self.postpone(Later { work, room, bytes, watch });
         Err(Error::PENDING)
+    }
+
+    /// One that is pending, if its result is there; then the operation is over.
+    ///
+    /// # Errors
+    /// `CKR_PENDING`, `CKR_OPERATION_NOT_INITIALIZED`
+    pub(crate) fn arrived(&mut self) -> Result<(Chosen<A>, Later)> {
+        let Self::Pending(_, later) = self else { return Err(Error::OPERATION_NOT_INITIALIZED) };
+        if !later.work.poll() {
+            return Err(Error::PENDING);
+        }
+        match std::mem::take(self) {
+            Self::Pending(chosen, later) => Ok((chosen, later)),
+            _ => Err(Error::GENERAL_ERROR),
+        }
     }
 }
 
@@ -341,10 +357,7 @@ pub(crate) trait Operation {
     /// `CKR_OPERATION_NOT_INITIALIZED`, `CKR_OPERATION_ACTIVE`
     fn between_messages(&self) -> Result<()>;
 
-    /// The result of one that is pending, if it is there; then the operation is over.
-    ///
-    /// # Errors
-    /// `CKR_PENDING`, `CKR_OPERATION_NOT_INITIALIZED`
+    /// As [`Active::arrived`].
     fn arrive(&mut self, recent: &mut Recent) -> Result<(Later, Count, bool)>;
 }
 
@@ -405,13 +418,7 @@ impl<A: Streams + ?Sized> Operation for Active<A> {
     }
 
     fn arrive(&mut self, recent: &mut Recent) -> Result<(Later, Count, bool)> {
-        let Self::Pending(_, later) = self else { return Err(Error::OPERATION_NOT_INITIALIZED) };
-        if !later.work.poll() {
-            return Err(Error::PENDING);
-        }
-        let Self::Pending(chosen, later) = std::mem::take(self) else {
-            return Err(Error::GENERAL_ERROR);
-        };
+        let (chosen, later) = self.arrived()?;
         recent.keep(chosen.object);
         Ok((later, chosen.count, chosen.approved))
     }
@@ -434,6 +441,9 @@ pub(crate) struct Operations {
     pub(crate) message_decrypt: Active<dyn Cipher>,
     pub(crate) message_sign: Active<dyn Signature>,
     pub(crate) message_verify: Active<dyn Signature>,
+    pub(crate) derive: Active<dyn Derive>,
+    /// What is asked of the key that is derived by that, until it is there.
+    pub(crate) derived: Attributes,
 }
 
 impl Operations {
@@ -451,6 +461,7 @@ impl Operations {
             OperationKind::MessageDecrypt => &mut self.message_decrypt,
             OperationKind::MessageSign => &mut self.message_sign,
             OperationKind::MessageVerify => &mut self.message_verify,
+            OperationKind::Derive => &mut self.derive,
         }
     }
 

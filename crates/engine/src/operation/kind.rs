@@ -32,11 +32,13 @@ pub enum OperationKind {
     MessageSign,
     /// `C_MessageVerify…`, `C_VerifyMessage…`
     MessageVerify,
+    /// `C_DeriveKey`, while it is pending.
+    Derive,
 }
 
 impl OperationKind {
     /// Each of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Digest,
         Self::Encrypt,
         Self::Decrypt,
@@ -49,6 +51,7 @@ impl OperationKind {
         Self::MessageDecrypt,
         Self::MessageSign,
         Self::MessageVerify,
+        Self::Derive,
     ];
 
     /// What one message of several is: the kind that does the same for one.
@@ -87,6 +90,7 @@ impl OperationKind {
             Self::Sign => CKF_SIGN,
             Self::SignRecover => CKF_SIGN_RECOVER,
             Self::VerifyRecover => CKF_VERIFY_RECOVER,
+            Self::Derive => CKF_DERIVE,
             _ => CKF_VERIFY,
         }
     }
@@ -101,6 +105,7 @@ impl OperationKind {
             Self::Sign => CKA_SIGN,
             Self::SignRecover => CKA_SIGN_RECOVER,
             Self::VerifyRecover => CKA_VERIFY_RECOVER,
+            Self::Derive => CKA_DERIVE,
             _ => CKA_VERIFY,
         }
     }
@@ -114,6 +119,7 @@ impl OperationKind {
             Self::Sign => KeyUse::Sign,
             Self::SignRecover => KeyUse::SignRecover,
             Self::VerifyRecover => KeyUse::VerifyRecover,
+            Self::Derive => KeyUse::Derive,
             _ => KeyUse::Verify,
         }
     }
@@ -121,7 +127,9 @@ impl OperationKind {
     /// Whether it makes or opens.
     pub(crate) const fn direction(self) -> Direction {
         match self.of_one() {
-            Self::Digest | Self::Encrypt | Self::Sign | Self::SignRecover => Direction::Forward,
+            Self::Digest | Self::Encrypt | Self::Sign | Self::SignRecover | Self::Derive => {
+                Direction::Forward
+            }
             _ => Direction::Backward,
         }
     }
@@ -172,6 +180,7 @@ impl OperationKind {
             | Function::VerifyMessage
             | Function::VerifyMessageBegin
             | Function::VerifyMessageNext => &[Self::MessageVerify],
+            Function::DeriveKey => &[Self::Derive],
             Function::DigestEncryptUpdate => &[Self::Digest, Self::Encrypt],
             Function::DecryptDigestUpdate => &[Self::Decrypt, Self::Digest],
             Function::SignEncryptUpdate => &[Self::Sign, Self::Encrypt],

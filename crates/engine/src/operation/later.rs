@@ -27,6 +27,10 @@ impl Engine {
         let [kind] = OperationKind::of(function) else {
             return Err(Error::OPERATION_NOT_INITIALIZED);
         };
+        if *kind == OperationKind::Derive {
+            // It has no room: `derived_key` completes it.
+            return Err(Error::OPERATION_NOT_INITIALIZED);
+        }
         let (later, count, approved) = operations.of(*kind).arrive(recent)?;
         let Later { work, room, bytes, watch } = later;
         let result = work.finish(open(room)).map(|length| Room { length, ..room });

@@ -16,4 +16,4 @@ pub(crate) mod state;
 
 pub use kind::OperationKind;
 
-pub(crate) use active::{Active, Choice, Chosen, Lock, Operation, Operations, Streams};
+pub(crate) use active::{Active, Choice, Chosen, Later, Lock, Operation, Operations, Streams};

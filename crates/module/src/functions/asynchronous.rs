@@ -2,22 +2,24 @@
 //! Asynchronous function management functions.
 //!
 //! In a session that was opened with `CKF_ASYNC_SESSION`, `C_Sign`, `C_Verify`, `C_VerifySignature`,
-//! `C_Encrypt`, `C_Decrypt` and `C_Digest` may answer `CKR_PENDING`. Anyone who then calls `C_AsyncComplete` helps to
+//! `C_Encrypt`, `C_Decrypt`, `C_Digest` and `C_DeriveKey` may answer `CKR_PENDING`. Anyone who then calls `C_AsyncComplete` helps to
 //! compute what is pending in all sessions.
 
 use crate::decode::{Caller, Given};
-use crate::enter::enter_session;
+use crate::enter::{enter_completion, enter_session};
 use metaslot_ck::*;
+use metaslot_engine::Room;
 use std::ffi::CStr;
 
 /// The functions that may be pending, by the name that the caller gives.
-const NAMED: [(&CStr, Function); 6] = [
+const NAMED: [(&CStr, Function); 7] = [
     (c"C_Sign", Function::Sign),
     (c"C_Verify", Function::Verify),
     (c"C_VerifySignature", Function::VerifySignature),
     (c"C_Encrypt", Function::Encrypt),
     (c"C_Decrypt", Function::Decrypt),
     (c"C_Digest", Function::Digest),
+    (c"C_DeriveKey", Function::DeriveKey),
 ];
 
 /// Which function is meant. Others are never pending.
@@ -36,8 +38,17 @@ pub extern "C" fn C_AsyncComplete(
     function: Given<'_, CK_UTF8CHAR>,
     result: Given<'_, CK_ASYNC_DATA>,
 ) -> CK_RV {
-    enter_session(Function::AsyncComplete, session, |engine, caller, session| {
-        let function = named(caller, &function)?;
+    let named = |caller: Caller<'_>| named(caller, &function);
+    enter_completion(session, named, |engine, caller, session, function, note| {
+        if function == Function::DeriveKey {
+            // There is no other place for the key, which is not made before there is one.
+            let place = caller.place(result)?;
+            let (mechanism, key) = engine.derived_key(session)?;
+            note.mechanism(mechanism);
+            note.object(engine, session, "object", key);
+            place.set(data(Room::default(), key));
+            return Ok(());
+        }
         // Where there is nothing to say but the code, the caller may pass NULL.
         let place = if result.is_null() { None } else { Some(caller.place(result)?) };
         let mut given = None;
@@ -47,16 +58,22 @@ pub extern "C" fn C_AsyncComplete(
             unsafe { caller.room(room) }
         });
         if let (Some(place), Some(room)) = (place, complete.ok().or(given)) {
-            place.set(CK_ASYNC_DATA {
-                ulVersion: 0,
-                pValue: std::ptr::with_exposed_provenance_mut(room.address),
-                ulValue: if complete.is_ok() { room.length as CK_ULONG } else { 0 },
-                hObject: CK_INVALID_HANDLE,
-                hAdditionalObject: CK_INVALID_HANDLE,
-            });
+            let length = if complete.is_ok() { room.length } else { 0 };
+            place.set(data(Room { length, ..room }, ObjectHandle(CK_INVALID_HANDLE)));
         }
         complete.map(drop)
     })
+}
+
+/// What came out: in the caller's room, or an object.
+fn data(room: Room, object: ObjectHandle) -> CK_ASYNC_DATA {
+    CK_ASYNC_DATA {
+        ulVersion: 0,
+        pValue: std::ptr::with_exposed_provenance_mut(room.address),
+        ulValue: room.length as CK_ULONG,
+        hObject: object.0,
+        hAdditionalObject: CK_INVALID_HANDLE,
+    }
 }
 
 /// `C_AsyncGetID` (PKCS#11 3.2): nothing outlives its session here.

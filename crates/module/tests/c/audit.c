@@ -42,6 +42,30 @@ static CK_OBJECT_HANDLE generate_for(CK_ATTRIBUTE_TYPE usage, CK_MECHANISM_TYPE 
 	return key;
 }
 
+/* A key of the token that an asynchronous session agrees on: of the call that answers CKR_PENDING there is no line. */
+static void agree(CK_ATTRIBUTE *template, CK_ULONG count)
+{
+	CK_BYTE curve[] = {0x06, 0x03, 0x2b, 0x65, 0x6e}, point[40];
+	CK_MECHANISM pair = {CKM_EC_MONTGOMERY_KEY_PAIR_GEN, NULL, 0};
+	CK_ATTRIBUTE public[] = {{CKA_EC_PARAMS, curve, sizeof curve}}, private[] = {{CKA_DERIVE, &yes, 1}};
+	CK_ATTRIBUTE value = {CKA_EC_POINT, point, sizeof point};
+	CK_OBJECT_HANDLE base, peer, derived;
+	CK_SESSION_HANDLE asynchronous;
+	CK_FLAGS flags = CKF_SERIAL_SESSION | CKF_RW_SESSION | CKF_ASYNC_SESSION;
+	OK(p11->C_OpenSession(0, flags, NULL, NULL, &asynchronous));
+	OK(p11->C_GenerateKeyPair(session, &pair, public, 1, private, 1, &peer, &base));
+	OK(p11->C_GetAttributeValue(session, peer, &value, 1));
+	CK_ECDH1_DERIVE_PARAMS params = {CKD_NULL, 0, NULL, value.ulValueLen, point};
+	CK_MECHANISM agree = {CKM_ECDH1_DERIVE, &params, sizeof params};
+	CK_RV rv = p11->C_DeriveKey(asynchronous, &agree, base, template, count, &derived);
+	CK_ASYNC_DATA result;
+	if (rv == CKR_PENDING)
+		while ((rv = p11->C_AsyncComplete(asynchronous, (CK_UTF8CHAR *)"C_DeriveKey", &result)) == CKR_PENDING)
+			;
+	OK(rv);
+	OK(p11->C_CloseSession(asynchronous));
+}
+
 static void keys(void)
 {
 	CK_MECHANISM wrap = {CKM_AES_KEY_WRAP_KWP, NULL, 0};
@@ -80,6 +104,7 @@ static void keys(void)
 	OK(p11->C_WrapKey(session, &wrap, wrapper, first, out, &out_length));
 	OK(p11->C_UnwrapKey(session, &wrap, wrapper, out, out_length, unwrapped, 4, &back));
 	OK(p11->C_DeriveKey(session, &derive, base, made, 5, &derived));
+	agree(made, 5);
 	OK(p11->C_GenerateKeyPair(session, &pair, set, 1, NULL, 0, &public_key, &private_key));
 	OK(p11->C_EncapsulateKey(session, &kem, public_key, made, 5, NULL, &sealed_length, NULL));
 	OK(p11->C_EncapsulateKey(session, &kem, public_key, made, 5, sealed, &sealed_length, &derived));

@@ -126,8 +126,15 @@ fn agree(
     assert!(derive.serves(&own.private));
     derive.check(&own.private, &params)?;
     let length = length.or_else(|| derive.natural_length(&own.private, &params)).unwrap();
-    let keys = derive.derive(&own.private, &params, &[length], &NoKeys)?;
-    Ok(keys[0].expose().to_vec())
+    let later = derive.derive_later(&own.private, &params, length);
+    let now = derive.derive(&own.private, &params, &[length], &NoKeys);
+    let now = now.map(|keys| keys[0].expose().to_vec());
+    let later = later.and_then(|later| {
+        let mut out = vec![0; length];
+        later.unwrap().finish(&mut out).map(|_| out)
+    });
+    assert_eq!(later, now);
+    now
 }
 
 const HASHED: [CK_MECHANISM_TYPE; 9] = [

@@ -355,3 +355,44 @@ fn agreements_of_many_threads_are_the_plain_providers() {
         }
     }
 }
+
+#[test]
+fn agreements_that_are_completed_later_are_the_plain_providers() {
+    let curves = [
+        (CKM_EC_KEY_PAIR_GEN, CKK_EC, P256),
+        (CKM_EC_KEY_PAIR_GEN, CKK_EC, P384),
+        (CKM_EC_MONTGOMERY_KEY_PAIR_GEN, CKK_EC_MONTGOMERY, X25519),
+    ];
+    for Rows { lanes, plain } in rows() {
+        let (Some(lanes), Some(plain)) = (lanes.derive, plain.derive) else { continue };
+        for (mechanism, key_type, curve) in curves {
+            let pairs: Vec<_> = (0..MANY).map(|_| pair(mechanism, key_type, on(curve))).collect();
+            if !lanes.serves(&pairs[0].private) {
+                continue;
+            }
+            for (kdf, length) in [(CKD_NULL, 32), (CKD_NULL, 16), (CKD_SHA256_KDF, 80)] {
+                let params = |at: usize| {
+                    let public = pairs[(at + 1) % MANY].public.bytes(CKA_EC_POINT).unwrap();
+                    let mut public = Bytes::from_slice(public);
+                    // Every third peer sends no point.
+                    if at % 3 == 1 {
+                        public.fill(0);
+                    }
+                    let shared = if kdf == CKD_NULL { &[][..] } else { b"shared" };
+                    Params::Ecdh1 { kdf, shared: shared.into(), public }
+                };
+                let key = |at: usize| &pairs[at].private;
+                let later = |at| lanes.derive_later(key(at), &params(at), length).unwrap().unwrap();
+                let later: Vec<_> = (0..MANY).map(later).collect();
+                for (at, secret) in all(later, length).into_iter().enumerate() {
+                    let right = plain.derive(key(at), &params(at), &[length], &NoKeys);
+                    assert_eq!(secret, right.map(|right| right[0].expose().to_vec()));
+                }
+            }
+            let public = pairs[1].public.bytes(CKA_EC_POINT).unwrap().into();
+            let params = Params::Ecdh1 { kdf: CKD_NULL, shared: Bytes::new(), public };
+            let longer = lanes.derive_later(&pairs[0].private, &params, 49);
+            assert_eq!(longer.err(), Some(Error::KEY_SIZE_RANGE));
+        }
+    }
+}

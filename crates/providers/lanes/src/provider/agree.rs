@@ -4,11 +4,11 @@
 
 use super::batch::{Batch, Meeting};
 use super::digest::expand;
-use super::parts::{Plain, kept};
+use super::parts::{Held, Message, Plain, kept, put};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::agreement::Agreement;
-use metaslot_spi::provider::{Algorithm, Derive, Keys};
+use metaslot_spi::provider::{Algorithm, Derive, Keys, Postponed};
 use metaslot_spi::{Bytes, Key, Params};
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -67,41 +67,53 @@ impl<A: Agreeing> Derive for Derivation<A> {
         _: &dyn Keys,
     ) -> Result<Vec<Secret>> {
         let agreement = Agreement::read(params)?;
-        let work = Agreed::new::<A>(self.plain, key, agreement.public);
+        let (key, peer) = (Held::Borrowed(key), Message::Borrowed(agreement.public));
+        let work = Agreed::new::<A>(self.plain, key, peer);
         let agree = || self.meeting.run(work).map(|work| work.secret);
         agreement.derive(lengths, agree, expand)
+    }
+
+    fn derive_later(&self, key: &Arc<Key>, params: &Params, length: usize) -> Postponed {
+        let agreement = Agreement::read(params)?;
+        let (key, peer) = (Held::Shared(Arc::clone(key)), Message::copy(agreement.public)?);
+        let work = Agreed::new::<A>(self.plain, key, peer);
+        agreement.derive_later(length, A::LENGTH, self.meeting.later(work), expand)
     }
 }
 
 /// A secret to be agreed on.
-#[derive(Debug)]
 pub(super) struct Agreed<'a> {
     plain: &'static dyn Derive,
-    pub(super) key: &'a Key,
+    key: Held<'a>,
     /// The other side's point, raw or as a DER OCTET STRING.
-    pub(super) peer: &'a [u8],
+    peer: Message<'a>,
     length: usize,
     secret: Secret,
 }
 
 impl<'a> Agreed<'a> {
-    fn new<A: Agreeing>(plain: &'static dyn Derive, key: &'a Key, peer: &'a [u8]) -> Self {
+    fn new<A: Agreeing>(plain: &'static dyn Derive, key: Held<'a>, peer: Message<'a>) -> Self {
         Self { plain, key, peer, length: A::LENGTH, secret: Secret::zeroed(0) }
     }
 
-    /// Where a kernel writes the secret.
-    pub(super) fn place(&mut self) -> &mut [u8] {
+    /// What a kernel wants to know: the key, the other side's point, and where to write the secret.
+    pub(super) fn asked(&mut self) -> (&Key, &[u8], &mut [u8]) {
         self.secret = Secret::zeroed(self.length);
-        self.secret.expose_mut()
+        (&self.key, &self.peer, self.secret.expose_mut())
     }
 
     /// What the plain provider finds.
     pub(super) fn alone(&mut self) -> Result<()> {
-        let public = Bytes::from_slice(self.peer);
+        let public = Bytes::from_slice(&self.peer);
         let params = Params::Ecdh1 { kdf: CKD_NULL, shared: Bytes::new(), public };
-        let secrets = self.plain.derive(self.key, &params, &[self.length], &NoKeys)?;
+        let secrets = self.plain.derive(&self.key, &params, &[self.length], &NoKeys)?;
         self.secret = secrets.into_iter().next().ok_or(Error::DEVICE_ERROR)?;
         Ok(())
+    }
+
+    /// Writes it.
+    pub(super) fn answer(&self, out: &mut [u8]) -> Result<usize> {
+        put(self.secret.expose(), out)
     }
 }
 
@@ -145,7 +157,9 @@ pub(super) fn bad_points_fail_alone<A: Agreeing>(
     if !A::serves(&pairs[0].0) {
         return;
     }
-    let work = |(key, peer)| Agreed::new::<A>(derive.derive.unwrap(), key, peer);
+    let work = |(key, peer)| {
+        Agreed::new::<A>(derive.derive.unwrap(), Held::Borrowed(key), Message::Borrowed(peer))
+    };
     let works = || pairs.iter().map(|(key, peer)| work((key, peer)));
     for (at, (met, mut alone)) in
         super::batch::together(batch, works().collect()).into_iter().zip(works()).enumerate()

@@ -45,9 +45,9 @@ impl<L: Lanes<N>, const N: usize> Batch for Derive<L, N> {
     }
 
     fn request<'r>(&self, work: &'r mut Agreed<'_>) -> Option<DeriveRequest<'r, N>> {
-        let key = private_form::<L, N>(work.key).ok()?;
-        let peer = key_info::ec_point(L::LENGTH, work.peer);
-        Some(DeriveRequest::new(key, peer, work.place()))
+        let (key, peer, secret) = work.asked();
+        let key = private_form::<L, N>(key).ok()?;
+        Some(DeriveRequest::new(key, key_info::ec_point(L::LENGTH, peer), secret))
     }
 
     fn compute(&self, requests: &mut [DeriveRequest<'_, N>]) {
@@ -60,6 +60,10 @@ impl<L: Lanes<N>, const N: usize> Batch for Derive<L, N> {
 
     fn alone(&self, work: &mut Agreed<'_>) -> Result<()> {
         work.alone()
+    }
+
+    fn answer(work: Agreed<'_>, out: &mut [u8]) -> Result<usize> {
+        work.answer(out)
     }
 }
 

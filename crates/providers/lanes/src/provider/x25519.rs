@@ -52,8 +52,9 @@ impl Batch for X25519 {
     }
 
     fn request<'r>(&self, work: &'r mut Agreed<'_>) -> Option<X25519Request<'r>> {
-        let (key, peer) = (private_form(work.key).ok()?, key_info::number_point(work.peer)?);
-        Some(X25519Request::new(key, peer, work.place().try_into().ok()?))
+        let (key, peer, secret) = work.asked();
+        let (key, peer) = (private_form(key).ok()?, key_info::number_point(peer)?);
+        Some(X25519Request::new(key, peer, secret.try_into().ok()?))
     }
 
     fn compute(&self, requests: &mut [X25519Request<'_>]) {
@@ -66,6 +67,10 @@ impl Batch for X25519 {
 
     fn alone(&self, work: &mut Agreed<'_>) -> Result<()> {
         work.alone()
+    }
+
+    fn answer(work: Agreed<'_>, out: &mut [u8]) -> Result<usize> {
+        work.answer(out)
     }
 }
 

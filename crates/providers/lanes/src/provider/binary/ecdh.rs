@@ -6,12 +6,13 @@ use super::row::{Meetings, row, size};
 use crate::binary::{self, Curve, PublicKey};
 use crate::provider::batch::{Batch, Meeting};
 use crate::provider::digest::expand;
-use crate::provider::parts::Size;
+use crate::provider::parts::{Held, Size, put};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::agreement::Agreement;
-use metaslot_spi::provider::{Algorithm, Derive, Keys};
+use metaslot_spi::provider::{Algorithm, Derive, Keys, Postponed};
 use metaslot_spi::{Key, Params};
+use std::sync::Arc;
 
 pub(super) fn rows() -> Vec<Algorithm> {
     let algorithm = |mechanism, ecdh| Algorithm { derive: Some(ecdh), ..row(mechanism) };
@@ -52,19 +53,32 @@ impl Derive for Ecdh {
     ) -> Result<Vec<Secret>> {
         let agreement = Agreement::read(params)?;
         let agree = || {
-            let curve = private(key)?.curve();
-            let peer = point(curve, agreement.public).ok_or(Error::MECHANISM_PARAM_INVALID)?;
-            let secret = Secret::zeroed(curve.field_length());
-            let work = Agreed { key, peer, cofactor: self.cofactor, secret };
+            let (curve, work) = self.work(Held::Borrowed(key), agreement)?;
             AGREE[curve as usize].run(work).map(|work| work.secret)
         };
         agreement.derive(lengths, agree, expand)
+    }
+
+    fn derive_later(&self, key: &Arc<Key>, params: &Params, length: usize) -> Postponed {
+        let agreement = Agreement::read(params)?;
+        let (curve, work) = self.work(Held::Shared(Arc::clone(key)), agreement)?;
+        let secret = AGREE[curve as usize].later(work);
+        agreement.derive_later(length, curve.field_length(), secret, expand)
+    }
+}
+
+impl Ecdh {
+    fn work<'a>(&self, key: Held<'a>, agreement: Agreement<'_>) -> Result<(Curve, Agreed<'a>)> {
+        let curve = private(&key)?.curve();
+        let peer = point(curve, agreement.public).ok_or(Error::MECHANISM_PARAM_INVALID)?;
+        let secret = Secret::zeroed(curve.field_length());
+        Ok((curve, Agreed { key, peer, cofactor: self.cofactor, secret }))
     }
 }
 
 /// A secret to be agreed on.
 struct Agreed<'a> {
-    key: &'a Key,
+    key: Held<'a>,
     peer: PublicKey,
     cofactor: bool,
     secret: Secret,
@@ -95,5 +109,9 @@ impl Batch for Agree {
 
     fn well(request: &binary::Derive<'_>) -> bool {
         request.answer.is_ok()
+    }
+
+    fn answer(work: Agreed<'_>, out: &mut [u8]) -> Result<usize> {
+        put(work.secret.expose(), out)
     }
 }

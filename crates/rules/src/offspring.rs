@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a key passes on to those that come of it: what its templates impose, and what protects it.
+
+use crate::attributes::check;
+use crate::login::Login;
+use crate::subject::Subject;
+use crate::template::{Typed, class_of, typed};
+use metaslot_ck::attribute;
+use metaslot_ck::*;
+use metaslot_spi::lengths::Lengths;
+use metaslot_spi::{Attributes, Template, Value};
+
+/// What `template` of a key imposes on its offspring, with what the caller says of it.
+///
+/// PKCS#11 3.2 §4.9, §4.10: where the caller says something else, it is not what the owner of the key
+/// wanted its offspring to be.
+pub fn with_imposed(
+    said: Attributes,
+    by: &Attributes,
+    template: CK_ATTRIBUTE_TYPE,
+    login: Login,
+) -> Result<Attributes> {
+    let Some(Value::Template(imposed)) = by.get(template) else { return Ok(said) };
+    let class = said.ulong(CKA_CLASS).ok_or(Error::TEMPLATE_INCOMPLETE)?;
+    let typed = Typed { attributes: imposed.clone(), ..Typed::default() };
+    check(&typed, class, attribute::MAKE, login)?;
+    let mut all = said;
+    for (attribute, value) in imposed.iter() {
+        match all.get(attribute) {
+            Some(other) if other != value => return Err(Error::TEMPLATE_INCONSISTENT),
+            _ => all.set(attribute, value.clone()),
+        }
+    }
+    Ok(all)
+}
+
+/// What a key has from the one that makes it, where its template says nothing.
+pub fn unless_said(template: &mut Attributes, attribute: CK_ATTRIBUTE_TYPE, value: bool) {
+    if template.get(attribute).is_none() {
+        template.set(attribute, Value::Bool(value));
+    }
+}
+
+/// A template of a derived key, with class and key type, and with what the base key imposes.
+pub fn derived_template(
+    mechanism: CK_MECHANISM_TYPE,
+    base: &Attributes,
+    template: Template,
+    login: Login,
+) -> Result<Attributes> {
+    let natural = if mechanism == CKM_HKDF_DATA { CKO_DATA } else { CKO_SECRET_KEY };
+    let class = class_of(&template).unwrap_or(natural);
+    if class != natural {
+        return Err(Error::TEMPLATE_INCONSISTENT);
+    }
+    // A data object has no CKA_VALUE_LEN of its own; a derivation says its length by it.
+    let (lengths, rest): (Template, Template) =
+        template.into_iter().partition(|(attribute, _)| *attribute == CKA_VALUE_LEN);
+    let typed_rest = typed(rest, Some(class))?;
+    check(&typed_rest, class, attribute::MAKE, login)?;
+    let mut all = typed_rest.attributes;
+    all.set(CKA_CLASS, Value::Ulong(class));
+    let mut all = with_imposed(all, base, CKA_DERIVE_TEMPLATE, login)?;
+    if let Some(length) = typed(lengths, Some(class))?.attributes.remove(CKA_VALUE_LEN) {
+        if all.get(CKA_VALUE_LEN).is_some_and(|imposed| imposed != &length) {
+            return Err(Error::TEMPLATE_INCONSISTENT);
+        }
+        all.set(CKA_VALUE_LEN, length);
+    }
+    if class == CKO_SECRET_KEY && all.get(CKA_KEY_TYPE).is_none() {
+        all.set(CKA_KEY_TYPE, Value::Ulong(CKK_GENERIC_SECRET));
+    }
+    Ok(all)
+}
+
+/// What a derived secret key has from a secret key where the template says nothing: readable from a
+/// readable one, protected and as private from any other.
+pub fn inherit(base: &Subject, all: &mut Attributes, class: u64) {
+    if base.class() != CKO_SECRET_KEY || class != CKO_SECRET_KEY {
+        return;
+    }
+    let readable = base.facts().readable;
+    unless_said(all, CKA_SENSITIVE, !readable);
+    unless_said(all, CKA_EXTRACTABLE, readable);
+    if base.private() {
+        unless_said(all, CKA_PRIVATE, true);
+    }
+}
+
+/// How many bytes to derive: what the template says, what the key type fixes, or what comes out.
+pub fn derived_length(all: &Attributes, natural: Option<usize>, one_step: bool) -> Result<usize> {
+    let key_type = all.ulong(CKA_KEY_TYPE);
+    let only = match key_type.and_then(Lengths::of) {
+        Some(Lengths::Always(length)) => Some(length),
+        _ => None,
+    };
+    let length = match (all.ulong(CKA_VALUE_LEN).or(only), key_type) {
+        (Some(length), _) => usize::try_from(length).unwrap_or(usize::MAX),
+        (None, Some(CKK_GENERIC_SECRET | CKK_HKDF) | None) => {
+            natural.ok_or(Error::TEMPLATE_INCOMPLETE)?
+        }
+        (None, Some(_)) => {
+            return natural.filter(|_| !one_step).ok_or(Error::TEMPLATE_INCOMPLETE);
+        }
+    };
+    if length == 0 || length > MAX_DERIVED { Err(Error::KEY_SIZE_RANGE) } else { Ok(length) }
+}
+
+/// No derivation gives more than this, in bytes.
+const MAX_DERIVED: usize = 1 << 16;
