@@ -18,13 +18,10 @@ mod template;
 mod tokens;
 mod uri;
 
-// The sources of two crates that are no libraries for others.
+// The sources of a crate that is no library for others.
 #[path = "../../crates/module/src/config/mod.rs"]
 #[allow(dead_code, unreachable_pub, reason = "the module uses all of it")]
 mod config;
-#[path = "../../crates/cli/src/uri/mod.rs"]
-#[allow(dead_code, unreachable_pub, reason = "the command uses all of it")]
-mod names;
 
 use configuration::environment;
 

@@ -2,7 +2,7 @@
 //! PKCS#11 URIs: what is read and written again is the same.
 
 use crate::input::Seen;
-use crate::names::Uri;
+use metaslot_client::uri::Uri;
 
 pub(crate) fn run(bytes: &[u8]) -> u64 {
     let mut seen = Seen::default();

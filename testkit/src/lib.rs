@@ -18,4 +18,4 @@ pub use apart::{apart, inside, is_inside, user_session};
 pub use go::compile_go;
 pub use outcome::{Outcome, check, left_out, not_run};
 pub use process::{Output, Program, Server, find_program, free_port};
-pub use token::{SO_PIN, TestToken, USER_PIN, command, module_path};
+pub use token::{SO_PIN, TestToken, USER_PIN, command, module_path, openssl_provider};

@@ -60,6 +60,18 @@ pub fn command() -> String {
     found.unwrap_or_default().to_string_lossy().into_owned()
 }
 
+/// Our provider for OpenSSL: where the module or the command was built.
+#[must_use]
+pub fn openssl_provider() -> String {
+    let beside = std::env::var_os("METASLOT_COMMAND").map(PathBuf::from);
+    let beside = beside.as_deref().and_then(Path::parent).map(Path::to_path_buf);
+    let built = ["release", "debug"].map(|profile| target().join(profile));
+    let files = beside.into_iter().chain(built).map(|place| place.join("libmetaslot_ossl.so"));
+    let found = files.into_iter().find(|path| path.exists());
+    let found = found.map(|path| fs::canonicalize(&path).unwrap_or(path));
+    found.unwrap_or_else(|| "libmetaslot_ossl.so".into()).to_string_lossy().into_owned()
+}
+
 /// Where what the tests build and keep is.
 pub(crate) fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR")

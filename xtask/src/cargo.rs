@@ -117,7 +117,8 @@ impl Metadata {
 
 /// The release build that every client, the tarball and `run` use.
 pub(crate) fn build() -> Result<()> {
-    let packages = ["module", "cli", "lab"].map(|name| format!("--package=metaslot-{name}"));
+    let packages = ["module", "cli", "lab", "openssl-provider"]
+        .map(|name| format!("--package=metaslot-{name}"));
     check(release("build")?.args(packages)).map(|_| ())
 }
 

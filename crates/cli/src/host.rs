@@ -352,11 +352,7 @@ impl Token {
     }
 
     fn matches(&self, uri: &Uri) -> bool {
-        same(uri.token.as_ref(), &self.info.label)
-            && same(uri.manufacturer.as_ref(), &self.info.manufacturer)
-            && same(uri.model.as_ref(), &self.info.model)
-            && same(uri.serial.as_ref(), &self.info.serial)
-            && uri.slot_id.is_none_or(|slot| slot == self.slot.0)
+        uri.is_of(self.slot, &self.info)
     }
 }
 

@@ -26,7 +26,6 @@ mod pin;
 mod places;
 mod scheme;
 mod settings;
-mod uri;
 mod waiting;
 mod x509;
 
@@ -36,6 +35,7 @@ use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
 use failure::{Exit, Failure};
 pub use keyfile::tried;
+use metaslot_client::uri;
 use output::Output;
 use std::ffi::OsString;
 use std::process::ExitCode;

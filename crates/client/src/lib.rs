@@ -41,6 +41,7 @@ mod operation;
 mod remote;
 mod session;
 mod template;
+pub mod uri;
 mod user;
 mod vendor;
 

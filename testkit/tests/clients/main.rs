@@ -20,6 +20,7 @@ mod nss;
 mod opensc;
 mod openssh;
 mod openssl;
+mod openssl_provider;
 mod openvpn;
 mod osslsigncode;
 mod p11_kit;

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 /// Why a text is no PKCS#11 URI. Values are not repeated in messages: one might be a PIN.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum Error {
+pub enum Error {
     /// Does not begin with `pkcs11:`.
     Scheme,
     /// No `=` in a part.

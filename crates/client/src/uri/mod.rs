@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! PKCS#11 URIs (RFC 7512): the one way in which the command names tokens, keys and PINs.
+//! PKCS#11 URIs (RFC 7512): how the command and the OpenSSL provider name tokens, keys and PINs.
 //!
 //! Reading is strict where a lenient reader could select another object than the one meant:
 //! attributes given twice, bad escapes and unknown path attributes are errors. Unknown attributes
@@ -10,59 +10,78 @@ mod read;
 mod tests;
 mod write;
 
+pub use read::Error;
+
+use crate::TokenInfo;
+use metaslot_ck::SlotId;
 use metaslot_memory::Secret;
 use std::fmt;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// What a URI says. An attribute that is absent matches everything.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Uri {
+pub struct Uri {
     /// `token`: the token's label.
-    pub(crate) token: Option<String>,
+    pub token: Option<String>,
     /// `manufacturer` of the token.
-    pub(crate) manufacturer: Option<String>,
+    pub manufacturer: Option<String>,
     /// `model` of the token.
-    pub(crate) model: Option<String>,
+    pub model: Option<String>,
     /// `serial` number of the token.
-    pub(crate) serial: Option<String>,
+    pub serial: Option<String>,
     /// `object`: the object's label.
-    pub(crate) object: Option<String>,
+    pub object: Option<String>,
     /// `id`: `CKA_ID`.
-    pub(crate) id: Option<Vec<u8>>,
+    pub id: Option<Vec<u8>>,
     /// `type`: the object's class.
-    pub(crate) class: Option<Class>,
+    pub class: Option<Class>,
     /// `slot-id`
-    pub(crate) slot_id: Option<u64>,
+    pub slot_id: Option<u64>,
     /// `slot-description`
-    pub(crate) slot_description: Option<String>,
+    pub slot_description: Option<String>,
     /// `slot-manufacturer`
-    pub(crate) slot_manufacturer: Option<String>,
+    pub slot_manufacturer: Option<String>,
     /// `library-description`
-    pub(crate) library_description: Option<String>,
+    pub library_description: Option<String>,
     /// `library-manufacturer`
-    pub(crate) library_manufacturer: Option<String>,
+    pub library_manufacturer: Option<String>,
     /// `library-version`: major and minor; without a minor it is 0.
-    pub(crate) library_version: Option<(u8, u8)>,
+    pub library_version: Option<(u8, u8)>,
     /// `pin-source`: where the PIN is.
-    pub(crate) pin_source: Option<String>,
+    pub pin_source: Option<String>,
     /// `pin-value`: the PIN itself. Read, never written.
-    pub(crate) pin_value: Option<PinValue>,
+    pub pin_value: Option<PinValue>,
     /// `module-name`: the library's name without `lib` and extension.
-    pub(crate) module_name: Option<String>,
+    pub module_name: Option<String>,
     /// `module-path`: the library's file.
-    pub(crate) module_path: Option<String>,
+    pub module_path: Option<String>,
     /// Attributes of the query that are unknown here, undecoded.
-    pub(crate) other: Vec<(String, String)>,
+    pub other: Vec<(String, String)>,
 }
 
 impl Uri {
+    /// Whether it names the token in this slot, or does not say which.
+    #[must_use]
+    pub fn is_of(&self, slot: SlotId, token: &TokenInfo) -> bool {
+        let same = |wanted: &Option<String>, actual: &String| {
+            wanted.as_ref().is_none_or(|wanted| wanted == actual)
+        };
+        same(&self.token, &token.label)
+            && same(&self.manufacturer, &token.manufacturer)
+            && same(&self.model, &token.model)
+            && same(&self.serial, &token.serial)
+            && self.slot_id.is_none_or(|wanted| wanted == slot.0)
+    }
+
     /// The part that names an object, as messages show it.
-    pub(crate) fn key_part(&self) -> Self {
+    #[must_use]
+    pub fn key_part(&self) -> Self {
         Self { pin_source: None, pin_value: None, ..self.clone() }
     }
 
     /// The same object on the token that `token` names.
-    pub(crate) fn on(self, token: &Self) -> Self {
+    #[must_use]
+    pub fn on(self, token: &Self) -> Self {
         Self {
             object: self.object,
             id: self.id,
@@ -75,7 +94,8 @@ impl Uri {
     }
 
     /// The part that names a token.
-    pub(crate) fn token_part(&self) -> Self {
+    #[must_use]
+    pub fn token_part(&self) -> Self {
         Self {
             object: None,
             id: None,
@@ -90,7 +110,7 @@ impl Uri {
 
 /// The values of `type`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Class {
+pub enum Class {
     /// `cert`
     Certificate,
     /// `data`
@@ -113,23 +133,25 @@ impl Class {
     ];
 
     /// As the RFC writes it.
-    pub(crate) fn name(self) -> &'static str {
+    #[must_use]
+    pub fn name(self) -> &'static str {
         Self::NAMES.iter().find(|row| row.0 == self).map_or("", |row| row.1)
     }
 }
 
 /// A PIN that stood in a URI; never printed.
 #[derive(Clone)]
-pub(crate) struct PinValue(Rc<Secret>);
+pub struct PinValue(Arc<Secret>);
 
 impl PinValue {
     /// Takes a PIN over; `bytes` are zeroised.
     fn new(bytes: Vec<u8>) -> Self {
-        Self(Rc::new(Secret::taken(bytes)))
+        Self(Arc::new(Secret::taken(bytes)))
     }
 
     /// The PIN.
-    pub(crate) fn expose(&self) -> &[u8] {
+    #[must_use]
+    pub fn expose(&self) -> &[u8] {
         self.0.expose()
     }
 }

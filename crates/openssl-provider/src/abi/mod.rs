@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The edge to libcrypto: layouts, pointers that it promises to be right, and its own functions. The `unsafe` code of the crate is
+//! here; the functions of the tables are safe code over these types.
+
+mod core;
+mod given;
+pub(crate) mod numbers;
+mod param;
+
+pub(crate) use self::core::{Core, Upcalls};
+pub(crate) use given::{
+    Argument, Asking, Bio, Callback, Context, CoreHandle, Input, Output, Place, Reference, Table,
+    Text,
+};
+pub(crate) use param::{Answer, Builder, Given, Kind, Param, Params};
+
+use std::ffi::{CStr, c_char, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+
+/// `OSSL_DISPATCH`
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Dispatch {
+    number: c_int,
+    function: *const (),
+}
+
+/// `OSSL_ALGORITHM`
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Algorithm {
+    names: *const c_char,
+    properties: *const c_char,
+    functions: *const Dispatch,
+    description: *const c_char,
+}
+
+/// `OSSL_ITEM`
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Item {
+    number: u32,
+    text: *const c_char,
+}
+
+impl Item {
+    /// The last entry.
+    pub(crate) const END: Self = Self { number: 0, text: ptr::null() };
+
+    /// A number and its name.
+    pub(crate) const fn new(number: u32, text: &'static CStr) -> Self {
+        Self { number, text: text.as_ptr() }
+    }
+}
+
+// SAFETY: a number and the address of a constant text, which nothing changes.
+unsafe impl Sync for Item {}
+// SAFETY: numbers and addresses of functions, which nothing changes.
+unsafe impl Sync for Dispatch {}
+// SAFETY: addresses of constant texts and tables, which nothing changes.
+unsafe impl Sync for Algorithm {}
+
+impl Dispatch {
+    /// The last entry.
+    pub(crate) const END: Self = Self { number: 0, function: ptr::null() };
+
+    /// One function; `function` is the address of one that has the signature of that number.
+    pub(crate) const fn new(number: c_int, function: *const ()) -> Self {
+        Self { number, function }
+    }
+}
+
+impl Algorithm {
+    /// The last entry.
+    pub(crate) const END: Self = Self {
+        names: ptr::null(),
+        properties: ptr::null(),
+        functions: ptr::null(),
+        description: ptr::null(),
+    };
+
+    /// An algorithm by its names, which colons part.
+    pub(crate) const fn new(
+        names: &'static CStr,
+        properties: &'static CStr,
+        functions: &'static [Dispatch],
+    ) -> Self {
+        let (names, properties) = (names.as_ptr(), properties.as_ptr());
+        Self { names, properties, functions: functions.as_ptr(), description: ptr::null() }
+    }
+}
+
+/// What `call` answers; `on_panic` where it panics, and nothing is printed of that.
+pub(crate) fn caught<T>(on_panic: T, call: impl FnOnce() -> T) -> T {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(answer) => answer,
+        Err(payload) => {
+            // Its destructor could panic in turn.
+            std::mem::forget(payload);
+            on_panic
+        }
+    }
+}

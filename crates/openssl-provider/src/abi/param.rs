@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `OSSL_PARAM`: values by name, read from libcrypto's arrays, answered into them, and sent in arrays of ours (OSSL_PARAM(3)).
+
+use std::ffi::{CStr, c_char, c_void};
+use std::ptr;
+use std::slice;
+
+/// One entry.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Param {
+    key: *const c_char,
+    kind: u32,
+    data: *mut c_void,
+    size: usize,
+    returned: usize,
+}
+
+// SAFETY: what the tables of this crate hold has no data, and nothing changes it.
+unsafe impl Sync for Param {}
+
+/// What a value is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u32)]
+pub(crate) enum Kind {
+    Integer = 1,
+    Unsigned = 2,
+    Utf8 = 4,
+    Octets = 5,
+    Utf8Pointer = 6,
+}
+
+/// "There is no answer yet."
+const UNANSWERED: usize = usize::MAX;
+
+impl Param {
+    /// The last entry.
+    pub(crate) const END: Self =
+        Self { key: ptr::null(), kind: 0, data: ptr::null_mut(), size: 0, returned: 0 };
+
+    /// A name and what its values are.
+    pub(crate) const fn named(name: &'static CStr, kind: Kind) -> Self {
+        Self { key: name.as_ptr(), kind: kind as u32, ..Self::END }
+    }
+
+    fn name(&self) -> Option<&[u8]> {
+        // SAFETY: every entry but the last has a name, which ends with a zero.
+        (!self.key.is_null()).then(|| unsafe { CStr::from_ptr(self.key) }.to_bytes())
+    }
+
+    /// The bytes at `data`; none where it is NULL.
+    fn bytes(&self) -> &[u8] {
+        if self.data.is_null() || self.size == 0 {
+            return &[];
+        }
+        // SAFETY: `data` has `size` bytes, which the one who made the array keeps while it is passed.
+        unsafe { slice::from_raw_parts(self.data.cast(), self.size) }
+    }
+
+    fn room(&mut self) -> Option<&mut [u8]> {
+        if self.data.is_null() {
+            return None;
+        }
+        // SAFETY: as above; where an answer is asked for, they may be written.
+        Some(unsafe { slice::from_raw_parts_mut(self.data.cast(), self.size) })
+    }
+
+    /// The string that a pointer at `data` points to.
+    fn pointed(&self) -> Option<&CStr> {
+        let place = self.data.cast::<*const c_char>();
+        // SAFETY: the kind says that there is a pointer.
+        let text = unsafe { place.as_ref() }.copied().filter(|text| !text.is_null())?;
+        // SAFETY: to a string that ends with a zero and lives as long as the one who passes it.
+        Some(unsafe { CStr::from_ptr(text) })
+    }
+}
+
+/// An array that the last entry ends, or NULL.
+#[derive(Debug)]
+#[repr(transparent)]
+pub(crate) struct Params(*mut Param);
+
+impl Params {
+    fn entry(&self, number: usize) -> Option<&Param> {
+        if self.0.is_null() {
+            return None;
+        }
+        // SAFETY: an entry of the array: none before it was the last.
+        let entry = unsafe { self.0.wrapping_add(number).as_ref() }?;
+        (!entry.key.is_null()).then_some(entry)
+    }
+
+    fn entry_mut(&mut self, number: usize) -> Option<&mut Param> {
+        self.entry(number)?;
+        // SAFETY: the same entry; an array with room for answers is one thread's.
+        unsafe { self.0.wrapping_add(number).as_mut() }
+    }
+
+    fn entries(&self) -> impl Iterator<Item = &Param> {
+        (0..).map_while(|number| self.entry(number))
+    }
+
+    /// The value of this name.
+    pub(crate) fn find(&self, name: &CStr) -> Option<Given<'_>> {
+        self.entries().find(|entry| entry.name() == Some(name.to_bytes())).map(Given)
+    }
+
+    /// Answers every name that `answer` knows, and whether a text is wanted; whether all answers had room.
+    pub(crate) fn answer<'a>(
+        &mut self,
+        answer: impl Fn(&[u8], bool) -> Option<Answer<'a>>,
+    ) -> bool {
+        let mut fits = true;
+        for number in 0.. {
+            let Some(entry) = self.entry_mut(number) else { break };
+            let is_text = entry.kind == Kind::Utf8 as u32 || entry.kind == Kind::Utf8Pointer as u32;
+            if let Some(value) = entry.name().and_then(|name| answer(name, is_text)) {
+                fits &= value.write(entry);
+            }
+        }
+        fits
+    }
+}
+
+/// A value that was passed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Given<'a>(&'a Param);
+
+impl<'a> Given<'a> {
+    /// A text.
+    pub(crate) fn text(self) -> Option<&'a str> {
+        if self.0.kind == Kind::Utf8 as u32 {
+            let bytes = self.0.bytes();
+            let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+            return str::from_utf8(text).ok();
+        }
+        (self.0.kind == Kind::Utf8Pointer as u32).then(|| self.0.pointed()?.to_str().ok())?
+    }
+
+    /// Bytes.
+    pub(crate) fn octets(self) -> Option<&'a [u8]> {
+        (self.0.kind == Kind::Octets as u32).then(|| self.0.bytes())
+    }
+
+    /// A number that is not too large.
+    pub(crate) fn number(self) -> Option<i64> {
+        let bytes = self.0.bytes();
+        let signed = self.0.kind == Kind::Integer as u32;
+        if !signed && self.0.kind != Kind::Unsigned as u32 || bytes.len() > 8 {
+            return None;
+        }
+        let negative = signed && bytes.last().is_some_and(|byte| byte & 0x80 != 0);
+        let mut whole = [if negative { 0xff } else { 0 }; 8];
+        whole[..bytes.len()].copy_from_slice(bytes);
+        Some(i64::from_le_bytes(whole))
+    }
+
+    /// A large number, big-endian and without zeros before it.
+    pub(crate) fn large(self) -> Option<Vec<u8>> {
+        (self.0.kind == Kind::Unsigned as u32).then(|| {
+            let digits = self.0.bytes();
+            let used = digits.len() - digits.iter().rev().take_while(|digit| **digit == 0).count();
+            digits[..used].iter().rev().copied().collect()
+        })
+    }
+}
+
+/// A value that is answered.
+#[derive(Clone, Debug)]
+pub(crate) enum Answer<'a> {
+    Number(i64),
+    Constant(&'static CStr),
+    Text(String),
+    Octets(&'a [u8]),
+    Own(Vec<u8>),
+    /// Big-endian.
+    Large(&'a [u8]),
+}
+
+impl Answer<'_> {
+    /// Whether there was room, or only the length was asked for.
+    fn write(&self, param: &mut Param) -> bool {
+        if param.kind == Kind::Utf8Pointer as u32 {
+            let Self::Constant(text) = self else { return false };
+            param.returned = text.count_bytes();
+            let place = param.data.cast::<*const c_char>();
+            // SAFETY: NULL, or a place for a pointer, as the kind says.
+            if let Some(place) = unsafe { place.as_mut() } {
+                *place = text.as_ptr();
+            }
+            return true;
+        }
+        match self {
+            Self::Number(number) => little(param, &number.to_le_bytes()),
+            Self::Large(digits) => {
+                little(param, &digits.iter().rev().copied().collect::<Vec<u8>>())
+            }
+            Self::Constant(text) => plain(param, text.to_bytes(), true),
+            Self::Text(text) => plain(param, text.as_bytes(), true),
+            Self::Octets(bytes) => plain(param, bytes, false),
+            Self::Own(bytes) => plain(param, bytes, false),
+        }
+    }
+}
+
+/// A number of any length, its lowest byte first.
+fn little(param: &mut Param, bytes: &[u8]) -> bool {
+    if param.kind != Kind::Integer as u32 && param.kind != Kind::Unsigned as u32 {
+        return false;
+    }
+    let used = bytes.len() - bytes.iter().rev().take_while(|byte| **byte == 0).count();
+    let Some(room) = param.room() else {
+        param.returned = used.max(1);
+        return true;
+    };
+    if room.len() < used {
+        param.returned = used;
+        return false;
+    }
+    room.fill(0);
+    room[..used].copy_from_slice(&bytes[..used]);
+    param.returned = param.size;
+    true
+}
+
+fn plain(param: &mut Param, bytes: &[u8], ends: bool) -> bool {
+    let kind = if ends { Kind::Utf8 } else { Kind::Octets };
+    if param.kind != kind as u32 {
+        return false;
+    }
+    param.returned = bytes.len();
+    let Some(room) = param.room() else { return true };
+    let Some(place) = room.get_mut(..bytes.len()) else { return false };
+    place.copy_from_slice(bytes);
+    if let Some(end) = room.get_mut(bytes.len()).filter(|_| ends) {
+        *end = 0;
+    }
+    true
+}
+
+/// An array of ours: names with their values, which it keeps.
+#[derive(Debug, Default)]
+pub(crate) struct Builder {
+    entries: Vec<(&'static CStr, Kind, Vec<u64>, usize)>,
+}
+
+impl Builder {
+    pub(crate) fn number(self, name: &'static CStr, number: i32) -> Self {
+        self.with(name, Kind::Integer, &number.to_le_bytes())
+    }
+
+    pub(crate) fn text(self, name: &'static CStr, text: &str) -> Self {
+        self.with(name, Kind::Utf8, text.as_bytes())
+    }
+
+    pub(crate) fn octets(self, name: &'static CStr, bytes: &[u8]) -> Self {
+        self.with(name, Kind::Octets, bytes)
+    }
+
+    /// A big-endian number.
+    pub(crate) fn large(self, name: &'static CStr, digits: &[u8]) -> Self {
+        self.with(name, Kind::Unsigned, &digits.iter().rev().copied().collect::<Vec<u8>>())
+    }
+
+    fn with(mut self, name: &'static CStr, kind: Kind, bytes: &[u8]) -> Self {
+        // Numbers are read as words, and a text ends with a zero.
+        let words = bytes.chunks(8).map(|chunk| {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            u64::from_ne_bytes(word)
+        });
+        self.entries.push((name, kind, words.chain([0]).collect(), bytes.len()));
+        self
+    }
+
+    /// Does something with the array.
+    pub(crate) fn build<T>(&mut self, with: impl FnOnce(&[Param]) -> T) -> T {
+        let entries = self.entries.iter_mut().map(|(name, kind, words, size)| Param {
+            data: words.as_mut_ptr().cast(),
+            size: *size,
+            returned: UNANSWERED,
+            ..Param::named(name, *kind)
+        });
+        let params: Vec<Param> = entries.chain([Param::END]).collect();
+        with(&params)
+    }
+}
+
+/// One text that is asked for by a function of libcrypto.
+pub(super) fn asked(name: &CStr, ask: impl FnOnce(*mut Param)) -> Option<String> {
+    let mut text: *const c_char = ptr::null();
+    let entry = Param {
+        key: name.as_ptr(),
+        kind: Kind::Utf8Pointer as u32,
+        data: (&raw mut text).cast(),
+        size: size_of::<*const c_char>(),
+        returned: UNANSWERED,
+    };
+    let mut params = [entry, Param::END];
+    ask(params.as_mut_ptr());
+    Some(params[0].pointed()?.to_str().ok()?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sent_is_read() {
+        let mut sent = Builder::default()
+            .number(c"type", -2)
+            .text(c"data-type", "RSA")
+            .octets(c"data", &[0, 7])
+            .large(c"n", &[1, 2, 0, 3]);
+        sent.build(|params| {
+            let params = Params(params.as_ptr().cast_mut());
+            assert_eq!(params.find(c"type").and_then(Given::number), Some(-2));
+            assert_eq!(params.find(c"data-type").and_then(Given::text), Some("RSA"));
+            assert_eq!(params.find(c"data").and_then(Given::octets), Some(&[0, 7][..]));
+            assert_eq!(params.find(c"n").and_then(Given::large), Some(vec![1, 2, 0, 3]));
+            assert!(params.find(c"e").is_none());
+        });
+        assert!(Params(ptr::null_mut()).find(c"n").is_none());
+    }
+
+    #[test]
+    fn answers_keep_to_their_room() {
+        let mut room = [0xff_u8; 4];
+        let mut answered = |kind, size, answer: Answer<'_>| {
+            let mut array = [
+                Param { data: room.as_mut_ptr().cast(), size, ..Param::named(c"x", kind) },
+                Param::END,
+            ];
+            let fits = Params(array.as_mut_ptr()).answer(|_, _| Some(answer.clone()));
+            (fits, array[0].returned, room)
+        };
+        assert_eq!(answered(Kind::Integer, 4, Answer::Number(258)), (true, 4, [2, 1, 0, 0]));
+        assert_eq!(answered(Kind::Unsigned, 1, Answer::Number(258)), (false, 2, [2, 1, 0, 0]));
+        assert_eq!(answered(Kind::Utf8, 4, Answer::Constant(c"ab")), (true, 2, *b"ab\0\0"));
+        assert_eq!(answered(Kind::Octets, 1, Answer::Octets(b"xy")), (false, 2, *b"ab\0\0"));
+        assert_eq!(answered(Kind::Unsigned, 4, Answer::Large(&[9, 8])), (true, 4, [8, 9, 0, 0]));
+    }
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the contexts of all operations have in common.
+
+use super::{Home, answer};
+use crate::abi::{Answer, Context, Params, Text, caught};
+use crate::cipher::Cipher;
+use crate::exchange::Exchange;
+use crate::failure::Result;
+use crate::provider::Provider;
+use crate::sign::Signature;
+use std::ffi::c_int;
+use std::sync::Arc;
+
+/// A context.
+pub(super) trait Operation: Sized {
+    fn new(provider: Arc<Provider>) -> Self;
+    fn provider(&self) -> &Arc<Provider>;
+    fn copy(&self) -> Result<Self>;
+    fn set(&mut self, params: &Params) -> Result<()>;
+    fn answer(&self, name: &[u8], wants_text: bool) -> Option<Answer<'_>>;
+}
+
+impl Operation for Signature {
+    fn new(provider: Arc<Provider>) -> Self {
+        Self::new(provider)
+    }
+
+    fn provider(&self) -> &Arc<Provider> {
+        &self.provider
+    }
+
+    fn copy(&self) -> Result<Self> {
+        self.copy()
+    }
+
+    fn set(&mut self, params: &Params) -> Result<()> {
+        self.set(params)
+    }
+
+    fn answer(&self, name: &[u8], wants_text: bool) -> Option<Answer<'_>> {
+        self.answer(name, wants_text)
+    }
+}
+
+impl Operation for Cipher {
+    fn new(provider: Arc<Provider>) -> Self {
+        Self::new(provider)
+    }
+
+    fn provider(&self) -> &Arc<Provider> {
+        &self.provider
+    }
+
+    fn copy(&self) -> Result<Self> {
+        Ok(self.clone())
+    }
+
+    fn set(&mut self, params: &Params) -> Result<()> {
+        self.set(params)
+    }
+
+    fn answer(&self, name: &[u8], wants_text: bool) -> Option<Answer<'_>> {
+        self.answer(name, wants_text)
+    }
+}
+
+impl Operation for Exchange {
+    fn new(provider: Arc<Provider>) -> Self {
+        Self::new(provider)
+    }
+
+    fn provider(&self) -> &Arc<Provider> {
+        &self.provider
+    }
+
+    fn copy(&self) -> Result<Self> {
+        Ok(self.clone())
+    }
+
+    fn set(&mut self, params: &Params) -> Result<()> {
+        self.accepts(params)
+    }
+
+    fn answer(&self, _: &[u8], _: bool) -> Option<Answer<'_>> {
+        None
+    }
+}
+
+pub(super) extern "C" fn new<T: Operation>(home: Home) -> Context<T> {
+    caught(Context::null(), || match home.get() {
+        Some(provider) => Context::new(T::new(Arc::clone(provider))),
+        None => Context::null(),
+    })
+}
+
+/// With a property query, for operations of libcrypto's that there are none of here.
+pub(super) extern "C" fn new_with<T: Operation>(home: Home, _properties: Text) -> Context<T> {
+    new(home)
+}
+
+pub(super) extern "C" fn free<T: Operation>(context: Context<T>) {
+    caught((), || drop(context.take()));
+}
+
+pub(super) extern "C" fn copy<T: Operation>(context: Context<T>) -> Context<T> {
+    caught(Context::null(), || {
+        let Some(context) = context.get() else { return Context::null() };
+        match context.copy() {
+            Ok(copy) => Context::new(copy),
+            Err(failure) => {
+                context.provider().raise(&failure);
+                Context::null()
+            }
+        }
+    })
+}
+
+pub(super) extern "C" fn set<T: Operation>(context: Context<T>, params: Params) -> c_int {
+    with(context, |context| context.set(&params))
+}
+
+pub(super) extern "C" fn get<T: Operation>(context: Context<T>, mut params: Params) -> c_int {
+    caught(0, || {
+        let Some(context) = context.get() else { return 0 };
+        c_int::from(params.answer(|name, wants_text| context.answer(name, wants_text)))
+    })
+}
+
+/// Something done with a context.
+pub(super) fn with<T: Operation>(
+    mut context: Context<T>,
+    call: impl FnOnce(&mut T) -> Result<()>,
+) -> c_int {
+    let Some(context) = context.get_mut() else { return 0 };
+    let provider = Arc::clone(context.provider());
+    answer(&provider, || call(context))
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Key exchange (provider-keyexch(7)).
+
+use super::context::{self, with};
+use super::keymgmt::{KeyContext, held};
+use super::{Home, PROPERTIES, output};
+use crate::abi::numbers::keyexch as number;
+use crate::abi::{Algorithm, Context, Dispatch, Kind, Output, Param, Params, Place, Table};
+use crate::exchange::Exchange;
+use std::ffi::c_int;
+
+type ExchangeContext = Context<Exchange>;
+
+extern "C" fn begin(context: ExchangeContext, key: KeyContext, params: Params) -> c_int {
+    with(context, |exchange| {
+        exchange.begin(held(&key))?;
+        exchange.accepts(&params)
+    })
+}
+
+extern "C" fn set_peer(context: ExchangeContext, peer: KeyContext) -> c_int {
+    with(context, |exchange| exchange.with(held(&peer)))
+}
+
+extern "C" fn derive(
+    context: ExchangeContext,
+    mut out: Output,
+    mut length: Place<usize>,
+    room: usize,
+) -> c_int {
+    with(context, |exchange| {
+        output(&mut out, &mut length, room, || exchange.length(), || exchange.derive())
+    })
+}
+
+extern "C" fn settable(_context: ExchangeContext, _home: Home) -> Table<Param> {
+    Table::of(&SETTABLE)
+}
+
+static SETTABLE: [Param; 4] = [
+    Param::named(c"pad", Kind::Unsigned),
+    Param::named(c"ecdh-cofactor-mode", Kind::Integer),
+    Param::named(c"kdf-type", Kind::Utf8),
+    Param::END,
+];
+
+static FUNCTIONS: [Dispatch; 9] = [
+    Dispatch::new(number::NEWCTX, context::new::<Exchange> as *const ()),
+    Dispatch::new(number::FREECTX, context::free::<Exchange> as *const ()),
+    Dispatch::new(number::DUPCTX, context::copy::<Exchange> as *const ()),
+    Dispatch::new(number::INIT, begin as *const ()),
+    Dispatch::new(number::SET_PEER, set_peer as *const ()),
+    Dispatch::new(number::DERIVE, derive as *const ()),
+    Dispatch::new(number::SET_CTX_PARAMS, context::set::<Exchange> as *const ()),
+    Dispatch::new(number::SETTABLE_CTX_PARAMS, settable as *const ()),
+    Dispatch::END,
+];
+
+pub(super) static ALGORITHMS: [Algorithm; 4] = [
+    Algorithm::new(c"ECDH", PROPERTIES, &FUNCTIONS),
+    Algorithm::new(c"X25519:1.3.101.110", PROPERTIES, &FUNCTIONS),
+    Algorithm::new(c"X448:1.3.101.111", PROPERTIES, &FUNCTIONS),
+    Algorithm::END,
+];

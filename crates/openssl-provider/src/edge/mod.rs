@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The functions that libcrypto calls, one file for each operation: they take what it passes apart, and no more.
+
+mod asym_cipher;
+mod coder;
+mod context;
+mod keyexch;
+mod keymgmt;
+mod provider;
+mod signature;
+mod store;
+
+use crate::abi::{Context, Output, Place, caught};
+use crate::failure::{Failure, Result};
+use crate::provider::Provider;
+use std::ffi::{CStr, c_int};
+use std::sync::Arc;
+
+/// What `OSSL_provider_init` hands to libcrypto.
+type Home = Context<Arc<Provider>>;
+
+/// What every algorithm says of itself.
+const PROPERTIES: &CStr = c"provider=metaslot";
+
+/// 1 or 0, and then why.
+fn answer(provider: &Provider, call: impl FnOnce() -> Result<()>) -> c_int {
+    caught(0, || match call() {
+        Ok(()) => 1,
+        Err(failure) => {
+            provider.raise(&failure);
+            0
+        }
+    })
+}
+
+/// The convention of answers whose length varies: NULL asks for it.
+fn output(
+    out: &mut Output,
+    length: &mut Place<usize>,
+    room: usize,
+    longest: impl FnOnce() -> Result<usize>,
+    make: impl FnOnce() -> Result<Vec<u8>>,
+) -> Result<()> {
+    let Some(out) = out.of(room) else {
+        length.set(longest()?);
+        return Ok(());
+    };
+    let mut made = make()?;
+    let place = out.get_mut(..made.len());
+    let place = place.ok_or_else(|| Failure::input("there is too little room for the answer"))?;
+    place.copy_from_slice(&made);
+    length.set(made.len());
+    // It may be a secret.
+    made.fill(0);
+    Ok(())
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The provider itself (provider-base(7)).
+
+use super::{Home, asym_cipher, coder, keyexch, keymgmt, signature, store};
+use crate::abi::numbers::{operation, provider as number};
+use crate::abi::{
+    Algorithm, Answer, Context, Core, CoreHandle, Dispatch, Item, Kind, Param, Params, Place,
+    Table, Upcalls, caught,
+};
+use crate::failure::REASONS;
+use crate::provider::Provider;
+use std::ffi::{CStr, c_int};
+use std::panic;
+use std::sync::Arc;
+
+const NAME: &CStr = c"Metaslot: keys of PKCS#11 tokens";
+const VERSION: &CStr =
+    match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+        Ok(version) => version,
+        Err(_) => c"",
+    };
+
+/// What libcrypto calls when it loads the file.
+#[unsafe(no_mangle)]
+pub(super) extern "C" fn OSSL_provider_init(
+    handle: CoreHandle,
+    functions: Upcalls,
+    mut out: Place<Table<Dispatch>>,
+    mut home: Place<Home>,
+) -> c_int {
+    caught(0, || {
+        // A panic is an answer of 0, and prints nothing into the program's log.
+        panic::set_hook(Box::new(|_| {}));
+        let core = Core::new(handle, &functions);
+        match Provider::new(core) {
+            Ok(provider) => {
+                out.set(Table::of(&FUNCTIONS));
+                home.set(Context::new(Arc::new(provider)));
+                1
+            }
+            Err(failure) => {
+                Core::new(handle, &functions).raise(failure.reason as u32, &failure.text);
+                0
+            }
+        }
+    })
+}
+
+extern "C" fn teardown(home: Home) {
+    caught((), || {
+        if let Some(provider) = home.take() {
+            provider.host().close();
+        }
+    });
+}
+
+extern "C" fn gettable(_home: Home) -> Table<Param> {
+    Table::of(&GETTABLE)
+}
+
+extern "C" fn get_params(_home: Home, mut params: Params) -> c_int {
+    caught(0, || {
+        let known = |name: &[u8], _| match name {
+            b"name" => Some(Answer::Constant(NAME)),
+            b"version" | b"buildinfo" => Some(Answer::Constant(VERSION)),
+            b"status" => Some(Answer::Number(1)),
+            _ => None,
+        };
+        c_int::from(params.answer(known))
+    })
+}
+
+extern "C" fn query(_home: Home, asked: c_int, mut no_store: Place<c_int>) -> Table<Algorithm> {
+    no_store.set(0);
+    match asked {
+        operation::KEYMGMT => Table::of(&keymgmt::ALGORITHMS),
+        operation::SIGNATURE => Table::of(&signature::ALGORITHMS),
+        operation::ASYM_CIPHER => Table::of(&asym_cipher::ALGORITHMS),
+        operation::KEYEXCH => Table::of(&keyexch::ALGORITHMS),
+        operation::STORE => Table::of(&store::ALGORITHMS),
+        operation::DECODER => Table::of(&coder::DECODERS),
+        operation::ENCODER => Table::of(&coder::ENCODERS_OF_KEYS),
+        _ => Table::null(),
+    }
+}
+
+extern "C" fn reasons(_home: Home) -> Table<Item> {
+    Table::of(&REASON_STRINGS)
+}
+
+static REASON_STRINGS: [Item; REASONS.len() + 1] = {
+    let mut items = [const { Item::END }; REASONS.len() + 1];
+    let mut place = 0;
+    while place < REASONS.len() {
+        items[place] = Item::new(REASONS[place].0 as u32, REASONS[place].1);
+        place += 1;
+    }
+    items
+};
+
+static GETTABLE: [Param; 5] = [
+    Param::named(c"name", Kind::Utf8Pointer),
+    Param::named(c"version", Kind::Utf8Pointer),
+    Param::named(c"buildinfo", Kind::Utf8Pointer),
+    Param::named(c"status", Kind::Integer),
+    Param::END,
+];
+
+static FUNCTIONS: [Dispatch; 6] = [
+    Dispatch::new(number::TEARDOWN, teardown as *const ()),
+    Dispatch::new(number::GETTABLE_PARAMS, gettable as *const ()),
+    Dispatch::new(number::GET_PARAMS, get_params as *const ()),
+    Dispatch::new(number::QUERY_OPERATION, query as *const ()),
+    Dispatch::new(number::GET_REASON_STRINGS, reasons as *const ()),
+    Dispatch::END,
+];

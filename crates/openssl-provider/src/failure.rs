@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Why something failed, as the program's log shows it.
+
+use metaslot_client::Error;
+use std::ffi::CStr;
+use std::fmt;
+
+/// A failure: what kind, and in words.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) reason: Reason,
+    pub(crate) text: String,
+}
+
+pub(crate) type Result<T> = std::result::Result<T, Failure>;
+
+/// Kinds, which libcrypto has names for from [`REASONS`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u32)]
+pub(crate) enum Reason {
+    Configuration = 1,
+    Module,
+    NotFound,
+    Pin,
+    Token,
+    Unsupported,
+    Input,
+}
+
+/// Their names.
+pub(crate) const REASONS: &[(Reason, &CStr)] = &[
+    (Reason::Configuration, c"wrong configuration"),
+    (Reason::Module, c"PKCS#11 module not usable"),
+    (Reason::NotFound, c"not found"),
+    (Reason::Pin, c"no login"),
+    (Reason::Token, c"PKCS#11 call failed"),
+    (Reason::Unsupported, c"not supported"),
+    (Reason::Input, c"unsuitable input"),
+];
+
+impl Failure {
+    pub(crate) fn new(reason: Reason, text: impl Into<String>) -> Self {
+        Self { reason, text: text.into() }
+    }
+
+    pub(crate) fn unsupported(text: impl Into<String>) -> Self {
+        Self::new(Reason::Unsupported, text)
+    }
+
+    pub(crate) fn input(text: impl Into<String>) -> Self {
+        Self::new(Reason::Input, text)
+    }
+
+    /// A call of the module's failed.
+    pub(crate) fn call(what: &str, error: Error, detail: Option<String>) -> Self {
+        let detail = detail.filter(|detail| !detail.is_empty());
+        let detail = detail.map(|detail| format!(" ({detail})")).unwrap_or_default();
+        Self::new(Reason::Token, format!("{what}: {error}{detail}"))
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A key in libcrypto's hands: its public half, and where its private half is found, whose handle each process has for itself.
+
+use crate::failure::{Failure, Reason, Result};
+use crate::host::{Lease, Token};
+use crate::kind::{Form, KeyKind};
+use crate::provider::{Provider, nobody};
+use crate::public::{self, Public};
+use metaslot_ck::*;
+use metaslot_client::uri::{Class, Uri};
+use metaslot_client::{Session, Template, User};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A key.
+#[derive(Debug)]
+pub(crate) struct Key {
+    pub(crate) provider: Arc<Provider>,
+    pub(crate) kind: &'static KeyKind,
+    pub(crate) public: Public,
+    pub(crate) private: Option<Private>,
+    number: u64,
+}
+
+/// Where a private key is.
+#[derive(Debug)]
+pub(crate) struct Private {
+    /// What names it, with where its PIN is.
+    pub(crate) uri: Uri,
+    template: Template,
+    /// `CKA_ALWAYS_AUTHENTICATE`
+    always: bool,
+}
+
+static NUMBERS: AtomicU64 = AtomicU64::new(1);
+
+/// Keys on their way from a store or a decoder to key management, by the numbers that libcrypto carries.
+static CARRIED: Mutex<Option<HashMap<u64, Arc<Key>>>> = Mutex::new(None);
+
+/// The attributes that say what a key is.
+const ATTRIBUTES: &[CK_ATTRIBUTE_TYPE] = &[
+    CKA_KEY_TYPE,
+    CKA_ID,
+    CKA_LABEL,
+    CKA_MODULUS,
+    CKA_PUBLIC_EXPONENT,
+    CKA_EC_PARAMS,
+    CKA_EC_POINT,
+    CKA_PUBLIC_KEY_INFO,
+    CKA_ALWAYS_AUTHENTICATE,
+    CKA_ALLOWED_MECHANISMS,
+];
+
+/// What signs by PSS.
+const BY_PSS: &[CK_MECHANISM_TYPE] = &[
+    CKM_RSA_PKCS_PSS,
+    CKM_SHA1_RSA_PKCS_PSS,
+    CKM_SHA224_RSA_PKCS_PSS,
+    CKM_SHA256_RSA_PKCS_PSS,
+    CKM_SHA384_RSA_PKCS_PSS,
+    CKM_SHA512_RSA_PKCS_PSS,
+];
+
+/// Codes after which a session, a handle or a login that was good is looked for again.
+const STALE: &[Error] = &[
+    Error::CRYPTOKI_NOT_INITIALIZED,
+    Error::DEVICE_REMOVED,
+    Error::KEY_HANDLE_INVALID,
+    Error::OBJECT_HANDLE_INVALID,
+    Error::SESSION_CLOSED,
+    Error::SESSION_HANDLE_INVALID,
+    Error::SLOT_ID_INVALID,
+    Error::TOKEN_NOT_PRESENT,
+    Error::USER_NOT_LOGGED_IN,
+];
+
+impl Key {
+    /// A public key.
+    pub(crate) fn public(provider: Arc<Provider>, kind: &'static KeyKind, public: Public) -> Self {
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        Self { provider, kind, public, private: None, number }
+    }
+
+    /// A key of a token; `None` for one that libcrypto has no name for. `uri` is what it was looked for by.
+    pub(crate) fn read(
+        provider: &Arc<Provider>,
+        session: &Lease,
+        handle: ObjectHandle,
+        is_private: bool,
+        uri: &Uri,
+    ) -> Result<Option<Self>> {
+        let token = session.token();
+        let values = session.attributes(handle, ATTRIBUTES);
+        let values = values.map_err(|error| token.failed("read a key", error))?;
+        let get = |attribute| {
+            let place = ATTRIBUTES.iter().position(|other| *other == attribute);
+            place.and_then(|place| values[place].clone()).unwrap_or_default()
+        };
+        let numbers = |bytes: Vec<u8>| -> Vec<u64> {
+            bytes
+                .chunks_exact(8)
+                .map(|word| word.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
+                .collect()
+        };
+        let allowed = numbers(get(CKA_ALLOWED_MECHANISMS));
+        let pss = !allowed.is_empty() && allowed.iter().all(|mechanism| BY_PSS.contains(mechanism));
+        let key_type = numbers(get(CKA_KEY_TYPE)).first().copied().unwrap_or(UNAVAILABLE);
+        let Some(kind) = KeyKind::of(key_type, &get(CKA_EC_PARAMS), pss) else { return Ok(None) };
+        let Some(public) = Public::of_attributes(kind, get) else { return Ok(None) };
+        let mut public = public.completed(&get(CKA_PUBLIC_KEY_INFO));
+        let (id, label) = (get(CKA_ID), get(CKA_LABEL));
+        if !public.is_known() {
+            public = elsewhere(session, kind, public, &id);
+        }
+        let mut key = Self::public(Arc::clone(provider), kind, public);
+        if is_private {
+            let always = get(CKA_ALWAYS_AUTHENTICATE).first().is_some_and(|byte| *byte != CK_FALSE);
+            let template = key.template(&id, &label);
+            let label = String::from_utf8(label).ok();
+            let uri = named(token, uri, id, label.filter(|label| !label.is_empty()));
+            key.private = Some(Private { uri, template, always });
+            provider.host().found(key.number, Arc::clone(token), handle);
+        }
+        Ok(Some(key))
+    }
+
+    /// What finds the private half again.
+    fn template(&self, id: &[u8], label: &[u8]) -> Template {
+        let template = Template::new().class(CKO_PRIVATE_KEY).key_type(self.kind.key_type);
+        let template = template.bytes(CKA_ID, id).bytes(CKA_LABEL, label);
+        match &self.public {
+            Public::Rsa { modulus, .. } => template.bytes(CKA_MODULUS, modulus),
+            _ => template,
+        }
+    }
+
+    /// Length of its RSA modulus, or of what it signs and agrees on.
+    pub(crate) fn answer_length(&self) -> usize {
+        self.public.answer_length(self.kind)
+    }
+
+    pub(crate) const fn is_rsa(&self) -> bool {
+        matches!(self.kind.form, Form::Rsa { .. })
+    }
+
+    /// What `call` does with the private key. Where its handle, its session or its login are gone, they are made anew, once.
+    pub(crate) fn with_private<T>(
+        &self,
+        what: &str,
+        call: impl Fn(&Lease, ObjectHandle) -> metaslot_client::Result<T>,
+    ) -> Result<T> {
+        let (token, handle) = self.located()?;
+        let error = match attempt(&token, &call, handle)? {
+            Ok(done) => return Ok(done),
+            Err(error) => error,
+        };
+        if !STALE.contains(&error.code) {
+            return Err(self.failed(&token, what, error));
+        }
+        self.provider.host().renew();
+        let (token, handle) = self.located()?;
+        attempt(&token, &call, handle)?.map_err(|error| self.failed(&token, what, error))
+    }
+
+    /// What `call` does with the public half, as an object that is there for this one call.
+    pub(crate) fn with_public<T>(
+        &self,
+        what: &str,
+        call: impl Fn(&Lease, ObjectHandle) -> metaslot_client::Result<T>,
+    ) -> Result<T> {
+        let token = self.token()?;
+        let template = self.public.template(self.kind);
+        let mut lease = token.session()?;
+        let object = lease.create(&template).map_err(|error| self.failed(&token, what, error))?;
+        let done = call(&lease, object);
+        // The session's end would take it away as well.
+        lease.destroy(object).ok();
+        if done.is_ok() {
+            lease.succeeded();
+        }
+        done.map_err(|error| self.failed(&token, what, error))
+    }
+
+    /// The login for one use, of a key that wants one.
+    pub(crate) fn authorize(&self, lease: &Lease) -> metaslot_client::Result<()> {
+        if !self.private.as_ref().is_some_and(|private| private.always) {
+            return Ok(());
+        }
+        match self.provider.host().pin(lease.token()) {
+            Some(pin) => lease.login(User::ContextSpecific, pin.expose()),
+            None => lease.login_protected(User::ContextSpecific),
+        }
+    }
+
+    /// A session with its token, or any.
+    pub(crate) fn session(&self) -> Result<Lease> {
+        self.token()?.session()
+    }
+
+    fn token(&self) -> Result<Arc<Token>> {
+        if self.private.is_some() {
+            return Ok(self.located()?.0);
+        }
+        let found = self.provider.tokens(&Uri::default())?.into_iter().next();
+        found.ok_or_else(|| Failure::new(Reason::NotFound, "there is no token"))
+    }
+
+    /// Where it is in this process.
+    fn located(&self) -> Result<(Arc<Token>, ObjectHandle)> {
+        if let Some(found) = self.provider.host().key(self.number) {
+            return Ok(found);
+        }
+        let private = self.private.as_ref();
+        let private = private.ok_or_else(|| Failure::input("the key has no private half"))?;
+        for token in self.provider.tokens(&private.uri)? {
+            self.provider.login(&token, &private.uri, &nobody)?;
+            let mut session = token.session()?;
+            let found = session.find_one(&private.template);
+            session.succeeded();
+            if let Some(handle) = found.map_err(|error| self.failed(&token, "find", error))? {
+                self.provider.host().found(self.number, Arc::clone(&token), handle);
+                return Ok((token, handle));
+            }
+        }
+        Err(Failure::new(Reason::NotFound, format!("{}: there is no such key now", self.shown())))
+    }
+
+    fn failed(&self, token: &Token, what: &str, error: metaslot_client::Error) -> Failure {
+        token.failed(&format!("{what} by {}", self.shown()), error)
+    }
+
+    /// Its name in messages.
+    fn shown(&self) -> String {
+        let named = self.private.as_ref().map(|private| private.uri.key_part().to_string());
+        named.unwrap_or_else(|| format!("a public key ({})", self.kind.text()))
+    }
+
+    /// Gives it to libcrypto under a number.
+    pub(crate) fn carried<T>(self: Arc<Self>, with: impl FnOnce(&[u8]) -> T) -> T {
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        carried().get_or_insert_default().insert(number, self);
+        let done = with(&number.to_ne_bytes());
+        // Where libcrypto did not take it.
+        carried().get_or_insert_default().remove(&number);
+        done
+    }
+
+    /// Takes one from libcrypto.
+    pub(crate) fn arrived(reference: &[u8]) -> Option<Arc<Self>> {
+        let number = u64::from_ne_bytes(reference.try_into().ok()?);
+        carried().as_mut()?.remove(&number)
+    }
+}
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        if self.private.is_some() {
+            self.provider.host().forget(self.number);
+        }
+    }
+}
+
+fn carried() -> std::sync::MutexGuard<'static, Option<HashMap<u64, Arc<Key>>>> {
+    CARRIED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn attempt<T>(
+    token: &Arc<Token>,
+    call: &impl Fn(&Lease, ObjectHandle) -> metaslot_client::Result<T>,
+    handle: ObjectHandle,
+) -> Result<metaslot_client::Result<T>> {
+    let mut lease = token.session()?;
+    let done = call(&lease, handle);
+    if done.is_ok() {
+        lease.succeeded();
+    }
+    Ok(done)
+}
+
+/// The URI of one key: what names the token and the key, and where the PIN is.
+fn named(token: &Token, searched: &Uri, id: Vec<u8>, object: Option<String>) -> Uri {
+    let info = token.info();
+    Uri {
+        token: Some(info.label.clone()),
+        serial: Some(info.serial.clone()),
+        id: Some(id).filter(|id| !id.is_empty()),
+        object,
+        class: Some(Class::Private),
+        pin_source: searched.pin_source.clone(),
+        pin_value: searched.pin_value.clone(),
+        ..Uri::default()
+    }
+}
+
+/// The public half of a private key that does not show it: that of the public key with its `CKA_ID`, or of the certificate.
+fn elsewhere(session: &Session, kind: &KeyKind, public: Public, id: &[u8]) -> Public {
+    if id.is_empty() {
+        return public;
+    }
+    let search = |template: Template, attribute| {
+        let found = session.find_one(&template.bytes(CKA_ID, id)).ok()??;
+        session.attribute(found, attribute).ok()
+    };
+    let template = Template::new().class(CKO_PUBLIC_KEY).key_type(kind.key_type);
+    let point = search(template, CKA_EC_POINT).unwrap_or_default();
+    let found = Public::of_attributes(kind, |attribute| match (attribute, &public) {
+        (CKA_EC_POINT, _) => point.clone(),
+        (CKA_EC_PARAMS, Public::Ec { curve, .. }) => {
+            metaslot_spi::der::Node::Oid(curve.oid).to_vec()
+        }
+        _ => Vec::new(),
+    });
+    match found {
+        Some(found) if found.is_known() => found,
+        _ => {
+            let certificate = search(Template::new().class(CKO_CERTIFICATE), CKA_VALUE);
+            let info = certificate.and_then(|certificate| public::of_certificate(&certificate));
+            public.completed(&info.unwrap_or_default())
+        }
+    }
+}

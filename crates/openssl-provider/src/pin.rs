@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//! PINs, and where they are.
+
+use crate::failure::{Failure, Reason, Result};
+use std::fmt;
+use std::fs::File;
+use std::io::Read as _;
+use std::sync::atomic::{Ordering, compiler_fence};
+
+/// Longest PIN with its end of line.
+const LONGEST: usize = 1024;
+
+/// A PIN, zeroised in the end. It is not in the protected arena, which is wiped in a forked child: a server's workers log in with
+/// the PIN that their master read before it gave up its rights.
+#[derive(Clone, Eq)]
+pub(crate) struct Pin(Vec<u8>);
+
+impl Pin {
+    pub(crate) fn new(bytes: &[u8]) -> Self {
+        Self(bytes.to_vec())
+    }
+
+    pub(crate) fn expose(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// What `pin-source` names: a file, as a path or as `file:` and a path; the PIN is its first line.
+    pub(crate) fn read(source: &str) -> Result<Self> {
+        let failure = |text: String| Failure::new(Reason::Pin, text);
+        if source.starts_with('|') {
+            return Err(failure("a pin-source with a command is not run: name a file".into()));
+        }
+        let path = match source.strip_prefix("file:") {
+            // RFC 8089: an authority, if there is one, must be this machine.
+            Some(rest) => match rest.strip_prefix("//") {
+                Some(rest) => rest.strip_prefix("localhost").unwrap_or(rest),
+                None => rest,
+            },
+            None => source,
+        };
+        let cannot = |error| failure(format!("cannot read the PIN file {path}: {error}"));
+        let mut bytes = Self(Vec::with_capacity(LONGEST));
+        let file = File::open(path).map_err(cannot)?;
+        file.take(LONGEST as u64).read_to_end(&mut bytes.0).map_err(cannot)?;
+        let line = bytes.0.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.is_empty() || line.len() == LONGEST {
+            return Err(failure(format!("the first line of {path} is no PIN")));
+        }
+        Ok(Self::new(line))
+    }
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        self.0.fill(0);
+        compiler_fence(Ordering::SeqCst);
+    }
+}
+
+impl PartialEq for Pin {
+    /// In the same time for all PINs of one length.
+    fn eq(&self, other: &Self) -> bool {
+        let pairs = self.0.iter().zip(&other.0);
+        self.0.len() == other.0.len() && pairs.fold(0, |sum, (a, b)| sum | a ^ b) == 0
+    }
+}
+
+impl fmt::Debug for Pin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Pin")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_not_run_and_a_missing_file_is_named() {
+        assert!(Pin::read("|echo 1234").is_err());
+        let failure = Pin::read("file:/nowhere/pin").expect_err("no such file");
+        assert!(failure.text.contains("/nowhere/pin"), "{failure}");
+    }
+}

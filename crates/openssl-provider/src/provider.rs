@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One loaded provider: its configuration and its tokens.
+
+use crate::abi::Core;
+use crate::failure::{Failure, Reason, Result};
+use crate::host::{Host, Token};
+use crate::pin::Pin;
+use metaslot_ck::SlotId;
+use metaslot_client::uri::Uri;
+use metaslot_client::{LIBRARY, Module};
+use metaslot_memory::PerProcess;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What every key and every context of the provider refers to.
+#[derive(Debug)]
+pub(crate) struct Provider {
+    pub(crate) core: Core,
+    config: Config,
+    host: PerProcess<Mutex<Host>>,
+}
+
+/// What its section in openssl.cnf says.
+#[derive(Debug)]
+struct Config {
+    module: Option<PathBuf>,
+    pin: Option<Pin>,
+    pin_source: Option<String>,
+}
+
+/// Asks the user for the PIN of what is named.
+pub(crate) type Ask<'a> = &'a dyn Fn(&str) -> Option<Pin>;
+
+/// For those who cannot ask.
+pub(crate) fn nobody(_: &str) -> Option<Pin> {
+    None
+}
+
+impl Provider {
+    /// Reads the configuration; the module is loaded when it is needed first.
+    pub(crate) fn new(core: Core) -> Result<Self> {
+        if let Some(mode) = core.configured(c"mode").filter(|mode| mode != "keys") {
+            let text = format!("mode = {mode}: this provider has the mode 'keys' only");
+            return Err(Failure::new(Reason::Configuration, text));
+        }
+        let config = Config {
+            module: core.configured(c"pkcs11-module").map(PathBuf::from),
+            pin: core.configured(c"pin").map(|pin| Pin::new(pin.as_bytes())),
+            pin_source: core.configured(c"pin-source"),
+        };
+        Ok(Self { core, config, host: PerProcess::new(Host::after) })
+    }
+
+    /// Puts a failure into libcrypto's queue.
+    pub(crate) fn raise(&self, failure: &Failure) {
+        self.core.raise(failure.reason as u32, &failure.text);
+    }
+
+    /// What this process has of the module.
+    pub(crate) fn host(&self) -> MutexGuard<'static, Host> {
+        self.host.get().lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Loaded and initialised, once in each process.
+    pub(crate) fn module(&self) -> Result<Module> {
+        let mut host = self.host();
+        if let Some(module) = host.module() {
+            return Ok(module);
+        }
+        let path = self.config.module.clone().or_else(metaslot_client::installed);
+        let path = path.ok_or_else(|| {
+            let text = format!("{LIBRARY} is not installed: name a module by 'pkcs11-module'");
+            Failure::new(Reason::Configuration, text)
+        })?;
+        host.load(&path)
+    }
+
+    /// The tokens that a URI may mean.
+    pub(crate) fn tokens(&self, uri: &Uri) -> Result<Vec<Arc<Token>>> {
+        let module = self.module()?;
+        let failed = |error| Failure::call("list the tokens", error, module.detail());
+        let mut found = Vec::new();
+        for slot in module.slots(true).map_err(failed)? {
+            found.extend(self.token(&module, slot, uri));
+        }
+        Ok(found)
+    }
+
+    /// The token in a slot, if it is the URI's.
+    fn token(&self, module: &Module, slot: SlotId, uri: &Uri) -> Option<Arc<Token>> {
+        let info = module.token_info(slot).ok()?;
+        let meant = uri.is_of(slot, &info) && is_of_library(uri, module);
+        meant.then(|| self.host().token(module, slot, info))
+    }
+
+    /// Logs in to the token, if it wants that: by the URI's PIN, by one that it took before, by the configuration's, or by the user's.
+    pub(crate) fn login(&self, token: &Token, uri: &Uri, ask: Ask<'_>) -> Result<()> {
+        let said = || {
+            if let Some(pin) = &uri.pin_value {
+                return Ok(Some(Pin::new(pin.expose())));
+            }
+            if let Some(source) = &uri.pin_source {
+                return Pin::read(source).map(Some);
+            }
+            if let Some(pin) = self.host().pin(token) {
+                return Ok(Some(pin));
+            }
+            match (&self.config.pin, &self.config.pin_source) {
+                (Some(pin), _) => Ok(Some(pin.clone())),
+                (None, Some(source)) => Pin::read(source).map(Some),
+                (None, None) => Ok(ask(&format!("PIN of token {}", token.label()))),
+            }
+        };
+        if let Some(pin) = token.login(said)? {
+            self.host().remember(token, pin);
+        }
+        Ok(())
+    }
+}
+
+fn is_of_library(uri: &Uri, module: &Module) -> bool {
+    if (&uri.library_description, &uri.library_manufacturer, uri.library_version)
+        == (&None, &None, None)
+    {
+        return true;
+    }
+    module.info().is_ok_and(|info| {
+        let same = |wanted: &Option<String>, said: &String| {
+            wanted.as_ref().is_none_or(|wanted| wanted == said)
+        };
+        same(&uri.library_description, &info.description)
+            && same(&uri.library_manufacturer, &info.manufacturer)
+            && uri.library_version.is_none_or(|wanted| wanted == info.library_version)
+    })
+}

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The public half of a key: read from a token's attributes and from libcrypto's parameters, written as both and as DER.
+
+use crate::abi::{Answer, Builder, Params};
+use crate::kind::{Form, KeyKind};
+use metaslot_ck::*;
+use metaslot_client::Template;
+use metaslot_spi::curves::Curve;
+use metaslot_spi::der::{Node, Reader, only, tag};
+use metaslot_spi::key_info;
+use std::ffi::CStr;
+
+/// rsaEncryption
+pub(crate) const RSA: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01";
+/// id-RSASSA-PSS
+pub(crate) const PSS: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0a";
+
+/// The public half.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Public {
+    Rsa {
+        modulus: Vec<u8>,
+        exponent: Vec<u8>,
+    },
+    /// A point that is not known is empty.
+    Ec {
+        curve: &'static Curve,
+        point: Vec<u8>,
+    },
+    /// The same.
+    Number(Vec<u8>),
+}
+
+/// What libcrypto calls the parts.
+pub(crate) const N: &CStr = c"n";
+pub(crate) const E: &CStr = c"e";
+pub(crate) const GROUP: &CStr = c"group";
+pub(crate) const PUB: &CStr = c"pub";
+
+/// What libcrypto calls a curve.
+pub(crate) fn group(curve: &'static Curve) -> &'static CStr {
+    // The one whose first name here is that of another standard.
+    if curve.name == c"secp256r1" { c"prime256v1" } else { curve.name }
+}
+
+impl Public {
+    /// From attributes: modulus and exponent, or `CKA_EC_PARAMS` and a point, which may be inside an OCTET STRING.
+    pub(crate) fn of_attributes(
+        kind: &KeyKind,
+        get: impl Fn(CK_ATTRIBUTE_TYPE) -> Vec<u8>,
+    ) -> Option<Self> {
+        match &kind.form {
+            Form::Rsa { .. } => {
+                let exponent =
+                    Some(get(CKA_PUBLIC_EXPONENT)).filter(|exponent| !exponent.is_empty());
+                // What keys have that do not say.
+                let exponent = exponent.unwrap_or_else(|| vec![1, 0, 1]);
+                let modulus = Some(get(CKA_MODULUS)).filter(|modulus| !modulus.is_empty())?;
+                Some(Self::Rsa { modulus: trimmed(&modulus), exponent: trimmed(&exponent) })
+            }
+            Form::Ec => {
+                let curve = Curve::named(&get(CKA_EC_PARAMS)).ok()?;
+                Some(Self::Ec { curve, point: curve.point(&get(CKA_EC_POINT)).to_vec() })
+            }
+            Form::Number(number) => {
+                let point = get(CKA_EC_POINT);
+                let point = key_info::number(number.length, &point);
+                Some(Self::Number(point.unwrap_or_default().to_vec()))
+            }
+        }
+    }
+
+    /// From what libcrypto exports.
+    pub(crate) fn of_params(kind: &KeyKind, params: &Params) -> Option<Self> {
+        let octets = |name| Some(params.find(name)?.octets()?.to_vec());
+        match &kind.form {
+            Form::Rsa { .. } => {
+                let large = |name| params.find(name)?.large();
+                Some(Self::Rsa { modulus: large(N)?, exponent: large(E)? })
+            }
+            Form::Ec => {
+                let name = params.find(GROUP)?.text()?;
+                let length = u8::try_from(name.len()).ok()?;
+                let der = [&[tag::PRINTABLE_STRING, length], name.as_bytes()].concat();
+                let curve = Curve::named(&der).ok()?;
+                Some(Self::Ec { curve, point: octets(PUB).unwrap_or_default() })
+            }
+            Form::Number(number) => {
+                octets(PUB).filter(|key| key.len() == number.length).map(Self::Number)
+            }
+        }
+    }
+
+    /// As libcrypto imports it.
+    pub(crate) fn params(&self) -> Builder {
+        let params = Builder::default();
+        match self {
+            Self::Rsa { modulus, exponent } => params.large(N, modulus).large(E, exponent),
+            Self::Ec { curve, point } => {
+                let name = group(curve).to_str().unwrap_or_default();
+                let params = params.text(GROUP, name);
+                if point.is_empty() { params } else { params.octets(PUB, point) }
+            }
+            Self::Number(key) => params.octets(PUB, key),
+        }
+    }
+
+    /// As a token takes it.
+    pub(crate) fn template(&self, kind: &KeyKind) -> Template {
+        let template = Template::new().class(CKO_PUBLIC_KEY).key_type(kind.key_type).token(false);
+        match (self, &kind.form) {
+            (Self::Rsa { modulus, exponent }, _) => {
+                template.bytes(CKA_MODULUS, modulus).bytes(CKA_PUBLIC_EXPONENT, exponent)
+            }
+            (Self::Ec { curve, point }, _) => template
+                .bytes(CKA_EC_PARAMS, Node::Oid(curve.oid).to_vec())
+                .bytes(CKA_EC_POINT, Node::OctetString(point).to_vec()),
+            (Self::Number(key), Form::Number(number)) => template
+                .bytes(CKA_EC_PARAMS, Node::Oid(number.oid).to_vec())
+                .bytes(CKA_EC_POINT, Node::OctetString(key).to_vec()),
+            (Self::Number(_), _) => template,
+        }
+    }
+
+    /// Whether there is one.
+    pub(crate) fn is_known(&self) -> bool {
+        match self {
+            Self::Rsa { .. } => true,
+            Self::Ec { point, .. } | Self::Number(point) => !point.is_empty(),
+        }
+    }
+
+    /// With the point of this `SubjectPublicKeyInfo`, where its own is not known.
+    pub(crate) fn completed(mut self, info: &[u8]) -> Self {
+        if let Self::Ec { point, .. } | Self::Number(point) = &mut self
+            && point.is_empty()
+        {
+            point.extend_from_slice(key_info::public_bits(info).unwrap_or_default());
+        }
+        self
+    }
+
+    /// A `SubjectPublicKeyInfo`.
+    pub(crate) fn info(&self, kind: &KeyKind) -> Vec<u8> {
+        match (self, &kind.form) {
+            (Self::Rsa { modulus, exponent }, form) => {
+                let key = Node::Sequence(&[Node::Integer(modulus), Node::Integer(exponent)]);
+                let algorithm: &[Node<'_>] = match form {
+                    Form::Rsa { pss: true } => &[Node::Oid(PSS)],
+                    _ => &[Node::Oid(RSA), Node::Null],
+                };
+                Node::Sequence(&[Node::Sequence(algorithm), Node::BitStringOf(&key)]).to_vec()
+            }
+            (Self::Ec { curve, point }, _) => {
+                let algorithm = [Node::Oid(key_info::EC_PUBLIC_KEY), Node::Oid(curve.oid)];
+                Node::Sequence(&[Node::Sequence(&algorithm), Node::BitString(point)]).to_vec()
+            }
+            (Self::Number(key), Form::Number(number)) => key_info::bare_public(number.oid, key),
+            (Self::Number(_), _) => Vec::new(),
+        }
+    }
+
+    /// Length in bits.
+    pub(crate) fn bits(&self, kind: &KeyKind) -> i64 {
+        match (self, &kind.form) {
+            (Self::Rsa { modulus, .. }, _) => {
+                let first = modulus.first().map_or(0, |byte| byte.leading_zeros());
+                length(modulus.len() * 8) - i64::from(first)
+            }
+            (Self::Ec { curve, .. }, _) => i64::from(curve.bits),
+            (Self::Number(_), Form::Number(number)) => number.bits,
+            (Self::Number(_), _) => 0,
+        }
+    }
+
+    /// Security in bits: of RSA by SP 800-57 and FIPS 140's formula as libcrypto rounds it, of curves the half of their order.
+    pub(crate) fn security(&self, kind: &KeyKind) -> i64 {
+        const RSA_SECURITY: [(i64, i64); 9] = [
+            (15360, 256),
+            (8192, 200),
+            (7680, 192),
+            (6144, 176),
+            (4096, 152),
+            (3072, 128),
+            (2048, 112),
+            (1024, 80),
+            (0, 0),
+        ];
+        let bits = self.bits(kind);
+        match (self, &kind.form) {
+            (Self::Rsa { .. }, _) => {
+                RSA_SECURITY.iter().find(|row| bits >= row.0).map_or(0, |row| row.1)
+            }
+            (_, Form::Number(number)) => number.security,
+            _ => [256, 192, 128, 112, 80]
+                .into_iter()
+                .find(|half| bits >= 2 * half)
+                .unwrap_or(bits / 2),
+        }
+    }
+
+    /// The longest that a signature, a ciphertext or a shared secret may be.
+    pub(crate) fn answer_length(&self, kind: &KeyKind) -> usize {
+        match (self, &kind.form) {
+            (Self::Rsa { modulus, .. }, _) => modulus.len(),
+            (Self::Ec { curve, .. }, _) => {
+                let half = vec![0xff; curve.order_length()];
+                Node::Sequence(&[Node::Integer(&half), Node::Integer(&half)]).to_vec().len()
+            }
+            (Self::Number(_), Form::Number(number)) => number.answer,
+            (Self::Number(_), _) => 0,
+        }
+    }
+
+    /// A parameter of the key by libcrypto's name.
+    pub(crate) fn answer<'a>(&'a self, kind: &KeyKind, name: &[u8]) -> Option<Answer<'a>> {
+        match name {
+            b"bits" => Some(Answer::Number(self.bits(kind))),
+            b"security-bits" => Some(Answer::Number(self.security(kind))),
+            b"max-size" => Some(Answer::Number(length(self.answer_length(kind)))),
+            _ => self.part(name).or_else(|| digest(kind, name)),
+        }
+    }
+
+    fn part(&self, name: &[u8]) -> Option<Answer<'_>> {
+        match (self, name) {
+            (Self::Rsa { modulus, .. }, b"n") => Some(Answer::Large(modulus)),
+            (Self::Rsa { exponent, .. }, b"e") => Some(Answer::Large(exponent)),
+            (Self::Ec { curve, .. }, b"group") => Some(Answer::Constant(group(curve))),
+            (Self::Ec { .. }, b"encoding") => Some(Answer::Constant(c"named_curve")),
+            (Self::Ec { .. }, b"point-format") => Some(Answer::Constant(c"uncompressed")),
+            (Self::Ec { .. }, b"decoded-from-explicit") => Some(Answer::Number(0)),
+            (Self::Ec { curve, point }, b"qx" | b"qy") => {
+                let halves = point.strip_prefix(&[4])?.split_at_checked(curve.length())?;
+                Some(Answer::Large(if name == b"qx" { halves.0 } else { halves.1 }))
+            }
+            (Self::Ec { point, .. } | Self::Number(point), b"pub" | b"encoded-pub-key") => {
+                (!point.is_empty()).then_some(Answer::Octets(point))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What hashes for a kind: none for EdDSA, which must not be given one.
+fn digest(kind: &KeyKind, name: &[u8]) -> Option<Answer<'static>> {
+    let is_number = matches!(kind.form, Form::Number(_));
+    match name {
+        b"default-digest" if !is_number => Some(Answer::Constant(c"SHA256")),
+        b"mandatory-digest" if is_number => Some(Answer::Constant(c"")),
+        _ => None,
+    }
+}
+
+fn length(length: usize) -> i64 {
+    i64::try_from(length).unwrap_or(i64::MAX)
+}
+
+fn trimmed(number: &[u8]) -> Vec<u8> {
+    metaslot_spi::der::without_zeros(number).to_vec()
+}
+
+/// The `SubjectPublicKeyInfo` in a certificate (RFC 5280 §4.1).
+pub(crate) fn of_certificate(certificate: &[u8]) -> Option<Vec<u8>> {
+    let mut whole = Reader::new(only(certificate, tag::SEQUENCE).ok()?);
+    let mut fields = whole.sequence().ok()?;
+    if fields.peek() == Some(tag::constructed(0)) {
+        fields.element(tag::constructed(0)).ok()?;
+    }
+    fields.element(tag::INTEGER).ok()?;
+    // The algorithm, the issuer, the dates, the subject.
+    for _ in 0..4 {
+        fields.sequence().ok()?;
+    }
+    let rest = fields.rest();
+    fields.sequence().ok()?;
+    Some(rest[..rest.len() - fields.rest().len()].to_vec())
+}

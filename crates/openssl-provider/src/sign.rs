@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Signatures: which mechanism makes what libcrypto asks for, and in which form.
+
+use crate::abi::{Answer, Given, Params};
+use crate::failure::{Failure, Result};
+use crate::hash::Hash;
+use crate::host::Lease;
+use crate::key::Key;
+use crate::kind::Form;
+use crate::message::{Message, Whole};
+use crate::provider::Provider;
+use crate::public::{PSS, Public, RSA};
+use metaslot_ck::*;
+use metaslot_client::{Mechanism, Params as Parameter};
+use metaslot_spi::der::{Node, Reader, only, tag};
+use std::ffi::CStr;
+use std::sync::Arc;
+
+/// id-mgf1
+const MGF1: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x08";
+/// What is usual where nothing is said (RFC 4055 §3.1).
+const SALT_OF_SHA1: usize = 20;
+
+/// How RSA pads: libcrypto's number and name.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Padding {
+    Pkcs1,
+    None,
+    Oaep,
+    Pss,
+    Tls,
+}
+
+const PADDINGS: &[(Padding, i64, &CStr)] = &[
+    (Padding::Pkcs1, 1, c"pkcs1"),
+    (Padding::None, 3, c"none"),
+    (Padding::Oaep, 4, c"oaep"),
+    (Padding::Pss, 6, c"pss"),
+    (Padding::Tls, 7, c"tls"),
+];
+
+impl Padding {
+    /// As a program says it, by number or by name.
+    pub(crate) fn of(given: Given<'_>) -> Result<Self> {
+        let is = |row: &&(Self, i64, &CStr)| {
+            given.number() == Some(row.1)
+                || given.text().is_some_and(|name| name.as_bytes() == row.2.to_bytes())
+        };
+        let found = PADDINGS.iter().find(is);
+        found.map(|row| row.0).ok_or_else(|| Failure::unsupported("this padding is not supported"))
+    }
+
+    /// Its number and its name.
+    pub(crate) fn shown(self) -> (i64, &'static CStr) {
+        PADDINGS.iter().find(|row| row.0 == self).map_or((0, c""), |row| (row.1, row.2))
+    }
+}
+
+/// Length of the salt of PSS.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Salt {
+    /// As long as the digest.
+    Digest,
+    /// As long as there is room; to verify, any.
+    Auto,
+    /// As long as there is room.
+    Most,
+    /// As long as there is room, but not longer than the digest.
+    AutoDigest,
+    Bytes(usize),
+}
+
+const SALTS: &[(Salt, i64, &str)] = &[
+    (Salt::Digest, -1, "digest"),
+    (Salt::Auto, -2, "auto"),
+    (Salt::Most, -3, "max"),
+    (Salt::AutoDigest, -4, "auto-digestmax"),
+];
+
+/// A signature that is being made or checked.
+#[derive(Debug)]
+pub(crate) struct Signature {
+    pub(crate) provider: Arc<Provider>,
+    key: Option<Arc<Key>>,
+    hash: Option<&'static Hash>,
+    padding: Padding,
+    salt: Salt,
+    mgf: Option<&'static Hash>,
+    message: Message,
+}
+
+impl Signature {
+    pub(crate) fn new(provider: Arc<Provider>) -> Self {
+        let (padding, salt) = (Padding::Pkcs1, Salt::Auto);
+        Self {
+            provider,
+            key: None,
+            hash: None,
+            padding,
+            salt,
+            mgf: None,
+            message: Message::default(),
+        }
+    }
+
+    /// A copy, which goes on for itself.
+    pub(crate) fn copy(&self) -> Result<Self> {
+        let (provider, key) = (Arc::clone(&self.provider), self.key.clone());
+        Ok(Self { provider, key, message: self.message.copy()?, ..*self })
+    }
+
+    /// Begins: with a key, or with the one that it has; `hash` is what the message is hashed by, where the message is what comes.
+    pub(crate) fn begin(
+        &mut self,
+        key: Option<Arc<Key>>,
+        hash: Option<Option<&str>>,
+        params: &Params,
+    ) -> Result<()> {
+        if let Some(key) = key {
+            let pss = matches!(key.kind.form, Form::Rsa { pss: true });
+            self.padding = if pss { Padding::Pss } else { self.padding };
+            self.key = Some(key);
+        }
+        let is_number = matches!(self.key()?.kind.form, Form::Number(_));
+        match hash {
+            Some(name) => {
+                let name = name.filter(|name| !name.is_empty());
+                self.hash = match name.map(named).transpose()? {
+                    Some(_) if is_number => {
+                        return Err(Failure::unsupported("EdDSA signs messages, not digests"));
+                    }
+                    None if !is_number => Some(self.hash.unwrap_or_else(Hash::usual)),
+                    found => found,
+                };
+            }
+            None if is_number => {
+                return Err(Failure::unsupported("EdDSA signs messages, not digests"));
+            }
+            None => {}
+        }
+        let kept = self.hash.is_none_or(Hash::is_pair);
+        self.message = if kept { Message::kept() } else { Message::default() };
+        self.set(params)
+    }
+
+    pub(crate) fn set(&mut self, params: &Params) -> Result<()> {
+        if let Some(name) = params.find(c"digest").and_then(Given::text) {
+            self.hash = if name.is_empty() { None } else { Some(named(name)?) };
+        }
+        if let Some(padding) = params.find(c"pad-mode") {
+            self.padding = Padding::of(padding)?;
+            if !matches!(self.padding, Padding::Pkcs1 | Padding::None | Padding::Pss) {
+                return Err(Failure::unsupported("this padding does not sign"));
+            }
+        }
+        if let Some(salt) = params.find(c"saltlen") {
+            self.salt = salt_of(salt)?;
+        }
+        if let Some(name) = params.find(c"mgf1-digest").and_then(Given::text) {
+            self.mgf = Some(named(name)?);
+        }
+        Ok(())
+    }
+
+    /// What it says of itself by libcrypto's name.
+    pub(crate) fn answer(&self, name: &[u8], wants_text: bool) -> Option<Answer<'_>> {
+        let constant = |hash: &Hash| Answer::Text(hash.names[0].to_owned());
+        match name {
+            b"algorithm-id" => self.algorithm().map(Answer::Own),
+            b"digest" => self.hash.map(constant),
+            b"mgf1-digest" => self.mgf.or(self.hash).map(constant),
+            b"pad-mode" if wants_text => Some(Answer::Constant(self.padding.shown().1)),
+            b"pad-mode" => Some(Answer::Number(self.padding.shown().0)),
+            b"saltlen" => {
+                let row = SALTS.iter().find(|row| row.0 == self.salt);
+                match (row, self.salt) {
+                    (Some(row), _) if wants_text => Some(Answer::Text(row.2.to_owned())),
+                    (Some(row), _) => Some(Answer::Number(row.1)),
+                    (None, Salt::Bytes(length)) if wants_text => {
+                        Some(Answer::Text(length.to_string()))
+                    }
+                    (None, Salt::Bytes(length)) => i64::try_from(length).ok().map(Answer::Number),
+                    (None, _) => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    fn key(&self) -> Result<&Arc<Key>> {
+        self.key.as_ref().ok_or_else(|| Failure::input("there is no key"))
+    }
+
+    fn hash(&self) -> Result<&'static Hash> {
+        self.hash.ok_or_else(|| Failure::input("there is no hash function"))
+    }
+
+    /// The longest that the signature may be.
+    pub(crate) fn length(&self) -> Result<usize> {
+        self.key().map(|key| key.answer_length())
+    }
+
+    /// One more part of the message.
+    pub(crate) fn update(&mut self, part: &[u8]) -> Result<()> {
+        let key = Arc::clone(self.key()?);
+        let hash = self.hash.unwrap_or_else(Hash::usual);
+        self.message.update(part, hash, || key.session())
+    }
+
+    /// Signs the message that came.
+    pub(crate) fn finish(&mut self) -> Result<Vec<u8>> {
+        let whole = self.message.finish()?;
+        self.sign_whole(&whole)
+    }
+
+    /// Checks a signature of it.
+    pub(crate) fn check(&mut self, signature: &[u8]) -> Result<()> {
+        let whole = self.message.finish()?;
+        let digest = self.digest(&whole)?;
+        self.verify(&digest, signature)
+    }
+
+    /// Signs a whole message.
+    pub(crate) fn sign_message(&self, message: &[u8]) -> Result<Vec<u8>> {
+        self.sign_whole(&Whole::Bytes(message.to_vec()))
+    }
+
+    /// Checks a signature of a whole message.
+    pub(crate) fn verify_message(&self, message: &[u8], signature: &[u8]) -> Result<()> {
+        let digest = self.digest(&Whole::Bytes(message.to_vec()))?;
+        self.verify(&digest, signature)
+    }
+
+    fn sign_whole(&self, whole: &Whole) -> Result<Vec<u8>> {
+        let key = self.key()?;
+        if let Whole::Bytes(message) = whole {
+            let (mechanism, salt) = (self.combined(key), self.salt_length(key));
+            let at_once = |lease: &Lease, handle| {
+                if !mechanism.is_some_and(|mechanism| lease.token().has(mechanism)) {
+                    return Ok(None);
+                }
+                let mechanism = self.with_salt(mechanism.unwrap_or_default(), salt);
+                made(key, lease, handle, &mechanism, message).map(Some)
+            };
+            if let Some(signature) = key.with_private("sign", at_once)? {
+                return self.written(key, signature);
+            }
+        }
+        self.sign(&self.digest(whole)?)
+    }
+
+    /// The mechanism that hashes and signs.
+    fn combined(&self, key: &Key) -> Option<CK_MECHANISM_TYPE> {
+        let mechanism = match (&key.kind.form, self.hash) {
+            (Form::Number(number), _) => {
+                if number.signs {
+                    CKM_EDDSA
+                } else {
+                    0
+                }
+            }
+            (_, None) => 0,
+            (Form::Ec, Some(hash)) => hash.ecdsa.0,
+            (Form::Rsa { .. }, Some(hash)) => match self.padding {
+                Padding::Pkcs1 => hash.pkcs1.0,
+                Padding::Pss => hash.pss,
+                _ => 0,
+            },
+        };
+        Some(mechanism).filter(|mechanism| *mechanism != 0)
+    }
+
+    /// The digest of the message; the message itself for EdDSA.
+    fn digest(&self, whole: &Whole) -> Result<Vec<u8>> {
+        let message = match whole {
+            Whole::Digest(digest) => return Ok(digest.clone()),
+            Whole::Bytes(message) => message,
+        };
+        let key = self.key()?;
+        if matches!(key.kind.form, Form::Number(_)) {
+            return Ok(message.clone());
+        }
+        let mut lease = key.session()?;
+        let mut digest = Vec::new();
+        for part in self.hash()?.digests() {
+            let part = lease.digest(&Mechanism::new(*part), message);
+            digest.extend(part.map_err(|error| lease.token().failed("hash", error))?);
+        }
+        lease.succeeded();
+        Ok(digest)
+    }
+
+    /// Signs a digest, or what is to be padded as it is.
+    pub(crate) fn sign(&self, digest: &[u8]) -> Result<Vec<u8>> {
+        let key = self.key()?;
+        let (mechanism, data) = self.of_digest(key, digest)?;
+        let mechanism = self.with_salt(mechanism, self.salt_length(key));
+        let signature =
+            key.with_private("sign", |lease, handle| made(key, lease, handle, &mechanism, &data))?;
+        self.written(key, signature)
+    }
+
+    /// Checks the signature of a digest.
+    pub(crate) fn verify(&self, digest: &[u8], signature: &[u8]) -> Result<()> {
+        let key = self.key()?;
+        let (number, data) = self.of_digest(key, digest)?;
+        let read = self.read(key, signature)?;
+        let salts = match (self.padding, self.salt) {
+            (Padding::Pss, Salt::Auto | Salt::AutoDigest) => {
+                let most = most(key, self.hash()?);
+                let usual = [self.hash()?.length, most, SALT_OF_SHA1, 0];
+                usual.into_iter().filter(|salt| *salt <= most).collect()
+            }
+            _ => vec![self.salt_length(key)],
+        };
+        key.with_public("verify", |lease, handle| {
+            let mut last = Ok(());
+            for salt in &salts {
+                last = lease.verify(&self.with_salt(number, *salt), handle, &data, &read);
+                if last.is_ok() {
+                    break;
+                }
+            }
+            last
+        })
+    }
+
+    /// The mechanism that signs a digest, and what it is given.
+    fn of_digest(&self, key: &Key, digest: &[u8]) -> Result<(CK_MECHANISM_TYPE, Vec<u8>)> {
+        if let Some(hash) = self.hash.filter(|hash| hash.length != digest.len()) {
+            let (is, name) = (digest.len(), hash.names[0]);
+            return Err(Failure::input(format!("a digest of {is} bytes is none of {name}")));
+        }
+        Ok(match (&key.kind.form, self.padding) {
+            (Form::Number(number), _) if number.signs => (CKM_EDDSA, digest.to_vec()),
+            (Form::Number(_), _) => return Err(Failure::unsupported("such a key does not sign")),
+            (Form::Ec, _) => (CKM_ECDSA, digest.to_vec()),
+            (_, Padding::Pkcs1) => {
+                (CKM_RSA_PKCS, self.hash.map_or_else(|| digest.to_vec(), |hash| info(hash, digest)))
+            }
+            (_, Padding::Pss) => {
+                self.hash()?;
+                (CKM_RSA_PKCS_PSS, digest.to_vec())
+            }
+            (_, _) => (CKM_RSA_X_509, digest.to_vec()),
+        })
+    }
+
+    /// A mechanism, with its parameter where it is one of PSS.
+    fn with_salt(&self, mechanism: CK_MECHANISM_TYPE, salt: usize) -> Mechanism<'static> {
+        match (self.padding, self.hash) {
+            (Padding::Pss, Some(hash)) => {
+                let mgf = self.mgf.unwrap_or(hash).mgf;
+                let salt_length = salt as CK_ULONG;
+                Mechanism::with(mechanism, Parameter::Pss { hash: hash.digest, mgf, salt_length })
+            }
+            _ => Mechanism::new(mechanism),
+        }
+    }
+
+    fn salt_length(&self, key: &Key) -> usize {
+        let Some(hash) = self.hash else { return 0 };
+        match self.salt {
+            Salt::Digest => hash.length,
+            Salt::Auto | Salt::Most => most(key, hash),
+            Salt::AutoDigest => most(key, hash).min(hash.length),
+            Salt::Bytes(length) => length,
+        }
+    }
+
+    /// From the token's form to libcrypto's: of ECDSA a SEQUENCE of two numbers.
+    fn written(&self, key: &Key, signature: Vec<u8>) -> Result<Vec<u8>> {
+        let Public::Ec { .. } = &key.public else { return Ok(signature) };
+        let (r, s) = signature.split_at(signature.len() / 2);
+        Ok(Node::Sequence(&[Node::Integer(r), Node::Integer(s)]).to_vec())
+    }
+
+    /// From libcrypto's form to the token's.
+    fn read(&self, key: &Key, signature: &[u8]) -> Result<Vec<u8>> {
+        let Public::Ec { curve, .. } = &key.public else { return Ok(signature.to_vec()) };
+        let numbers = || {
+            let mut numbers = Reader::new(only(signature, tag::SEQUENCE).ok()?);
+            let both = [numbers.integer().ok()?, numbers.integer().ok()?];
+            numbers.end().ok()?;
+            let mut plain = Vec::new();
+            for number in both {
+                plain.resize(plain.len() + curve.order_length().checked_sub(number.len())?, 0);
+                plain.extend_from_slice(number);
+            }
+            Some(plain)
+        };
+        numbers().ok_or_else(|| Failure::input("the signature is not the DER of one by ECDSA"))
+    }
+
+    /// The `AlgorithmIdentifier` of such a signature.
+    fn algorithm(&self) -> Option<Vec<u8>> {
+        let key = self.key.as_ref()?;
+        let one = |oid| Node::Sequence(&[Node::Oid(oid)]).to_vec();
+        Some(match (&key.kind.form, self.padding) {
+            (Form::Number(number), _) => one(number.oid),
+            (Form::Ec, _) => one(some(self.hash?.ecdsa.1)?),
+            (_, Padding::Pss) => self.pss_algorithm(key, self.hash?),
+            _ => {
+                let oid = self.hash.map_or(RSA, |hash| hash.pkcs1.1);
+                Node::Sequence(&[Node::Oid(some(oid)?), Node::Null]).to_vec()
+            }
+        })
+    }
+
+    /// RFC 4055 §3.1: what is usual stays away.
+    fn pss_algorithm(&self, key: &Key, hash: &Hash) -> Vec<u8> {
+        let (mgf, salt) = (self.mgf.unwrap_or(hash), self.salt_length(key));
+        let of_hash = [Node::Oid(hash.oid), Node::Null];
+        let of_mgf = [Node::Oid(mgf.oid), Node::Null];
+        let (of_hash, of_mgf) =
+            (Node::Sequence(&of_hash), [Node::Oid(MGF1), Node::Sequence(&of_mgf)]);
+        let salt_digits = u32::try_from(salt).unwrap_or_default().to_be_bytes();
+        let (of_mgf, of_salt) = (Node::Sequence(&of_mgf), Node::Integer(&salt_digits));
+        let mut fields = Vec::new();
+        if hash.digest != CKM_SHA_1 {
+            fields.push(Node::Explicit(0, &of_hash));
+        }
+        if mgf.digest != CKM_SHA_1 {
+            fields.push(Node::Explicit(1, &of_mgf));
+        }
+        if salt != SALT_OF_SHA1 {
+            fields.push(Node::Explicit(2, &of_salt));
+        }
+        Node::Sequence(&[Node::Oid(PSS), Node::Sequence(&fields)]).to_vec()
+    }
+}
+
+/// One signature.
+fn made(
+    key: &Key,
+    lease: &Lease,
+    handle: ObjectHandle,
+    mechanism: &Mechanism<'_>,
+    data: &[u8],
+) -> metaslot_client::Result<Vec<u8>> {
+    lease.sign_init(mechanism, handle)?;
+    key.authorize(lease)?;
+    let mut signature = vec![0; key.answer_length().max(64)];
+    let length = lease.sign_into(data, &mut signature)?;
+    signature.truncate(length);
+    Ok(signature)
+}
+
+/// The longest salt that there is room for (RFC 8017 §9.1.1).
+fn most(key: &Key, hash: &Hash) -> usize {
+    let bits = usize::try_from(key.public.bits(key.kind)).unwrap_or_default();
+    bits.saturating_sub(1).div_ceil(8).saturating_sub(hash.length + 2)
+}
+
+/// A `DigestInfo` (RFC 8017 §9.2); of a pair of digests nothing but them.
+fn info(hash: &Hash, digest: &[u8]) -> Vec<u8> {
+    if hash.is_pair() {
+        return digest.to_vec();
+    }
+    let algorithm = [Node::Oid(hash.oid), Node::Null];
+    Node::Sequence(&[Node::Sequence(&algorithm), Node::OctetString(digest)]).to_vec()
+}
+
+fn some(oid: &[u8]) -> Option<&[u8]> {
+    Some(oid).filter(|oid| !oid.is_empty())
+}
+
+pub(crate) fn named(name: &str) -> Result<&'static Hash> {
+    Hash::named(name)
+        .ok_or_else(|| Failure::unsupported(format!("the hash function {name} is not supported")))
+}
+
+fn salt_of(given: Given<'_>) -> Result<Salt> {
+    let wrong = || Failure::input("this is no length of a salt");
+    let text = given.text();
+    let number = given.number().or_else(|| text?.parse().ok());
+    if let Some(row) = SALTS.iter().find(|row| number == Some(row.1) || text == Some(row.2)) {
+        return Ok(row.0);
+    }
+    number.and_then(|number| usize::try_from(number).ok()).map(Salt::Bytes).ok_or_else(wrong)
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+//! OpenSSL by our own provider, `metaslot.so`. What the commands of `testdata/openssl-provider/commands.txt` do counts only if the module counted it,
+//! and if OpenSSL without the provider agrees.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use anyhow::{Context, Result, ensure};
+use metaslot_testkit::{
+    Output, Program, TestToken, USER_PIN, check, command, free_port, openssl_provider,
+};
+
+use crate::nginx;
+
+const CLIENT: &str = "OpenSSL, our provider";
+const COMMANDS: &str = include_str!("../../../testdata/openssl-provider/commands.txt");
+const PAGE: &str = include_str!("../../../docs/openssl-provider.md");
+
+/// The configuration of the page, for this token.
+fn configure(token: &mut TestToken) -> Result<()> {
+    let text = PAGE.split("```").nth(1).context("no configuration in the page")?;
+    let pin = token.path("pin").display().to_string();
+    let module = token.module().display().to_string();
+    let changes = [
+        ("/usr/lib/x86_64-linux-gnu/ossl-modules/metaslot.so", openssl_provider()),
+        ("/usr/lib/x86_64-linux-gnu/pkcs11/libmetaslot.so", module),
+        ("/etc/metaslot/pin", pin),
+    ];
+    let mut text = format!("{text}[req]\ndistinguished_name = name\n[name]\n");
+    for (word, here) in changes {
+        ensure!(text.contains(word), "no {word} in {text}");
+        text = text.replace(word, &here);
+    }
+    let file = token.write("openssl.cnf", text)?;
+    token.set("OPENSSL_CONF", file);
+    Ok(())
+}
+
+fn plain(token: &TestToken) -> Program {
+    token.program("openssl").env("OPENSSL_CONF", "/dev/null").env("METASLOT_CONF", "/dev/null")
+}
+
+/// A URI stands for `URI:key`.
+fn filled(word: &str) -> String {
+    let uri = word.strip_prefix("URI:");
+    let Some((key, query)) = uri.map(|key| key.split_once('?').unwrap_or((key, ""))) else {
+        return word.to_owned();
+    };
+    let query = if query.is_empty() { String::new() } else { format!("?{query}") };
+    format!("pkcs11:token=testing;object={key};type=private{query}")
+}
+
+/// How often each mechanism was used so far, in all processes.
+fn counted(token: &TestToken) -> Result<BTreeMap<String, u64>> {
+    let stat = token.program(&command()).line("stat --json").run()?;
+    let stat: serde_json::Value =
+        serde_json::from_slice(&stat.stdout).context("read the counters")?;
+    let mut counts = BTreeMap::new();
+    let running = stat["processes"].as_array().into_iter().flatten();
+    for row in
+        running.chain([&stat["ended"]]).filter_map(|page| page["operations"].as_array()).flatten()
+    {
+        let (name, number) = (row["mechanism"].as_str(), row["operations"].as_u64());
+        *counts.entry(name.unwrap_or_default().to_owned()).or_default() +=
+            number.unwrap_or_default();
+    }
+    Ok(counts)
+}
+
+/// One line: what it says is looked for in what the program wrote.
+fn line(token: &TestToken, text: &str) -> Result<()> {
+    let (mark, rest) = text.split_at(1);
+    if mark == "=" {
+        let files = rest.split_whitespace().map(|name| fs::read(token.path(name)));
+        let files = files.collect::<std::io::Result<Vec<_>>>()?;
+        ensure!(files.windows(2).all(|pair| pair[0] == pair[1] && !pair[0].is_empty()), "{text}");
+        return Ok(());
+    }
+    let (rest, fails) =
+        rest.split_once(" !").map_or((rest, None), |(rest, says)| (rest, Some(says)));
+    let (rest, says) = match (rest.split_once(" => "), fails) {
+        (Some(parts), _) => parts,
+        (None, fails) => (rest, fails.unwrap_or_default()),
+    };
+    let openssl = if mark == "+" { token.program("openssl") } else { plain(token) };
+    let output: Output = openssl.args(rest.split_whitespace().map(filled)).output()?;
+    ensure!((output.status == 0) == fails.is_none(), "{text}\n{}", output.told());
+    ensure!(output.told().contains(says.trim()), "{text}\n{}", output.told());
+    Ok(())
+}
+
+#[test]
+fn commands_use_keys_of_a_token_and_openssl_without_it_agrees() {
+    let (provider, command) = (openssl_provider(), command());
+    check(CLIENT, "commands", &["openssl", "pkcs11-tool", &provider, &command], |token| {
+        for (kind, id, label) in [
+            ("rsa:2048", "01", "rsa"),
+            ("EC:prime256v1", "02", "ec"),
+            ("EC:secp384r1", "03", "ec384"),
+            ("EC:edwards25519", "04", "ed"),
+        ] {
+            token.key_pair(kind, id, label)?;
+        }
+        let generate = token.program(&command).line("key generate --label x --type x25519");
+        generate.arg("--pin-source").arg(token.path("pin")).run()?;
+        configure(token)?;
+        token.write("message", "what is signed and sealed.\n")?;
+        token.write("digest", [7; 32])?;
+        token.write("modulus", [&[0], &[7; 255][..]].concat())?;
+        token.write("long", "not so short ".repeat(20_000))?;
+        let blocks = COMMANDS.split("\n\n").skip(1);
+        for block in blocks {
+            let (title, lines) = block.split_once('\n').context("a block without lines")?;
+            let mechanisms = title.rsplit_once(':').context("no colon in a title")?.1;
+            let before = counted(token)?;
+            for text in lines.lines() {
+                line(token, text).with_context(|| title.to_owned())?;
+            }
+            let after = counted(token)?;
+            for mechanism in mechanisms.split_whitespace().filter(|_| token.is_ours()) {
+                let rose = after.get(mechanism) > before.get(mechanism);
+                ensure!(rose, "{title}: {mechanism} was not used: {after:?}");
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_pin_is_asked_for_where_none_is_configured() {
+    let provider = openssl_provider();
+    check(CLIENT, "a PIN by -passin", &["openssl", "pkcs11-tool", &provider], |token| {
+        token.key_pair("EC:prime256v1", "01", "ec")?;
+        configure(token)?;
+        let file = token.path("openssl.cnf");
+        let text = fs::read_to_string(&file)?;
+        let text: Vec<_> = text.lines().filter(|line| !line.starts_with("pin-source")).collect();
+        token.write("openssl.cnf", text.join("\n"))?;
+        let sign = || {
+            token
+                .program("openssl")
+                .line("dgst -sha256 -out sig")
+                .args(["-sign", &filled("URI:ec")])
+        };
+        sign().args(["-passin", &format!("pass:{USER_PIN}")]).arg(&file).run()?;
+        let refused = sign().line("-passin pass:999999").arg(&file).output()?;
+        ensure!(
+            refused.status != 0 && refused.told().contains("metaslot::no login"),
+            "{}",
+            refused.told()
+        );
+        Ok(())
+    });
+}
+
+/// A server's key is in the token: named by a URI or by a file; every version of TLS that it has.
+fn serves(what: &str, kind: &str, versions: &[&str]) {
+    let (provider, command) = (openssl_provider(), command());
+    check(CLIENT, what, &["openssl", "pkcs11-tool", &provider, &command], |token| {
+        token.key_pair(kind, "01", "site")?;
+        configure(token)?;
+        line(token, "+ req -new -x509 -key URI:site -subj /CN=localhost -out site.pem")?;
+        line(token, "+ pkey -in URI:site -out site.key")?;
+        for key in [filled("URI:site"), "site.key".to_owned()] {
+            let port = free_port()?;
+            let server = token
+                .program("openssl")
+                .line("s_server -cert site.pem -www -quiet -cipher ALL:@SECLEVEL=0");
+            let address = format!("127.0.0.1:{port}");
+            let server =
+                server.args(["-key", &key, "-accept", &address]).serve(port, token.home())?;
+            for version in versions {
+                let client =
+                    plain(token).line("s_client -CAfile site.pem -verify_return_error -brief");
+                let client = client
+                    .args(["-connect", &address])
+                    .line(version)
+                    .input("GET / HTTP/1.0\r\n\r\n");
+                let output = client.run().with_context(|| server.log())?;
+                ensure!(output.told().contains("Verification: OK"), "{version}\n{}", output.told());
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_server_with_an_rsa_key_speaks_every_version() {
+    let versions = [
+        "-tls1_3",
+        "-tls1_2",
+        "-tls1_2 -cipher kRSA",
+        "-tls1_1 -cipher kRSA:@SECLEVEL=0",
+        "-tls1_1 -cipher ECDHE:@SECLEVEL=0",
+        "-tls1 -cipher ECDHE:@SECLEVEL=0",
+    ];
+    serves("TLS server, RSA", "rsa:2048", &versions);
+}
+
+#[test]
+fn a_server_with_a_p256_key_speaks_every_version() {
+    serves(
+        "TLS server, P-256",
+        "EC:prime256v1",
+        &["-tls1_3", "-tls1_2", "-tls1_1 -cipher ALL:@SECLEVEL=0"],
+    );
+}
+
+#[test]
+fn a_server_with_an_ed25519_key_speaks_tls_1_3_and_1_2() {
+    serves("TLS server, Ed25519", "EC:edwards25519", &["-tls1_3", "-tls1_2"]);
+}
+
+#[test]
+fn workers_that_are_forked_find_their_keys_again() {
+    let (provider, command) = (openssl_provider(), command());
+    let needs = ["nginx", "curl", "openssl", "pkcs11-tool", &provider, &command];
+    check(CLIENT, "nginx: two workers without rights", &needs, |token| {
+        token.key_pair("rsa:2048", "01", "site")?;
+        token.share("www-data")?;
+        configure(token)?;
+        line(
+            token,
+            "+ req -new -x509 -key URI:site -subj /CN=localhost -addext subjectAltName=DNS:localhost -out site.pem",
+        )?;
+        line(token, "+ pkey -in URI:site -out site.key")?;
+        let home = token.home().display();
+        let main = "env OPENSSL_CONF;\nenv METASLOT_CONF;";
+        let server =
+            format!("ssl_certificate {home}/site.pem;\nssl_certificate_key {home}/site.key;");
+        let before = counted(token)?;
+        let (server, port) = nginx::start(token, main, &server)?;
+        nginx::both_serve(token, &server, port)?;
+        drop(server);
+        let name = "CKM_SHA256_RSA_PKCS_PSS";
+        ensure!(!token.is_ours() || counted(token)?.get(name) > before.get(name), "no signature");
+        Ok(())
+    });
+}
+
+/// Nothing but libc is linked: libcrypto's functions come as pointers, from the one that loaded the provider.
+#[test]
+fn libcrypto_is_not_linked() {
+    let provider = openssl_provider();
+    check(CLIENT, "linked libraries", &["readelf", &provider], |token| {
+        let linked = token.program("readelf").args(["-d", &provider]).run()?.text();
+        let names = linked.lines().filter(|line| line.contains("(NEEDED)"));
+        for name in names {
+            let known = ["libgcc_s.so.1", "libc.so.6", "ld-linux"];
+            ensure!(known.iter().any(|known| name.contains(known)), "{name}");
+        }
+        Ok(())
+    });
+}
