@@ -213,7 +213,12 @@ impl Gate {
             state = self.enter(guarded)?;
         }
         let database = self.database(&mut state)?;
-        work(database).map_err(|error| error.at(&self.configured.database))
+        let done = work(database).map_err(|error| error.at(&self.configured.database));
+        // Where there was no memory to end a transaction, or a panic in it, none would begin any more.
+        if !database.connection.is_autocommit() {
+            state.close();
+        }
+        done
     }
 
     /// Whether other files have taken the names of those that a connection has open: what is written
