@@ -213,7 +213,12 @@ impl Gate {
             state = self.enter(guarded)?;
         }
         let database = self.database(&mut state)?;
-        work(database).map_err(|error| error.at(&self.configured.database))
+        let done = work(database).map_err(|error| error.at(&self.configured.database));
+        // Where there was no memory to end a transaction, or a panic in it, none would begin any more.
+        if !database.connection.is_autocommit() {
+            state.close();
+        }
+        done
     }
 
     /// Whether other files have taken the names of those that a connection has open: what is written
@@ -725,6 +730,9 @@ impl Database {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kdf::{Cost, Kdf};
+    use crate::{Config, SqliteStore};
+    use metaslot_spi::store::Store;
     use std::sync::mpsc;
     use std::thread;
 
@@ -752,5 +760,24 @@ mod tests {
             drop(first);
         });
         assert_eq!(came.try_iter().collect::<Vec<_>>(), ["the fork", "a call"]);
+    }
+
+    #[test]
+    fn a_transaction_that_a_call_leaves_open_is_over_with_it() {
+        let name = format!("metaslot-keystore-{}-left-open", std::process::id());
+        let place = std::env::temp_dir().join(name);
+        let kdf = Cost::Fixed(Kdf::Argon2id { memory_kib: 64, passes: 1, lanes: 1 });
+        let store = SqliteStore::new(Config { kdf, ..Config::new(place.join("db")) });
+        store.initialize(b"12345678", "left open").expect("a token");
+        for begin in ["BEGIN", "BEGIN IMMEDIATE"] {
+            let begin = |database: &Database| Ok(database.connection.execute_batch(begin)?);
+            let snapshot = |database: &Database| database.snapshot(|_| Ok(()));
+            store.gate.read(begin).expect("it is open");
+            store.gate.read(snapshot).expect("another begins");
+            store.gate.write(begin).expect("it is open");
+            store.gate.write(snapshot).expect("another begins");
+        }
+        drop(store);
+        std::fs::remove_dir_all(&place).expect("it goes");
     }
 }

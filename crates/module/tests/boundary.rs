@@ -291,7 +291,7 @@ fn a_heap_that_ends_at_any_allocation_ends_no_host() {
     let (file, token) = (home.path().join("metaslot.toml"), home.path().join("token/token.db"));
     fs::write(&file, format!("[[token]]\npath = {token:?}\nkdf = \"weak-for-tests\"\n")).unwrap();
     let program = program_with("heap_ends", "heap_ends", &["-rdynamic"]);
-    println!("{}", home.run_with(&program, &["31"], &[("METASLOT_CONF", file.as_os_str())]));
+    println!("{}", home.run_with(&program, &["11"], &[("METASLOT_CONF", file.as_os_str())]));
 }
 
 #[test]
