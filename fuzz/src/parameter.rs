@@ -12,7 +12,7 @@ use metaslot_models::row;
 use metaslot_spi::der::Reader;
 use metaslot_spi::key_info::PrivateKeyInfo;
 use metaslot_spi::provider::Direction::{Backward, Forward};
-use metaslot_spi::{Beside, Bytes, KdfParam, Params, Template, Tls};
+use metaslot_spi::{Beside, Bytes, DsaSeed, KdfParam, Otp, Params, Template, Tls};
 use std::sync::{Arc, OnceLock};
 
 pub(crate) fn run(bytes: &[u8]) -> u64 {
@@ -28,10 +28,7 @@ pub(crate) fn run(bytes: &[u8]) -> u64 {
         let code_alone = |answer: &(u64, Vec<u8>)| (answer.0, Vec::new());
         if random { answers.iter().map(code_alone).collect() } else { answers.clone() }
     };
-    // What the lanes alone have, the other engine does not.
-    let alone = MechanismRow::find(mechanism)
-        .is_some_and(|row| matches!(row.keys, [CKK_SLH_DSA | CKK_HSS | CKK_XMSS | CKK_XMSSMT]));
-    if !alone {
+    if !MechanismRow::find(mechanism).is_some_and(is_of_lanes) {
         same(mechanism_name(mechanism), &compared(&lanes), &compared(&plain));
     }
     seen.note(mechanism);
@@ -39,9 +36,17 @@ pub(crate) fn run(bytes: &[u8]) -> u64 {
     seen.finish()
 }
 
-/// What gives another result each time.
-const RANDOM: [CK_MECHANISM_TYPE; 4] =
-    [CKM_RSA_PKCS, CKM_RSA_PKCS_OAEP, CKM_AES_KEY_GEN, CKM_GENERIC_SECRET_KEY_GEN];
+/// Types of keys that the lanes alone have, and the other engine does not.
+const OF_LANES: [CK_KEY_TYPE; 4] = [CKK_SLH_DSA, CKK_HSS, CKK_XMSS, CKK_XMSSMT];
+
+/// Whether a mechanism has no keys but theirs.
+fn is_of_lanes(row: &MechanismRow) -> bool {
+    !row.keys.is_empty() && row.keys.iter().all(|key| OF_LANES.contains(key))
+}
+
+/// What gives another result each time; that of HOTP has addresses in it.
+const RANDOM: [CK_MECHANISM_TYPE; 5] =
+    [CKM_RSA_PKCS, CKM_RSA_PKCS_OAEP, CKM_AES_KEY_GEN, CKM_GENERIC_SECRET_KEY_GEN, CKM_HOTP];
 
 fn mechanism(input: &mut Input<'_>) -> CK_MECHANISM_TYPE {
     match input.mechanism() {
@@ -54,15 +59,25 @@ fn mechanism(input: &mut Input<'_>) -> CK_MECHANISM_TYPE {
 fn operate(input: &mut Input<'_>, engine: &Engine, session: SessionHandle) -> Answers {
     let mechanism = mechanism(input);
     let rows = MechanismRow::find(mechanism);
-    let types = rows.map_or(&[][..], |row| row.keys);
-    let key_type = if types.is_empty() { CKK_AES } else { input.one_of(types) };
+    let shape = rows.map_or(Shape::None, |row| row.shape);
+    if let Shape::DsaSeed { .. } = shape {
+        let mut params = params(input, shape, ObjectHandle(0));
+        let generated = engine.generate_key(session, mechanism, params(), group(input));
+        return vec![(code(&generated), Vec::new())];
+    }
+    let mut types = rows.map_or(&[][..], |row| row.keys).to_vec();
+    if !rows.is_some_and(is_of_lanes) {
+        types.retain(|key| !OF_LANES.contains(key));
+    }
+    let key_type = if types.is_empty() { CKK_AES } else { input.one_of(&types) };
     let mut key_of = |class| engine.create_object(session, key(input, class, key_type));
-    let keys = [key_of(CKO_SECRET_KEY), key_of(CKO_PRIVATE_KEY), key_of(CKO_PUBLIC_KEY)];
+    let secret = if key_type == CKK_HOTP { CKO_OTP_KEY } else { CKO_SECRET_KEY };
+    let keys = [key_of(secret), key_of(CKO_PRIVATE_KEY), key_of(CKO_PUBLIC_KEY)];
     let mut answers: Answers = keys.iter().map(|key| (code(key), Vec::new())).collect();
     let keys: Vec<ObjectHandle> = keys.into_iter().flatten().collect();
     let Some(first) = keys.first().copied() else { return answers };
     let last = keys.last().copied().unwrap_or(first);
-    let mut params = params(input, rows.map_or(Shape::None, |row| row.shape), first);
+    let mut params = params(input, shape, first);
     let mut data = input.bytes().to_vec();
     // What signs without a random number says the same on both sides.
     let once = !is_random_signature(mechanism);
@@ -176,6 +191,7 @@ fn ciphers(
 fn key(input: &mut Input<'_>, class: CK_OBJECT_CLASS, key_type: CK_KEY_TYPE) -> Template {
     let usages: &[CK_ATTRIBUTE_TYPE] = match class {
         CKO_PUBLIC_KEY => &[CKA_ENCRYPT, CKA_VERIFY, CKA_VERIFY_RECOVER, CKA_WRAP],
+        CKO_OTP_KEY => &[CKA_SIGN, CKA_VERIFY],
         CKO_PRIVATE_KEY => &[CKA_DECRYPT, CKA_SIGN, CKA_SIGN_RECOVER, CKA_UNWRAP, CKA_DERIVE],
         _ => &[CKA_ENCRYPT, CKA_DECRYPT, CKA_SIGN, CKA_VERIFY, CKA_WRAP, CKA_UNWRAP, CKA_DERIVE],
     };
@@ -187,7 +203,7 @@ fn key(input: &mut Input<'_>, class: CK_OBJECT_CLASS, key_type: CK_KEY_TYPE) -> 
     let bytes = [0x5b; 64];
     match (class, key_type) {
         (CKO_SECRET_KEY, CKK_RSA | CKK_EC | CKK_EC_EDWARDS | CKK_EC_MONTGOMERY) => {}
-        (CKO_SECRET_KEY, _) => {
+        (CKO_SECRET_KEY | CKO_OTP_KEY, _) => {
             let length = match key_type {
                 CKK_DES3 => 24,
                 CKK_DES2 => 16,
@@ -197,6 +213,13 @@ fn key(input: &mut Input<'_>, class: CK_OBJECT_CLASS, key_type: CK_KEY_TYPE) -> 
                 _ => input.one_of(&[16, 24, 32, 64, 20]),
             };
             template.push(row(CKA_VALUE, &bytes[..length]));
+            if class == CKO_OTP_KEY {
+                // One that counts is a key of a token, for a user.
+                let counts =
+                    if input.is(8) { CK_OTP_PARAM_OPTIONAL } else { CK_OTP_PARAM_MANDATORY };
+                template.push(row(CKA_OTP_COUNTER_REQUIREMENT, counts));
+                template.push(row(CKA_OTP_LENGTH, input.constant(&[6, 7, 8, 9])));
+            }
         }
         (_, CKK_RSA) => template.extend(rsa(class)),
         (_, CKK_EC) => {
@@ -272,6 +295,23 @@ fn made(input: &mut Input<'_>) -> Template {
     ];
     if !input.is(4) {
         template.push(row(CKA_VALUE_LEN, length));
+    }
+    if input.is(8) { input.like(template) } else { template }
+}
+
+/// A group of DSA that is asked for: numbers of bits, small enough to be found soon, or numbers to find a base for.
+fn group(input: &mut Input<'_>) -> Template {
+    let mut template = vec![
+        row(CKA_CLASS, CKO_DOMAIN_PARAMETERS),
+        row(CKA_KEY_TYPE, input.one_of(&[CKK_DSA, CKK_DH])),
+    ];
+    if input.is(2) {
+        template.extend([row(CKA_PRIME, input.bytes()), row(CKA_SUBPRIME, input.bytes())]);
+    } else {
+        template.push(row(CKA_PRIME_BITS, input.one_of(&[512, 0, 513, 160, u64::MAX])));
+    }
+    if input.is(4) {
+        template.push(row(CKA_SUBPRIME_BITS, input.one_of(&[160, 0, 224, u64::MAX])));
     }
     if input.is(8) { input.like(template) } else { template }
 }
@@ -418,6 +458,19 @@ fn classic(input: &mut Input<'_>, shape: Shape, key: ObjectHandle) -> Params {
             let beside = Beside { length: usize::from(input.byte()), told: OnceLock::new() };
             let beside = input.is(2).then(|| Arc::new(beside));
             Params::Tls(Box::new(Tls { prf, label, seed, mac_length, further, beside }))
+        }
+        Shape::Otp => {
+            let mut said = |known: &[u64]| input.is(2).then(|| input.constant(known));
+            let (counter, length) = (said(&[0, 1, u64::MAX]), said(&[6, 8, 9, 5, 10]));
+            let format = said(&[CK_OTP_FORMAT_DECIMAL, CK_OTP_FORMAT_BINARY]);
+            let flags = said(&[0, CKF_EXCLUDE_TIME, CKF_NEXT_OTP, CKF_USER_FRIENDLY_OTP]);
+            Params::Otp(Otp { counter, length, format, flags })
+        }
+        Shape::DsaSeed { .. } => {
+            let (hash, seed) = (input.constant(&HASHES), owned(input.bytes()));
+            let length = input.one_of(&[20, 60, 32, 0, 19]);
+            let beside = Arc::new(Beside { length, told: OnceLock::new() });
+            Params::DsaSeed(Box::new(DsaSeed { hash, seed, index: input.number(), beside }))
         }
         Shape::ChaCha20 => Params::ChaCha20 { wide: input.is(2), block: [0xff; 16] },
         _ => {
