@@ -143,9 +143,10 @@ impl<'a> Input<'a> {
 
     pub(crate) fn mechanism(&mut self) -> CK_MECHANISM_TYPE {
         let rows = mechanism::MechanismRow::all();
-        match usize::from(self.byte()) {
+        match self.byte() {
             250.. => self.number(),
-            index => rows[index % rows.len()].number,
+            // There are more than one byte counts.
+            high => rows[usize::from(u16::from_be_bytes([high, self.byte()])) % rows.len()].number,
         }
     }
 }
