@@ -8,7 +8,7 @@ use crate::app::App;
 use crate::certificate;
 use crate::encoding::{base64, der, pem};
 use crate::failure::{Failure, Result};
-use crate::key::{self, Key};
+use crate::key::{self, Key, ONE_TIME};
 use crate::output::Report;
 use crate::scheme::Scheme;
 use crate::uri::Class;
@@ -113,6 +113,10 @@ fn cms(app: &App, args: &Args, opened: &Opened<Key>, payload: &mut Payload) -> R
     })?;
     let issuers = certificate::issuers(session, &own.der)?;
     let chain = std::iter::once(&own).chain(&issuers).map(|stored| &*stored.der);
+    if ONE_TIME.iter().any(|row| row.family == key.kind.family) {
+        // RFC 9708 wants the hash of its trees for the file.
+        return Err(Failure::usage(format!("{} keys sign no CMS", key.kind)));
+    }
     let algorithm = Algorithm::of(&key.kind, args.hash.as_deref())?;
     let (digest, identifier) = x509::cms::digest(algorithm.hash())?;
     let value = digest_of(session, digest, payload)?;

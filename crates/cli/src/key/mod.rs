@@ -21,7 +21,7 @@ pub(crate) use bring::{
     Brought, Trial, all_or_none, create, for_session, identifier, protected,
     public_half as bring_public, secret as bring_secret, with,
 };
-pub(crate) use family::Family;
+pub(crate) use family::{Family, ONE_TIME};
 pub(crate) use kind::{
     ED448_OID, ED25519_OID, Generation, Kind, X448_OID, X25519_OID, identified, types,
 };

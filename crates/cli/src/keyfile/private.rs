@@ -5,7 +5,7 @@ use crate::encoding::der::{
     self, BIT_STRING, CONSTRUCTED, CONTEXT, INTEGER, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE,
 };
 use crate::encoding::significant;
-use crate::key::{ED448_OID, ED25519_OID, Family, Form, Kind, Set, X448_OID, X25519_OID};
+use crate::key::{ED448_OID, ED25519_OID, Family, Form, Kind, ONE_TIME, Set, X448_OID, X25519_OID};
 use metaslot_ck::*;
 use metaslot_client::{Template, Value};
 
@@ -29,13 +29,6 @@ pub(crate) type Read<T> = std::result::Result<T, Refused>;
 /// `1.2.840.113549.1.1.1`, and `1.2.840.113549.1.1.10`, whose keys are the same numbers.
 const RSA: [&[u32]; 2] = [&[1, 2, 840, 113_549, 1, 1, 1], &[1, 2, 840, 113_549, 1, 1, 10]];
 const EC: &[u32] = &[1, 2, 840, 10045, 2, 1];
-
-/// RFC 9708 §4: the key says which trees it has.
-const HSS: &[u32] = &[1, 2, 840, 113_549, 1, 9, 16, 3, 17];
-
-/// RFC 9802 §3: the key begins with the number of its set.
-const XMSS: [(&[u32], CK_KEY_TYPE); 2] =
-    [(&[1, 3, 6, 1, 5, 5, 7, 6, 34], CKK_XMSS), (&[1, 3, 6, 1, 5, 5, 7, 6, 35], CKK_XMSSMT)];
 
 /// Algorithms whose keys are numbers in a group modulo a prime, and what their parameters say of it (RFC 3279 §2.3.2, §2.3.3,
 /// PKCS #3).
@@ -341,13 +334,8 @@ pub(crate) fn public_values(der: &[u8]) -> Read<Template> {
         check_curve(algorithm.params)?;
         return on(CKK_EC, algorithm.params);
     }
-    if algorithm.is(HSS) {
-        return Ok(Template::new().key_type(CKK_HSS).bytes(CKA_VALUE, key));
-    }
-    if let Some((_, key_type)) = XMSS.iter().find(|row| algorithm.is(row.0)) {
-        let number = key.first_chunk().ok_or_else(|| damaged("public key"))?;
-        let values = Template::new().key_type(*key_type).bytes(CKA_VALUE, key);
-        return Ok(values.ulong(CKA_PARAMETER_SET, u32::from_be_bytes(*number).into()));
+    if let Some(row) = ONE_TIME.iter().find(|row| algorithm.is(row.arcs)) {
+        return row.values(key).ok_or_else(|| damaged("public key"));
     }
     if let Some(set) = algorithm.set()? {
         let is_whole = key.len() == set.public;

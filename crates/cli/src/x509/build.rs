@@ -4,7 +4,7 @@
 use super::Time;
 use crate::encoding::der::{self, CONSTRUCTED, INTEGER, SEQUENCE, SET};
 use crate::failure::{Failure, Result};
-use crate::key::{Family, Kind, Set};
+use crate::key::{Family, Kind, ONE_TIME, Set};
 use metaslot_ck::*;
 use metaslot_client::{self as client, Session, User};
 use metaslot_memory::Secret;
@@ -53,7 +53,7 @@ const fn ec(
     Algorithm { family, set: None, hash, mechanism: CKM_ECDSA, digest, length: 0, identifier }
 }
 
-/// RFC 9881 §3, RFC 9909 §3, and RFC 8410: they hash within.
+/// RFC 9881 §3, RFC 9909 §3, RFC 9802 and RFC 8410: they hash within.
 const fn whole(
     (family, set): (Family, Option<&'static Set>),
     mechanism: CK_MECHANISM_TYPE,
@@ -80,10 +80,11 @@ const FIXED: &[Algorithm] = &[
     edwards(57, &[1, 3, 101, 113]),
 ];
 
-/// Those, and one for each parameter set that signs.
+/// Those, one for each family of one-time keys, and one for each parameter set that signs.
 static ALGORITHMS: LazyLock<Vec<Algorithm>> = LazyLock::new(|| {
     let of = |set: &'static Set| Some(whole((set.family, Some(set)), set.signature?, set.arcs));
-    FIXED.iter().copied().chain(Set::all().filter_map(of)).collect()
+    let one_time = ONE_TIME.iter().map(|row| whole((row.family, None), row.signature, row.arcs));
+    FIXED.iter().copied().chain(one_time).chain(Set::all().filter_map(of)).collect()
 });
 
 impl Algorithm {
@@ -101,7 +102,7 @@ impl Algorithm {
     pub(crate) fn of(kind: &Kind, hash: Option<&str>) -> Result<&'static Self> {
         let usual = match (kind.family, kind.size) {
             _ if kind.set().is_some() => "none",
-            (Family::Edwards, _) => "none",
+            (Family::Edwards | Family::Hss | Family::Xmss | Family::Xmssmt, _) => "none",
             (Family::Ec, 49..) => "sha512",
             (Family::Ec, 33..) => "sha384",
             _ => "sha256",
@@ -110,7 +111,7 @@ impl Algorithm {
         match known {
             true => Self::find(kind, hash.unwrap_or(usual)),
             false => Err(Failure::usage(format!("a key of type {kind} signs no certificates"))
-                .hint("RSA, EC, Ed25519, ML-DSA and SLH-DSA keys do")),
+                .hint("RSA, EC, Ed25519, ML-DSA, SLH-DSA, HSS and XMSS keys do")),
         }
     }
 

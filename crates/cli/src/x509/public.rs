@@ -2,7 +2,7 @@
 //! Public keys of others.
 
 use crate::encoding::der::{self, BIT_STRING, INTEGER, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE};
-use crate::key::{ED448_OID, ED25519_OID, Family, Kind, Set};
+use crate::key::{ED448_OID, ED25519_OID, Family, Kind, ONE_TIME, Set};
 use metaslot_ck::*;
 use metaslot_client::Template;
 
@@ -41,6 +41,12 @@ impl PublicKey {
             let kind = Kind::of(CKK_EC_EDWARDS, Some(kind), None, None);
             let is_exact = is_exact && key.len() == kind.size;
             return is_exact.then_some(Self { template, kind });
+        }
+        if let Some(row) = ONE_TIME.iter().find(|row| der::identifier(row.arcs) == kind) {
+            let template = row.values(key)?.class(CKO_PUBLIC_KEY);
+            let written = der::sequence(&[&der::sequence(&[kind]), &der::bit_string(key)]);
+            let kind = Kind::of(row.key_type, None, None, None);
+            return (written == der).then_some(Self { template, kind });
         }
         if let Some(set) = Set::identified(kind).filter(|set| set.signature.is_some()) {
             let template = set.template().class(CKO_PUBLIC_KEY).bytes(CKA_VALUE, key);

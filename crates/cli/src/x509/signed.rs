@@ -31,10 +31,8 @@ impl<'a> Signed<'a> {
     /// Whether the owner of this key signed it.
     pub(crate) fn is_by(&self, session: &Session, key: PublicKey) -> Result<bool> {
         let raw = match key.kind.family {
-            Family::Rsa | Family::Edwards | Family::MlDsa | Family::SlhDsa => {
-                Some(self.signature.to_vec())
-            }
-            _ => der::raw_signature(self.signature, key.kind.size),
+            Family::Ec => der::raw_signature(self.signature, key.kind.size),
+            _ => Some(self.signature.to_vec()),
         };
         let Some(raw) = raw else { return Ok(false) };
         let template = key.template.token(false).bool(CKA_PRIVATE, false).bool(CKA_VERIFY, true);
