@@ -16,9 +16,11 @@ mod subject;
 mod template;
 
 pub use attributes::{Birth, Origin, change, check, complete, may_follow, protected, within};
-pub use lineage::{oblige, of_one_step};
+pub use lineage::oblige;
 pub use login::Login;
-pub use offspring::{derived_length, derived_template, inherit, unless_said, with_imposed};
+pub use offspring::{
+    both_lengths, derived_template, inherit, permitted_length, unless_said, with_imposed,
+};
 pub use policy::Policy;
 pub use purpose::Purposes;
 pub use subject::{Subject, standing};

@@ -2,13 +2,16 @@
 //! What a key passes on to those that come of it: what its templates impose, and what protects it.
 
 use crate::attributes::check;
+use crate::facts::Facts;
+use crate::lineage::of_one_step;
 use crate::login::Login;
+use crate::policy::Policy;
 use crate::subject::Subject;
 use crate::template::{Typed, class_of, typed};
 use metaslot_ck::attribute;
 use metaslot_ck::*;
 use metaslot_spi::lengths::Lengths;
-use metaslot_spi::{Attributes, Template, Value};
+use metaslot_spi::{Attributes, Params, Template, Value};
 
 /// What `template` of a key imposes on its offspring, with what the caller says of it.
 ///
@@ -87,8 +90,26 @@ pub fn inherit(base: &Subject, all: &mut Attributes, class: u64) {
     }
 }
 
+/// How many bytes to derive for a template, where the policy lets a key be made of it.
+pub fn permitted_length(
+    policy: Policy,
+    base: &Facts,
+    params: &Params,
+    natural: Option<usize>,
+    all: &Attributes,
+) -> Result<usize> {
+    let length = derived_length(all, natural, of_one_step(params))?;
+    if all.ulong(CKA_CLASS) == Some(CKO_SECRET_KEY) {
+        policy.making(all, true)?;
+        if !base.readable {
+            policy.long_enough(length, Error::KEY_SIZE_RANGE)?;
+        }
+    }
+    Ok(length)
+}
+
 /// How many bytes to derive: what the template says, what the key type fixes, or what comes out.
-pub fn derived_length(all: &Attributes, natural: Option<usize>, one_step: bool) -> Result<usize> {
+fn derived_length(all: &Attributes, natural: Option<usize>, one_step: bool) -> Result<usize> {
     let key_type = all.ulong(CKA_KEY_TYPE);
     let only = match key_type.and_then(Lengths::of) {
         Some(Lengths::Always(length)) => Some(length),
@@ -104,6 +125,12 @@ pub fn derived_length(all: &Attributes, natural: Option<usize>, one_step: bool) 
         }
     };
     if length == 0 || length > MAX_DERIVED { Err(Error::KEY_SIZE_RANGE) } else { Ok(length) }
+}
+
+/// As long as two keys are together.
+pub fn both_lengths(one: &Attributes, other: &Attributes) -> Option<usize> {
+    let length = |key: &Attributes| usize::try_from(key.ulong(CKA_VALUE_LEN)?).ok();
+    length(one)?.checked_add(length(other)?)
 }
 
 /// No derivation gives more than this, in bytes.

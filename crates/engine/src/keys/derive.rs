@@ -12,8 +12,8 @@ use crate::token::Token;
 use metaslot_ck::attribute;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
+use metaslot_rules::Typed;
 use metaslot_rules::{self as rules, Birth, Origin};
-use metaslot_rules::{Typed, of_one_step};
 use metaslot_spi::provider::{Derive, Keys};
 use metaslot_spi::{Attributes, Key, NewObject, Params, Template, Value};
 use std::sync::Arc;
@@ -63,12 +63,18 @@ impl Engine {
             _ => None,
         };
         let natural = match &beside {
-            Some(other) => both_lengths(&base, other),
+            Some(other) => rules::both_lengths(base.attributes(), other.attributes()),
             None => algorithm.natural_length(by, &params),
         };
         let mut lengths = Vec::new();
         for all in &templates {
-            lengths.push(permitted_length(token, &base, &params, natural, all)?);
+            lengths.push(rules::permitted_length(
+                token.policy(),
+                base.facts(),
+                &params,
+                natural,
+                all,
+            )?);
         }
         let parents = [Some(&*base), beside.as_deref()];
         for all in &mut templates {
@@ -124,7 +130,9 @@ impl Engine {
         let said = Typed { attributes: all, ..Typed::default() };
         rules::check(&said, class, attribute::MAKE, token.login_state())?;
         let natural = algorithm.natural_length(self.key(&base)?, &params);
-        if permitted_length(token, &base, &params, natural, &said.attributes)? != computed? {
+        let (policy, facts) = (token.policy(), base.facts());
+        let length = rules::permitted_length(policy, facts, &params, natural, &said.attributes)?;
+        if length != computed? {
             return Err(Error::FUNCTION_FAILED);
         }
         let parents = [Some(&*base), None];
@@ -187,30 +195,6 @@ impl Engine {
         token.policy().unseal(base.subject(), &mut object.attributes);
         Ok(object)
     }
-}
-
-/// How long the key of a template will be, in bytes, where the policy lets it be made.
-fn permitted_length(
-    token: &Token,
-    base: &Object,
-    params: &Params,
-    natural: Option<usize>,
-    all: &Attributes,
-) -> Result<usize> {
-    let length = rules::derived_length(all, natural, of_one_step(params))?;
-    if all.ulong(CKA_CLASS) == Some(CKO_SECRET_KEY) {
-        token.policy().making(all, true)?;
-        if !base.facts().readable {
-            token.policy().long_enough(length, Error::KEY_SIZE_RANGE)?;
-        }
-    }
-    Ok(length)
-}
-
-/// As long as two keys are together.
-fn both_lengths(one: &Object, other: &Object) -> Option<usize> {
-    let length = |key: &Object| usize::try_from(key.attributes().ulong(CKA_VALUE_LEN)?).ok();
-    length(one)?.checked_add(length(other)?)
 }
 
 /// The other keys of a derivation, as this session may use them.
