@@ -25,6 +25,11 @@ pub(crate) fn module() -> PathBuf {
     target().join("release/libmetaslot.so")
 }
 
+/// The release provider for OpenSSL.
+pub(crate) fn openssl_provider() -> PathBuf {
+    target().join("release/libmetaslot_ossl.so")
+}
+
 /// The release command.
 pub(crate) fn command() -> PathBuf {
     target().join("release/metaslot")

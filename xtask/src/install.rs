@@ -166,6 +166,20 @@ pub(crate) fn test() -> Result<Count> {
         .with_context(|| format!("run {}", command.display()))?;
     let text = String::from_utf8_lossy(&said.stdout);
     ensure!(said.status.success() && text.contains("CKM_AES_GCM"), "it finds its module: {said:?}");
+    let modules = place.prefix.join("lib/x86_64-linux-gnu/ossl-modules");
+    let said = Command::new("openssl")
+        .args(["storeutl", "-noout", "-provider-path"])
+        .arg(place.tree()?.at(&modules))
+        .args(["-provider", "metaslot", "-provider", "default", "pkcs11:token=none"])
+        .env_clear()
+        .env("HOME", &root)
+        .output()
+        .context("run openssl")?;
+    let text = String::from_utf8_lossy(&said.stderr);
+    ensure!(
+        text.contains("there is no such token"),
+        "OpenSSL finds it and it finds its module: {said:?}"
+    );
     place.uninstall()?;
     let left = files_below(&root)?;
     ensure!(left.is_empty(), "left behind: {left:?}");

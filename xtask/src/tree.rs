@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is installed, and where: module, command, header, pkg-config file, p11-kit module file, man pages and completions; the
+//! What is installed, and where: module, OpenSSL's provider, command, header, pkg-config file, p11-kit module file, man pages and completions; the
 //! lab, its kernels and its pages. Packages and `cargo xtask install` have it from here.
 
 use std::fs;
@@ -9,7 +9,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::cargo::{command, kernels, lab, module, root};
+use crate::cargo::{command, kernels, lab, module, openssl_provider, root};
 use crate::report::check;
 
 /// Below the prefix. ssh-agent takes modules only from below a library directory, and p11-kit looks into its `pkcs11`.
@@ -52,9 +52,11 @@ impl Tree {
         Self { p11_kit, ..self }
     }
 
-    /// The module and the command. `pages` has the man pages and completions of each command.
+    /// The module, OpenSSL's provider and the command. `pages` has the man pages and completions of each command.
     pub(crate) fn token(&mut self, pages: &Path) -> Result<()> {
         self.module()?;
+        let provider = stripped(&openssl_provider(), "--strip-all")?;
+        self.copy(&provider, &format!("{LIBRARY}/ossl-modules/metaslot.so"))?;
         self.copy(&stripped(&command(), "--strip-all")?, "bin/metaslot")?;
         for personality in PERSONALITIES {
             self.link("metaslot", &format!("bin/metaslot-{personality}"))?;

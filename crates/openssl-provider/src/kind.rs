@@ -13,6 +13,8 @@ pub(crate) struct KeyKind {
     pub(crate) names: &'static CStr,
     pub(crate) key_type: CK_KEY_TYPE,
     pub(crate) form: Form,
+    /// What makes a pair.
+    pub(crate) generates: CK_MECHANISM_TYPE,
     /// What signs and what agrees with such a key, where its name is another one.
     pub(crate) signs: Option<&'static CStr>,
     pub(crate) agrees: Option<&'static CStr>,
@@ -52,9 +54,9 @@ pub(crate) const COUNT: usize = 7;
 
 #[rustfmt::skip]
 pub(crate) static KINDS: [KeyKind; COUNT] = [
-    KeyKind { name: c"RSA", names: c"RSA:rsaEncryption:1.2.840.113549.1.1.1", key_type: CKK_RSA, form: Form::Rsa { pss: false }, signs: None, agrees: None },
-    KeyKind { name: c"RSA-PSS", names: c"RSA-PSS:RSASSA-PSS:1.2.840.113549.1.1.10", key_type: CKK_RSA, form: Form::Rsa { pss: true }, signs: Some(c"RSA"), agrees: None },
-    KeyKind { name: c"EC", names: c"EC:id-ecPublicKey:1.2.840.10045.2.1", key_type: CKK_EC, form: Form::Ec, signs: Some(c"ECDSA"), agrees: Some(c"ECDH") },
+    KeyKind { name: c"RSA", names: c"RSA:rsaEncryption:1.2.840.113549.1.1.1", key_type: CKK_RSA, generates: CKM_RSA_PKCS_KEY_PAIR_GEN, form: Form::Rsa { pss: false }, signs: None, agrees: None },
+    KeyKind { name: c"RSA-PSS", names: c"RSA-PSS:RSASSA-PSS:1.2.840.113549.1.1.10", key_type: CKK_RSA, generates: CKM_RSA_PKCS_KEY_PAIR_GEN, form: Form::Rsa { pss: true }, signs: Some(c"RSA"), agrees: None },
+    KeyKind { name: c"EC", names: c"EC:id-ecPublicKey:1.2.840.10045.2.1", key_type: CKK_EC, generates: CKM_EC_KEY_PAIR_GEN, form: Form::Ec, signs: Some(c"ECDSA"), agrees: Some(c"ECDH") },
     number(c"ED25519", c"ED25519:1.3.101.112", CKK_EC_EDWARDS, Number { oid: b"\x2b\x65\x70", curve: "edwards25519", length: 32, bits: 256, security: 128, answer: 64, signs: true }),
     number(c"ED448", c"ED448:1.3.101.113", CKK_EC_EDWARDS, Number { oid: b"\x2b\x65\x71", curve: "edwards448", length: 57, bits: 456, security: 224, answer: 114, signs: true }),
     number(c"X25519", c"X25519:1.3.101.110", CKK_EC_MONTGOMERY, Number { oid: b"\x2b\x65\x6e", curve: "curve25519", length: 32, bits: 253, security: 128, answer: 32, signs: false }),
@@ -67,7 +69,12 @@ const fn number(
     key_type: CK_KEY_TYPE,
     number: Number,
 ) -> KeyKind {
-    KeyKind { name, names, key_type, form: Form::Number(number), signs: None, agrees: None }
+    let generates = match key_type {
+        CKK_EC_EDWARDS => CKM_EC_EDWARDS_KEY_PAIR_GEN,
+        _ => CKM_EC_MONTGOMERY_KEY_PAIR_GEN,
+    };
+    let form = Form::Number(number);
+    KeyKind { name, names, key_type, form, generates, signs: None, agrees: None }
 }
 
 impl KeyKind {

@@ -9,6 +9,7 @@ mod cipher;
 mod edge;
 mod exchange;
 mod failure;
+mod generate;
 mod hash;
 mod host;
 mod key;

@@ -9,7 +9,7 @@ use metaslot_ck::SlotId;
 use metaslot_client::uri::Uri;
 use metaslot_client::{LIBRARY, Module};
 use metaslot_memory::PerProcess;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What every key and every context of the provider refers to.
@@ -24,6 +24,8 @@ pub(crate) struct Provider {
 #[derive(Debug)]
 struct Config {
     module: Option<PathBuf>,
+    /// This provider's own file.
+    file: Option<PathBuf>,
     pin: Option<Pin>,
     pin_source: Option<String>,
 }
@@ -45,6 +47,7 @@ impl Provider {
         }
         let config = Config {
             module: core.configured(c"pkcs11-module").map(PathBuf::from),
+            file: core.configured(c"module-filename").map(PathBuf::from),
             pin: core.configured(c"pin").map(|pin| Pin::new(pin.as_bytes())),
             pin_source: core.configured(c"pin-source"),
         };
@@ -67,7 +70,7 @@ impl Provider {
         if let Some(module) = host.module() {
             return Ok(module);
         }
-        let path = self.config.module.clone().or_else(metaslot_client::installed);
+        let path = self.config.module.clone().or_else(|| self.config.installed());
         let path = path.ok_or_else(|| {
             let text = format!("{LIBRARY} is not installed: name a module by 'pkcs11-module'");
             Failure::new(Reason::Configuration, text)
@@ -115,6 +118,18 @@ impl Provider {
             self.host().remember(token, pin);
         }
         Ok(())
+    }
+}
+
+impl Config {
+    /// Our module: beside the provider, where both are installed, or where the system keeps modules.
+    fn installed(&self) -> Option<PathBuf> {
+        let directory = self.file.as_deref().and_then(Path::parent);
+        let places = directory
+            .into_iter()
+            .flat_map(|directory| ["../pkcs11", "."].map(|place| directory.join(place)));
+        let mut files = places.map(|place| place.join(LIBRARY));
+        files.find(|file| file.exists()).or_else(metaslot_client::installed)
     }
 }
 

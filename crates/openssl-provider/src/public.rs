@@ -43,6 +43,13 @@ pub(crate) fn group(curve: &'static Curve) -> &'static CStr {
     if curve.name == c"secp256r1" { c"prime256v1" } else { curve.name }
 }
 
+/// The curve of one of its names.
+pub(crate) fn curve_named(name: &str) -> Option<&'static Curve> {
+    let length = u8::try_from(name.len()).ok()?;
+    let der = [&[tag::PRINTABLE_STRING, length], name.as_bytes()].concat();
+    Curve::named(&der).ok()
+}
+
 impl Public {
     /// From attributes: modulus and exponent, or `CKA_EC_PARAMS` and a point, which may be inside an OCTET STRING.
     pub(crate) fn of_attributes(
@@ -79,10 +86,7 @@ impl Public {
                 Some(Self::Rsa { modulus: large(N)?, exponent: large(E)? })
             }
             Form::Ec => {
-                let name = params.find(GROUP)?.text()?;
-                let length = u8::try_from(name.len()).ok()?;
-                let der = [&[tag::PRINTABLE_STRING, length], name.as_bytes()].concat();
-                let curve = Curve::named(&der).ok()?;
+                let curve = curve_named(params.find(GROUP)?.text()?)?;
                 Some(Self::Ec { curve, point: octets(PUB).unwrap_or_default() })
             }
             Form::Number(number) => {

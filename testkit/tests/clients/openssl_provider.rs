@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use metaslot_testkit::{
@@ -235,6 +236,26 @@ fn workers_that_are_forked_find_their_keys_again() {
         let name = "CKM_SHA256_RSA_PKCS_PSS";
         ensure!(!token.is_ours() || counted(token)?.get(name) > before.get(name), "no signature");
         Ok(())
+    });
+}
+
+#[test]
+fn threads_children_library_contexts_and_exit_handlers_sign() {
+    let provider = openssl_provider();
+    let needs = ["openssl", "pkcs11-tool", "gcc", "/usr/include/openssl/store.h", &provider];
+    check(CLIENT, "a program with threads and children", &needs, |token| {
+        let keys = [("rsa:2048", "rsa"), ("EC:prime256v1", "ec"), ("EC:edwards25519", "ed")];
+        for (place, (kind, label)) in keys.iter().enumerate() {
+            token.key_pair(kind, &format!("0{place}"), label)?;
+        }
+        configure(token)?;
+        let source =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/openssl-provider/host.c");
+        let gcc =
+            token.program("gcc").line("-std=c11 -D_DEFAULT_SOURCE -Wall -Wextra -Werror -o host");
+        gcc.arg(source).line("-lcrypto -lpthread").run()?;
+        let uris = keys.map(|(_, label)| filled(&format!("URI:{label}")));
+        token.program("./host").args(uris).run().map(|_| ())
     });
 }
 

@@ -37,6 +37,12 @@ pub(crate) mod operation {
 pub(crate) mod keymgmt {
     use super::c_int;
     pub(crate) const NEW: c_int = 1;
+    pub(crate) const GEN_INIT: c_int = 2;
+    pub(crate) const GEN_SET_TEMPLATE: c_int = 3;
+    pub(crate) const GEN_SET_PARAMS: c_int = 4;
+    pub(crate) const GEN_SETTABLE_PARAMS: c_int = 5;
+    pub(crate) const GEN: c_int = 6;
+    pub(crate) const GEN_CLEANUP: c_int = 7;
     pub(crate) const LOAD: c_int = 8;
     pub(crate) const FREE: c_int = 10;
     pub(crate) const GET_PARAMS: c_int = 11;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the contexts of all operations have in common.
 
-use super::{Home, answer};
+use super::{Home, answer, made};
 use crate::abi::{Answer, Context, Params, Text, caught};
 use crate::cipher::Cipher;
 use crate::exchange::Exchange;
@@ -103,16 +103,8 @@ pub(super) extern "C" fn free<T: Operation>(context: Context<T>) {
 }
 
 pub(super) extern "C" fn copy<T: Operation>(context: Context<T>) -> Context<T> {
-    caught(Context::null(), || {
-        let Some(context) = context.get() else { return Context::null() };
-        match context.copy() {
-            Ok(copy) => Context::new(copy),
-            Err(failure) => {
-                context.provider().raise(&failure);
-                Context::null()
-            }
-        }
-    })
+    let Some(context) = context.get() else { return Context::null() };
+    made(context.provider(), || context.copy())
 }
 
 pub(super) extern "C" fn set<T: Operation>(context: Context<T>, params: Params) -> c_int {

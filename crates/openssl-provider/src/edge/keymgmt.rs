@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Key management (provider-keymgmt(7)).
 
-use super::{Home, PROPERTIES};
+use super::{Home, PROPERTIES, answer, made};
 use crate::abi::numbers::{keymgmt as number, operation, select};
 use crate::abi::{
     Algorithm, Argument, Callback, Context, Dispatch, Kind, Param, Params, Reference, Table, Text,
     caught,
 };
+use crate::generate::{Generator, PLACE};
 use crate::key::Key;
 use crate::kind::{COUNT, Form, KINDS};
 use crate::provider::Provider;
@@ -148,6 +149,60 @@ extern "C" fn operation_name<const N: usize>(asked: c_int) -> Text {
     Text::of(name.unwrap_or(kind.name))
 }
 
+extern "C" fn generator<const N: usize>(
+    home: Home,
+    _selection: c_int,
+    params: Params,
+) -> Context<Generator> {
+    let Some(provider) = home.get() else { return Context::null() };
+    made(provider, || {
+        let mut generator = Generator::new(Arc::clone(provider), &KINDS[N]);
+        generator.set(&params)?;
+        Ok(generator)
+    })
+}
+
+extern "C" fn generator_like(mut generator: Context<Generator>, key: KeyContext) -> c_int {
+    caught(0, || {
+        let (Some(generator), Some(key)) = (generator.get_mut(), held(&key)) else { return 0 };
+        generator.as_in(&key);
+        1
+    })
+}
+
+extern "C" fn generator_set(mut generator: Context<Generator>, params: Params) -> c_int {
+    let Some(generator) = generator.get_mut() else { return 0 };
+    let provider = Arc::clone(&generator.provider);
+    answer(&provider, || generator.set(&params))
+}
+
+extern "C" fn generator_settable(_generator: Context<Generator>, _home: Home) -> Table<Param> {
+    Table::of(&GENERATOR_SETTABLE)
+}
+
+extern "C" fn generate(
+    generator: Context<Generator>,
+    _progress: Callback,
+    _argument: Argument,
+) -> KeyContext {
+    let Some(generator) = generator.get() else { return Context::null() };
+    let provider = Arc::clone(&generator.provider);
+    made(&generator.provider, || Ok(Held { provider, key: Some(generator.run()?) }))
+}
+
+extern "C" fn generator_free(generator: Context<Generator>) {
+    caught((), || drop(generator.take()));
+}
+
+static GENERATOR_SETTABLE: [Param; 6] = [
+    Param::named(PLACE, Kind::Utf8),
+    Param::named(c"bits", Kind::Unsigned),
+    Param::named(E, Kind::Unsigned),
+    Param::named(GROUP, Kind::Utf8),
+    Param::named(c"encoding", Kind::Utf8),
+    Param::END,
+];
+
 static RSA_PARTS: [Param; 3] =
     [Param::named(N, Kind::Unsigned), Param::named(E, Kind::Unsigned), Param::END];
 static EC_PARTS: [Param; 3] =
@@ -173,10 +228,16 @@ static GETTABLE: [Param; 16] = [
     Param::END,
 ];
 
-const fn functions<const N: usize>() -> [Dispatch; 15] {
+const fn functions<const N: usize>() -> [Dispatch; 21] {
     [
         Dispatch::new(number::NEW, new as *const ()),
         Dispatch::new(number::FREE, free as *const ()),
+        Dispatch::new(number::GEN_INIT, generator::<N> as *const ()),
+        Dispatch::new(number::GEN_SET_TEMPLATE, generator_like as *const ()),
+        Dispatch::new(number::GEN_SET_PARAMS, generator_set as *const ()),
+        Dispatch::new(number::GEN_SETTABLE_PARAMS, generator_settable as *const ()),
+        Dispatch::new(number::GEN, generate as *const ()),
+        Dispatch::new(number::GEN_CLEANUP, generator_free as *const ()),
         Dispatch::new(number::LOAD, load as *const ()),
         Dispatch::new(number::DUP, copy as *const ()),
         Dispatch::new(number::HAS, has as *const ()),
@@ -193,7 +254,7 @@ const fn functions<const N: usize>() -> [Dispatch; 15] {
     ]
 }
 
-static FUNCTIONS: [[Dispatch; 15]; COUNT] = [
+static FUNCTIONS: [[Dispatch; 21]; COUNT] = [
     functions::<0>(),
     functions::<1>(),
     functions::<2>(),

@@ -33,6 +33,17 @@ fn answer(provider: &Provider, call: impl FnOnce() -> Result<()>) -> c_int {
     })
 }
 
+/// What `call` makes, or NULL, and then why.
+fn made<T>(provider: &Provider, call: impl FnOnce() -> Result<T>) -> Context<T> {
+    caught(Context::null(), || match call() {
+        Ok(made) => Context::new(made),
+        Err(failure) => {
+            provider.raise(&failure);
+            Context::null()
+        }
+    })
+}
+
 /// The convention of answers whose length varies: NULL asks for it.
 fn output(
     out: &mut Output,

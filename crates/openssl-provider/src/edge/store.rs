@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The store of `pkcs11:` URIs (provider-storemgmt(7)).
 
-use super::{Home, PROPERTIES, answer};
+use super::{Home, PROPERTIES, answer, made};
 use crate::abi::numbers::{expect, object, store as number};
 use crate::abi::{
     Algorithm, Argument, Asking, Builder, Callback, Context, Dispatch, Given, Kind, Param, Params,
@@ -21,16 +21,8 @@ type StoreContext = Context<Store>;
 const PASSPHRASE: usize = 1024;
 
 extern "C" fn open(home: Home, uri: Text) -> StoreContext {
-    caught(Context::null(), || {
-        let Some(provider) = home.get() else { return Context::null() };
-        match Store::open(Arc::clone(provider), uri.get().unwrap_or_default()) {
-            Ok(store) => Context::new(store),
-            Err(failure) => {
-                provider.raise(&failure);
-                Context::null()
-            }
-        }
-    })
+    let Some(provider) = home.get() else { return Context::null() };
+    made(provider, || Store::open(Arc::clone(provider), uri.get().unwrap_or_default()))
 }
 
 extern "C" fn set_params(mut context: StoreContext, params: Params) -> c_int {

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+//! New key pairs in a token.
+
+use crate::abi::{Given, Params};
+use crate::failure::{Failure, Reason, Result};
+use crate::host::Token;
+use crate::key::Key;
+use crate::kind::{Form, KeyKind};
+use crate::provider::{Provider, nobody};
+use crate::public::curve_named;
+use metaslot_ck::*;
+use metaslot_client::uri::{Class, Uri};
+use metaslot_client::{Access, Mechanism, Template};
+use metaslot_spi::curves::Curve;
+use metaslot_spi::der::Node;
+use std::ffi::CStr;
+use std::sync::Arc;
+
+/// The parameter that says where: libcrypto passes on what it does not know. pkcs11-provider has it by this name.
+pub(crate) const PLACE: &CStr = c"pkcs11_uri";
+
+/// Bits of an RSA key where nothing is said, as libcrypto makes them.
+const BITS: CK_ULONG = 2048;
+
+/// Bytes of a `CKA_ID` that the URI does not name.
+const ID: usize = 16;
+
+/// A pair that is to be made.
+#[derive(Debug)]
+pub(crate) struct Generator {
+    pub(crate) provider: Arc<Provider>,
+    kind: &'static KeyKind,
+    place: Option<Uri>,
+    bits: CK_ULONG,
+    exponent: Vec<u8>,
+    curve: Option<&'static Curve>,
+}
+
+impl Generator {
+    pub(crate) fn new(provider: Arc<Provider>, kind: &'static KeyKind) -> Self {
+        Self { provider, kind, place: None, bits: BITS, exponent: vec![1, 0, 1], curve: None }
+    }
+
+    pub(crate) fn set(&mut self, params: &Params) -> Result<()> {
+        if let Some(text) = params.find(PLACE).and_then(Given::text) {
+            let uri = text.parse();
+            self.place = Some(uri.map_err(|error| Failure::input(format!("{text}: {error}")))?);
+        }
+        if let Some(bits) = params.find(c"bits").and_then(Given::number) {
+            let bits = CK_ULONG::try_from(bits);
+            self.bits = bits.map_err(|_| Failure::input("this is no length of a key"))?;
+        }
+        if let Some(exponent) = params.find(c"e").and_then(Given::large) {
+            self.exponent = exponent;
+        }
+        if let Some(name) = params.find(c"group").and_then(Given::text) {
+            let curve = curve_named(name);
+            let unknown = || Failure::unsupported(format!("the curve {name} is not supported"));
+            self.curve = Some(curve.ok_or_else(unknown)?);
+        }
+        Ok(())
+    }
+
+    /// On the curve of this key.
+    pub(crate) fn as_in(&mut self, key: &Key) {
+        if let crate::public::Public::Ec { curve, .. } = &key.public {
+            self.curve = Some(curve);
+        }
+    }
+
+    /// Makes it.
+    pub(crate) fn run(&self) -> Result<Arc<Key>> {
+        let uri = self.place.as_ref().ok_or_else(|| {
+            Failure::input(
+                "keys are made in a token: name it, and the key, by the parameter pkcs11_uri",
+            )
+        })?;
+        let token = self.token(uri)?;
+        self.provider.login(&token, uri, &nobody)?;
+        let failed = |error| token.failed("generate a key pair", error);
+        let session = token.open(Access::ReadWrite)?;
+        let mut id = uri.id.clone().unwrap_or_default();
+        if id.is_empty() {
+            id.resize(ID, 0);
+            session.random(&mut id).map_err(failed)?;
+        }
+        let named = |template: Template| {
+            let template = template.token(true).bytes(CKA_ID, &id);
+            match &uri.object {
+                Some(label) => template.label(label),
+                None => template,
+            }
+        };
+        let (public, private) = self.templates()?;
+        let mechanism = Mechanism::new(self.kind.generates);
+        let pair = session.generate_key_pair(&mechanism, &named(public), &named(private));
+        let (_, handle) = pair.map_err(failed)?;
+        let mut lease = token.session()?;
+        let key = Key::read(&self.provider, &lease, handle, true, uri)?;
+        lease.succeeded();
+        let odd = || Failure::new(Reason::Token, "the key that was made is of another kind");
+        key.map(Arc::new).ok_or_else(odd)
+    }
+
+    /// The one token that is meant.
+    fn token(&self, uri: &Uri) -> Result<Arc<Token>> {
+        if uri.class.is_some_and(|class| class != Class::Private) {
+            return Err(Failure::input("the type of what is made is 'private'"));
+        }
+        let mut tokens = self.provider.tokens(uri)?;
+        match (tokens.pop(), tokens.is_empty()) {
+            (Some(token), true) => Ok(token),
+            (None, _) => {
+                Err(Failure::new(Reason::NotFound, format!("{uri}: there is no such token")))
+            }
+            (Some(_), false) => {
+                Err(Failure::input(format!("{uri}: several tokens are meant: name one by token=")))
+            }
+        }
+    }
+
+    /// The public and the private half: sensitive, and for what its kind is for.
+    fn templates(&self) -> Result<(Template, Template)> {
+        let public = Template::new();
+        let private = Template::new().bool(CKA_PRIVATE, true).bool(CKA_SENSITIVE, true);
+        Ok(match &self.kind.form {
+            Form::Rsa { .. } => (
+                public
+                    .ulong(CKA_MODULUS_BITS, self.bits)
+                    .bytes(CKA_PUBLIC_EXPONENT, &self.exponent)
+                    .bool(CKA_VERIFY, true)
+                    .bool(CKA_ENCRYPT, true),
+                private.bool(CKA_SIGN, true).bool(CKA_DECRYPT, true),
+            ),
+            Form::Ec => {
+                let curve = self.curve.ok_or_else(|| Failure::input("no curve is named"))?;
+                (
+                    public
+                        .bytes(CKA_EC_PARAMS, Node::Oid(curve.oid).to_vec())
+                        .bool(CKA_VERIFY, true),
+                    private.bool(CKA_SIGN, true).bool(CKA_DERIVE, true),
+                )
+            }
+            Form::Number(number) => {
+                let public = public.bytes(CKA_EC_PARAMS, Node::Oid(number.oid).to_vec());
+                if number.signs {
+                    (public.bool(CKA_VERIFY, true), private.bool(CKA_SIGN, true))
+                } else {
+                    (public, private.bool(CKA_DERIVE, true))
+                }
+            }
+        })
+    }
+}
