@@ -225,7 +225,7 @@ fn every_operation_on_data_is_measured() {
         for operation in [CKF_DIGEST, CKF_ENCRYPT, CKF_DECRYPT, CKF_SIGN, CKF_VERIFY] {
             let key_bits = match row.keys.first() {
                 Some(&CKK_RSA) => 2048,
-                Some(&(CKK_EC | CKK_EC_EDWARDS)) => 256,
+                Some(&(CKK_EC | CKK_EC_EDWARDS | CKK_EC_MONTGOMERY)) => 256,
                 // ML-DSA-65
                 Some(&CKK_ML_DSA) => 8 * 1952,
                 _ => 0,

@@ -19,11 +19,12 @@ pub(crate) struct Pairs(Mutex<Vec<(CK_KEY_TYPE, u32, Pair)>>);
 pub(crate) type Pair = [Arc<Key>; 2];
 
 /// Bits of curves and what names them (`CKA_EC_PARAMS`).
-const CURVES: [(CK_KEY_TYPE, u32, &[u8]); 4] = [
+const CURVES: [(CK_KEY_TYPE, u32, &[u8]); 5] = [
     (CKK_EC, 256, &[6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7]),
     (CKK_EC, 384, &[6, 5, 0x2b, 0x81, 4, 0, 0x22]),
     (CKK_EC, 521, &[6, 5, 0x2b, 0x81, 4, 0, 0x23]),
     (CKK_EC_EDWARDS, 256, &[6, 3, 0x2b, 0x65, 0x70]),
+    (CKK_EC_MONTGOMERY, 256, &[6, 3, 0x2b, 0x65, 0x6e]),
 ];
 
 /// PSS of a message: which hash, its mask generation function, and its length.
@@ -72,7 +73,7 @@ impl Pairs {
 
 /// Whether keys of a type are pairs, of sizes that matter.
 const fn sized(kind: CK_KEY_TYPE) -> bool {
-    matches!(kind, CKK_RSA | CKK_EC | CKK_EC_EDWARDS | CKK_ML_DSA)
+    matches!(kind, CKK_RSA | CKK_EC | CKK_EC_EDWARDS | CKK_EC_MONTGOMERY | CKK_ML_DSA)
 }
 
 fn secret_key(kind: CK_KEY_TYPE, mechanism: CK_MECHANISM_TYPE) -> Key {
@@ -115,7 +116,11 @@ fn pair(kind: CK_KEY_TYPE, bits: u32, providers: &[&'static dyn Provider]) -> Re
             let curve = CURVES.iter().find(|(of, size, _)| (*of, *size) == (kind, bits));
             let params = curve.ok_or(Error::MECHANISM_INVALID)?.2;
             template.set(CKA_EC_PARAMS, Value::Bytes(params.to_vec()));
-            if kind == CKK_EC { CKM_EC_KEY_PAIR_GEN } else { CKM_EC_EDWARDS_KEY_PAIR_GEN }
+            match kind {
+                CKK_EC => CKM_EC_KEY_PAIR_GEN,
+                CKK_EC_EDWARDS => CKM_EC_EDWARDS_KEY_PAIR_GEN,
+                _ => CKM_EC_MONTGOMERY_KEY_PAIR_GEN,
+            }
         }
     };
     let rows = providers.iter().flat_map(|provider| provider.algorithms());
@@ -131,6 +136,7 @@ pub(crate) fn params(row: &MechanismRow, job: Job) -> Option<Params> {
     let bytes = |length| Bytes::from_elem(9, length);
     Some(match row.shape {
         Shape::None | Shape::OptionalIv(_) | Shape::EdDsa | Shape::SignContext => Params::None,
+        Shape::XEdDsa => Params::XEdDsa { hash: CKM_SHA512 },
         // It takes digests of one length.
         Shape::HashSignContext => Params::HashSignContext {
             hash: CKM_SHA256,
@@ -185,7 +191,6 @@ pub(crate) fn params(row: &MechanismRow, job: Job) -> Option<Params> {
         | Shape::Ike1Prf
         | Shape::Ike1Extended
         | Shape::Otp
-        | Shape::XEdDsa
         | Shape::DsaSeed { .. }
         | Shape::Ike2PrfPlus => return None,
         Shape::TlsMac => finished(CKM_SHA256),
