@@ -65,11 +65,10 @@ impl Engine {
     pub(crate) fn add(
         &self,
         session: &mut SessionGuard<'_>,
-        objects: Vec<NewObject>,
+        mut objects: Vec<NewObject>,
     ) -> Result<Vec<ObjectHandle>> {
         let token = self.token(session.slot)?;
         let epoch = token.epoch();
-        let mut objects = objects;
         for object in &mut objects {
             if object.attributes.bool(CKA_PRIVATE) && epoch.login() != Login::User {
                 return Err(Error::USER_NOT_LOGGED_IN);
@@ -95,8 +94,12 @@ impl Engine {
             true => Ok((ready, Vec::new())),
             false => Ok((ready, token.store.write(changes)?)),
         });
-        let take = |handle: &_| self.session_objects.take(*handle, &token.clock, |_| Ok(())).ok();
-        let (ready, ids) = ids.inspect_err(|_| drop(put.iter().filter_map(take).last()))?;
+        if ids.is_err() {
+            for handle in &put {
+                drop(self.session_objects.take(*handle, &token.clock, |_| Ok(())));
+            }
+        }
+        let (ready, ids) = ids?;
         let (mut ids, mut put) = (ids.into_iter(), put.into_iter());
         let handle = |private: Option<bool>| match private {
             // After a logout meanwhile there is no handle by which it could be used.

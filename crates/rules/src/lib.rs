@@ -18,9 +18,7 @@ mod template;
 pub use attributes::{Birth, Origin, change, check, complete, may_follow, protected, within};
 pub use lineage::oblige;
 pub use login::Login;
-pub use offspring::{
-    both_lengths, derived_template, inherit, permitted_length, unless_said, with_imposed,
-};
+pub use offspring::{both_lengths, derived_template, inherit, permitted_length, with_imposed};
 pub use policy::Policy;
 pub use purpose::Purposes;
 pub use subject::{Subject, standing};

@@ -38,7 +38,7 @@ pub fn with_imposed(
 }
 
 /// What a key has from the one that makes it, where its template says nothing.
-pub fn unless_said(template: &mut Attributes, attribute: CK_ATTRIBUTE_TYPE, value: bool) {
+pub(crate) fn unless_said(template: &mut Attributes, attribute: CK_ATTRIBUTE_TYPE, value: bool) {
     if template.get(attribute).is_none() {
         template.set(attribute, Value::Bool(value));
     }

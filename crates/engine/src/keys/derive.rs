@@ -120,8 +120,8 @@ impl Engine {
         let Chosen { count, mechanism, algorithm, params, object, approved, .. } = chosen;
         let Later { work, bytes, watch, .. } = later;
         let all = std::mem::take(&mut session.operations.derived);
-        let mut value = Secret::try_zeroed(bytes).ok_or(Error::DEVICE_MEMORY)?;
-        let computed = work.finish(value.expose_mut());
+        let value = Secret::try_zeroed(bytes).ok_or(Error::DEVICE_MEMORY);
+        let computed = value.and_then(|mut value| Ok((work.finish(value.expose_mut())?, value)));
         count.done(bytes, computed.is_ok(), watch);
         let base = object.as_ref().map_or(ObjectHandle(0), |object| object.handle);
         session.recent.keep(object);
@@ -132,7 +132,8 @@ impl Engine {
         let natural = algorithm.natural_length(self.key(&base)?, &params);
         let (policy, facts) = (token.policy(), base.facts());
         let length = rules::permitted_length(policy, facts, &params, natural, &said.attributes)?;
-        if length != computed? {
+        let (written, value) = computed?;
+        if length != written {
             return Err(Error::FUNCTION_FAILED);
         }
         let parents = [Some(&*base), None];

@@ -10,14 +10,12 @@ use metaslot_ck::attribute;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_rules::Purposes;
-use metaslot_rules::policy::{
-    NonceBy, Refusal, WrapForm, imposed_purposes, keeps_private, said_purposes, wrap_form,
-};
+use metaslot_rules::policy::{NonceBy, WrapForm, imposed_purposes, said_purposes, wrap_form};
 use metaslot_rules::{self as rules, Birth, Origin};
-use metaslot_rules::{class_of, typed, unless_said, with_imposed};
+use metaslot_rules::{class_of, typed, with_imposed};
 use metaslot_spi::lengths::Lengths;
 use metaslot_spi::provider::{Direction, Place, Wrap};
-use metaslot_spi::{Attributes, NewObject, Params, Template, Value};
+use metaslot_spi::{Attributes, NewObject, Params, Template};
 
 /// What is wrong with the unwrapping key, where something is.
 const UNWRAPPING: [Error; 3] = [
@@ -163,15 +161,8 @@ impl Engine {
             (None, true) => imposed.unwrap_or(Purposes::USE),
             (None, false) => Purposes::at_birth(&template, class),
         };
-        if protected && keeps_private(by.subject()) {
-            unless_said(&mut template, CKA_PRIVATE, true);
-        }
-        if protected && token.policy().refuses(Refusal::UnwrapNonSensitive) {
-            unless_said(&mut template, CKA_SENSITIVE, true);
-        }
-        if protected && said.is_none() && by.attributes().bool(CKA_TRUSTED) {
-            // It may have been one that only a trusted key may wrap; a bare form cannot say so.
-            template.set(CKA_WRAP_WITH_TRUSTED, Value::Bool(true));
+        if protected {
+            token.policy().protecting(by.subject(), said.is_none(), &mut template);
         }
         let birth = Birth::new(Origin::Unwrapped, purposes, token.login_state());
         rules::complete(birth, class, template, made)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Another thread changes what is opened or signed while that goes on. A caller must not allow it; where its input lies in memory that it
+/* Another thread changes what is opened, signed or verified while that goes on. A caller must not allow it; where its input lies in memory that it
  * shares with someone whom it does not trust, what comes of it is still what comes of one of the two contents, and gives no key away. */
 #include "common.h"
 
@@ -10,15 +10,16 @@
 static CK_SESSION_HANDLE session;
 static CK_OBJECT_HANDLE public_key, private_key;
 static _Atomic(volatile CK_BYTE *) place;
-static atomic_int change;
+static volatile CK_BYTE change[32];
+static atomic_int changed;
 
-/* Changes a byte back and forth. */
+/* Changes bytes back and forth. */
 static void *changer(void *unused)
 {
 	(void)unused;
 	for (;;) {
-		volatile CK_BYTE *byte = place;
-		if (byte != NULL) *byte ^= (CK_BYTE)change;
+		volatile CK_BYTE *bytes = place;
+		for (int at = 0; bytes != NULL && at < changed; at++) bytes[at] ^= change[at];
 		/* About as long as one reading. */
 		for (volatile int at = 0; at < 50; at++)
 			;
@@ -28,7 +29,8 @@ static void *changer(void *unused)
 
 static void begin(CK_BYTE *byte, int bits)
 {
-	change = bits;
+	change[0] = (CK_BYTE)bits;
+	changed = 1;
 	place = byte;
 }
 
@@ -104,6 +106,34 @@ static void twice_read_messages(void)
 	printf("CKM_EDDSA: %d and %d\n", counts[0], counts[1]);
 }
 
+/* Neither content of the signature is one: s is 1, R is 0 or B - hA, where h is what the message and an R of 0 hash to. What takes
+ * the one to hash and the other to compare has verified what nobody signed. */
+static void twice_read_signatures(void)
+{
+	CK_OBJECT_CLASS class = CKO_PUBLIC_KEY;
+	CK_KEY_TYPE type = CKK_EC_MONTGOMERY;
+	CK_BYTE curve[] = {0x06, 0x03, 0x2b, 0x65, 0x6e};
+	CK_BYTE point[] = {0x04, 0x20, 0x07, 0xa3, 0x7c, 0xbc, 0x14, 0x20, 0x93, 0xc8, 0xb7, 0x55, 0xdc, 0x1b, 0x10, 0xe8, 0x6c, 0xb4,
+			   0x26, 0x37, 0x4a, 0xd1, 0x6a, 0xa8, 0x53, 0xed, 0x0b, 0xdf, 0xc0, 0xb2, 0xb8, 0x6d, 0x1c, 0x7c};
+	CK_BYTE other[] = {0xfd, 0x78, 0x5f, 0x09, 0x45, 0xd7, 0x7a, 0x5c, 0xf9, 0x6c, 0x7a, 0x13, 0x42, 0x9d, 0x1c, 0x1f,
+			   0xa7, 0xe0, 0x71, 0xd0, 0xcb, 0x17, 0x94, 0xa0, 0x59, 0x66, 0x57, 0xab, 0x2b, 0xce, 0xa6, 0x19};
+	CK_ATTRIBUTE template[] = {{CKA_CLASS, &class, sizeof(class)}, {CKA_KEY_TYPE, &type, sizeof(type)},
+				   {CKA_EC_PARAMS, curve, sizeof(curve)}, {CKA_EC_POINT, point, sizeof(point)}};
+	CK_XEDDSA_PARAMS params = {CKM_SHA512};
+	CK_MECHANISM mechanism = {CKM_XEDDSA, &params, sizeof(params)};
+	static CK_BYTE message[MESSAGE], signature[64];
+	OK(p11->C_CreateObject(session, template, 4, &public_key));
+	signature[32] = 1;
+	for (int at = 0; at < 32; at++) change[at] = other[at];
+	changed = 32;
+	place = signature;
+	for (int at = 0; at < ROUNDS / 10; at++) {
+		OK(p11->C_VerifyInit(session, &mechanism, public_key));
+		EXPECT(p11->C_Verify(session, message, MESSAGE, signature, 64), CKR_SIGNATURE_INVALID);
+	}
+	place = NULL;
+}
+
 static void decrypt(CK_BYTE *from, CK_BYTE out[256])
 {
 	CK_MECHANISM rsa = {CKM_RSA_PKCS, NULL, 0};
@@ -148,6 +178,7 @@ int main(void)
 	CHECK(pthread_create(&thread, NULL, changer, NULL) == 0);
 	decapsulate();
 	twice_read_messages();
+	twice_read_signatures();
 	implicit_rejection();
 	OK(p11->C_Finalize(NULL));
 	return 0;

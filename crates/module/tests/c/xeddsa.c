@@ -84,6 +84,30 @@ static void refuse_params(void)
 	}
 }
 
+/* A bare form does not say that its key only agrees: none comes back from it that signs. */
+static void arrive(CK_MECHANISM *signature)
+{
+	CK_MECHANISM generate = {CKM_AES_KEY_GEN, NULL, 0}, wrap = {CKM_AES_KEY_WRAP_KWP, NULL, 0};
+	CK_OBJECT_CLASS class = CKO_PRIVATE_KEY;
+	CK_KEY_TYPE type = CKK_EC_MONTGOMERY;
+	CK_BYTE wrapped[256];
+	CK_ULONG aes = 32, length = sizeof wrapped;
+	CK_ATTRIBUTE transport[] = {{CKA_VALUE_LEN, &aes, sizeof aes}, {CKA_WRAP, &yes, 1}, {CKA_UNWRAP, &yes, 1}};
+	CK_ATTRIBUTE extractable = {CKA_EXTRACTABLE, &yes, 1};
+	CK_ATTRIBUTE arriving[] = {{CKA_CLASS, &class, sizeof class}, {CKA_KEY_TYPE, &type, sizeof type}, {CKA_SIGN, &yes, 1}};
+	CK_OBJECT_HANDLE by;
+	make(CKM_EC_MONTGOMERY_KEY_PAIR_GEN, x25519, sizeof x25519, &extractable, 1);
+	OK(p11->C_GenerateKey(session, &generate, transport, 3, &by));
+	OK(p11->C_WrapKey(session, &wrap, by, private_key, wrapped, &length));
+	EXPECT(p11->C_UnwrapKey(session, &wrap, by, wrapped, length, arriving, 3, &private_key), CKR_TEMPLATE_INCONSISTENT);
+	OK(p11->C_UnwrapKey(session, &wrap, by, wrapped, length, arriving, 2, &private_key));
+	OK(agree());
+	EXPECT(p11->C_SignInit(session, signature, private_key), CKR_KEY_FUNCTION_NOT_PERMITTED);
+	arriving[2] = (CK_ATTRIBUTE){CKA_DERIVE, &no, 1};
+	OK(p11->C_UnwrapKey(session, &wrap, by, wrapped, length, arriving, 3, &private_key));
+	EXPECT(p11->C_SignInit(session, signature, private_key), CKR_KEY_FUNCTION_NOT_PERMITTED);
+}
+
 int main(void)
 {
 	CK_ULONG hashes[] = {CKM_SHA512, CKM_SHA256, CKM_SHA3_256, CKM_SHA3_512, CKM_BLAKE2B_256, CKM_BLAKE2B_512}, at;
@@ -105,6 +129,7 @@ int main(void)
 	make(CKM_EC_MONTGOMERY_KEY_PAIR_GEN, x25519, sizeof x25519, both, 2);
 	OK(agree());
 	sign(CKM_SHA512);
+	arrive(&mechanism);
 	make(CKM_EC_KEY_PAIR_GEN, p256, sizeof p256, both, 1);
 	EXPECT(p11->C_SignInit(session, &mechanism, private_key), CKR_KEY_TYPE_INCONSISTENT);
 	OK(p11->C_Finalize(NULL));

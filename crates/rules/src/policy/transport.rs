@@ -7,6 +7,7 @@ use super::table::{KeyUse, WRAPS, WrapForm};
 use super::{Policy, Refusal};
 use crate::attributes::usual_usages;
 use crate::facts::has_elements;
+use crate::offspring::unless_said;
 use crate::purpose::Purposes;
 use crate::subject::Subject;
 use metaslot_ck::attribute::{self, AttributeRow, CKA_PURPOSES, Kind};
@@ -106,6 +107,8 @@ impl Policy {
         if form == WrapForm::Bound {
             return Ok(());
         }
+        let signs = only_agrees(template) && template.bool(CKA_SIGN);
+        self.refuse(Refusal::LostRestrictions, signs, Error::TEMPLATE_INCONSISTENT)?;
         // Before the SO trusts the key and after, one wrapped form would come back as two things.
         let class = template.ulong(CKA_CLASS).unwrap_or(CKO_SECRET_KEY);
         let other = makes_other(by.attributes(), class) && !by.attributes().bool(CKA_TRUSTED);
@@ -115,6 +118,23 @@ impl Policy {
 }
 
 impl Policy {
+    /// What a key that was opened by one that does not decrypt is where its template does not say it; `bare`: nor the wrapped form.
+    pub fn protecting(self, by: &Subject, bare: bool, template: &mut Attributes) {
+        if keeps_private(by) {
+            unless_said(template, CKA_PRIVATE, true);
+        }
+        if self.refuses(Refusal::UnwrapNonSensitive) {
+            unless_said(template, CKA_SENSITIVE, true);
+        }
+        if bare && by.attributes().bool(CKA_TRUSTED) {
+            // It may have been one that only a trusted key may wrap; a bare form cannot say so.
+            template.set(CKA_WRAP_WITH_TRUSTED, Value::Bool(true));
+        }
+        if bare && only_agrees(template) && self.refuses(Refusal::LostRestrictions) {
+            unless_said(template, CKA_SIGN, false);
+        }
+    }
+
     /// May `length` of these unwrapped bytes be a secret key? Keys of growing length would give a
     /// longer one away byte by byte, a private key's encoding begins with bytes that are known.
     pub fn opening(self, plain: &[u8], length: usize) -> Result<()> {
@@ -142,8 +162,13 @@ impl Policy {
     }
 }
 
+/// Whether a key from a bare form must not sign: it may have been one that agrees, which by itself does nothing else.
+fn only_agrees(template: &Attributes) -> bool {
+    template.ulong(CKA_KEY_TYPE) == Some(CKK_EC_MONTGOMERY)
+}
+
 /// Whether what a key unwraps is private. One that the SO trusts is public, because the SO sees no other.
-pub fn keeps_private(by: &Subject) -> bool {
+fn keeps_private(by: &Subject) -> bool {
     by.private() || by.attributes().bool(CKA_TRUSTED)
 }
 
