@@ -47,6 +47,7 @@ const ATTRIBUTES: &[CK_ATTRIBUTE_TYPE] = &[
     CKA_PUBLIC_EXPONENT,
     CKA_EC_PARAMS,
     CKA_EC_POINT,
+    CKA_PARAMETER_SET,
     CKA_PUBLIC_KEY_INFO,
     CKA_ALWAYS_AUTHENTICATE,
     CKA_ALLOWED_MECHANISMS,
@@ -106,8 +107,17 @@ impl Key {
         let allowed = numbers(get(CKA_ALLOWED_MECHANISMS));
         let pss = !allowed.is_empty() && allowed.iter().all(|mechanism| BY_PSS.contains(mechanism));
         let key_type = numbers(get(CKA_KEY_TYPE)).first().copied().unwrap_or(UNAVAILABLE);
-        let Some(kind) = KeyKind::of(key_type, &get(CKA_EC_PARAMS), pss) else { return Ok(None) };
-        let Some(public) = Public::of_attributes(kind, get) else { return Ok(None) };
+        let set = numbers(get(CKA_PARAMETER_SET)).first().copied();
+        let Some(kind) = KeyKind::of(key_type, &get(CKA_EC_PARAMS), set, pss) else {
+            return Ok(None);
+        };
+        let public = Public::of_attributes(kind, |attribute| match attribute {
+            // Of a private key it is the secret.
+            CKA_VALUE if is_private => Vec::new(),
+            CKA_VALUE => session.attribute(handle, CKA_VALUE).unwrap_or_default(),
+            other => get(other),
+        });
+        let Some(public) = public else { return Ok(None) };
         let mut public = public.completed(&get(CKA_PUBLIC_KEY_INFO));
         let (id, label) = (get(CKA_ID), get(CKA_LABEL));
         if !public.is_known() {
@@ -303,9 +313,10 @@ fn elsewhere(session: &Session, kind: &KeyKind, public: Public, id: &[u8]) -> Pu
         session.attribute(found, attribute).ok()
     };
     let template = Template::new().class(CKO_PUBLIC_KEY).key_type(kind.key_type);
-    let point = search(template, CKA_EC_POINT).unwrap_or_default();
+    let point = kind.number().map_or(CKA_EC_POINT, public::attribute);
+    let value = search(template, point).unwrap_or_default();
     let found = Public::of_attributes(kind, |attribute| match (attribute, &public) {
-        (CKA_EC_POINT, _) => point.clone(),
+        (attribute, _) if attribute == point => value.clone(),
         (CKA_EC_PARAMS, Public::Ec { curve, .. }) => {
             metaslot_spi::der::Node::Oid(curve.oid).to_vec()
         }

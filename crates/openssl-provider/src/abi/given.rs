@@ -129,6 +129,14 @@ impl<T> Place<T> {
     }
 }
 
+impl Place<usize> {
+    /// What stands there: the room that there is.
+    pub(crate) fn get(&self) -> usize {
+        // SAFETY: NULL, or a number of libcrypto's.
+        unsafe { self.0.as_ref() }.copied().unwrap_or_default()
+    }
+}
+
 /// A constant table of ours.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]

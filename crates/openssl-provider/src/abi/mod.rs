@@ -19,7 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 /// `OSSL_DISPATCH`
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Dispatch {
     number: c_int,
@@ -27,7 +27,7 @@ pub(crate) struct Dispatch {
 }
 
 /// `OSSL_ALGORITHM`
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Algorithm {
     names: *const c_char,
@@ -37,7 +37,7 @@ pub(crate) struct Algorithm {
 }
 
 /// `OSSL_ITEM`
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Item {
     number: u32,

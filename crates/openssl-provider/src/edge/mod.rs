@@ -4,13 +4,14 @@
 mod asym_cipher;
 mod coder;
 mod context;
+mod kem;
 mod keyexch;
 mod keymgmt;
 mod provider;
 mod signature;
 mod store;
 
-use crate::abi::{Context, Output, Place, caught};
+use crate::abi::{Algorithm, Context, Output, Place, caught};
 use crate::failure::{Failure, Result};
 use crate::provider::Provider;
 use std::ffi::{CStr, c_int};
@@ -21,6 +22,17 @@ type Home = Context<Arc<Provider>>;
 
 /// What every algorithm says of itself.
 const PROPERTIES: &CStr = c"provider=metaslot";
+
+/// A table and its end: `M` is one more than `N`.
+const fn ended<const N: usize, const M: usize>(rows: &[Algorithm; N]) -> [Algorithm; M] {
+    let mut table = [Algorithm::END; M];
+    let mut place = 0;
+    while place < N {
+        table[place] = rows[place];
+        place += 1;
+    }
+    table
+}
 
 /// 1 or 0, and then why.
 fn answer(provider: &Provider, call: impl FnOnce() -> Result<()>) -> c_int {
