@@ -9,9 +9,10 @@ use crate::public::{self, Public};
 use metaslot_ck::*;
 use metaslot_client::uri::{Class, Uri};
 use metaslot_client::{Session, Template, User};
+use metaslot_memory::PerProcess;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A key.
 #[derive(Debug)]
@@ -36,7 +37,8 @@ pub(crate) struct Private {
 static NUMBERS: AtomicU64 = AtomicU64::new(1);
 
 /// Keys on their way from a store or a decoder to key management, by the numbers that libcrypto carries.
-static CARRIED: Mutex<Option<HashMap<u64, Arc<Key>>>> = Mutex::new(None);
+static CARRIED: PerProcess<Mutex<HashMap<u64, Arc<Key>>>> =
+    PerProcess::new(|_| Mutex::new(HashMap::new()));
 
 /// The attributes that say what a key is.
 const ATTRIBUTES: &[CK_ATTRIBUTE_TYPE] = &[
@@ -229,6 +231,11 @@ impl Key {
             let found = session.find_one(&private.template);
             session.succeeded();
             if let Some(handle) = found.map_err(|error| self.failed(&token, "find", error))? {
+                let same = Self::read(&self.provider, &session, handle, true, &private.uri)?;
+                if same.is_some_and(|same| same.public != self.public) {
+                    let text = format!("{}: another key has its name now", self.shown());
+                    return Err(Failure::new(Reason::NotFound, text));
+                }
                 self.provider.host().found(self.number, Arc::clone(&token), handle);
                 return Ok((token, handle));
             }
@@ -249,17 +256,17 @@ impl Key {
     /// Gives it to libcrypto under a number.
     pub(crate) fn carried<T>(self: Arc<Self>, with: impl FnOnce(&[u8]) -> T) -> T {
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-        carried().get_or_insert_default().insert(number, self);
+        carried().insert(number, self);
         let done = with(&number.to_ne_bytes());
         // Where libcrypto did not take it.
-        carried().get_or_insert_default().remove(&number);
+        carried().remove(&number);
         done
     }
 
     /// Takes one from libcrypto.
     pub(crate) fn arrived(reference: &[u8]) -> Option<Arc<Self>> {
         let number = u64::from_ne_bytes(reference.try_into().ok()?);
-        carried().as_mut()?.remove(&number)
+        carried().remove(&number)
     }
 }
 
@@ -271,8 +278,8 @@ impl Drop for Key {
     }
 }
 
-fn carried() -> std::sync::MutexGuard<'static, Option<HashMap<u64, Arc<Key>>>> {
-    CARRIED.lock().unwrap_or_else(PoisonError::into_inner)
+fn carried() -> MutexGuard<'static, HashMap<u64, Arc<Key>>> {
+    CARRIED.get().lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn attempt<T>(

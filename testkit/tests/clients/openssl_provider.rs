@@ -230,6 +230,39 @@ fn a_server_with_an_ed25519_key_speaks_tls_1_3_and_1_2() {
 }
 
 #[test]
+fn a_key_that_is_gone_or_replaced_is_said_in_the_servers_log() {
+    let (provider, command) = (openssl_provider(), command());
+    check(CLIENT, "a key vanishes", &["openssl", "pkcs11-tool", &provider, &command], |token| {
+        token.key_pair("EC:prime256v1", "01", "site")?;
+        configure(token)?;
+        line(token, "+ req -new -x509 -key URI:site -subj /CN=localhost -out site.pem")?;
+        let port = free_port()?;
+        let address = format!("127.0.0.1:{port}");
+        let server = token.program(&openssl()).line("s_server -cert site.pem -www");
+        let server = server.args(["-key", &filled("URI:site"), "-accept", &address]);
+        let server = server.serve(port, token.home())?;
+        let greeted = || {
+            let client = plain(token).line("s_client -CAfile site.pem -verify_return_error -brief");
+            let client = client.args(["-connect", &address]).input("GET / HTTP/1.0\r\n\r\n");
+            client.output().map(|output| output.status == 0)
+        };
+        ensure!(greeted()?, "{}", server.log());
+        let delete = token.program(&command).line("key delete site --yes --pin-source");
+        delete.arg(token.path("pin")).run()?;
+        ensure!(!greeted()?, "a key that is gone signed");
+        ensure!(
+            server.log().contains("object=site;type=private: there is no such key now"),
+            "{}",
+            server.log()
+        );
+        token.key_pair("EC:prime256v1", "01", "site")?;
+        ensure!(!greeted()?, "another key signed");
+        ensure!(server.log().contains("another key has its name now"), "{}", server.log());
+        Ok(())
+    });
+}
+
+#[test]
 fn workers_that_are_forked_find_their_keys_again() {
     let (provider, command) = (openssl_provider(), command());
     let needs = ["nginx", "curl", "openssl", "pkcs11-tool", &provider, &command];
