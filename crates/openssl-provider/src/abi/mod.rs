@@ -8,6 +8,8 @@ pub(crate) mod numbers;
 mod param;
 
 pub(crate) use self::core::{Core, Upcalls};
+#[cfg(test)]
+pub(crate) use given::passed;
 pub(crate) use given::{
     Argument, Asking, Bio, Callback, Context, CoreHandle, Input, Output, Place, Reference, Table,
     Text,

@@ -78,3 +78,37 @@ fn output(
     std::hint::black_box(&made);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::resume_unwind;
+
+    #[test]
+    fn a_panic_is_an_answer() {
+        assert_eq!(caught(0, || resume_unwind(Box::new("without a word"))), 0);
+    }
+
+    #[test]
+    fn an_answer_keeps_to_its_room() {
+        let mut room = [0_u8; 4];
+        let mut length = 0_usize;
+        let mut answered = |given: Option<usize>| {
+            // As libcrypto passes them.
+            let (mut out, mut place) =
+                crate::abi::passed(given.map(|size| &mut room[..size]), &mut length);
+            let done = output(
+                &mut out,
+                &mut place,
+                given.unwrap_or_default(),
+                || Ok(3),
+                || Ok(vec![7; 3]),
+            );
+            (done.is_ok(), length)
+        };
+        assert_eq!(answered(None), (true, 3));
+        assert_eq!(answered(Some(2)), (false, 3));
+        assert_eq!(answered(Some(4)), (true, 3));
+        assert_eq!(room, [7, 7, 7, 0]);
+    }
+}
