@@ -11,14 +11,12 @@ use metaslot_testkit::{
     Output, Program, TestToken, USER_PIN, check, command, free_port, openssl_provider,
 };
 
-use crate::nginx;
-
 const CLIENT: &str = "OpenSSL, our provider";
 const COMMANDS: &str = include_str!("../../../testdata/openssl-provider/commands.txt");
 const PAGE: &str = include_str!("../../../docs/openssl-provider.md");
 
 /// The configuration of the page, for this token.
-fn configure(token: &mut TestToken) -> Result<()> {
+pub(crate) fn configure(token: &mut TestToken) -> Result<()> {
     let text = PAGE.split("```").nth(1).context("no configuration in the page")?;
     let pin = token.path("pin").display().to_string();
     let module = token.module().display().to_string();
@@ -258,33 +256,6 @@ fn a_key_that_is_gone_or_replaced_is_said_in_the_servers_log() {
         token.key_pair("EC:prime256v1", "01", "site")?;
         ensure!(!greeted()?, "another key signed");
         ensure!(server.log().contains("another key has its name now"), "{}", server.log());
-        Ok(())
-    });
-}
-
-#[test]
-fn workers_that_are_forked_find_their_keys_again() {
-    let (provider, command) = (openssl_provider(), command());
-    let needs = ["nginx", "curl", "openssl", "pkcs11-tool", &provider, &command];
-    check(CLIENT, "nginx: two workers without rights", &needs, |token| {
-        token.key_pair("rsa:2048", "01", "site")?;
-        token.share("www-data")?;
-        configure(token)?;
-        line(
-            token,
-            "+ req -new -x509 -key URI:site -subj /CN=localhost -addext subjectAltName=DNS:localhost -out site.pem",
-        )?;
-        line(token, "+ pkey -in URI:site -out site.key")?;
-        let home = token.home().display();
-        let main = "env OPENSSL_CONF;\nenv METASLOT_CONF;";
-        let server =
-            format!("ssl_certificate {home}/site.pem;\nssl_certificate_key {home}/site.key;");
-        let before = counted(token)?;
-        let (server, port) = nginx::start(token, main, &server)?;
-        nginx::both_serve(token, &server, port)?;
-        drop(server);
-        let name = "CKM_SHA256_RSA_PKCS_PSS";
-        ensure!(!token.is_ours() || counted(token)?.get(name) > before.get(name), "no signature");
         Ok(())
     });
 }
