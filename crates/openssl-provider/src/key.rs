@@ -117,6 +117,11 @@ impl Key {
             // Of a private key it is the secret.
             CKA_VALUE if is_private => Vec::new(),
             CKA_VALUE => session.attribute(handle, CKA_VALUE).unwrap_or_default(),
+            // A private key need not show it.
+            CKA_PUBLIC_EXPONENT if get(attribute).is_empty() => {
+                let template = Template::new().class(CKO_PUBLIC_KEY).key_type(key_type);
+                of_twin(session, template, &get(CKA_ID), attribute).unwrap_or_default()
+            }
             other => get(other),
         });
         let Some(public) = public else { return Ok(None) };
@@ -310,15 +315,23 @@ fn named(token: &Token, searched: &Uri, id: Vec<u8>, object: Option<String>) -> 
     }
 }
 
+/// What another object shows that has a key's `CKA_ID`.
+fn of_twin(
+    session: &Session,
+    template: Template,
+    id: &[u8],
+    attribute: CK_ATTRIBUTE_TYPE,
+) -> Option<Vec<u8>> {
+    if id.is_empty() {
+        return None;
+    }
+    let found = session.find_one(&template.bytes(CKA_ID, id)).ok()??;
+    session.attribute(found, attribute).ok()
+}
+
 /// The public half of a private key that does not show it: that of the public key with its `CKA_ID`, or of the certificate.
 fn elsewhere(session: &Session, kind: &KeyKind, public: Public, id: &[u8]) -> Public {
-    if id.is_empty() {
-        return public;
-    }
-    let search = |template: Template, attribute| {
-        let found = session.find_one(&template.bytes(CKA_ID, id)).ok()??;
-        session.attribute(found, attribute).ok()
-    };
+    let search = |template, attribute| of_twin(session, template, id, attribute);
     let template = Template::new().class(CKO_PUBLIC_KEY).key_type(kind.key_type);
     let point = kind.number().map_or(CKA_EC_POINT, public::attribute);
     let value = search(template, point).unwrap_or_default();

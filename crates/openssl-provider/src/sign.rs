@@ -118,7 +118,8 @@ impl Signature {
     ) -> Result<()> {
         if let Some(key) = key {
             let pss = matches!(key.kind.form, Form::Rsa { pss: true });
-            self.padding = if pss { Padding::Pss } else { self.padding };
+            self.padding = if pss { Padding::Pss } else { Padding::Pkcs1 };
+            (self.salt, self.mgf) = (Salt::Auto, None);
             self.key = Some(key);
         }
         let is_number = matches!(self.key()?.kind.form, Form::Number(_));
