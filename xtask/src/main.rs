@@ -22,6 +22,7 @@ mod install;
 mod kernel;
 mod kryoptic;
 mod miri;
+mod openssls;
 mod packages;
 mod report;
 mod run;

@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 use anyhow::{Result, ensure};
 
 use crate::{
-    bench, codegen, dist, fuzz, install, kernel, kryoptic, miri, run, search, structure, test,
+    bench, codegen, dist, fuzz, install, kernel, kryoptic, miri, openssls, run, search, structure,
+    test,
 };
 
 /// One word.
@@ -161,6 +162,14 @@ pub(crate) const TASKS: &[Task] = &[
         options: &[],
         costs: "One to three minutes, because every instruction is emulated. Debian's kernel and QEMU are fetched once, 45 MB.",
         run: Run::Plain(kernel::run),
+    },
+    Task {
+        name: "openssls",
+        takes: "",
+        does: "test our OpenSSL provider with OpenSSL 3.5 and 4.0",
+        options: &[],
+        costs: "Not part of test: the first time some minutes, to build their programs below target/openssls; then one.",
+        run: Run::Plain(openssls::run),
     },
     Task {
         name: "kryoptic",

@@ -5,7 +5,7 @@ use crate::abi::{Given, Params};
 use crate::failure::{Failure, Reason, Result};
 use crate::host::Token;
 use crate::key::Key;
-use crate::kind::{Form, KeyKind};
+use crate::kind::{Does, Form, KeyKind, Variant};
 use crate::provider::{Provider, nobody};
 use crate::public::curve_named;
 use metaslot_ck::*;
@@ -142,11 +142,18 @@ impl Generator {
                 )
             }
             Form::Number(number) => {
-                let public = public.bytes(CKA_EC_PARAMS, Node::Oid(number.oid).to_vec());
-                if number.signs {
-                    (public.bool(CKA_VERIFY, true), private.bool(CKA_SIGN, true))
-                } else {
-                    (public, private.bool(CKA_DERIVE, true))
+                let public = match number.variant {
+                    Variant::Curve(_) => {
+                        public.bytes(CKA_EC_PARAMS, Node::Oid(number.oid).to_vec())
+                    }
+                    Variant::Set(set) => public.ulong(CKA_PARAMETER_SET, set),
+                };
+                match number.does {
+                    Does::Sign(_) => (public.bool(CKA_VERIFY, true), private.bool(CKA_SIGN, true)),
+                    Does::Agree => (public, private.bool(CKA_DERIVE, true)),
+                    Does::Encapsulate => {
+                        (public.bool(CKA_ENCAPSULATE, true), private.bool(CKA_DECAPSULATE, true))
+                    }
                 }
             }
         })

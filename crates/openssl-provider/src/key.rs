@@ -9,9 +9,10 @@ use crate::public::{self, Public};
 use metaslot_ck::*;
 use metaslot_client::uri::{Class, Uri};
 use metaslot_client::{Session, Template, User};
+use metaslot_memory::PerProcess;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A key.
 #[derive(Debug)]
@@ -36,7 +37,8 @@ pub(crate) struct Private {
 static NUMBERS: AtomicU64 = AtomicU64::new(1);
 
 /// Keys on their way from a store or a decoder to key management, by the numbers that libcrypto carries.
-static CARRIED: Mutex<Option<HashMap<u64, Arc<Key>>>> = Mutex::new(None);
+static CARRIED: PerProcess<Mutex<HashMap<u64, Arc<Key>>>> =
+    PerProcess::new(|_| Mutex::new(HashMap::new()));
 
 /// The attributes that say what a key is.
 const ATTRIBUTES: &[CK_ATTRIBUTE_TYPE] = &[
@@ -47,6 +49,7 @@ const ATTRIBUTES: &[CK_ATTRIBUTE_TYPE] = &[
     CKA_PUBLIC_EXPONENT,
     CKA_EC_PARAMS,
     CKA_EC_POINT,
+    CKA_PARAMETER_SET,
     CKA_PUBLIC_KEY_INFO,
     CKA_ALWAYS_AUTHENTICATE,
     CKA_ALLOWED_MECHANISMS,
@@ -106,8 +109,22 @@ impl Key {
         let allowed = numbers(get(CKA_ALLOWED_MECHANISMS));
         let pss = !allowed.is_empty() && allowed.iter().all(|mechanism| BY_PSS.contains(mechanism));
         let key_type = numbers(get(CKA_KEY_TYPE)).first().copied().unwrap_or(UNAVAILABLE);
-        let Some(kind) = KeyKind::of(key_type, &get(CKA_EC_PARAMS), pss) else { return Ok(None) };
-        let Some(public) = Public::of_attributes(kind, get) else { return Ok(None) };
+        let set = numbers(get(CKA_PARAMETER_SET)).first().copied();
+        let Some(kind) = KeyKind::of(key_type, &get(CKA_EC_PARAMS), set, pss) else {
+            return Ok(None);
+        };
+        let public = Public::of_attributes(kind, |attribute| match attribute {
+            // Of a private key it is the secret.
+            CKA_VALUE if is_private => Vec::new(),
+            CKA_VALUE => session.attribute(handle, CKA_VALUE).unwrap_or_default(),
+            // A private key need not show it.
+            CKA_PUBLIC_EXPONENT if get(attribute).is_empty() => {
+                let template = Template::new().class(CKO_PUBLIC_KEY).key_type(key_type);
+                of_twin(session, template, &get(CKA_ID), attribute).unwrap_or_default()
+            }
+            other => get(other),
+        });
+        let Some(public) = public else { return Ok(None) };
         let mut public = public.completed(&get(CKA_PUBLIC_KEY_INFO));
         let (id, label) = (get(CKA_ID), get(CKA_LABEL));
         if !public.is_known() {
@@ -219,6 +236,11 @@ impl Key {
             let found = session.find_one(&private.template);
             session.succeeded();
             if let Some(handle) = found.map_err(|error| self.failed(&token, "find", error))? {
+                let same = Self::read(&self.provider, &session, handle, true, &private.uri)?;
+                if same.is_some_and(|same| same.public != self.public) {
+                    let text = format!("{}: another key has its name now", self.shown());
+                    return Err(Failure::new(Reason::NotFound, text));
+                }
                 self.provider.host().found(self.number, Arc::clone(&token), handle);
                 return Ok((token, handle));
             }
@@ -239,17 +261,17 @@ impl Key {
     /// Gives it to libcrypto under a number.
     pub(crate) fn carried<T>(self: Arc<Self>, with: impl FnOnce(&[u8]) -> T) -> T {
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-        carried().get_or_insert_default().insert(number, self);
+        carried().insert(number, self);
         let done = with(&number.to_ne_bytes());
         // Where libcrypto did not take it.
-        carried().get_or_insert_default().remove(&number);
+        carried().remove(&number);
         done
     }
 
     /// Takes one from libcrypto.
     pub(crate) fn arrived(reference: &[u8]) -> Option<Arc<Self>> {
         let number = u64::from_ne_bytes(reference.try_into().ok()?);
-        carried().as_mut()?.remove(&number)
+        carried().remove(&number)
     }
 }
 
@@ -261,8 +283,8 @@ impl Drop for Key {
     }
 }
 
-fn carried() -> std::sync::MutexGuard<'static, Option<HashMap<u64, Arc<Key>>>> {
-    CARRIED.lock().unwrap_or_else(PoisonError::into_inner)
+fn carried() -> MutexGuard<'static, HashMap<u64, Arc<Key>>> {
+    CARRIED.get().lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn attempt<T>(
@@ -293,19 +315,28 @@ fn named(token: &Token, searched: &Uri, id: Vec<u8>, object: Option<String>) -> 
     }
 }
 
+/// What another object shows that has a key's `CKA_ID`.
+fn of_twin(
+    session: &Session,
+    template: Template,
+    id: &[u8],
+    attribute: CK_ATTRIBUTE_TYPE,
+) -> Option<Vec<u8>> {
+    if id.is_empty() {
+        return None;
+    }
+    let found = session.find_one(&template.bytes(CKA_ID, id)).ok()??;
+    session.attribute(found, attribute).ok()
+}
+
 /// The public half of a private key that does not show it: that of the public key with its `CKA_ID`, or of the certificate.
 fn elsewhere(session: &Session, kind: &KeyKind, public: Public, id: &[u8]) -> Public {
-    if id.is_empty() {
-        return public;
-    }
-    let search = |template: Template, attribute| {
-        let found = session.find_one(&template.bytes(CKA_ID, id)).ok()??;
-        session.attribute(found, attribute).ok()
-    };
+    let search = |template, attribute| of_twin(session, template, id, attribute);
     let template = Template::new().class(CKO_PUBLIC_KEY).key_type(kind.key_type);
-    let point = search(template, CKA_EC_POINT).unwrap_or_default();
+    let point = kind.number().map_or(CKA_EC_POINT, public::attribute);
+    let value = search(template, point).unwrap_or_default();
     let found = Public::of_attributes(kind, |attribute| match (attribute, &public) {
-        (CKA_EC_POINT, _) => point.clone(),
+        (attribute, _) if attribute == point => value.clone(),
         (CKA_EC_PARAMS, Public::Ec { curve, .. }) => {
             metaslot_spi::der::Node::Oid(curve.oid).to_vec()
         }

@@ -2,7 +2,7 @@
 //! The public half of a key: read from a token's attributes and from libcrypto's parameters, written as both and as DER.
 
 use crate::abi::{Answer, Builder, Params};
-use crate::kind::{Form, KeyKind};
+use crate::kind::{Form, KeyKind, Number, Variant};
 use metaslot_ck::*;
 use metaslot_client::Template;
 use metaslot_spi::curves::Curve;
@@ -70,8 +70,11 @@ impl Public {
                 Some(Self::Ec { curve, point: curve.point(&get(CKA_EC_POINT)).to_vec() })
             }
             Form::Number(number) => {
-                let point = get(CKA_EC_POINT);
-                let point = key_info::number(number.length, &point);
+                let point = get(attribute(number));
+                let point = match number.variant {
+                    Variant::Curve(_) => key_info::number(number.length, &point),
+                    Variant::Set(_) => Some(&*point).filter(|point| point.len() == number.length),
+                };
                 Some(Self::Number(point.unwrap_or_default().to_vec()))
             }
         }
@@ -119,9 +122,12 @@ impl Public {
             (Self::Ec { curve, point }, _) => template
                 .bytes(CKA_EC_PARAMS, Node::Oid(curve.oid).to_vec())
                 .bytes(CKA_EC_POINT, Node::OctetString(point).to_vec()),
-            (Self::Number(key), Form::Number(number)) => template
-                .bytes(CKA_EC_PARAMS, Node::Oid(number.oid).to_vec())
-                .bytes(CKA_EC_POINT, Node::OctetString(key).to_vec()),
+            (Self::Number(key), Form::Number(number)) => match number.variant {
+                Variant::Curve(_) => template
+                    .bytes(CKA_EC_PARAMS, Node::Oid(number.oid).to_vec())
+                    .bytes(CKA_EC_POINT, Node::OctetString(key).to_vec()),
+                Variant::Set(set) => template.ulong(CKA_PARAMETER_SET, set).bytes(CKA_VALUE, key),
+            },
             (Self::Number(_), _) => template,
         }
     }
@@ -243,6 +249,14 @@ impl Public {
             }
             _ => None,
         }
+    }
+}
+
+/// Which attribute of a public key has it.
+pub(crate) const fn attribute(number: &Number) -> CK_ATTRIBUTE_TYPE {
+    match number.variant {
+        Variant::Curve(_) => CKA_EC_POINT,
+        Variant::Set(_) => CKA_VALUE,
     }
 }
 

@@ -6,7 +6,7 @@ use crate::failure::{Failure, Result};
 use crate::hash::Hash;
 use crate::host::Lease;
 use crate::key::Key;
-use crate::kind::Form;
+use crate::kind::{Does, Form};
 use crate::message::{Message, Whole};
 use crate::provider::Provider;
 use crate::public::{PSS, Public, RSA};
@@ -118,7 +118,8 @@ impl Signature {
     ) -> Result<()> {
         if let Some(key) = key {
             let pss = matches!(key.kind.form, Form::Rsa { pss: true });
-            self.padding = if pss { Padding::Pss } else { self.padding };
+            self.padding = if pss { Padding::Pss } else { Padding::Pkcs1 };
+            (self.salt, self.mgf) = (Salt::Auto, None);
             self.key = Some(key);
         }
         let is_number = matches!(self.key()?.kind.form, Form::Number(_));
@@ -127,14 +128,14 @@ impl Signature {
                 let name = name.filter(|name| !name.is_empty());
                 self.hash = match name.map(named).transpose()? {
                     Some(_) if is_number => {
-                        return Err(Failure::unsupported("EdDSA signs messages, not digests"));
+                        return Err(Failure::unsupported("such a key signs messages, not digests"));
                     }
                     None if !is_number => Some(self.hash.unwrap_or_else(Hash::usual)),
                     found => found,
                 };
             }
             None if is_number => {
-                return Err(Failure::unsupported("EdDSA signs messages, not digests"));
+                return Err(Failure::unsupported("such a key signs messages, not digests"));
             }
             None => {}
         }
@@ -252,13 +253,10 @@ impl Signature {
     /// The mechanism that hashes and signs.
     fn combined(&self, key: &Key) -> Option<CK_MECHANISM_TYPE> {
         let mechanism = match (&key.kind.form, self.hash) {
-            (Form::Number(number), _) => {
-                if number.signs {
-                    CKM_EDDSA
-                } else {
-                    0
-                }
-            }
+            (Form::Number(number), _) => match number.does {
+                Does::Sign(mechanism) => mechanism,
+                _ => 0,
+            },
             (_, None) => 0,
             (Form::Ec, Some(hash)) => hash.ecdsa.0,
             (Form::Rsa { .. }, Some(hash)) => match self.padding {
@@ -332,8 +330,10 @@ impl Signature {
             return Err(Failure::input(format!("a digest of {is} bytes is none of {name}")));
         }
         Ok(match (&key.kind.form, self.padding) {
-            (Form::Number(number), _) if number.signs => (CKM_EDDSA, digest.to_vec()),
-            (Form::Number(_), _) => return Err(Failure::unsupported("such a key does not sign")),
+            (Form::Number(number), _) => match number.does {
+                Does::Sign(mechanism) => (mechanism, digest.to_vec()),
+                _ => return Err(Failure::unsupported("such a key does not sign")),
+            },
             (Form::Ec, _) => (CKM_ECDSA, digest.to_vec()),
             (_, Padding::Pkcs1) => {
                 (CKM_RSA_PKCS, self.hash.map_or_else(|| digest.to_vec(), |hash| info(hash, digest)))

@@ -6,8 +6,8 @@ use crate::host::Token;
 use crate::key::Key;
 use crate::provider::{Ask, Provider};
 use metaslot_ck::*;
-use metaslot_client::Template;
 use metaslot_client::uri::{Class, Uri};
+use metaslot_client::{Template, Value};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -26,7 +26,9 @@ pub(crate) struct Store {
     uri: Uri,
     text: String,
     expected: Option<Class>,
-    subject: Option<Vec<u8>>,
+    /// What certificates must have besides, and what everything must be called.
+    certificates: Template,
+    alias: Option<String>,
     found: Option<VecDeque<Found>>,
 }
 
@@ -44,7 +46,15 @@ impl Store {
             uri.map_err(|error| Failure::input(format!("not a PKCS#11 URI: {error}")))?;
         // A PIN in it is not repeated.
         let text = uri.to_string();
-        Ok(Self { provider, uri, text, expected: None, subject: None, found: None })
+        Ok(Self {
+            provider,
+            uri,
+            text,
+            expected: None,
+            certificates: Template::new(),
+            alias: None,
+            found: None,
+        })
     }
 
     /// What the program wants only.
@@ -57,9 +67,14 @@ impl Store {
         self.uri.class.is_some()
     }
 
-    /// Certificates of this subject only.
-    pub(crate) fn of_subject(&mut self, subject: &[u8]) {
-        self.subject = Some(subject.to_vec());
+    /// Certificates that have this only.
+    pub(crate) fn certificates(&mut self, attribute: CK_ATTRIBUTE_TYPE, value: &[u8]) {
+        self.certificates.push(attribute, Value::Bytes(value.to_vec()));
+    }
+
+    /// What is called so only.
+    pub(crate) fn called(&mut self, alias: &str) {
+        self.alias = Some(alias.to_owned());
     }
 
     /// Whether everything was handed out.
@@ -113,16 +128,18 @@ impl Store {
         }
         let mut session = token.session()?;
         for (class, number) in CLASSES.iter().filter(|row| wanted(row.0)) {
+            // Who asks for what certificates have wants no keys.
+            if *class != Class::Certificate && !self.certificates.is_empty() {
+                continue;
+            }
             let mut template = Template::new().class(*number);
             if let Some(id) = &self.uri.id {
                 template = template.bytes(CKA_ID, id);
             }
-            if let Some(label) = &self.uri.object {
+            for label in self.uri.object.iter().chain(&self.alias) {
                 template = template.label(label);
             }
-            if let (Class::Certificate, Some(subject)) = (class, &self.subject) {
-                template = template.bytes(CKA_SUBJECT, subject);
-            }
+            template.extend(self.certificates.iter().map(|(name, value)| (name, value.clone())));
             let failed = |error| token.failed(&format!("find {}", self.text), error);
             for object in session.find(&template).map_err(failed)? {
                 if *class == Class::Certificate {

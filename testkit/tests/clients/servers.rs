@@ -1,25 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Servers that read PEM files and know no engine: PostgreSQL, MariaDB, HAProxy, and nginx in the same way. A file that names a key's
-//! URI is theirs, and pkcs11-provider reads it.
+//! URI is theirs, and pkcs11-provider reads it, and so does our own provider.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use metaslot_testkit::{Program, TestToken, check, command, free_port};
+use metaslot_testkit::{Program, TestToken, check, command, free_port, openssl_provider};
 
-use crate::{nginx, postgresql, processes, provider};
+use crate::{nginx, openssl_provider as own, postgresql, processes, provider};
 
 /// Without it a forked child waits for a second at its first use of a key, with every module: the provider wants to copy the key
 /// anew, waits for a session that it has in use itself, and gives up.
 const FORKS: &str = "pkcs11-module-cache-keys = false";
 
+/// Which provider reads the file.
+#[derive(Clone, Copy)]
+enum By {
+    Pkcs11Provider,
+    OurOwn,
+}
+
+impl By {
+    /// What the server calls must be what stands in this file of `testdata/clients`.
+    fn called(self, token: &TestToken, name: &str) -> Result<()> {
+        match self {
+            Self::Pkcs11Provider => token.called(name),
+            Self::OurOwn => token.called(&format!("own-{name}")),
+        }
+    }
+}
+
 /// A key of `kind` in a token that `group` may use, its certificate in `site.pem` and its name in `site.key`.
-fn prepare(token: &mut TestToken, kind: &str, group: &str) -> Result<()> {
+fn prepare(token: &mut TestToken, by: By, kind: &str, group: &str) -> Result<()> {
     token.key_pair(kind, "01", "site")?;
     token.share(group)?;
-    provider::configure(token, FORKS)?;
+    match by {
+        By::Pkcs11Provider => provider::configure(token, FORKS)?,
+        By::OurOwn => {
+            token.spy()?;
+            own::configure(token)?;
+        }
+    }
     provider::certificate(token, "site")?;
     // The user of the service reads it.
     std::fs::set_permissions(token.path("pin"), std::fs::Permissions::from_mode(0o644))?;
@@ -30,21 +53,21 @@ fn serves(
     client: &str,
     what: &str,
     more: &[&str],
-    work: impl FnOnce(&mut TestToken) -> Result<()>,
+    work: impl Fn(&mut TestToken, By) -> Result<()>,
 ) {
-    let (provider, command) = (provider::path(), command());
-    check(
-        &format!("{client}, pkcs11-provider"),
-        what,
-        &provider::needs(&provider, &command, more),
-        work,
-    );
+    let (theirs, ours, command) = (provider::path(), openssl_provider(), command());
+    for (by, name, file) in
+        [(By::Pkcs11Provider, "pkcs11-provider", &theirs), (By::OurOwn, "our provider", &ours)]
+    {
+        let needs = provider::needs(file, &command, more);
+        check(&format!("{client}, {name}"), what, &needs, |token| work(token, by));
+    }
 }
 
 #[test]
 fn nginx() {
-    serves("nginx", "two workers, a PEM file", &["nginx", "curl"], |token| {
-        prepare(token, "rsa:2048", "www-data")?;
+    serves("nginx", "two workers, a PEM file", &["nginx", "curl"], |token, by| {
+        prepare(token, by, "rsa:2048", "www-data")?;
         let home = token.home().display().to_string();
         let directives = format!(
             "ssl_protocols TLSv1.2 TLSv1.3;\nssl_certificate {home}/site.pem;\nssl_certificate_key {home}/site.key;"
@@ -57,14 +80,14 @@ fn nginx() {
         }
         nginx::both_serve(token, &server, port)?;
         drop(server);
-        token.called("provider-nginx")
+        by.called(token, "provider-nginx")
     });
 }
 
 #[test]
 fn haproxy() {
-    serves("HAProxy", "threads, a PEM file", &["haproxy", "curl"], |token| {
-        prepare(token, "rsa:2048", "root")?;
+    serves("HAProxy", "threads, a PEM file", &["haproxy", "curl"], |token, by| {
+        prepare(token, by, "rsa:2048", "root")?;
         let read = |name: &str| std::fs::read_to_string(token.path(name));
         let both = token.write("both.pem", read("site.pem")? + &read("site.key")?)?;
         let port = free_port()?;
@@ -83,14 +106,14 @@ fn haproxy() {
             Ok(())
         })?;
         drop(server);
-        token.called("haproxy")
+        by.called(token, "haproxy")
     });
 }
 
 #[test]
 fn postgresql() {
-    serves("PostgreSQL", "its server, a PEM file", &["psql", "setpriv"], |token| {
-        prepare(token, "rsa:2048", "postgres")?;
+    serves("PostgreSQL", "its server, a PEM file", &["psql", "setpriv"], |token, by| {
+        prepare(token, by, "rsa:2048", "postgres")?;
         std::fs::create_dir(token.path("db"))?;
         for (from, to) in
             [("site.pem", "server.pem"), ("site.key", "server.key"), ("site.pem", "root.pem")]
@@ -112,7 +135,7 @@ fn postgresql() {
         }
         ensure!(processes.len() == 3, "not a process for each connection: {processes:?}");
         drop(server);
-        token.called("postgresql")
+        by.called(token, "postgresql")
     });
 }
 
@@ -129,25 +152,32 @@ fn mariadbd(token: &TestToken, port: u16) -> Program {
 
 #[test]
 fn mariadb() {
-    serves("MariaDB", "its server, a PEM file", &["mariadbd", "mariadb", "setpriv"], |token| {
-        prepare(token, "EC:prime256v1", "nogroup")?;
-        std::fs::create_dir(token.path("db"))?;
-        token.program("chown").line("nobody:nogroup db").run()?;
-        std::fs::set_permissions(token.home(), std::fs::Permissions::from_mode(0o755))?;
-        let port = free_port()?;
-        let server = mariadbd(token, port).serve(port, token.home())?;
-        for _ in 0..3 {
-            let client = token.program("mariadb").env("OPENSSL_CONF", "/dev/null");
-            let client = client.line("--no-defaults --host=localhost --protocol=tcp --ssl");
-            client
-                .line("--ssl-ca=site.pem --ssl-verify-server-cert --connect-timeout=20 --execute")
-                .arg("SHOW STATUS LIKE 'Ssl_version'")
-                .arg(format!("--port={port}"))
-                .limit(Duration::from_secs(60))
-                .run()?
-                .with(&["TLSv1.3"])?;
-        }
-        drop(server);
-        token.called("mariadb")
-    });
+    serves(
+        "MariaDB",
+        "its server, a PEM file",
+        &["mariadbd", "mariadb", "setpriv"],
+        |token, by| {
+            prepare(token, by, "EC:prime256v1", "nogroup")?;
+            std::fs::create_dir(token.path("db"))?;
+            token.program("chown").line("nobody:nogroup db").run()?;
+            std::fs::set_permissions(token.home(), std::fs::Permissions::from_mode(0o755))?;
+            let port = free_port()?;
+            let server = mariadbd(token, port).serve(port, token.home())?;
+            for _ in 0..3 {
+                let client = token.program("mariadb").env("OPENSSL_CONF", "/dev/null");
+                let client = client.line("--no-defaults --host=localhost --protocol=tcp --ssl");
+                client
+                    .line(
+                        "--ssl-ca=site.pem --ssl-verify-server-cert --connect-timeout=20 --execute",
+                    )
+                    .arg("SHOW STATUS LIKE 'Ssl_version'")
+                    .arg(format!("--port={port}"))
+                    .limit(Duration::from_secs(60))
+                    .run()?
+                    .with(&["TLSv1.3"])?;
+            }
+            drop(server);
+            by.called(token, "mariadb")
+        },
+    );
 }

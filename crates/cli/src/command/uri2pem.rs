@@ -55,7 +55,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         Report { text: String::new(), json: json!({"uri": uri, "pem": pem}), uris: vec![uri] };
     write_beside(&app.output, args.out.as_deref(), pem.as_bytes(), &report)?;
     app.output.note(
-        "read by programs of OpenSSL 3 that have pkcs11-provider configured, not by its engine",
+        "read by programs of OpenSSL 3 that have our provider or pkcs11-provider configured, not by its engine",
     );
     Ok(())
 }

@@ -129,6 +129,14 @@ impl<T> Place<T> {
     }
 }
 
+impl Place<usize> {
+    /// What stands there: the room that there is.
+    pub(crate) fn get(&self) -> usize {
+        // SAFETY: NULL, or a number of libcrypto's.
+        unsafe { self.0.as_ref() }.copied().unwrap_or_default()
+    }
+}
+
 /// A constant table of ours.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
@@ -184,4 +192,10 @@ impl Asking {
         let said = self.0.map(callback)?;
         (said != 0 && length <= size).then_some(length)
     }
+}
+
+/// What libcrypto would pass, for tests.
+#[cfg(test)]
+pub(crate) fn passed(room: Option<&mut [u8]>, length: &mut usize) -> (Output, Place<usize>) {
+    (Output(room.map_or(ptr::null_mut(), <[u8]>::as_mut_ptr)), Place(length))
 }

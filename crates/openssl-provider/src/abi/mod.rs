@@ -8,6 +8,8 @@ pub(crate) mod numbers;
 mod param;
 
 pub(crate) use self::core::{Core, Upcalls};
+#[cfg(test)]
+pub(crate) use given::passed;
 pub(crate) use given::{
     Argument, Asking, Bio, Callback, Context, CoreHandle, Input, Output, Place, Reference, Table,
     Text,
@@ -19,7 +21,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 /// `OSSL_DISPATCH`
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Dispatch {
     number: c_int,
@@ -27,7 +29,7 @@ pub(crate) struct Dispatch {
 }
 
 /// `OSSL_ALGORITHM`
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Algorithm {
     names: *const c_char,
@@ -37,7 +39,7 @@ pub(crate) struct Algorithm {
 }
 
 /// `OSSL_ITEM`
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Item {
     number: u32,

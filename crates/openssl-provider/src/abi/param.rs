@@ -28,6 +28,7 @@ pub(crate) enum Kind {
     Utf8 = 4,
     Octets = 5,
     Utf8Pointer = 6,
+    OctetPointer = 7,
 }
 
 /// "There is no answer yet."
@@ -63,6 +64,17 @@ impl Param {
         }
         // SAFETY: as above; where an answer is asked for, they may be written.
         Some(unsafe { slice::from_raw_parts_mut(self.data.cast(), self.size) })
+    }
+
+    /// Makes the pointer at `data` point to `bytes`.
+    fn point(&mut self, bytes: &[u8]) -> bool {
+        self.returned = bytes.len();
+        let place = self.data.cast::<*const u8>();
+        // SAFETY: NULL, or a place for a pointer, as the kind says.
+        if let Some(place) = unsafe { place.as_mut() } {
+            *place = bytes.as_ptr();
+        }
+        true
     }
 
     /// The string that a pointer at `data` points to.
@@ -180,15 +192,14 @@ pub(crate) enum Answer<'a> {
 impl Answer<'_> {
     /// Whether there was room, or only the length was asked for.
     fn write(&self, param: &mut Param) -> bool {
-        if param.kind == Kind::Utf8Pointer as u32 {
-            let Self::Constant(text) = self else { return false };
-            param.returned = text.count_bytes();
-            let place = param.data.cast::<*const c_char>();
-            // SAFETY: NULL, or a place for a pointer, as the kind says.
-            if let Some(place) = unsafe { place.as_mut() } {
-                *place = text.as_ptr();
-            }
-            return true;
+        let pointed = match self {
+            Self::Constant(text) => (Kind::Utf8Pointer, text.to_bytes()),
+            // What the context or the key keeps.
+            Self::Octets(bytes) => (Kind::OctetPointer, *bytes),
+            _ => (Kind::Utf8, &[][..]),
+        };
+        if param.kind == Kind::Utf8Pointer as u32 || param.kind == Kind::OctetPointer as u32 {
+            return param.kind == pointed.0 as u32 && param.point(pointed.1);
         }
         match self {
             Self::Number(number) => little(param, &number.to_le_bytes()),
@@ -328,7 +339,12 @@ mod tests {
         let mut room = [0xff_u8; 4];
         let mut answered = |kind, size, answer: Answer<'_>| {
             let mut array = [
-                Param { data: room.as_mut_ptr().cast(), size, ..Param::named(c"x", kind) },
+                Param {
+                    data: room.as_mut_ptr().cast(),
+                    size,
+                    returned: usize::MAX,
+                    ..Param::named(c"x", kind)
+                },
                 Param::END,
             ];
             let fits = Params(array.as_mut_ptr()).answer(|_, _| Some(answer.clone()));
@@ -338,6 +354,10 @@ mod tests {
         assert_eq!(answered(Kind::Unsigned, 1, Answer::Number(258)), (false, 2, [2, 1, 0, 0]));
         assert_eq!(answered(Kind::Utf8, 4, Answer::Constant(c"ab")), (true, 2, *b"ab\0\0"));
         assert_eq!(answered(Kind::Octets, 1, Answer::Octets(b"xy")), (false, 2, *b"ab\0\0"));
+        assert_eq!(
+            answered(Kind::Utf8Pointer, 0, Answer::Number(1)),
+            (false, usize::MAX, *b"ab\0\0")
+        );
         assert_eq!(answered(Kind::Unsigned, 4, Answer::Large(&[9, 8])), (true, 4, [8, 9, 0, 0]));
     }
 }

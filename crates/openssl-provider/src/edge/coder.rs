@@ -11,7 +11,7 @@ use crate::abi::{
 };
 use crate::failure::{Failure, Result};
 use crate::key::Key;
-use crate::kind::{COUNT, KINDS};
+use crate::kind::{COUNT, KINDS, for_each_kind};
 use crate::pem;
 use crate::provider::Provider;
 use crate::store::{Found, Store};
@@ -189,34 +189,26 @@ const fn encoder<const FORM: u8>() -> [Dispatch; 5] {
 }
 
 static FROM_PEM: [Dispatch; 5] = decoder(from_pem as *const ());
-static FROM_DER: [[Dispatch; 5]; COUNT] = [
-    decoder(from_der::<0> as *const ()),
-    decoder(from_der::<1> as *const ()),
-    decoder(from_der::<2> as *const ()),
-    decoder(from_der::<3> as *const ()),
-    decoder(from_der::<4> as *const ()),
-    decoder(from_der::<5> as *const ()),
-    decoder(from_der::<6> as *const ()),
-];
+
+const fn decoder_of<const N: usize>() -> [Dispatch; 5] {
+    decoder(from_der::<N> as *const ())
+}
+
+static FROM_DER: [[Dispatch; 5]; COUNT] = for_each_kind!(decoder_of);
 static ENCODERS: [[Dispatch; 5]; 4] =
     [encoder::<0>(), encoder::<1>(), encoder::<2>(), encoder::<3>()];
 
-const fn decodes(kind: usize) -> Algorithm {
+pub(super) static DECODERS: [Algorithm; COUNT + 2] = {
     let properties = c"provider=metaslot,input=der,structure=pk11-uri";
-    Algorithm::new(KINDS[kind].names, properties, &FROM_DER[kind])
-}
-
-pub(super) static DECODERS: [Algorithm; COUNT + 2] = [
-    Algorithm::new(c"DER", c"provider=metaslot,input=pem", &FROM_PEM),
-    decodes(0),
-    decodes(1),
-    decodes(2),
-    decodes(3),
-    decodes(4),
-    decodes(5),
-    decodes(6),
-    Algorithm::END,
-];
+    let mut rows = [Algorithm::END; COUNT + 2];
+    rows[0] = Algorithm::new(c"DER", c"provider=metaslot,input=pem", &FROM_PEM);
+    let mut kind = 0;
+    while kind < COUNT {
+        rows[kind + 1] = Algorithm::new(KINDS[kind].names, properties, &FROM_DER[kind]);
+        kind += 1;
+    }
+    rows
+};
 
 const fn encodes(place: usize) -> Algorithm {
     let (kind, form) = (place / ENCODERS.len(), place % ENCODERS.len());
@@ -230,7 +222,7 @@ const fn encodes(place: usize) -> Algorithm {
 }
 
 pub(super) static ENCODERS_OF_KEYS: [Algorithm; 4 * COUNT + 1] = {
-    let mut rows = [const { Algorithm::END }; 4 * COUNT + 1];
+    let mut rows = [Algorithm::END; 4 * COUNT + 1];
     let mut place = 0;
     while place < 4 * COUNT {
         rows[place] = encodes(place);

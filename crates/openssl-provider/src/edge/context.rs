@@ -6,6 +6,7 @@ use crate::abi::{Answer, Context, Params, Text, caught};
 use crate::cipher::Cipher;
 use crate::exchange::Exchange;
 use crate::failure::Result;
+use crate::kem::Kem;
 use crate::provider::Provider;
 use crate::sign::Signature;
 use std::ffi::c_int;
@@ -79,6 +80,28 @@ impl Operation for Exchange {
 
     fn set(&mut self, params: &Params) -> Result<()> {
         self.accepts(params)
+    }
+
+    fn answer(&self, _: &[u8], _: bool) -> Option<Answer<'_>> {
+        None
+    }
+}
+
+impl Operation for Kem {
+    fn new(provider: Arc<Provider>) -> Self {
+        Self::new(provider)
+    }
+
+    fn provider(&self) -> &Arc<Provider> {
+        &self.provider
+    }
+
+    fn copy(&self) -> Result<Self> {
+        Ok(self.clone())
+    }
+
+    fn set(&mut self, _: &Params) -> Result<()> {
+        Ok(())
     }
 
     fn answer(&self, _: &[u8], _: bool) -> Option<Answer<'_>> {

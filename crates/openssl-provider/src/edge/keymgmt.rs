@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Key management (provider-keymgmt(7)).
 
-use super::{Home, PROPERTIES, answer, made};
+use super::{Home, PROPERTIES, answer, ended, made};
 use crate::abi::numbers::{keymgmt as number, operation, select};
 use crate::abi::{
     Algorithm, Argument, Callback, Context, Dispatch, Kind, Param, Params, Reference, Table, Text,
@@ -9,7 +9,7 @@ use crate::abi::{
 };
 use crate::generate::{Generator, PLACE};
 use crate::key::Key;
-use crate::kind::{COUNT, Form, KINDS};
+use crate::kind::{COUNT, Form, KINDS, for_each_kind};
 use crate::provider::Provider;
 use crate::public::{E, GROUP, N, PUB, Public};
 use std::ffi::{CStr, c_int};
@@ -254,19 +254,12 @@ const fn functions<const N: usize>() -> [Dispatch; 21] {
     ]
 }
 
-static FUNCTIONS: [[Dispatch; 21]; COUNT] = [
-    functions::<0>(),
-    functions::<1>(),
-    functions::<2>(),
-    functions::<3>(),
-    functions::<4>(),
-    functions::<5>(),
-    functions::<6>(),
-];
+static FUNCTIONS: [[Dispatch; 21]; COUNT] = for_each_kind!(functions);
 
-const fn row(kind: usize) -> Algorithm {
-    Algorithm::new(KINDS[kind].names, PROPERTIES, &FUNCTIONS[kind])
+const fn row<const N: usize>() -> Algorithm {
+    Algorithm::new(KINDS[N].names, PROPERTIES, &FUNCTIONS[N])
 }
 
-pub(super) static ALGORITHMS: [Algorithm; COUNT + 1] =
-    [row(0), row(1), row(2), row(3), row(4), row(5), row(6), Algorithm::END];
+static ROWS: [Algorithm; COUNT] = for_each_kind!(row);
+
+pub(super) static ALGORITHMS: [Algorithm; COUNT + 1] = ended(&ROWS);

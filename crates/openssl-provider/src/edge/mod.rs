@@ -4,13 +4,14 @@
 mod asym_cipher;
 mod coder;
 mod context;
+mod kem;
 mod keyexch;
 mod keymgmt;
 mod provider;
 mod signature;
 mod store;
 
-use crate::abi::{Context, Output, Place, caught};
+use crate::abi::{Algorithm, Context, Output, Place, caught};
 use crate::failure::{Failure, Result};
 use crate::provider::Provider;
 use std::ffi::{CStr, c_int};
@@ -21,6 +22,17 @@ type Home = Context<Arc<Provider>>;
 
 /// What every algorithm says of itself.
 const PROPERTIES: &CStr = c"provider=metaslot";
+
+/// A table and its end: `M` is one more than `N`.
+const fn ended<const N: usize, const M: usize>(rows: &[Algorithm; N]) -> [Algorithm; M] {
+    let mut table = [Algorithm::END; M];
+    let mut place = 0;
+    while place < N {
+        table[place] = rows[place];
+        place += 1;
+    }
+    table
+}
 
 /// 1 or 0, and then why.
 fn answer(provider: &Provider, call: impl FnOnce() -> Result<()>) -> c_int {
@@ -63,5 +75,40 @@ fn output(
     length.set(made.len());
     // It may be a secret.
     made.fill(0);
+    std::hint::black_box(&made);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::resume_unwind;
+
+    #[test]
+    fn a_panic_is_an_answer() {
+        assert_eq!(caught(0, || resume_unwind(Box::new("without a word"))), 0);
+    }
+
+    #[test]
+    fn an_answer_keeps_to_its_room() {
+        let mut room = [0_u8; 4];
+        let mut length = 0_usize;
+        let mut answered = |given: Option<usize>| {
+            // As libcrypto passes them.
+            let (mut out, mut place) =
+                crate::abi::passed(given.map(|size| &mut room[..size]), &mut length);
+            let done = output(
+                &mut out,
+                &mut place,
+                given.unwrap_or_default(),
+                || Ok(3),
+                || Ok(vec![7; 3]),
+            );
+            (done.is_ok(), length)
+        };
+        assert_eq!(answered(None), (true, 3));
+        assert_eq!(answered(Some(2)), (false, 3));
+        assert_eq!(answered(Some(4)), (true, 3));
+        assert_eq!(room, [7, 7, 7, 0]);
+    }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The provider itself (provider-base(7)).
 
-use super::{Home, asym_cipher, coder, keyexch, keymgmt, signature, store};
+use super::{Home, asym_cipher, coder, kem, keyexch, keymgmt, signature, store};
 use crate::abi::numbers::{operation, provider as number};
 use crate::abi::{
     Algorithm, Answer, Context, Core, CoreHandle, Dispatch, Item, Kind, Param, Params, Place,
@@ -77,6 +77,7 @@ extern "C" fn query(_home: Home, asked: c_int, mut no_store: Place<c_int>) -> Ta
         operation::SIGNATURE => Table::of(&signature::ALGORITHMS),
         operation::ASYM_CIPHER => Table::of(&asym_cipher::ALGORITHMS),
         operation::KEYEXCH => Table::of(&keyexch::ALGORITHMS),
+        operation::KEM => Table::of(&kem::ALGORITHMS),
         operation::STORE => Table::of(&store::ALGORITHMS),
         operation::DECODER => Table::of(&coder::DECODERS),
         operation::ENCODER => Table::of(&coder::ENCODERS_OF_KEYS),
@@ -89,7 +90,7 @@ extern "C" fn reasons(_home: Home) -> Table<Item> {
 }
 
 static REASON_STRINGS: [Item; REASONS.len() + 1] = {
-    let mut items = [const { Item::END }; REASONS.len() + 1];
+    let mut items = [Item::END; REASONS.len() + 1];
     let mut place = 0;
     while place < REASONS.len() {
         items[place] = Item::new(REASONS[place].0 as u32, REASONS[place].1);

@@ -3,11 +3,12 @@
 
 use super::context::{self, with};
 use super::keymgmt::{KeyContext, held};
-use super::{Home, PROPERTIES, output};
+use super::{Home, PROPERTIES, ended, output};
 use crate::abi::numbers::signature as number;
 use crate::abi::{
     Algorithm, Context, Dispatch, Input, Kind, Output, Param, Params, Place, Table, Text,
 };
+use crate::kind::{Does, Form, KINDS, KeyKind, Number};
 use crate::sign::Signature;
 use std::ffi::c_int;
 
@@ -145,10 +146,35 @@ static FUNCTIONS: [Dispatch; 20] = [
     Dispatch::END,
 ];
 
-pub(super) static ALGORITHMS: [Algorithm; 5] = [
-    Algorithm::new(c"RSA:rsaEncryption:1.2.840.113549.1.1.1", PROPERTIES, &FUNCTIONS),
-    Algorithm::new(c"ECDSA", PROPERTIES, &FUNCTIONS),
-    Algorithm::new(c"ED25519:1.3.101.112", PROPERTIES, &FUNCTIONS),
-    Algorithm::new(c"ED448:1.3.101.113", PROPERTIES, &FUNCTIONS),
-    Algorithm::END,
-];
+/// RSA, ECDSA, and what each kind of numbers signs by.
+const COUNT: usize = 2 + signing();
+
+const fn signs(kind: &KeyKind) -> bool {
+    matches!(kind.form, Form::Number(Number { does: Does::Sign(_), .. }))
+}
+
+const fn signing() -> usize {
+    let (mut kind, mut count) = (0, 0);
+    while kind < KINDS.len() {
+        count += signs(&KINDS[kind]) as usize;
+        kind += 1;
+    }
+    count
+}
+
+static ROWS: [Algorithm; COUNT] = {
+    let rsa = Algorithm::new(c"RSA:rsaEncryption:1.2.840.113549.1.1.1", PROPERTIES, &FUNCTIONS);
+    let mut rows = [rsa; COUNT];
+    rows[1] = Algorithm::new(c"ECDSA", PROPERTIES, &FUNCTIONS);
+    let (mut kind, mut place) = (0, 2);
+    while kind < KINDS.len() {
+        if signs(&KINDS[kind]) {
+            rows[place] = Algorithm::new(KINDS[kind].names, PROPERTIES, &FUNCTIONS);
+            place += 1;
+        }
+        kind += 1;
+    }
+    rows
+};
+
+pub(super) static ALGORITHMS: [Algorithm; COUNT + 1] = ended(&ROWS);

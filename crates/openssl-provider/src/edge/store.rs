@@ -11,7 +11,9 @@ use crate::failure::{Failure, Result};
 use crate::key::Key;
 use crate::pin::Pin;
 use crate::store::{Found, Store};
+use metaslot_ck::{CKA_ISSUER, CKA_SERIAL_NUMBER, CKA_SUBJECT};
 use metaslot_client::uri::Class;
+use metaslot_spi::der::Node;
 use std::ffi::c_int;
 use std::sync::Arc;
 
@@ -37,8 +39,16 @@ extern "C" fn set_params(mut context: StoreContext, params: Params) -> c_int {
         if expected.is_some() {
             store.expect(expected);
         }
-        if let Some(subject) = params.find(c"subject").and_then(Given::octets) {
-            store.of_subject(subject);
+        for (name, attribute) in [(c"subject", CKA_SUBJECT), (c"name", CKA_ISSUER)] {
+            if let Some(value) = params.find(name).and_then(Given::octets) {
+                store.certificates(attribute, value);
+            }
+        }
+        if let Some(serial) = params.find(c"serial").and_then(Given::large) {
+            store.certificates(CKA_SERIAL_NUMBER, &Node::Integer(&serial).to_vec());
+        }
+        if let Some(alias) = params.find(c"alias").and_then(Given::text) {
+            store.called(alias);
         }
         1
     })
@@ -108,13 +118,11 @@ pub(super) fn carried(key: Arc<Key>, callback: Callback, argument: Argument) -> 
     })
 }
 
-static SETTABLE: [Param; 10] = [
+static SETTABLE: [Param; 8] = [
     Param::named(c"expect", Kind::Integer),
     Param::named(c"subject", Kind::Octets),
     Param::named(c"name", Kind::Octets),
     Param::named(c"serial", Kind::Unsigned),
-    Param::named(c"digest", Kind::Utf8),
-    Param::named(c"fingerprint", Kind::Octets),
     Param::named(c"alias", Kind::Utf8),
     Param::named(c"properties", Kind::Utf8),
     Param::named(c"input-type", Kind::Utf8),
