@@ -202,9 +202,9 @@ impl Answer<'_> {
             return param.kind == pointed.0 as u32 && param.point(pointed.1);
         }
         match self {
-            Self::Number(number) => little(param, &number.to_le_bytes()),
+            Self::Number(number) => little(param, &number.to_le_bytes(), *number < 0),
             Self::Large(digits) => {
-                little(param, &digits.iter().rev().copied().collect::<Vec<u8>>())
+                little(param, &digits.iter().rev().copied().collect::<Vec<u8>>(), false)
             }
             Self::Constant(text) => plain(param, text.to_bytes(), true),
             Self::Text(text) => plain(param, text.as_bytes(), true),
@@ -215,20 +215,25 @@ impl Answer<'_> {
 }
 
 /// A number of any length, its lowest byte first.
-fn little(param: &mut Param, bytes: &[u8]) -> bool {
-    if param.kind != Kind::Integer as u32 && param.kind != Kind::Unsigned as u32 {
+fn little(param: &mut Param, bytes: &[u8], negative: bool) -> bool {
+    let signed = param.kind == Kind::Integer as u32;
+    if !signed && (negative || param.kind != Kind::Unsigned as u32) {
         return false;
     }
-    let used = bytes.len() - bytes.iter().rev().take_while(|byte| **byte == 0).count();
+    // What a longer number begins with.
+    let filler = if negative { 0xff } else { 0 };
+    let used = bytes.len() - bytes.iter().rev().take_while(|byte| **byte == filler).count();
+    let top = used.checked_sub(1).map_or(filler, |last| bytes[last]);
+    let needed = used + usize::from(signed && (top ^ filler) & 0x80 != 0);
     let Some(room) = param.room() else {
-        param.returned = used.max(1);
+        param.returned = needed.max(1);
         return true;
     };
-    if room.len() < used {
-        param.returned = used;
+    if room.len() < needed {
+        param.returned = needed;
         return false;
     }
-    room.fill(0);
+    room.fill(filler);
     room[..used].copy_from_slice(&bytes[..used]);
     param.returned = param.size;
     true
@@ -351,6 +356,13 @@ mod tests {
             (fits, array[0].returned, room)
         };
         assert_eq!(answered(Kind::Integer, 4, Answer::Number(258)), (true, 4, [2, 1, 0, 0]));
+        assert_eq!(
+            answered(Kind::Integer, 4, Answer::Number(-2)),
+            (true, 4, [0xfe, 0xff, 0xff, 0xff])
+        );
+        assert_eq!(answered(Kind::Integer, 4, Answer::Number(258)), (true, 4, [2, 1, 0, 0]));
+        assert_eq!(answered(Kind::Integer, 1, Answer::Number(200)), (false, 2, [2, 1, 0, 0]));
+        assert!(!answered(Kind::Unsigned, 4, Answer::Number(-2)).0);
         assert_eq!(answered(Kind::Unsigned, 1, Answer::Number(258)), (false, 2, [2, 1, 0, 0]));
         assert_eq!(answered(Kind::Utf8, 4, Answer::Constant(c"ab")), (true, 2, *b"ab\0\0"));
         assert_eq!(answered(Kind::Octets, 1, Answer::Octets(b"xy")), (false, 2, *b"ab\0\0"));
