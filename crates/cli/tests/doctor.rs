@@ -11,9 +11,12 @@ use sandbox::Sandbox;
 fn a_key_that_hides_the_others_from_the_engine_is_named() {
     let sandbox = Sandbox::make(&sandbox::module());
     sandbox.run("metaslot token init --label web --so-pin-source so.pin --pin-source user.pin");
+    // Without our provider beside them.
+    sandbox.run("mkdir bin; cp $METASLOT_MODULE bin/libmetaslot.so; cp $(command -v metaslot) bin");
     let doctor = |openssl: &str| {
-        sandbox.run(&format!("mkdir -p bin; ln -sf {openssl} bin/openssl"));
-        let told = sandbox.run("PATH=$PWD/bin:$PATH metaslot doctor");
+        sandbox.run(&format!("ln -sf {openssl} bin/openssl"));
+        let told = sandbox
+            .run("METASLOT_MODULE=$PWD/bin/libmetaslot.so PATH=$PWD/bin:$PATH metaslot doctor");
         let from = told.iter().position(|line| line.starts_with("OpenSSL")).expect("a line");
         told[from..from + 2].join("\n")
     };
@@ -31,6 +34,20 @@ fn a_key_that_hides_the_others_from_the_engine_is_named() {
         assert!(told.contains("fix: keep it in a token of its own"), "{told}");
         sandbox.run("metaslot key delete login --yes --pin-source user.pin");
     }
+}
+
+#[test]
+fn a_provider_that_openssl_does_not_load_is_named() {
+    let sandbox = Sandbox::make(&sandbox::module());
+    sandbox.run("mkdir fakes; : > fakes/metaslot.so");
+    let doctor = |more: &str| sandbox.run(&format!("{more} metaslot doctor")).join("\n");
+    if sandbox.run("command -v openssl").is_empty() {
+        return println!("not run: openssl is not installed");
+    }
+    assert!(doctor("").contains("/usr/lib/metaslot.so: programs of OpenSSL's can use keys"));
+    let told = doctor("OPENSSL_MODULES=$PWD/fakes");
+    assert!(told.contains("OpenSSL does not load /home/you/fakes/metaslot.so: "), "{told}");
+    assert!(told.contains("fix: it needs OpenSSL 3.0 or later"), "{told}");
 }
 
 /// As root it is the system's directory that counts; of another user, the user's own.

@@ -207,7 +207,7 @@ fn with_a_key() -> Sandbox {
     let commands = "openssl nginx apache2 stunnel4 psql curl osslsigncode keytool modutil p11tool p11-kit ssh git keymgr pki \
                     haproxy mariadbd pg_ctlcluster openvpn";
     sandbox
-        .run(&format!("mkdir fakes; for name in {commands}; do ln -s /bin/true fakes/$name; done; : > fakes/pkcs11.so"));
+        .run(&format!("mkdir fakes; for name in {commands}; do ln -s /bin/true fakes/$name; done; touch fakes/pkcs11.so fakes/metaslot.so"));
     sandbox
 }
 
@@ -334,7 +334,8 @@ fn nothing_is_made_for_a_provider_that_is_not_there() {
     let before = everything(&sandbox);
     for program in ["haproxy", "mariadb", "postgres"] {
         let line = "OPENSSL_MODULES=/nowhere PATH=$PWD/fakes:$PATH metaslot setup --directory conf";
-        let told = sandbox.run(&format!("{line} --apply --verify --new more {program}"));
+        let told = sandbox
+            .run(&format!("{line} --bridge pkcs11-provider --apply --verify --new more {program}"));
         assert_eq!(told[0], "error: OpenSSL's provider for PKCS#11 is not installed");
     }
     assert_eq!(everything(&sandbox), before);
@@ -461,8 +462,9 @@ fn the_machines_configuration_is_tested(program: &str, test: &str, own: &str, cl
     // What works stays, twice, and when something else breaks it.
     for state in ["written", "unchanged"] {
         let told = enable(&sandbox, program);
-        assert!(told.starts_with(&format!("{state} /home/you/conf/openssl.cnf")), "{told}");
-        assert!(told.contains("in a shell OPENSSL_CONF=/home/you/conf/openssl.cnf"), "{told}");
+        let file = format!("/home/you/conf/{program}-openssl.cnf");
+        assert!(told.starts_with(&format!("{state} {file}")), "{told}");
+        assert!(told.contains(&format!("in a shell OPENSSL_CONF={file}")), "{told}");
     }
     let server = format!("conf/{program}-server.conf");
     let broken = format!("cp etc/{own} good; echo 'nonsense;' >> etc/{own}");
@@ -474,15 +476,17 @@ fn the_machines_configuration_is_tested(program: &str, test: &str, own: &str, cl
 
 #[test]
 fn what_breaks_nginxs_configuration_is_taken_back() {
-    let clash = "echo 'ssl_engine pkcs11;' >> etc/nginx/nginx.conf";
+    // A server in a server.
+    let clash = "sed -i 's|include /etc/nginx/conf.d/.*|server { include /etc/nginx/conf.d/*.conf; }|' etc/nginx/nginx.conf";
     the_machines_configuration_is_tested("nginx", "nginx -t", "nginx/nginx.conf", clash);
 }
 
-/// An administrator's variables that take the place of ours: then there is no such device.
+/// A virtual host in what may hold none.
 #[test]
 fn what_breaks_apaches_configuration_is_taken_back() {
-    let variables = "export OPENSSL_CONF=/dev/null OPENSSL_ENGINES=/nowhere";
-    let clash = format!("echo '{variables}' >> etc/apache2/envvars");
+    let inside = r"<Location />\nIncludeOptional sites-enabled/metaslot.conf\n</Location>";
+    let clash =
+        format!("sed -i 's|^IncludeOptional sites-enabled.*|{inside}|' etc/apache2/apache2.conf");
     the_machines_configuration_is_tested("apache", "apache2ctl -t", "apache2/apache2.conf", &clash);
 }
 
@@ -557,8 +561,9 @@ fn what_is_no_file_is_not_waited_for() {
         "mkdir conf/openssl.cnf",
     ] {
         sandbox.run(&format!("mkdir conf; {odd}"));
-        let told =
-            sandbox.run("timeout 20 metaslot setup openssl --apply --directory conf").join("\n");
+        let told = sandbox
+            .run("timeout 20 metaslot setup openssl --bridge engine --apply --directory conf")
+            .join("\n");
         assert!(told.contains("openssl.cnf"), "{odd}: {told}");
         assert!(told.contains("was not made by this command"), "{odd}: {told}");
         sandbox.run("rm -r conf");

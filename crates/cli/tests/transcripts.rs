@@ -31,7 +31,7 @@ fn the_command_does_what_its_transcripts_and_pages_say() {
     let module = sandbox::module();
     // A page shows what the lab of today prints; `cargo xtask test` has built it with the module.
     if env::var_os("METASLOT_MODULE").is_none() {
-        sandbox::build("metaslot-lab");
+        sandbox::build(&["metaslot-lab"]);
     }
     let wrong: Vec<String> = thread::scope(|scope| {
         let module = &module;

@@ -3,6 +3,7 @@
 
 mod agreement;
 pub(crate) mod arguments;
+mod bridges;
 pub(crate) mod cert;
 pub(crate) mod cipher;
 pub(crate) mod complete;

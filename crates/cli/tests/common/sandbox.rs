@@ -88,6 +88,8 @@ impl Sandbox {
         let text = String::from_utf8_lossy(&output.stdout);
         let text = text.replace(&self.directory.display().to_string(), "/home/you");
         let text = text.replace(&self.module.display().to_string(), "/usr/lib/libmetaslot.so");
+        let provider = self.module.with_file_name("libmetaslot_ossl.so");
+        let text = text.replace(&provider.display().to_string(), "/usr/lib/metaslot.so");
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
         while lines.last().is_some_and(String::is_empty) {
             lines.pop();
@@ -106,22 +108,24 @@ impl Sandbox {
 }
 
 /// The module that `cargo xtask test` built, else the one of this build, built now if that did not
-/// happen yet.
+/// happen yet; OpenSSL's provider is beside it.
 pub(crate) fn module() -> PathBuf {
+    let both = ["metaslot-module", "metaslot-openssl-provider"];
     env::var_os("METASLOT_MODULE")
-        .map_or_else(|| build("metaslot-module").join("libmetaslot.so"), PathBuf::from)
+        .map_or_else(|| build(&both).join("libmetaslot.so"), PathBuf::from)
 }
 
-/// Builds a package as this test was built, and says where to.
-pub(crate) fn build(package: &str) -> PathBuf {
+/// Builds packages as this test was built, and says where to.
+pub(crate) fn build(packages: &[&str]) -> PathBuf {
     let binary = Path::new(env!("CARGO_BIN_EXE_metaslot"));
     let directory = binary.parent().expect("a program is in a directory");
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--package", package]);
+    cargo.args(["build", "--quiet"]);
+    cargo.args(packages.iter().flat_map(|package| ["--package", package]));
     cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
     if directory.ends_with("release") {
         cargo.arg("--release");
     }
-    assert!(cargo.status().expect("cargo runs").success(), "{package} does not build");
+    assert!(cargo.status().expect("cargo runs").success(), "{packages:?} do not build");
     directory.to_owned()
 }

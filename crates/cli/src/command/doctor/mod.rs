@@ -15,7 +15,7 @@ use crate::failure::{Failure, Result};
 use crate::output::{Report, Table};
 use checks::Setup;
 use finding::{Finding, Level};
-pub(super) use programs::{agent_pattern, provider_is_there};
+pub(super) use programs::agent_pattern;
 use serde_json::{Value, json};
 use service::{Service, look};
 use std::path::Path;

@@ -3,27 +3,18 @@
 
 use super::checks::Setup;
 use super::finding::Finding;
-use crate::command::engine;
+use crate::command::{bridges, engine};
 use crate::encoding::word;
 use crate::failure::{Failure, Result};
 use crate::host::{Host, Token};
 use crate::key::{self, Family, Key};
 use crate::uri::Uri;
 use metaslot_client::Access;
-use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What ssh-agent loads modules from, unless it is told otherwise: `-P` of ssh-agent(1).
 const AGENT: [&str; 2] = ["/usr/lib", "/usr/local/lib"];
-
-/// Where the systems keep what OpenSSL loads.
-const OPENSSL: [&str; 4] =
-    ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"];
-
-/// What lets OpenSSL use a module: the engine of libp11, a provider.
-const BRIDGES: [&str; 3] =
-    ["engines-3/pkcs11.so", "ossl-modules/pkcs11.so", "ossl-modules/pkcs11prov.so"];
 
 /// RSA keys below this, in bits, sign nothing under the usual policies (docs/policy.md).
 const SHORT: usize = 2048;
@@ -59,12 +50,21 @@ fn is_allowed(path: &Path) -> bool {
 
 /// Whether programs of OpenSSL's can use a module at all.
 pub(super) fn openssl(setup: &Setup<'_>) -> Vec<Finding> {
-    let places =
-        OPENSSL.iter().flat_map(|place| BRIDGES.iter().map(|bridge| Path::new(place).join(bridge)));
-    let there: Vec<PathBuf> = places.filter(|path| path.exists()).collect();
-    let hidden = match there.iter().any(|path| path.ends_with(BRIDGES[0])) {
-        true => hidden(setup),
-        false => Vec::new(),
+    let module = setup.host.as_ref().ok().map(|host| host.module().path());
+    if let Ok(own) = bridges::own(module) {
+        let own = own.display();
+        return vec![match bridges::loads(module) {
+            Ok(()) => Finding::ok(format!("{own}: programs of OpenSSL's can use keys")),
+            Err(why) => Finding::warning(
+                format!("OpenSSL does not load {own}: {why}"),
+                "it needs OpenSSL 3.0 or later; metaslot setup PROGRAM --bridge engine goes without it",
+            ),
+        }];
+    }
+    let there = bridges::of_others();
+    let hidden = match bridges::engine() {
+        Ok(_) => hidden(setup),
+        Err(_) => Vec::new(),
     };
     if !hidden.is_empty() {
         return hidden;
@@ -75,7 +75,7 @@ pub(super) fn openssl(setup: &Setup<'_>) -> Vec<Finding> {
         }
         None => Finding::warning(
             "neither an engine nor a provider for PKCS#11: nginx, Apache and others that use OpenSSL find no key",
-            "apt-get install libengine-pkcs11-openssl; then metaslot setup PROGRAM",
+            "install metaslot.so (cargo xtask install, or our package), or apt-get install libengine-pkcs11-openssl; then metaslot setup PROGRAM",
         ),
     }]
 }
@@ -86,13 +86,6 @@ fn hidden(setup: &Setup<'_>) -> Vec<Finding> {
     let failures = setup.made().filter_map(|token| engine::finds_keys(host, token, None).err());
     let finding = |why: Failure| Finding::warning(why.message(), why.advice().unwrap_or_default());
     failures.map(finding).collect()
-}
-
-/// Whether OpenSSL finds pkcs11-provider.
-pub(crate) fn provider_is_there() -> bool {
-    let said = env::var_os("OPENSSL_MODULES").map(|said| Path::new(&said).join("pkcs11.so"));
-    let places = OPENSSL.iter().map(|place| Path::new(place).join(BRIDGES[1]));
-    said.map_or_else(|| places.into_iter().any(|path| path.exists()), |path| path.exists())
 }
 
 /// Keys that a policy keeps from what they are for. Nobody is logged in: public halves tell.

@@ -83,8 +83,11 @@ mod tests {
             let program = Program::find(name).expect("it is known");
             let credential = Credential::of(program, Some(Path::new("/pin"))).expect("it has one");
             for line in [String::new(), format!("\n{}", credential.line())] {
-                let values =
-                    [("directory", "/etc/metaslot".to_owned()), ("credential", line.clone())];
+                let values = [
+                    ("directory", "/etc/metaslot".to_owned()),
+                    ("cnf", "openssl.cnf".to_owned()),
+                    ("credential", line.clone()),
+                ];
                 let plan = program.plan(&values);
                 let of_unit = |file: &&(&str, String)| file.0.contains(".service.d/");
                 let (place, text) = plan.included.iter().find(of_unit).expect("there is one");

@@ -99,7 +99,7 @@ pub(super) fn make(
     } else if more.contains("--store") && !has(app, &token, CKO_CERTIFICATE, label)? {
         step(&[&["cert", "import", &*file, "--label", label], &of_token[..]].concat())?;
     }
-    if let Some(user) = program.user().filter(|_| program.bridge == Bridge::Provider) {
+    if let Some(user) = program.user().filter(|_| program.reads_late()) {
         readable_by(user, &pin, directory)?;
     }
     let key = Uri { object: Some(label.to_owned()), ..token_uri(&token)? };

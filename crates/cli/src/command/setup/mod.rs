@@ -14,6 +14,7 @@ mod values;
 mod verify;
 
 use super::arguments::TokenArg;
+use super::bridges;
 use crate::app::App;
 use crate::failure::{Failure, Result};
 use crate::output::{Output, Report};
@@ -29,7 +30,7 @@ use std::env;
 use std::mem;
 use std::path::{Path, PathBuf};
 use tested::Test;
-use values::{Said, engine, pin_file};
+use values::{Said, pin_file};
 use verify::{Run, Used, verify};
 
 const EXAMPLES: &str = "\
@@ -81,6 +82,9 @@ pub(crate) struct Args {
     /// Run the program with what was written, and say whether its process signed with the key
     #[arg(long)]
     verify: bool,
+    /// What of OpenSSL's finds the key [default: metaslot, where that is installed and the program takes a bridge]
+    #[arg(long, value_name = "BRIDGE")]
+    bridge: Option<Bridge>,
     /// Where the files are [default: /etc/metaslot for root, ~/.config/metaslot otherwise]
     #[arg(long, value_name = "DIRECTORY")]
     directory: Option<PathBuf>,
@@ -104,7 +108,7 @@ fn pin_of_environment(args: &Args) -> Option<PathBuf> {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let program = Program::find(&args.program)?;
+    let program = &bridged(Program::find(&args.program)?, args.bridge, app.named_module())?;
     let directory = directory(args.directory.as_deref())?;
     let is_here = in_path(program.command);
     possible(args, program, is_here, &directory)?;
@@ -123,7 +127,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         // What root's services read, they read with other rights; PINs have a mode of their own.
         rustix::process::umask(Mode::from_raw_mode(0o022));
     }
-    plain_paths(args, &directory, &chosen)?;
+    plain_paths(args, program, &directory, &chosen)?;
     if let Some(label) = &args.new {
         chosen = make(app, args, label, chosen.pin, program, &directory)?;
     }
@@ -132,6 +136,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         is_run: args.verify,
         chosen: &chosen,
         credential: credential.as_ref(),
+        module: app.named_module(),
         program,
         directory: &directory,
     };
@@ -186,6 +191,15 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     Ok(())
 }
 
+/// The program by the bridge that was chosen, or by our own provider where that is installed.
+fn bridged(program: &Program, chosen: Option<Bridge>, module: Option<&Path>) -> Result<Program> {
+    match chosen {
+        Some(bridge) => program.by(bridge),
+        None if program.takes_own() && bridges::own(module).is_ok() => program.by(Bridge::Own),
+        None => Ok(*program),
+    }
+}
+
 /// Refuses what this machine, or this user, cannot do.
 fn possible(args: &Args, program: &Program, is_here: bool, directory: &Path) -> Result<()> {
     if !is_here && (args.apply || args.verify) {
@@ -194,7 +208,7 @@ fn possible(args: &Args, program: &Program, is_here: bool, directory: &Path) -> 
             program.package
         )));
     }
-    if args.verify && program.bridge == Bridge::Provider && !super::doctor::provider_is_there() {
+    if args.verify && program.bridge == Bridge::Provider && !bridges::pkcs11_provider() {
         return Err(Failure::failed("OpenSSL's provider for PKCS#11 is not installed")
             .hint("apt-get install pkcs11-provider (Debian 12: from bookworm-backports)"));
     }
@@ -210,14 +224,15 @@ fn possible(args: &Args, program: &Program, is_here: bool, directory: &Path) -> 
 }
 
 /// Before anything is made. Elsewhere the PIN's file stands in a URI, which escapes.
-fn plain_paths(args: &Args, directory: &Path, chosen: &Chosen) -> Result<()> {
+fn plain_paths(args: &Args, program: &Program, directory: &Path, chosen: &Chosen) -> Result<()> {
     let room = if args.verify { env::temp_dir() } else { PathBuf::new() };
     let named = [
         ("directory", directory.display().to_string()),
         ("cert", chosen.cert.clone()),
         ("room", room.display().to_string()),
     ];
-    plain::check(&named, chosen.pin.as_deref().filter(|_| args.verify))
+    let is_named = args.verify || program.bridge.is_provider();
+    plain::check(&named, chosen.pin.as_deref().filter(|_| is_named))
 }
 
 /// Makes what is missing.
@@ -243,7 +258,7 @@ fn check(args: &Args, program: &Program, directory: &Path) -> Result<()> {
     }
     before(directory, &plan)?;
     if program.bridge == Bridge::Engine {
-        engine()?;
+        bridges::engine()?;
     }
     args.pin_source.as_deref().map_or(Ok(()), |path| pin_file(path, program).map(drop))
 }

@@ -9,6 +9,7 @@ use std::path::Path;
 const PATHS: &[(&str, &str)] = &[
     ("module", "the module"),
     ("engine", "OpenSSL's engine"),
+    ("provider", "OpenSSL's provider"),
     ("metaslot", "this command"),
     ("directory", "the directory"),
     ("cert", "the certificate"),

@@ -3,19 +3,24 @@
 //! begins a file of its configuration, `= /NAME` one that Debian's package of the program includes, `= user` who serves, `= certificate` what
 //! else is said where one is made, `= shows` that it shows no key without one in the token,
 //! `= start` how it is started with the latter, `= unit` its unit of systemd's and what is typed before that is started, `= test` how it tests the machine's own configuration, `= then` what is typed without them, `= no ed25519` what of it takes no such key
-//! from a token, and `= verify PROCESS` runs it until PROCESS has signed.
+//! from a token, and `= verify PROCESS` runs it until PROCESS has signed. A section whose name ends in `by provider` is in the place of the one without where a
+//! provider is the bridge.
 
 use crate::failure::{Failure, Result};
+use clap::ValueEnum;
 use std::path::Path;
 
 /// The names in a recipe that stand for something of the key's or its token's.
-const OF_KEY: [&str; 12] = [
-    "uri", "keyuri", "tokenuri", "token", "serial", "label", "id", "slot", "family", "pem",
-    "sshkey", "kind",
+const OF_KEY: [&str; 14] = [
+    "bare", "barepem", "uri", "keyuri", "tokenuri", "token", "serial", "label", "id", "slot",
+    "family", "pem", "sshkey", "kind",
 ];
 
+/// How the names of sections end that are a provider's.
+const BY_PROVIDER: &str = " by provider";
+
 /// A program, and what it needs to use a key of a token.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Program {
     pub(super) name: &'static str,
     /// What is looked for in the search path.
@@ -23,17 +28,26 @@ pub(super) struct Program {
     /// What it is in a Debian system.
     pub(super) package: &'static str,
     pub(super) bridge: Bridge,
+    /// What it needed before there was a provider of ours.
+    usual: Bridge,
+    /// The file of OpenSSL's configuration with our provider.
+    own: &'static str,
     text: &'static str,
 }
 
 /// What of OpenSSL's it needs, and the configuration for that.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
 pub(super) enum Bridge {
+    #[value(skip)]
     None,
+    /// our provider
+    #[value(name = "metaslot")]
+    Own,
+    /// pkcs11-provider
+    #[value(name = "pkcs11-provider")]
+    Provider,
     /// libp11's engine
     Engine,
-    /// pkcs11-provider
-    Provider,
 }
 
 impl Bridge {
@@ -41,18 +55,14 @@ impl Bridge {
     const fn text(self) -> &'static str {
         match self {
             Self::None => "",
+            Self::Own => include_str!("../../../setup/metaslot.txt"),
             Self::Engine => include_str!("../../../setup/openssl.txt"),
             Self::Provider => include_str!("../../../setup/provider.txt"),
         }
     }
 
-    /// The file of that.
-    pub(super) const fn file(self) -> Option<&'static str> {
-        match self {
-            Self::None => None,
-            Self::Engine => Some("openssl.cnf"),
-            Self::Provider => Some("provider.cnf"),
-        }
+    pub(super) const fn is_provider(self) -> bool {
+        matches!(self, Self::Own | Self::Provider)
     }
 }
 
@@ -61,9 +71,10 @@ const fn row(
     command: &'static str,
     package: &'static str,
     bridge: Bridge,
+    own: &'static str,
     text: &'static str,
 ) -> Program {
-    Program { name, command, package, bridge, text }
+    Program { name, command, package, bridge, usual: bridge, own, text }
 }
 
 /// Names, in the order of the help text.
@@ -73,15 +84,31 @@ pub(super) const PROGRAMS: &[Program] = &[
         "openssl",
         "openssl",
         Bridge::Engine,
+        "metaslot-openssl.cnf",
         include_str!("../../../setup/openssl.txt"),
     ),
-    row("nginx", "nginx", "nginx", Bridge::Engine, include_str!("../../../setup/nginx.txt")),
-    row("apache", "apache2", "apache2", Bridge::Engine, include_str!("../../../setup/apache.txt")),
+    row(
+        "nginx",
+        "nginx",
+        "nginx",
+        Bridge::Engine,
+        "nginx-openssl.cnf",
+        include_str!("../../../setup/nginx.txt"),
+    ),
+    row(
+        "apache",
+        "apache2",
+        "apache2",
+        Bridge::Engine,
+        "apache-openssl.cnf",
+        include_str!("../../../setup/apache.txt"),
+    ),
     row(
         "stunnel",
         "stunnel4",
         "stunnel4",
         Bridge::Engine,
+        "stunnel-openssl.cnf",
         include_str!("../../../setup/stunnel.txt"),
     ),
     row(
@@ -89,14 +116,23 @@ pub(super) const PROGRAMS: &[Program] = &[
         "psql",
         "postgresql-client",
         Bridge::Engine,
+        "postgresql-openssl.cnf",
         include_str!("../../../setup/postgresql.txt"),
     ),
-    row("curl", "curl", "curl", Bridge::Engine, include_str!("../../../setup/curl.txt")),
+    row(
+        "curl",
+        "curl",
+        "curl",
+        Bridge::Engine,
+        "curl-openssl.cnf",
+        include_str!("../../../setup/curl.txt"),
+    ),
     row(
         "osslsigncode",
         "osslsigncode",
         "osslsigncode",
         Bridge::Engine,
+        "osslsigncode-openssl.cnf",
         include_str!("../../../setup/osslsigncode.txt"),
     ),
     row(
@@ -104,19 +140,42 @@ pub(super) const PROGRAMS: &[Program] = &[
         "keytool",
         "default-jre-headless",
         Bridge::None,
+        "",
         include_str!("../../../setup/java.txt"),
     ),
-    row("nss", "modutil", "libnss3-tools", Bridge::None, include_str!("../../../setup/nss.txt")),
-    row("gnutls", "p11tool", "gnutls-bin", Bridge::None, include_str!("../../../setup/gnutls.txt")),
-    row("p11-kit", "p11-kit", "p11-kit", Bridge::None, include_str!("../../../setup/p11-kit.txt")),
-    row("ssh", "ssh", "openssh-client", Bridge::None, include_str!("../../../setup/ssh.txt")),
-    row("git", "git", "git", Bridge::None, include_str!("../../../setup/git.txt")),
-    row("knot", "keymgr", "knot", Bridge::None, include_str!("../../../setup/knot.txt")),
+    row(
+        "nss",
+        "modutil",
+        "libnss3-tools",
+        Bridge::None,
+        "",
+        include_str!("../../../setup/nss.txt"),
+    ),
+    row(
+        "gnutls",
+        "p11tool",
+        "gnutls-bin",
+        Bridge::None,
+        "",
+        include_str!("../../../setup/gnutls.txt"),
+    ),
+    row(
+        "p11-kit",
+        "p11-kit",
+        "p11-kit",
+        Bridge::None,
+        "",
+        include_str!("../../../setup/p11-kit.txt"),
+    ),
+    row("ssh", "ssh", "openssh-client", Bridge::None, "", include_str!("../../../setup/ssh.txt")),
+    row("git", "git", "git", Bridge::None, "", include_str!("../../../setup/git.txt")),
+    row("knot", "keymgr", "knot", Bridge::None, "", include_str!("../../../setup/knot.txt")),
     row(
         "strongswan",
         "pki",
         "strongswan-pki",
         Bridge::None,
+        "",
         include_str!("../../../setup/strongswan.txt"),
     ),
     row(
@@ -124,6 +183,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         "haproxy",
         "haproxy",
         Bridge::Provider,
+        "haproxy-openssl.cnf",
         include_str!("../../../setup/haproxy.txt"),
     ),
     row(
@@ -131,6 +191,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         "mariadbd",
         "mariadb-server",
         Bridge::Provider,
+        "mariadb-openssl.cnf",
         include_str!("../../../setup/mariadb.txt"),
     ),
     row(
@@ -138,9 +199,17 @@ pub(super) const PROGRAMS: &[Program] = &[
         "pg_ctlcluster",
         "postgresql",
         Bridge::Provider,
+        "postgres-openssl.cnf",
         include_str!("../../../setup/postgres.txt"),
     ),
-    row("openvpn", "openvpn", "openvpn", Bridge::None, include_str!("../../../setup/openvpn.txt")),
+    row(
+        "openvpn",
+        "openvpn",
+        "openvpn",
+        Bridge::None,
+        "",
+        include_str!("../../../setup/openvpn.txt"),
+    ),
 ];
 
 /// What stands in its configuration: files, and what is to be done with them.
@@ -174,12 +243,54 @@ impl Program {
             .hint(format!("there is one for {}", names.join(", "))))
     }
 
+    /// The same program by another bridge.
+    pub(super) fn by(self, bridge: Bridge) -> Result<Self> {
+        let all = [Bridge::Own, Bridge::Provider, Bridge::Engine];
+        let takes = |bridge: &Bridge| match self.usual {
+            Bridge::None => false,
+            Bridge::Engine => true,
+            _ => bridge.is_provider(),
+        };
+        if takes(&bridge) {
+            return Ok(Self { bridge, ..self });
+        }
+        let name = |bridge: &Bridge| {
+            bridge.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+        };
+        let what = format!("{} finds no keys by {}", self.name, name(&bridge));
+        let others: Vec<_> = all.iter().filter(|bridge| takes(bridge)).map(name).collect();
+        Err(Failure::usage(what).hint(match others.is_empty() {
+            true => "it speaks to the module itself: leave out --bridge".to_owned(),
+            false => format!("it does by {}", others.join(" and ")),
+        }))
+    }
+
+    /// Whether it can use our provider.
+    pub(super) fn takes_own(&self) -> bool {
+        self.usual != Bridge::None
+    }
+
+    /// Whether it has another user's rights already when it reads its key.
+    pub(super) fn reads_late(&self) -> bool {
+        self.bridge.is_provider() && self.usual == Bridge::Provider
+    }
+
+    /// The file of OpenSSL's configuration.
+    pub(super) const fn file(&self) -> Option<&'static str> {
+        match self.bridge {
+            Bridge::None => None,
+            Bridge::Own => Some(self.own),
+            Bridge::Engine => Some("openssl.cnf"),
+            Bridge::Provider => Some("provider.cnf"),
+        }
+    }
+
     /// With values in the place of `{name}`.
     pub(super) fn plan(&self, values: &[(&str, String)]) -> Plan {
         let mut plan = Plan::default();
-        let configuration = sections(self.bridge.text());
-        let configuration = configuration.filter(|(name, _)| Some(*name) == self.bridge.file());
-        let own = self.sections().filter(|(name, _)| Some(*name) != self.bridge.file());
+        let configuration = sections(self.bridge.text()).take(1);
+        let configuration = configuration.filter_map(|(_, content)| Some((self.file()?, content)));
+        let own = self.sections().filter(|(name, _)| *name != "openssl.cnf");
         for (name, content) in configuration.chain(own) {
             let content = filled(content, values);
             let lines = || content.lines().map(str::to_owned).collect();
@@ -280,8 +391,18 @@ impl Program {
         })
     }
 
+    /// Those of its bridge.
     fn sections(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        sections(self.text)
+        let by_provider = self.bridge.is_provider();
+        let text = self.text;
+        let is_replaced = move |name: &str| {
+            by_provider
+                && sections(text).any(|(other, _)| other.strip_suffix(BY_PROVIDER) == Some(name))
+        };
+        sections(text).filter_map(move |(name, content)| match name.strip_suffix(BY_PROVIDER) {
+            Some(name) => by_provider.then_some((name, content)),
+            None => (!is_replaced(name)).then_some((name, content)),
+        })
     }
 }
 
@@ -304,29 +425,61 @@ mod tests {
 
     #[test]
     fn every_recipe_is_filled() {
-        let names = "module engine directory uri keyuri tokenuri token label id slot cert family kind pem agent sshkey credential pinfile metaslot serial port pin";
+        let names = "module engine provider source needs cnf directory bare barepem uri keyuri tokenuri token label id slot cert family kind pem agent sshkey credential pinfile metaslot serial port pin";
         let values: Vec<(&str, String)> =
             names.split(' ').map(|name| (name, "VALUE".to_owned())).collect();
+        let bridges = [Bridge::Own, Bridge::Provider, Bridge::Engine];
         for program in PROGRAMS {
-            let plan = program.plan(&values);
-            assert!(!plan.then.is_empty(), "{}", program.name);
-            assert_eq!(plan.included.is_empty(), plan.start.is_empty(), "{}", program.name);
-            // A kill between two files leaves none that wants a variable of the unit's without it.
-            let unit = plan.included.iter().position(|file| file.0.contains(".service.d/"));
-            assert!(unit.is_none_or(|at| at == 0), "{}", program.name);
-            let all = plan.files.iter().chain(&plan.included).map(|file| &file.1);
-            let Proof { process, script } = program.proof(&values).expect("it is run");
-            // The kernel keeps so much of a name.
-            assert!(process.len() <= 15 && !process.contains(' '), "{process}");
-            let all = all.chain(&plan.then).chain(&plan.start).chain([&script]);
-            for text in all {
-                let open = text.match_indices('{').find(|(at, _)| {
-                    text[at + 1..].starts_with(|next: char| next.is_ascii_lowercase())
-                });
-                assert!(open.is_none(), "{}: {text}", program.name);
-            }
-            let configuration = program.bridge.file();
-            assert!(configuration.is_none_or(|file| plan.files[0].0 == file), "{}", program.name);
+            filled_out(program, &values);
+            bridges.iter().filter_map(|bridge| program.by(*bridge).ok()).for_each(|program| {
+                filled_out(&program, &values);
+                let file = program.file().expect("it has one");
+                let of_bridge =
+                    program.plan(&values).files.iter().filter(|row| row.0 == file).count();
+                assert_eq!(of_bridge, 1, "{}: {file}", program.name);
+            });
         }
+    }
+
+    fn filled_out(program: &Program, values: &[(&str, String)]) {
+        let plan = program.plan(values);
+        assert!(!plan.then.is_empty(), "{}", program.name);
+        assert_eq!(plan.included.is_empty(), plan.start.is_empty(), "{}", program.name);
+        // A kill between two files leaves none that wants a variable of the unit's without it.
+        let unit = plan.included.iter().position(|file| file.0.contains(".service.d/"));
+        assert!(unit.is_none_or(|at| at == 0), "{}", program.name);
+        let all = plan.files.iter().chain(&plan.included).map(|file| &file.1);
+        let Proof { process, script } = program.proof(values).expect("it is run");
+        // The kernel keeps so much of a name.
+        assert!(process.len() <= 15 && !process.contains(' '), "{process}");
+        let all = all.chain(&plan.then).chain(&plan.start).chain([&script]);
+        for text in all {
+            let open = text
+                .match_indices('{')
+                .find(|(at, _)| text[at + 1..].starts_with(|next: char| next.is_ascii_lowercase()));
+            assert!(open.is_none(), "{}: {text}", program.name);
+        }
+        assert!(program.file().is_none_or(|file| plan.files[0].0 == file), "{}", program.name);
+    }
+
+    /// A program with one of these is not read as what another bridge wrote: their files have other names.
+    #[test]
+    fn every_program_that_has_a_bridge_takes_our_provider() {
+        let mut files: Vec<_> = PROGRAMS.iter().map(|program| program.own).collect();
+        files.retain(|file| !file.is_empty());
+        let others = ["openssl.cnf", "provider.cnf"];
+        for program in PROGRAMS {
+            assert_eq!(
+                program.by(Bridge::Own).is_ok(),
+                !program.own.is_empty(),
+                "{}",
+                program.name
+            );
+            assert!(!others.contains(&program.own));
+        }
+        files.sort_unstable();
+        let all = files.len();
+        files.dedup();
+        assert_eq!(files.len(), all, "two programs have one file");
     }
 }

@@ -16,14 +16,14 @@ use std::process::{Command, Stdio};
 
 /// How a program tests its configuration.
 #[derive(Debug)]
-pub(super) struct Test {
-    program: &'static Program,
+pub(super) struct Test<'a> {
+    program: &'a Program,
     script: &'static str,
 }
 
-impl Test {
+impl<'a> Test<'a> {
     /// Without its unit's processes nobody sees a credential, and the key could not be loaded.
-    pub(super) fn of(program: &'static Program, credential: Option<&Credential>) -> Option<Self> {
+    pub(super) fn of(program: &'a Program, credential: Option<&Credential>) -> Option<Self> {
         let is_seen = credential.is_none_or(|it| it.file().exists());
         let script = program.test().filter(|_| is_seen)?;
         Some(Self { program, script })
@@ -52,7 +52,7 @@ impl Test {
     pub(super) fn apply(&self, directory: &Path, plan: &Plan) -> Result<Vec<&'static str>> {
         let kept = kept(directory, plan)?;
         let written = apply(directory, plan)?;
-        let openssl = self.program.bridge.file().map(|file| directory.join(file));
+        let openssl = self.program.file().map(|file| directory.join(file));
         match self.run(openssl.as_deref()) {
             Ok(()) => Ok(written),
             Err(Unproved::Failed(said)) => {

@@ -7,7 +7,7 @@ use super::program::{Bridge, Program};
 use super::{edwards, plain};
 use crate::app::App;
 use crate::command::arguments::{TokenArg, key_uri};
-use crate::command::{doctor, uri2pem};
+use crate::command::{bridges, doctor, uri2pem};
 use crate::encoding::{der_of, hex, pem, word};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::{Host, Token};
@@ -23,6 +23,10 @@ use std::path::{Path, PathBuf};
 
 /// libp11's engine reads so many bytes of a file with a PIN, and takes them for the PIN.
 const LONGEST_OF_ENGINE: usize = 31;
+
+/// What is typed before pkcs11-provider is there.
+const PROVIDER: &str =
+    "apt-get install pkcs11-provider          # Debian 12: from bookworm-backports\n";
 
 /// What stands in the place of names in a recipe.
 pub(super) type Values = Vec<(&'static str, String)>;
@@ -43,6 +47,8 @@ pub(super) struct Said<'a> {
     pub(super) is_run: bool,
     pub(super) chosen: &'a Chosen,
     pub(super) credential: Option<&'a Credential>,
+    /// The module that the user named.
+    pub(super) module: Option<&'a Path>,
     pub(super) program: &'a Program,
     pub(super) directory: &'a Path,
 }
@@ -76,6 +82,7 @@ impl Said<'_> {
         if self.is_run {
             has_certificate(program, &session, &key, &Uri { class: None, ..full.clone() })?;
         }
+        let bare = full.to_string();
         let source = self.source()?;
         full.pin_source = source.as_deref().map(|path| format!("file:{}", path.display()));
         edwards::check(program, host, &token, &key)?;
@@ -93,6 +100,8 @@ impl Said<'_> {
         }
         let mut values = self.of_machine(host)?;
         values.extend([
+            ("barepem", uri2pem::pem_of(&bare).trim_end().to_owned()),
+            ("bare", bare),
             ("uri", full.to_string()),
             ("keyuri", key.uri(&token.uri()).to_string()),
             ("tokenuri", token.uri().to_string()),
@@ -128,19 +137,36 @@ impl Said<'_> {
             Some(pattern) => format!("ssh-agent -P '{pattern}'"),
             None => String::from("ssh-agent"),
         };
-        let engine = if program.bridge == Bridge::Engine { engine()? } else { PathBuf::new() };
-        let pin = self.source()?.unwrap_or_else(|| PathBuf::from("/etc/metaslot/pin"));
+        let engine =
+            if program.bridge == Bridge::Engine { bridges::engine()? } else { PathBuf::new() };
+        let provider = match program.bridge {
+            Bridge::Own => bridges::own(self.module)?,
+            _ => PathBuf::new(),
+        };
+        let pin = self.source()?;
+        // There it stands in a configuration.
+        let named = pin.clone().filter(|_| program.bridge.is_provider());
+        // A service has no terminal to ask at.
+        let is_said = pin.is_some() || program.user().is_some();
+        let pin = pin.unwrap_or_else(|| PathBuf::from("/etc/metaslot/pin"));
+        let source =
+            if is_said { format!("pin-source = file:{}\n", pin.display()) } else { String::new() };
+        let needs = if program.bridge == Bridge::Provider { PROVIDER } else { "" };
         let values = vec![
             ("module", module.display().to_string()),
             ("metaslot", command.display().to_string()),
             ("engine", engine.display().to_string()),
+            ("provider", provider.display().to_string()),
+            ("source", source),
+            ("needs", needs.to_owned()),
+            ("cnf", program.file().unwrap_or_default().to_owned()),
             ("directory", directory.display().to_string()),
             ("cert", chosen.cert.clone()),
             ("agent", agent),
             ("credential", credential.map_or_else(String::new, |it| format!("\n{}", it.line()))),
             ("pinfile", pin.display().to_string()),
         ];
-        plain::check(&values, None)?;
+        plain::check(&values, named.as_deref())?;
         Ok(values)
     }
 }
@@ -210,14 +236,4 @@ pub(super) fn pin_file(path: &Path, program: &Program) -> Result<PathBuf> {
         return Err(Failure::failed(message).hint("set a shorter PIN: metaslot token pin"));
     }
     fs::canonicalize(path).map_err(cannot)
-}
-
-/// Where OpenSSL keeps the engine that speaks PKCS#11.
-pub(super) fn engine() -> Result<PathBuf> {
-    let places = ["x86_64-linux-gnu", "aarch64-linux-gnu"];
-    let mut places = places.iter().map(|arch| format!("/usr/lib/{arch}/engines-3/pkcs11.so"));
-    places.find(|path| Path::new(path).exists()).map(PathBuf::from).ok_or_else(|| {
-        Failure::failed("OpenSSL's engine for PKCS#11 is not installed")
-            .hint("apt-get install libengine-pkcs11-openssl")
-    })
 }

@@ -260,7 +260,7 @@ impl Run<'_> {
 
     /// Whether it failed because processes that have given up root's rights may not read the PIN, as the provider does there.
     fn of_pin(&self, program: &Program) -> Option<Failure> {
-        let given_up = rustix::process::geteuid().is_root() && program.bridge == Bridge::Provider;
+        let given_up = rustix::process::geteuid().is_root() && program.reads_late();
         let user = program.user().filter(|_| given_up)?;
         let (why, fix) = unreadable(user, self.pin?)?;
         Some(Failure::failed(why).hint(fix))
@@ -397,7 +397,7 @@ impl Room {
         shell.arg("script").current_dir(&self.path).stdin(Stdio::piped());
         shell.stdout(log.try_clone().map_err(cannot)?).stderr(log);
         shell.env("XDG_RUNTIME_DIR", self.path.join("run"));
-        if let Some(file) = program.bridge.file() {
+        if let Some(file) = program.file() {
             shell.env("OPENSSL_CONF", run.directory.join(file));
         }
         let mut path = env::var_os("PATH").unwrap_or_default();
