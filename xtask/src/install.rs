@@ -11,7 +11,7 @@ use crate::cargo::target;
 use crate::dist;
 use crate::packages::is_root;
 use crate::report::Count;
-use crate::tree::{Tree, files_below};
+use crate::tree::{Tree, files_below, providers};
 
 /// What is installed, one path a line, and which directories were made for it, with a slash at the end; below the prefix.
 const LIST: &str = "share/metaslot/installed";
@@ -48,6 +48,12 @@ impl Place {
 
     fn tree(&self) -> Result<Tree> {
         let tree = Tree::new(&self.root, &self.prefix);
+        // Below another prefix it does not look by itself.
+        let place = (self.prefix == Path::new("/usr")).then(providers).flatten();
+        let tree = match place {
+            Some(place) => tree.with_providers(place),
+            None => tree,
+        };
         Ok(match &self.p11_kit {
             Some(place) => tree.with_p11_kit(place.clone()),
             None if self.prefix == Path::new("/usr") => tree,
@@ -69,6 +75,7 @@ impl Place {
             println!("    {}", tree.at(path).display());
         }
         println!("module: {}", tree.installed_module().display());
+        println!("provider for OpenSSL: {}", tree.installed_provider().display());
         let programs = self.prefix.join("bin");
         let path = std::env::var_os("PATH").unwrap_or_default();
         if !std::env::split_paths(&path).any(|directory| directory == programs) {
@@ -180,6 +187,13 @@ pub(crate) fn test() -> Result<Count> {
         text.contains("there is no such token"),
         "OpenSSL finds it and it finds its module: {said:?}"
     );
+    let mut doctor = Command::new(&command);
+    doctor.arg("doctor").env_clear().env("HOME", &root).env("PATH", "/usr/bin:/bin");
+    let said = doctor.output().with_context(|| format!("run {}", command.display()))?;
+    let tree = place.tree()?;
+    let provider = fs::canonicalize(tree.at(&tree.installed_provider())).context("no provider")?;
+    let found = format!("{}: programs of OpenSSL's can use keys", provider.display());
+    ensure!(String::from_utf8_lossy(&said.stdout).contains(&found), "no {found}: {said:?}");
     place.uninstall()?;
     let left = files_below(&root)?;
     ensure!(left.is_empty(), "left behind: {left:?}");

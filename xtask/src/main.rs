@@ -21,6 +21,7 @@ mod header;
 mod install;
 mod kernel;
 mod kryoptic;
+mod linked;
 mod miri;
 mod openssls;
 mod packages;

@@ -217,7 +217,7 @@ pub(crate) const TASKS: &[Task] = &[
     Task {
         name: "install",
         takes: "[--prefix DIR] [--destdir DIR]",
-        does: "build and install the command, the module, man pages and completions",
+        does: "build and install the command, the module, OpenSSL's provider, man pages and completions",
         options: PLACE,
         costs: "A release build of some minutes, the first time. It says every path that it writes.",
         run: Run::With(install::install),

@@ -10,6 +10,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use crate::cargo::{command, kernels, lab, module, openssl_provider, root};
+use crate::linked;
 use crate::report::check;
 
 /// Below the prefix. ssh-agent takes modules only from below a library directory, and p11-kit looks into its `pkcs11`.
@@ -18,7 +19,10 @@ const LIBRARY: &str = "lib/x86_64-linux-gnu";
 /// The most bytes of the module as it is installed.
 const LARGEST: u64 = 12 << 20;
 
-/// More bytes than OpenSSL adds to it.
+/// The most bytes of OpenSSL's provider.
+const LARGEST_PROVIDER: u64 = 1 << 20;
+
+/// More bytes than OpenSSL adds to the module.
 const OPENSSL: u64 = 5 << 19;
 
 /// The Solaris commands that the command is, too, by names that clash with nothing.
@@ -34,6 +38,8 @@ pub(crate) struct Tree {
     prefix: PathBuf,
     /// Where p11-kit looks for the names of modules; absolute in that system.
     p11_kit: PathBuf,
+    /// Where OpenSSL's provider is: a directory beside the module's, unless OpenSSL looks elsewhere; absolute in that system.
+    providers: PathBuf,
     /// What was put there; absolute in that system.
     pub(crate) placed: Vec<PathBuf>,
     /// Directories that were not there before.
@@ -44,7 +50,8 @@ impl Tree {
     pub(crate) fn new(root: impl Into<PathBuf>, prefix: impl Into<PathBuf>) -> Self {
         let (root, prefix) = (root.into(), prefix.into());
         let p11_kit = prefix.join("share/p11-kit/modules");
-        Self { root, prefix, p11_kit, placed: Vec::new(), made: Vec::new() }
+        let providers = prefix.join(LIBRARY).join("ossl-modules");
+        Self { root, prefix, p11_kit, providers, placed: Vec::new(), made: Vec::new() }
     }
 
     /// The same, and p11-kit looks elsewhere.
@@ -52,11 +59,15 @@ impl Tree {
         Self { p11_kit, ..self }
     }
 
+    /// The same, and OpenSSL looks elsewhere.
+    pub(crate) fn with_providers(self, providers: PathBuf) -> Self {
+        Self { providers, ..self }
+    }
+
     /// The module, OpenSSL's provider and the command. `pages` has the man pages and completions of each command.
     pub(crate) fn token(&mut self, pages: &Path) -> Result<()> {
         self.module()?;
-        let provider = stripped(&openssl_provider(), "--strip-all")?;
-        self.copy(&provider, &format!("{LIBRARY}/ossl-modules/metaslot.so"))?;
+        self.provider()?;
         self.copy(&stripped(&command(), "--strip-all")?, "bin/metaslot")?;
         for personality in PERSONALITIES {
             self.link("metaslot", &format!("bin/metaslot-{personality}"))?;
@@ -113,6 +124,19 @@ impl Tree {
         self.link("pkcs11/libmetaslot.so", &format!("{LIBRARY}/libmetaslot.so"))
     }
 
+    /// Where OpenSSL's provider is, in that system.
+    pub(crate) fn installed_provider(&self) -> PathBuf {
+        self.providers.join("metaslot.so")
+    }
+
+    fn provider(&mut self) -> Result<()> {
+        let stripped = stripped(&openssl_provider(), "--strip-all")?;
+        limit(&stripped, LARGEST_PROVIDER)?;
+        linked::check(&stripped, &["OSSL_provider_init"])?;
+        // An absolute path stays so below the prefix.
+        self.copy(&stripped, &self.installed_provider().to_string_lossy())
+    }
+
     fn pages(&mut self, pages: &Path, without: &[&str]) -> Result<()> {
         for page in files_below(pages)?.iter().filter(|page| !without.contains(&&*name(page))) {
             self.copy(page, &place_of(page))?;
@@ -166,6 +190,14 @@ impl Tree {
     }
 }
 
+/// Where the OpenSSL of this machine looks for providers, if it says so.
+pub(crate) fn providers() -> Option<PathBuf> {
+    let output = Command::new("openssl").args(["version", "-m"]).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let place = text.strip_prefix("MODULESDIR: ")?.trim().trim_matches('"');
+    Some(PathBuf::from(place)).filter(|place| place.is_absolute())
+}
+
 /// The tests build the module without OpenSSL; what is published has it.
 pub(crate) fn leaves_room_for_openssl() -> Result<()> {
     limit(&stripped(&module(), "--strip-all")?, LARGEST - OPENSSL)
@@ -173,7 +205,8 @@ pub(crate) fn leaves_room_for_openssl() -> Result<()> {
 
 fn limit(module: &Path, most: u64) -> Result<()> {
     let bytes = fs::metadata(module).context("look at the module")?.len();
-    ensure!(bytes < most, "the module has {bytes} bytes, not less than {most}");
+    let file = module.display();
+    ensure!(bytes < most, "{file} has {bytes} bytes, not less than {most}");
     Ok(())
 }
 
