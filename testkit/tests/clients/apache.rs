@@ -32,6 +32,19 @@ pub(crate) fn start(token: &TestToken, directives: &str) -> Result<(Server, u16)
     Ok((server, port))
 }
 
+/// Children of before and after a restart.
+pub(crate) fn serve_and_restart(token: &TestToken, server: &Server, port: u16) -> Result<()> {
+    for signal in ["USR1", "CONT"] {
+        for version in ["--tlsv1.3", "--tls-max 1.2"].repeat(3) {
+            let answer = nginx::fetch(token, port, version)?;
+            ensure!(answer == "from the server", "{answer}");
+        }
+        children_of(server, "www-data")?;
+        server.signal(signal)?;
+    }
+    Ok(())
+}
+
 #[test]
 fn children_without_rights_serve_before_and_after_a_restart() {
     check(CLIENT, "forked children, a restart", NEEDS, |token| {
@@ -45,14 +58,7 @@ fn children_without_rights_serve_before_and_after_a_restart() {
         let changes = [("/etc/apache2/site.pem", &*certificate)];
         let directives = recipe::block(token, "Apache", 0, &changes)?;
         let (server, port) = start(token, &directives)?;
-        for signal in ["USR1", "CONT"] {
-            for version in ["--tlsv1.3", "--tls-max 1.2"].repeat(3) {
-                let answer = nginx::fetch(token, port, version)?;
-                ensure!(answer == "from the server", "{answer}");
-            }
-            children_of(&server, "www-data")?;
-            server.signal(signal)?;
-        }
+        serve_and_restart(token, &server, port)?;
         drop(server);
         token.called("apache")
     });

@@ -5,6 +5,7 @@
 mod apache;
 mod binary_curves;
 mod bpftrace;
+mod bridged;
 mod c_program;
 mod curl;
 mod examples;

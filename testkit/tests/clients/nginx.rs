@@ -68,6 +68,21 @@ fn workers(token: &TestToken, port: u16) -> Result<BTreeSet<String>> {
     Ok(workers)
 }
 
+/// New workers take the place of the old ones, and serve.
+pub(crate) fn reload(token: &TestToken, server: &Server, port: u16) -> Result<()> {
+    let before = workers(token, port)?;
+    server.signal("HUP")?;
+    // Until the old ones have gone.
+    let is_new = |worker: &String| !before.contains(worker);
+    for _ in 0..50 {
+        let after = workers(token, port)?;
+        if after.iter().all(is_new) {
+            return children_of(server, "www-data").map(drop);
+        }
+    }
+    anyhow::bail!("the reload made no new workers: {before:?}")
+}
+
 fn serves(what: &str, kind: &str, summary: &str) {
     check(CLIENT, what, NEEDS, |token| {
         token.key_pair(kind, "01", "site")?;
@@ -84,19 +99,9 @@ fn serves(what: &str, kind: &str, summary: &str) {
         let directives = rest.split_once('}').context("no end")?.0;
         let (server, port) = start(token, main, directives)?;
         both_serve(token, &server, port)?;
-        let before = workers(token, port)?;
-        server.signal("HUP")?;
-        // Until the old ones have gone.
-        let is_new = |worker: &String| !before.contains(worker);
-        for _ in 0..50 {
-            let after = workers(token, port)?;
-            if after.iter().all(is_new) {
-                children_of(&server, "www-data")?;
-                drop(server);
-                return token.called(summary);
-            }
-        }
-        anyhow::bail!("the reload made no new workers: {before:?}")
+        reload(token, &server, port)?;
+        drop(server);
+        token.called(summary)
     });
 }
 

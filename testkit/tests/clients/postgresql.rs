@@ -29,6 +29,11 @@ fn as_postgres(token: &TestToken, program: &str) -> Result<Program> {
 /// A server with the certificate `db/server.pem` and the key `db/server.key`. It lets in who `allowed` says, of whom one may have
 /// a certificate by `db/root.pem`.
 pub(crate) fn start(token: &TestToken, allowed: &str) -> Result<(Server, u16)> {
+    start_with(token, allowed, "")
+}
+
+/// The same, where names of certificates are names of users as `names` says.
+pub(crate) fn start_with(token: &TestToken, allowed: &str, names: &str) -> Result<(Server, u16)> {
     let (port, home) = (free_port()?, token.home().display());
     token.program("chmod").line("600 db/server.key").run()?;
     token.program("chown").line("-R postgres:postgres db").run()?;
@@ -36,6 +41,7 @@ pub(crate) fn start(token: &TestToken, allowed: &str) -> Result<(Server, u16)> {
     let initdb = as_postgres(token, "initdb")?.env("OPENSSL_CONF", "/dev/null");
     initdb.line("-D db/data -A trust --no-sync").run()?;
     std::fs::write(token.path("db/data/pg_hba.conf"), format!("{allowed}\n"))?;
+    std::fs::write(token.path("db/data/pg_ident.conf"), names)?;
     let server = as_postgres(token, "postgres")?
         .args(["-D", &format!("{home}/db/data")])
         .line("-c listen_addresses=127.0.0.1 -c unix_socket_directories= -c ssl=on -c fsync=off")

@@ -5,7 +5,7 @@ use anyhow::{Result, ensure};
 use metaslot_testkit::{Server, TestToken, USER_PIN, check, free_port};
 
 use crate::openssl;
-use crate::processes::{at_once, threads};
+use crate::processes::{self, threads};
 use crate::recipe;
 
 const CLIENT: &str = "stunnel, engine pkcs11";
@@ -26,6 +26,21 @@ fn start(token: &TestToken) -> Result<(Server, u16)> {
     Ok((server, port))
 }
 
+/// Several clients.
+pub(crate) fn at_once(token: &TestToken, port: u16) -> Result<()> {
+    processes::at_once(token, 6, |token, time| {
+        let version = ["-tls1_3", "-tls1_2"][time % 2];
+        token
+            .program("openssl")
+            .env("OPENSSL_CONF", "/dev/null")
+            .line("s_client -quiet -verify_return_error -servername localhost")
+            .args(["-CAfile", "site.pem", version, "-connect", &format!("127.0.0.1:{port}")])
+            .run()?
+            .with(&["through the tunnel"])
+            .map(drop)
+    })
+}
+
 #[test]
 fn threads_serve_a_key_in_the_token() {
     check(CLIENT, "a thread for each connection", NEEDS, |token| {
@@ -35,17 +50,7 @@ fn threads_serve_a_key_in_the_token() {
         openssl::certificate(token, "site", "site.pem")?;
         token.spied()?;
         let (server, port) = start(token)?;
-        at_once(token, 6, |token, time| {
-            let version = ["-tls1_3", "-tls1_2"][time % 2];
-            token
-                .program("openssl")
-                .env("OPENSSL_CONF", "/dev/null")
-                .line("s_client -quiet -verify_return_error -servername localhost")
-                .args(["-CAfile", "site.pem", version, "-connect", &format!("127.0.0.1:{port}")])
-                .run()?
-                .with(&["through the tunnel"])
-                .map(drop)
-        })?;
+        at_once(token, port)?;
         ensure!(threads(&server)? >= 2, "it has one thread");
         drop(server);
         token.called("stunnel")
