@@ -7,39 +7,64 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use metaslot_testkit::{Program, TestToken, check, command, free_port};
+use metaslot_testkit::{Program, TestToken, check, command, free_port, openssl_provider};
 
 use crate::{apache, nginx, p11_kit, provider};
 
 const CLIENT: &str = "metaslot setup";
 
-/// A key with a certificate, and what the command writes for a program, in `conf`.
-fn set_up(token: &mut TestToken, program: &str) -> Result<()> {
+/// A key with a certificate, and what the command writes for a program that finds it by a bridge, in `conf`.
+fn set_up(token: &mut TestToken, program: &str, bridge: &str) -> Result<()> {
     let metaslot = |line: &str| token.program(&command()).line(line);
     token.key_pair("rsa:2048", "0a01", "site")?;
     metaslot("cert selfsign site --dns localhost --pin-source pin --out site.pem --store").run()?;
     metaslot("cert export site --out site.pem").run()?;
     let apply = || {
         let setup = metaslot("setup --key site --cert").arg(token.path("site.pem"));
-        setup.line("--pin-source pin --directory conf --apply").arg(program).run()
+        let setup = setup.line("--pin-source pin --directory conf --apply").arg(program);
+        setup.line(&by(bridge)).run()
     };
     apply()?;
     ensure!(!apply()?.text().contains("written"), "twice is not as good as once");
-    if token.path("conf/openssl.cnf").exists() {
-        token.set("OPENSSL_CONF", token.path("conf/openssl.cnf"));
+    let own = format!("conf/{program}-openssl.cnf");
+    for file in ["conf/openssl.cnf", "conf/metaslot-openssl.cnf", &own] {
+        if token.path(file).exists() {
+            token.set("OPENSSL_CONF", token.path(file));
+        }
     }
     Ok(())
 }
 
-fn works(program: &str, needs: &[&str], work: impl FnOnce(&mut TestToken) -> Result<()>) {
+/// The option.
+fn by(bridge: &str) -> String {
+    if bridge.is_empty() { String::new() } else { format!("--bridge {bridge}") }
+}
+
+fn works(program: &str, needs: &[&str], work: impl Fn(&mut TestToken) -> Result<()>) {
+    works_by(program, "", needs, work);
+}
+
+/// The same by the engine and by our provider.
+fn works_by_both(program: &str, needs: &[&str], work: impl Fn(&mut TestToken) -> Result<()>) {
+    let provider = openssl_provider();
+    works_by(program, "engine", needs, &work);
+    works_by(program, "metaslot", &[needs, &[&*provider]].concat(), &work);
+}
+
+fn works_by(
+    program: &str,
+    bridge: &str,
+    needs: &[&str],
+    work: impl Fn(&mut TestToken) -> Result<()>,
+) {
     let command = command();
     let needs: Vec<&str> = needs.iter().copied().chain([&*command, "pkcs11-tool"]).collect();
-    check(CLIENT, program, &needs, |token| {
+    check(CLIENT, format!("{program} {}", by(bridge)).trim(), &needs, |token| {
         if ["nginx", "apache"].contains(&program) {
             token.share("www-data")?;
             std::fs::set_permissions(token.home(), Permissions::from_mode(0o755))?;
         }
-        set_up(token, program)?;
+        set_up(token, program, bridge)?;
         work(token)
     });
 }
@@ -59,10 +84,10 @@ fn shell(token: &TestToken, line: &str) -> Program {
 
 #[test]
 fn openssl() {
-    works("openssl", &["openssl"], |token| {
+    works_by("openssl", "metaslot", &["openssl", &openssl_provider()], |token| {
         token.write("file", "what is signed")?;
         let lines = then(token, "openssl")?;
-        let sign = lines.iter().find(|line| line.contains("dgst")).context("no line for dgst")?;
+        let sign = lines.iter().find(|line| line.contains("-sign")).context("no such line")?;
         shell(token, sign).run()?;
         let line = "openssl x509 -in site.pem -noout -pubkey > public.pem && \
                     openssl dgst -sha256 -verify public.pem -signature file.sig file";
@@ -72,7 +97,7 @@ fn openssl() {
 
 #[test]
 fn nginx() {
-    works("nginx", &["nginx", "curl"], |token| {
+    works_by_both("nginx", &["nginx", "curl"], |token| {
         let conf = token.path("conf");
         let main = format!("include {}/nginx-main.conf;", conf.display());
         let server = format!("include {}/nginx-server.conf;", conf.display());
@@ -92,7 +117,7 @@ fn nginx() {
 
 #[test]
 fn apache() {
-    works("apache", &["apache2", "curl"], |token| {
+    works_by_both("apache", &["apache2", "curl"], |token| {
         let conf = token.path("conf").display().to_string();
         let directives =
             format!("Include {conf}/apache-main.conf\nInclude {conf}/apache-server.conf");
@@ -105,13 +130,13 @@ fn apache() {
 
 #[test]
 fn stunnel() {
-    works("stunnel", &["stunnel4", "openssl"], |token| {
+    works_by_both("stunnel", &["stunnel4", "openssl"], |token| {
         let port = free_port()?;
         let text = std::fs::read_to_string(token.path("conf/stunnel.conf"))?
             .replace("accept = 4433", &format!("accept = 127.0.0.1:{port}"))
             .replace("connect = 127.0.0.1:8080", "exec = /bin/echo\nexecArgs = echo through");
         token.write("stunnel.conf", format!("foreground = yes\npid =\n{text}"))?;
-        let stunnel = token.program("stunnel4").env("OPENSSL_CONF", "/dev/null");
+        let stunnel = token.program("stunnel4");
         let _server = stunnel.arg(token.path("stunnel.conf")).serve(port, token.home())?;
         token
             .program("openssl")
@@ -192,21 +217,19 @@ fn every_other_recipe_has_lines() {
     });
 }
 
-/// What the command itself says of a run of a program that uses a key of this kind, as a user whose group may use the token. Their
-/// processes count in a directory of the run.
-fn verified(program: &str, kind: &str, group: &str, needs: &[&str]) {
-    let (command, provider) = (command(), provider::path());
-    let mut needs: Vec<&str> =
-        needs.iter().copied().chain([&*command, "pkcs11-tool", "openssl"]).collect();
-    let by_provider = ["haproxy", "mariadb", "postgres"].contains(&program);
-    needs.extend(by_provider.then_some(&*provider));
-    check(CLIENT, &format!("{program} --verify, {kind}"), &needs, |token| {
+/// What the command itself says of a run of a program that uses a key of this kind by a bridge, as a user whose group may use the
+/// token. Their processes count in a directory of the run.
+fn verified(program: &str, bridge: &str, kind: &str, group: &str, needs: &[&str]) {
+    let (command, file) = (command(), file(bridge));
+    let needs = [needs, &[&*command, "pkcs11-tool", "openssl"]].concat();
+    let needs: Vec<&str> = needs.into_iter().chain(file.as_deref()).collect();
+    let what = format!("{program} --verify {}, {kind}", by(bridge));
+    check(CLIENT, &what.replace(" ,", ","), &needs, |token| {
         token.key_pair(kind, "0a01", "site")?;
         token.share(group)?;
-        // Where Debian 12 has no package for it.
-        token.set("OPENSSL_MODULES", Path::new(&provider).parent().context("a file")?);
+        find(token)?;
         std::fs::set_permissions(token.home(), Permissions::from_mode(0o755))?;
-        if by_provider {
+        if ["haproxy", "mariadb", "postgres"].contains(&program) {
             // The user of the service reads it.
             std::fs::set_permissions(token.path("pin"), Permissions::from_mode(0o644))?;
         }
@@ -215,31 +238,65 @@ fn verified(program: &str, kind: &str, group: &str, needs: &[&str]) {
             .run()?;
         metaslot("cert export site --out site.pem").run()?;
         let verify = metaslot("setup --apply --verify --key site --cert site.pem --pin-source pin");
-        verify.line("--directory conf").arg(program).run()?.with(&["verified: "]).map(drop)
+        let verify = verify.line("--directory conf").arg(program).line(&by(bridge));
+        verify.run()?.with(&["verified: "]).map(drop)
     });
 }
 
-/// Programs, the group that uses the token in their service, and what a run needs.
-const PROGRAMS: &[(&str, &str, &[&str])] = &[
-    ("openssl", "root", &[]),
-    ("curl", "root", &["curl"]),
-    ("postgresql", "root", &["psql", "setpriv"]),
-    ("osslsigncode", "root", &["osslsigncode"]),
-    ("nginx", "www-data", &["nginx"]),
-    ("apache", "www-data", &["apache2"]),
-    ("stunnel", "root", &["stunnel4"]),
-    ("java", "root", &["keytool"]),
-    ("nss", "root", &["certutil", "modutil"]),
-    ("gnutls", "root", &["p11tool"]),
-    ("ssh", "root", &["ssh", "ssh-agent"]),
-    ("git", "root", &["git", "ssh-agent"]),
-    ("strongswan", "root", &["pki"]),
-    ("openvpn", "root", &["openvpn", "perl"]),
-    ("knot", "root", &["keymgr", "kzonesign"]),
-    ("haproxy", "haproxy", &["haproxy"]),
-    ("mariadb", "mysql", &["mariadbd"]),
-    ("postgres", "postgres", &["pg_ctlcluster", "setpriv"]),
+/// The file of a bridge, where it is not the engine's.
+fn file(bridge: &str) -> Option<String> {
+    match bridge {
+        "metaslot" => Some(openssl_provider()),
+        "pkcs11-provider" => Some(provider::path()),
+        _ => None,
+    }
+}
+
+/// Where Debian 12 has no package for pkcs11-provider.
+fn find(token: &mut TestToken) -> Result<()> {
+    let provider = provider::path();
+    token.set("OPENSSL_MODULES", Path::new(&provider).parent().context("a file")?);
+    Ok(())
+}
+
+/// Programs that speak to the module.
+const ALONE: &[&str] = &[""];
+/// Those of OpenSSL's, and among them the servers that read PEM files only.
+const OPENSSL: &[&str] = &["metaslot", "engine", "pkcs11-provider"];
+const PEM: &[&str] = &["metaslot", "pkcs11-provider"];
+
+/// A program, the group that uses the token in its service, what a run needs, and by what it finds the key.
+type Row = (&'static str, &'static str, &'static [&'static str], &'static [&'static str]);
+
+const PROGRAMS: &[Row] = &[
+    ("openssl", "root", &[], OPENSSL),
+    ("curl", "root", &["curl"], OPENSSL),
+    ("postgresql", "root", &["psql", "setpriv"], OPENSSL),
+    ("osslsigncode", "root", &["osslsigncode"], OPENSSL),
+    ("nginx", "www-data", &["nginx"], OPENSSL),
+    ("apache", "www-data", &["apache2"], OPENSSL),
+    ("stunnel", "root", &["stunnel4"], OPENSSL),
+    ("java", "root", &["keytool"], ALONE),
+    ("nss", "root", &["certutil", "modutil"], ALONE),
+    ("gnutls", "root", &["p11tool"], ALONE),
+    ("ssh", "root", &["ssh", "ssh-agent"], ALONE),
+    ("git", "root", &["git", "ssh-agent"], ALONE),
+    ("strongswan", "root", &["pki"], ALONE),
+    ("openvpn", "root", &["openvpn", "perl"], ALONE),
+    ("knot", "root", &["keymgr", "kzonesign"], ALONE),
+    ("haproxy", "haproxy", &["haproxy"], PEM),
+    ("mariadb", "mysql", &["mariadbd"], PEM),
+    ("postgres", "postgres", &["pg_ctlcluster", "setpriv"], PEM),
 ];
+
+/// Those that find keys by this bridge.
+fn all_by(bridge: &str, kinds: &[&str]) {
+    for (program, group, needs, bridges) in PROGRAMS {
+        for kind in kinds.iter().filter(|_| bridges.contains(&bridge)) {
+            verified(program, bridge, kind, group, needs);
+        }
+    }
+}
 
 /// It is asked for the PIN by the token's label, between quotes.
 #[test]
@@ -258,30 +315,46 @@ fn openvpn_is_given_the_pin_of_a_token_whose_label_has_quotes() {
 
 #[test]
 fn programs_are_seen_to_use_the_key() {
-    for (program, group, needs) in PROGRAMS {
-        for kind in ["rsa:2048", "EC:prime256v1"] {
-            verified(program, kind, group, needs);
-        }
+    all_by("", &["rsa:2048", "EC:prime256v1"]);
+    for (program, needs) in [("gnutls", &["p11tool"][..]), ("knot", &["keymgr", "kzonesign"])] {
+        verified(program, "", "EC:edwards25519", "root", needs);
     }
-    for (program, group, needs) in [
-        ("gnutls", "root", &["p11tool"][..]),
-        ("knot", "root", &["keymgr", "kzonesign"]),
-        ("haproxy", "haproxy", &["haproxy"]),
-        ("mariadb", "mysql", &["mariadbd"]),
-        ("postgres", "postgres", &["pg_ctlcluster", "setpriv"]),
-    ] {
-        verified(program, "EC:edwards25519", group, needs);
+}
+
+#[test]
+fn programs_are_seen_to_use_the_key_by_the_engine() {
+    all_by("engine", &["rsa:2048", "EC:prime256v1"]);
+}
+
+#[test]
+fn programs_are_seen_to_use_the_key_by_pkcs11_provider() {
+    all_by("pkcs11-provider", &["rsa:2048"]);
+}
+
+#[test]
+fn programs_are_seen_to_use_an_rsa_key_by_our_provider() {
+    all_by("metaslot", &["rsa:2048"]);
+}
+
+#[test]
+fn programs_are_seen_to_use_keys_on_curves_by_our_provider() {
+    all_by("metaslot", &["EC:prime256v1"]);
+    let takes = |program: &str| program != "osslsigncode";
+    for (program, group, needs, bridges) in PROGRAMS {
+        if bridges.contains(&"metaslot") && takes(program) {
+            verified(program, "metaslot", "EC:edwards25519", group, needs);
+        }
     }
 }
 
 /// A token, its PINs, a key and a certificate are made, as the program and its service's user need them.
 #[test]
 fn programs_use_a_key_that_is_made_for_them() {
-    let (command, provider) = (command(), provider::path());
-    for (program, group, needs) in PROGRAMS {
-        let by_provider = ["haproxy", "mariadb", "postgres"].contains(program);
+    let command = command();
+    for (program, group, needs, bridges) in PROGRAMS {
+        let file = file(bridges[0]);
         let needs = needs.iter().copied().chain([&*command, "openssl", "pkcs11-tool"]);
-        let needs: Vec<&str> = needs.chain(by_provider.then_some(&*provider)).collect();
+        let needs: Vec<&str> = needs.chain(file.as_deref()).collect();
         check(CLIENT, &format!("{program} --new --verify"), &needs, |token| {
             let configuration = format!(
                 "[[token]]\npath = \"{}/new/token.db\"\nkdf = \"weak-for-tests\"\ngroup = \"{group}\"\n",
@@ -289,17 +362,17 @@ fn programs_use_a_key_that_is_made_for_them() {
             );
             let configuration = token.write("new.toml", configuration)?;
             token.set("METASLOT_CONF", configuration);
-            token.set("OPENSSL_MODULES", Path::new(&provider).parent().context("a file")?);
             std::fs::set_permissions(token.home(), Permissions::from_mode(0o755))?;
             let made = token.program(&command).line("setup --new site --dns localhost --directory");
-            made.line("conf --apply --verify").arg(program).run()?.with(&["verified: "]).map(drop)
+            let made = made.line("conf --apply --verify").arg(program).line(&by(bridges[0]));
+            made.run()?.with(&["verified: "]).map(drop)
         });
     }
 }
 
 #[test]
 fn a_pin_that_the_user_of_the_service_may_not_read_is_what_is_said() {
-    let (command, provider) = (command(), provider::path());
+    let (command, provider) = (command(), openssl_provider());
     let needs = [&*command, &*provider, "mariadbd", "openssl", "pkcs11-tool"];
     check(CLIENT, "a PIN of another user", &needs, |token| {
         if token.program("id").arg("-u").run()?.text().trim() != "0" {
@@ -307,13 +380,12 @@ fn a_pin_that_the_user_of_the_service_may_not_read_is_what_is_said() {
         }
         token.key_pair("rsa:2048", "0a01", "site")?;
         token.share("mysql")?;
-        token.set("OPENSSL_MODULES", Path::new(&provider).parent().context("a file")?);
         std::fs::set_permissions(token.home(), Permissions::from_mode(0o755))?;
         std::fs::set_permissions(token.path("pin"), Permissions::from_mode(0o600))?;
         let metaslot = |line: &str| token.program(&command).line(line);
         metaslot("cert selfsign site --dns localhost --pin-source pin --out site.pem").run()?;
-        let setup = metaslot("setup mariadb --apply --verify --key site --cert site.pem");
-        let told = setup.line("--pin-source pin --directory conf").output()?;
+        let setup = metaslot("setup mariadb --bridge metaslot --apply --verify --key site");
+        let told = setup.line("--cert site.pem --pin-source pin --directory conf").output()?;
         told.with(&["mysql may not read the file with the PIN", "hint: chgrp mysql "]).map(drop)
     });
 }
@@ -328,9 +400,9 @@ fn what_stands_in_an_engines_way_is_said_before_anything_is_written() {
         token.key_pair("EC:edwards25519", "02", "other")?;
         let setup = |line: &str| token.program(&command).line("setup").line(line);
         for line in [
-            "openssl --directory conf --apply --key site --pin-source pin",
-            "curl --directory conf --apply --new more --pin-source pin",
-            "nginx --directory conf --key site",
+            "openssl --bridge engine --directory conf --apply --key site --pin-source pin",
+            "curl --bridge engine --directory conf --apply --new more --pin-source pin",
+            "nginx --bridge engine --directory conf --key site",
         ] {
             let told = setup(line).output()?;
             ensure!(told.status == 1, "{}", told.told());
