@@ -14,7 +14,7 @@ use crate::tls;
 /// `metaslot lab speed` with the arguments given, or `lab lanes` when the first is `lanes`; `tls` and `connections` measure servers instead.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     match arguments {
-        [one] if one == "tls" => return tls::run(),
+        [first, rest @ ..] if first == "tls" => return tls::run(rest),
         [one] if one == "connections" => return connections::run(),
         _ => {}
     }

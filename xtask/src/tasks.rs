@@ -104,7 +104,10 @@ pub(crate) const TASKS: &[Task] = &[
         options: &[
             ("[ARGUMENTS]", "metaslot lab speed with these arguments"),
             ("lanes [ARGUMENTS]", "metaslot lab lanes with these arguments"),
-            ("tls", "handshakes of threaded servers and nginx, key in a file and in a token"),
+            (
+                "tls [SERVER] [--rounds N]",
+                "handshakes of threaded servers and nginx, key in a file and in a token; SERVER: openssl, nginx, java",
+            ),
             ("connections", "what a key costs a server that forks for each connection"),
         ],
         costs: "Minutes, after a release build of some minutes; BENCHMARKING.md says what to read from it. `metaslot lab speed --help`\n\

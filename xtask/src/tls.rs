@@ -46,9 +46,29 @@ struct Round {
     p99: f64,
 }
 
+/// What the command line says: which server, and how many rounds.
+fn said(arguments: &[String]) -> Result<(Option<&str>, usize)> {
+    let (mut name, mut rounds) = (None, ROUNDS);
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        let is_known = |server: &Server| server.name.eq_ignore_ascii_case(word);
+        if word == "--rounds" {
+            let number = words.next().context("--rounds needs a number")?;
+            rounds = number.parse().with_context(|| format!("{number} is no number of rounds"))?;
+            ensure!(rounds > 0, "at least one round counts");
+        } else {
+            let server = SERVERS.iter().find(|server| is_known(server));
+            name = Some(server.with_context(|| format!("no server {word} is measured"))?.name);
+        }
+    }
+    Ok((name, rounds))
+}
+
 /// Measures and prints.
-pub(crate) fn run() -> Result<()> {
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let (name, rounds) = said(arguments)?;
     packages::install(&[FOR_RUN, FOR_TESTS])?;
+    packages::provider()?;
     build()?;
     let home = target().join("tls");
     drop(fs::remove_dir_all(&home));
@@ -57,8 +77,8 @@ pub(crate) fn run() -> Result<()> {
     server::prepare(&home)?;
     let mut arms = Vec::new();
     for kind in KINDS {
-        for server in SERVERS {
-            for place in [Place::File, Place::TokenWithoutLanes, Place::Token] {
+        for server in SERVERS.iter().filter(|server| name.is_none_or(|name| server.name == name)) {
+            for place in Place::ALL {
                 if server.runs(kind, place) {
                     let port = 24_431 + u16::try_from(arms.len())?;
                     arms.push(Arm::start(server, kind, place, port, &home)?);
@@ -66,25 +86,25 @@ pub(crate) fn run() -> Result<()> {
             }
         }
     }
-    for round in 0..WARM_UP + ROUNDS {
+    for round in 0..WARM_UP + rounds {
         for arm in &mut arms {
             let result = arm.round(&home)?;
             if round >= WARM_UP {
                 arm.rounds.push(result);
             }
         }
-        eprintln!("round {} of {}", round + 1, WARM_UP + ROUNDS);
+        eprintln!("round {} of {}", round + 1, WARM_UP + rounds);
     }
-    print(&arms);
+    print(&arms, rounds);
     Ok(())
 }
 
 /// A table; each server beside the same one with its key in a file, by the ratios within each round.
-fn print(arms: &[Arm]) {
-    println!("{THREADS} threads each side, {ROUNDS} rounds of {SECONDS} s in turn, medians");
+fn print(arms: &[Arm], rounds: usize) {
+    println!("{THREADS} threads each side, {rounds} rounds of {SECONDS} s in turn, medians");
     println!(
-        "{:<34} {:>12} {:>22} {:>14} {:>10}",
-        "", "handshakes/s", "of file", "server's CPU", "p99"
+        "{:<38} {:>12} {:>22} {:>14} {:>22} {:>10}",
+        "", "handshakes/s", "of file", "server's CPU", "by CPU, of file", "p99"
     );
     for arm in arms {
         let of = |value: fn(&Round) -> f64| median(arm.rounds.iter().map(value).collect());
@@ -92,16 +112,26 @@ fn print(arms: &[Arm]) {
         let beside = arms.iter().find(|other| {
             (other.place, other.kind, other.server.name) == (Place::File, arm.kind, arm.server.name)
         });
-        let rounds = beside.into_iter().flat_map(|file| arm.rounds.iter().zip(&file.rounds));
-        let mut ratios: Vec<f64> = rounds.map(|(own, file)| own.rate / file.rate).collect();
-        ratios.sort_by(f64::total_cmp);
-        let of_file = match (arm.place, ratios.first(), ratios.last()) {
-            (Place::File, ..) | (_, None, _) | (_, _, None) => String::from("1"),
-            (_, Some(least), Some(most)) => {
-                format!("{:.2} ({least:.2} to {most:.2})", median(ratios.clone()))
-            }
+        let ratios = |value: fn(&Round) -> f64| {
+            let rounds = beside.into_iter().flat_map(|file| arm.rounds.iter().zip(&file.rounds));
+            of_file(arm.place, rounds.map(|(own, file)| value(own) / value(file)).collect())
         };
-        println!("{:<34} {rate:>12.0} {of_file:>22} {cpu:>11.0} µs {p99:>7.1} ms", arm.name());
+        let (all, by_cpu) = (ratios(|round| round.rate), ratios(|round| 1.0 / round.cpu));
+        println!(
+            "{:<38} {rate:>12.0} {all:>22} {cpu:>11.0} µs {by_cpu:>22} {p99:>7.1} ms",
+            arm.name()
+        );
+    }
+}
+
+/// Ratios of rounds: the median and the extremes.
+fn of_file(place: Place, mut ratios: Vec<f64>) -> String {
+    ratios.sort_by(f64::total_cmp);
+    match (place, ratios.first(), ratios.last()) {
+        (Place::File, ..) | (_, None, _) | (_, _, None) => String::from("1"),
+        (_, Some(least), Some(most)) => {
+            format!("{:.2} ({least:.2} to {most:.2})", median(ratios.clone()))
+        }
     }
 }
 
@@ -133,6 +163,8 @@ impl Arm {
             Place::File => "key in a file",
             Place::Token => "token",
             Place::TokenWithoutLanes => "token without lanes",
+            Place::TokenByProvider => "token by pkcs11-provider",
+            Place::TokenByEngine => "token by the engine",
         };
         format!("{}, {}, {place}", self.server.name, self.kind)
     }

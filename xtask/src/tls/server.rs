@@ -8,6 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use crate::cargo::{command, module, root};
+use crate::packages;
 use crate::report::check;
 
 /// The kinds of keys, as `metaslot key generate --type` has them.
@@ -22,9 +23,33 @@ const PIN: &str = "7482910365";
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Place {
     File,
+    /// By our provider, where OpenSSL wants one.
     Token,
     /// With `lanes = false`.
     TokenWithoutLanes,
+    /// By what others have for OpenSSL.
+    TokenByProvider,
+    TokenByEngine,
+}
+
+impl Place {
+    pub(super) const ALL: [Self; 5] = [
+        Self::File,
+        Self::TokenWithoutLanes,
+        Self::Token,
+        Self::TokenByProvider,
+        Self::TokenByEngine,
+    ];
+
+    /// What nginx finds the key by, as `metaslot setup --bridge` has it, and the file that OpenSSL is told of it by.
+    const fn bridge(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::File => None,
+            Self::Token | Self::TokenWithoutLanes => Some(("metaslot", "nginx-openssl.cnf")),
+            Self::TokenByProvider => Some(("pkcs11-provider", "provider.cnf")),
+            Self::TokenByEngine => Some(("engine", "openssl.cnf")),
+        }
+    }
 }
 
 /// A program that serves TLS.
@@ -54,6 +79,11 @@ pub(super) fn certificate(kind: &str, place: Place) -> String {
     format!("{}-{place}.pem", label(kind))
 }
 
+/// Where what nginx includes is.
+fn directory(kind: &str, bridge: &str) -> String {
+    format!("{}-{bridge}", label(kind))
+}
+
 /// `rsa` or `ec`.
 fn label(kind: &str) -> &str {
     kind.split(':').next().unwrap_or(kind)
@@ -62,7 +92,7 @@ fn label(kind: &str) -> &str {
 const fn configuration(place: Place) -> &'static str {
     match place {
         Place::TokenWithoutLanes => NO_LANES,
-        Place::File | Place::Token => LANES,
+        _ => LANES,
     }
 }
 
@@ -71,8 +101,13 @@ impl Server {
     /// Java's example has an RSA key.
     pub(super) fn runs(&self, kind: &str, place: Place) -> bool {
         let rsa = kind == KINDS[0];
-        let lanes_matter = rsa && self.kind != Program::Nginx;
-        (rsa || self.kind != Program::Java) && (lanes_matter || place != Place::TokenWithoutLanes)
+        let nginx = self.kind == Program::Nginx;
+        (rsa || self.kind != Program::Java)
+            && match place {
+                Place::File | Place::Token => true,
+                Place::TokenWithoutLanes => rsa && !nginx,
+                Place::TokenByProvider | Place::TokenByEngine => nginx,
+            }
     }
 
     pub(super) fn program(
@@ -108,8 +143,12 @@ impl Server {
                 let mut program = Command::new("nginx");
                 program.arg("-p").arg(home).arg("-e").arg(home.join("error.log"));
                 program.arg("-c").arg(home.join(conf));
-                if !file {
-                    program.env("OPENSSL_CONF", home.join(label(kind)).join("openssl.cnf"));
+                if let Some((bridge, file)) = place.bridge() {
+                    let directory = home.join(directory(kind, bridge));
+                    program.env("OPENSSL_CONF", directory.join(file));
+                }
+                if let (Place::TokenByProvider, Some(place)) = (place, packages::unpacked()) {
+                    program.env("OPENSSL_MODULES", place);
                 }
                 program
             }
@@ -122,17 +161,20 @@ impl Server {
 /// Two workers; what the token needs is what `metaslot setup nginx` wrote.
 fn nginx(home: &Path, kind: &str, place: Place, port: &str) -> String {
     let (home, label) = (home.display(), label(kind));
-    let (main, server) = match place {
-        Place::File => (
+    let (main, server) = match place.bridge() {
+        None => (
             String::new(),
             format!(
                 "ssl_protocols TLSv1.3; ssl_certificate {home}/{label}-file.pem; ssl_certificate_key {home}/{label}-file.key;"
             ),
         ),
-        Place::Token | Place::TokenWithoutLanes => (
-            format!("include {home}/{label}/nginx-main.conf;"),
-            format!("include {home}/{label}/nginx-server.conf;"),
-        ),
+        Some((bridge, _)) => {
+            let directory = directory(kind, bridge);
+            (
+                format!("include {home}/{directory}/nginx-main.conf;"),
+                format!("include {home}/{directory}/nginx-server.conf;"),
+            )
+        }
     };
     let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .iter()
@@ -174,7 +216,12 @@ pub(super) fn prepare(home: &Path) -> Result<()> {
         metaslot(home, &format!("{selfsign} --out {token}"))?;
         let setup =
             format!("setup nginx --key {label} --cert {} --apply", home.join(&token).display());
-        metaslot(home, &format!("{setup} --pin-source pin --directory {label}"))?;
+        for (bridge, _) in Place::ALL.into_iter().filter_map(Place::bridge) {
+            let directory = directory(kind, bridge);
+            let line =
+                format!("{setup} --bridge {bridge} --pin-source pin --directory {directory}");
+            metaslot(home, &line)?;
+        }
         let new =
             if *kind == KINDS[0] { "rsa:2048" } else { "ec -pkeyopt ec_paramgen_curve:P-256" };
         openssl(
