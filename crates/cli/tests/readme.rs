@@ -36,7 +36,7 @@ const LINES: &[(&str, Line)] = &[
     ("cargo xtask install", Elsewhere("cargo xtask test packs and installs the same files")),
     ("dpkg -i metaslot_0.1.0_amd64.deb", FIRST),
     ("metaslot setup nginx --apply --new site --dns localhost --enable --verify", FIRST),
-    ("OPENSSL_CONF=/etc/metaslot/openssl.cnf nginx", FIRST),
+    ("OPENSSL_CONF=/etc/metaslot/nginx-openssl.cnf nginx", FIRST),
     ("curl --cacert /etc/metaslot/site.pem https://localhost/", FIRST),
     ("mkdir -p ~/.config/metaslot", Ends(&[])),
     (
