@@ -145,9 +145,9 @@ fn psql_is_known_by_its_certificate() {
         ("EC:prime256v1", "root"),
         &["psql", "setpriv"],
         |token| {
-            std::fs::create_dir(token.path("db"))?;
+            fs::create_dir(token.path("db"))?;
             of_files(token, "db/server")?;
-            std::fs::copy(token.path("site.pem"), token.path("db/root.pem"))?;
+            fs::copy(token.path("site.pem"), token.path("db/root.pem"))?;
             token.program("chmod").line("600 site.key").run()?;
             let allowed = "hostssl all all 127.0.0.1/32 cert map=site\n";
             let (server, port) =
@@ -221,7 +221,7 @@ fn an_authority_signs_certificates_lists_and_answers() {
         uses(("OpenSSL", &format!("ca, ocsp, {kind}")), (kind, "root"), &[], |token| {
             let key = openssl::uri(token, "site");
             let run = |line: &str| token.program("openssl").line(line);
-            let own = std::fs::read_to_string(token.path("openssl.cnf"))?;
+            let own = fs::read_to_string(token.path("openssl.cnf"))?;
             token.write("ca.cnf", own + AUTHORITY)?;
             token.write("index.txt", "")?;
             token.write("serial", "07\n")?;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use metaslot_testkit::{Server, TestToken, check, free_port};
 
 use crate::openssl;
-use crate::processes::{children_of, without};
+use crate::processes::{children_of, until, without};
 use crate::recipe;
 
 const CLIENT: &str = "nginx, engine pkcs11";
@@ -35,8 +35,12 @@ pub(crate) fn start(token: &TestToken, main: &str, server: &str) -> Result<(Serv
 
 /// Each of the two workers serves, while the other one stands still, and has given up root's rights.
 pub(crate) fn both_serve(token: &TestToken, server: &Server, port: u16) -> Result<()> {
-    let children = children_of(server, "www-data")?;
-    ensure!(children.len() == 2, "{children:?}");
+    let mut children = children_of(server, "www-data")?;
+    // It listens before the second one is there.
+    until("it has not two workers", || {
+        children = children_of(server, "www-data")?;
+        Ok(children.len() == 2)
+    })?;
     for other in &children {
         let answer = without(*other, || fetch(token, port, ""))?;
         let pid = answer.strip_prefix("worker ").and_then(|pid| pid.trim().parse().ok());
