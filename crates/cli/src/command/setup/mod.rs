@@ -59,11 +59,11 @@ pub(crate) struct Args {
     /// The file with its certificate, as the program reads it [default: site.pem, or the new one]
     #[arg(long, value_name = "FILE")]
     cert: Option<String>,
-    /// A file with the user PIN, which the URI then names [default: METASLOT_PIN_SOURCE, where that is a file and without
-    /// --new; otherwise the program asks, if it can]
+    /// A file with the user PIN, which the URI or OpenSSL's configuration then names [default: METASLOT_PIN_SOURCE, where
+    /// that is a file and without --new; otherwise the program asks, if it can]
     #[arg(long, value_name = "FILE", value_parser = file_of_pin)]
     pin_source: Option<PathBuf>,
-    /// The PIN's file is encrypted as a credential of the program's systemd unit, which the URI then names
+    /// The PIN's file is encrypted as a credential of the program's systemd unit, whose file is then named
     #[arg(long, conflicts_with = "verify")]
     credential: bool,
     /// Write the files; without it they are printed
