@@ -103,7 +103,9 @@ impl Provider {
                 return Ok(Some(Pin::new(pin.expose())));
             }
             if let Some(source) = &uri.pin_source {
-                return Pin::read(source).map(Some);
+                // The worker of a server may have no right to the file that its master read.
+                let read = Pin::read(source);
+                return read.or_else(|failure| self.host().pin(token).ok_or(failure)).map(Some);
             }
             if let Some(pin) = self.host().pin(token) {
                 return Ok(Some(pin));
