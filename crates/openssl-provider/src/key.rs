@@ -161,6 +161,10 @@ impl Key {
         matches!(self.kind.form, Form::Rsa { .. })
     }
 
+    pub(crate) const fn signs_by_pss_only(&self) -> bool {
+        matches!(self.kind.form, Form::Rsa { pss: true })
+    }
+
     /// What `call` does with the private key. Where its handle, its session or its login are gone, they are made anew, once.
     pub(crate) fn with_private<T>(
         &self,

@@ -67,6 +67,11 @@ impl Message {
         }
     }
 
+    /// Whether nothing has come.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.bytes.is_empty() && self.running.is_none()
+    }
+
     /// All that came, or its digest.
     pub(crate) fn finish(&mut self) -> Result<Whole> {
         let Some(mut lease) = self.running.take() else {

@@ -140,6 +140,41 @@ impl Public {
         }
     }
 
+    /// Whether a point has the length and the first byte of one.
+    pub(crate) fn has_form(&self) -> bool {
+        let Self::Ec { curve, point } = self else { return true };
+        match point.first() {
+            Some(2 | 3) => point.len() == 1 + curve.length(),
+            Some(4 | 6 | 7) => point.len() == 1 + 2 * curve.length(),
+            _ => false,
+        }
+    }
+
+    /// Whether it could be a key, before a token is asked: even numbers and an exponent of one are none of RSA.
+    pub(crate) fn is_sound(&self) -> bool {
+        let odd = |number: &[u8]| number.last().is_some_and(|byte| byte & 1 == 1);
+        match self {
+            Self::Rsa { modulus, exponent } => {
+                let less = (exponent.len(), exponent) < (modulus.len(), modulus);
+                odd(modulus) && odd(exponent) && *exponent != [1] && less
+            }
+            Self::Ec { .. } => self.has_form(),
+            Self::Number(_) => true,
+        }
+    }
+
+    /// Whether both are the same key, in whichever form a point is.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Ec { curve, point }, Self::Ec { curve: also, point: another })
+                if curve == also && !curve.is_binary && point.len() != another.len() =>
+            {
+                compressed(point) == compressed(another)
+            }
+            _ => self == other,
+        }
+    }
+
     /// With the point of this `SubjectPublicKeyInfo`, where its own is not known.
     pub(crate) fn completed(mut self, info: &[u8]) -> Self {
         if let Self::Ec { point, .. } | Self::Number(point) = &mut self
@@ -274,6 +309,17 @@ fn length(length: usize) -> i64 {
     i64::try_from(length).unwrap_or(i64::MAX)
 }
 
+/// A point of a curve over a prime field by its X and by whether Y is odd (SEC 1 §2.3.3).
+fn compressed(point: &[u8]) -> Vec<u8> {
+    match point {
+        [4 | 6 | 7, numbers @ ..] => {
+            let odd = numbers.last().map_or(0, |byte| byte & 1);
+            [&[2 | odd], &numbers[..numbers.len() / 2]].concat()
+        }
+        other => other.to_vec(),
+    }
+}
+
 fn trimmed(number: &[u8]) -> Vec<u8> {
     metaslot_spi::der::without_zeros(number).to_vec()
 }
@@ -293,4 +339,39 @@ pub(crate) fn of_certificate(certificate: &[u8]) -> Option<Vec<u8>> {
     let rest = fields.rest();
     fields.sequence().ok()?;
     Some(rest[..rest.len() - fields.rest().len()].to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(first: u8, rest: &[u8]) -> Public {
+        let curve = curve_named("P-256").expect("it is there");
+        Public::Ec { curve, point: [&[first], rest].concat() }
+    }
+
+    #[test]
+    fn a_point_is_the_same_in_each_form() {
+        let (x, mut y) = ([7; 32], [9; 32]);
+        let whole = |y: &[u8]| point(4, &[&x, y].concat());
+        assert!(whole(&y).is(&point(3, &x)) && point(3, &x).is(&whole(&y)));
+        assert!(!whole(&y).is(&point(2, &x)) && !whole(&y).is(&point(3, &y)));
+        assert!(whole(&y).is(&whole(&y)));
+        y[0] = 1;
+        assert!(!whole(&y).is(&whole(&[9; 32])));
+    }
+
+    #[test]
+    fn what_could_be_no_key_is_known() {
+        assert!(point(4, &[1; 64]).has_form() && point(2, &[1; 32]).has_form());
+        for broken in [point(4, &[1; 63]), point(5, &[1; 64]), point(0, &[]), point(2, &[1; 64])] {
+            assert!(!broken.has_form(), "{broken:?}");
+        }
+        let rsa = |modulus: &[u8], exponent: &[u8]| {
+            Public::Rsa { modulus: modulus.to_vec(), exponent: exponent.to_vec() }.is_sound()
+        };
+        assert!(rsa(&[9; 256], &[3]) && rsa(&[9; 256], &[1, 0, 1]));
+        assert!(!rsa(&[8; 256], &[3]) && !rsa(&[9; 256], &[2]) && !rsa(&[9; 256], &[1]));
+        assert!(!rsa(&[9; 256], &[9; 256]) && !rsa(&[9; 256], &[11; 256]) && !rsa(&[], &[3]));
+    }
 }

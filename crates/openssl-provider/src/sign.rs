@@ -87,6 +87,8 @@ pub(crate) struct Signature {
     salt: Salt,
     mgf: Option<&'static Hash>,
     message: Message,
+    /// The message is hashed as it comes: the hash function stays what it is.
+    hashes: bool,
 }
 
 impl Signature {
@@ -100,6 +102,7 @@ impl Signature {
             salt,
             mgf: None,
             message: Message::default(),
+            hashes: false,
         }
     }
 
@@ -117,7 +120,7 @@ impl Signature {
         params: &Params,
     ) -> Result<()> {
         if let Some(key) = key {
-            let pss = matches!(key.kind.form, Form::Rsa { pss: true });
+            let pss = key.signs_by_pss_only();
             self.padding = if pss { Padding::Pss } else { Padding::Pkcs1 };
             (self.salt, self.mgf) = (Salt::Auto, None);
             self.key = Some(key);
@@ -139,6 +142,7 @@ impl Signature {
             }
             None => {}
         }
+        self.hashes = hash.is_some();
         let kept = self.hash.is_none_or(Hash::is_pair);
         self.message = if kept { Message::kept() } else { Message::default() };
         self.set(params)
@@ -146,12 +150,26 @@ impl Signature {
 
     pub(crate) fn set(&mut self, params: &Params) -> Result<()> {
         if let Some(name) = params.find(c"digest").and_then(Given::text) {
-            self.hash = if name.is_empty() { None } else { Some(named(name)?) };
+            let hash = if name.is_empty() { None } else { Some(named(name)?) };
+            let is_same = hash.map(|hash| hash.digest) == self.hash.map(|hash| hash.digest);
+            if self.hashes && !is_same {
+                return Err(Failure::unsupported("the message is hashed by another function"));
+            }
+            self.hash = hash;
         }
         if let Some(padding) = params.find(c"pad-mode") {
-            self.padding = Padding::of(padding)?;
-            if !matches!(self.padding, Padding::Pkcs1 | Padding::None | Padding::Pss) {
-                return Err(Failure::unsupported("this padding does not sign"));
+            let padding = Padding::of(padding)?;
+            let by_pss_only = self.key.as_ref().is_some_and(|key| key.signs_by_pss_only());
+            match padding {
+                Padding::Pss => {}
+                Padding::Pkcs1 if !by_pss_only => {}
+                Padding::None if !by_pss_only && self.hash.is_none() => {}
+                _ => return Err(Failure::unsupported("this padding does not sign")),
+            }
+            self.padding = padding;
+            // What libcrypto takes where none is named.
+            if padding == Padding::Pss && self.hash.is_none() {
+                self.hash = Hash::named("SHA1");
             }
         }
         if let Some(salt) = params.find(c"saltlen") {
@@ -221,15 +239,19 @@ impl Signature {
         self.verify(&digest, signature)
     }
 
-    /// Signs a whole message.
-    pub(crate) fn sign_message(&self, message: &[u8]) -> Result<Vec<u8>> {
-        self.sign_whole(&Whole::Bytes(message.to_vec()))
+    /// Signs a whole message, or the rest of one that came in parts.
+    pub(crate) fn sign_message(&mut self, message: &[u8]) -> Result<Vec<u8>> {
+        if self.message.is_empty() {
+            return self.sign_whole(&Whole::Bytes(message.to_vec()));
+        }
+        self.update(message)?;
+        self.finish()
     }
 
-    /// Checks a signature of a whole message.
-    pub(crate) fn verify_message(&self, message: &[u8], signature: &[u8]) -> Result<()> {
-        let digest = self.digest(&Whole::Bytes(message.to_vec()))?;
-        self.verify(&digest, signature)
+    /// Checks a signature of it.
+    pub(crate) fn verify_message(&mut self, message: &[u8], signature: &[u8]) -> Result<()> {
+        self.update(message)?;
+        self.check(signature)
     }
 
     fn sign_whole(&self, whole: &Whole) -> Result<Vec<u8>> {
@@ -307,7 +329,8 @@ impl Signature {
             (Padding::Pss, Salt::Auto | Salt::AutoDigest) => {
                 let most = most(key, self.hash()?);
                 let usual = [self.hash()?.length, most, SALT_OF_SHA1, 0];
-                usual.into_iter().filter(|salt| *salt <= most).collect()
+                let others = (0..=most).filter(|salt| !usual.contains(salt));
+                usual.into_iter().filter(|salt| *salt <= most).chain(others).collect()
             }
             _ => vec![self.salt_length(key)],
         };
@@ -315,7 +338,7 @@ impl Signature {
             let mut last = Ok(());
             for salt in &salts {
                 last = lease.verify(&self.with_salt(number, *salt), handle, &data, &read);
-                if last.is_ok() {
+                if !last.is_err_and(|error| error.code == Error::SIGNATURE_INVALID) {
                     break;
                 }
             }
@@ -341,6 +364,14 @@ impl Signature {
             (_, Padding::Pss) => {
                 self.hash()?;
                 (CKM_RSA_PKCS_PSS, digest.to_vec())
+            }
+            (_, _) if self.hash.is_some() => {
+                return Err(Failure::input("a digest is not signed without padding"));
+            }
+            (_, _) if digest.len() != key.answer_length() => {
+                return Err(Failure::input(
+                    "without padding, what is signed is as long as the key",
+                ));
             }
             (_, _) => (CKM_RSA_X_509, digest.to_vec()),
         })

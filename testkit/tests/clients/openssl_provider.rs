@@ -60,6 +60,14 @@ fn filled(word: &str) -> String {
     format!("pkcs11:token=testing;object={key};type=private{query}")
 }
 
+/// A program of `testdata/openssl-provider`.
+fn compile(token: &TestToken, name: &str) -> Result<()> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/openssl-provider");
+    let gcc = token.program("gcc").line("-std=c11 -D_DEFAULT_SOURCE -Wall -Wextra -Werror -o");
+    let gcc = gcc.arg(name).arg(directory.join(format!("{name}.c")));
+    gcc.line("-lcrypto -lpthread").run().map(|_| ())
+}
+
 /// How often each mechanism was used so far, in all processes.
 fn counted(token: &TestToken) -> Result<BTreeMap<String, u64>> {
     let stat = token.program(&command()).line("stat --json").run()?;
@@ -274,13 +282,23 @@ fn threads_children_library_contexts_and_exit_handlers_sign() {
             token.key_pair(kind, &format!("0{place}"), label)?;
         }
         configure(token)?;
-        let source =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/openssl-provider/host.c");
-        let gcc =
-            token.program("gcc").line("-std=c11 -D_DEFAULT_SOURCE -Wall -Wextra -Werror -o host");
-        gcc.arg(source).line("-lcrypto -lpthread").run()?;
+        compile(token, "host")?;
         let uris = keys.map(|(_, label)| filled(&format!("URI:{label}")));
         token.program("./host").args(uris).run().map(|_| ())
+    });
+}
+
+#[test]
+fn what_openssl_refuses_is_refused() {
+    let provider = openssl_provider();
+    let needs = ["openssl", "pkcs11-tool", "gcc", "/usr/include/openssl/store.h", &provider];
+    check(CLIENT, "a program with mistakes", &needs, |token| {
+        for (kind, id, label) in [("rsa:2048", "01", "rsa"), ("EC:prime256v1", "02", "ec")] {
+            token.key_pair(kind, id, label)?;
+        }
+        configure(token)?;
+        compile(token, "misuse")?;
+        token.program("./misuse").args([filled("URI:rsa"), filled("URI:ec")]).run().map(|_| ())
     });
 }
 

@@ -6,6 +6,7 @@ use super::keymgmt::{KeyContext, held};
 use super::{Home, PROPERTIES, ended, output};
 use crate::abi::numbers::kem as number;
 use crate::abi::{Algorithm, Context, Dispatch, Input, Output, Param, Params, Place, Table};
+use crate::failure::Failure;
 use crate::kem::{Kem, SECRET};
 use crate::kind::KINDS;
 use std::ffi::c_int;
@@ -29,6 +30,9 @@ extern "C" fn encapsulate(
             length.set(kem.length()?);
             secret_length.set(SECRET);
             return Ok(());
+        }
+        if rooms[0] < kem.length()? || rooms[1] < SECRET {
+            return Err(Failure::input("there is too little room for the answer"));
         }
         let (ciphertext, key) = kem.encapsulate()?;
         output(&mut out, &mut length, rooms[0], || kem.length(), || Ok(ciphertext))?;

@@ -29,8 +29,9 @@ pub(super) fn held(context: &KeyContext) -> Option<Arc<Key>> {
     context.get()?.key.clone()
 }
 
-/// The secret parts: what has them is a key that the program loaded itself, and stays with the provider that did it.
-const PRIVATE_PARTS: [&CStr; 2] = [c"d", c"priv"];
+/// What stays with the provider that loaded it: keys of the program's own, by their secret parts, and keys of RSA-PSS that name
+/// their only hash function, which is not kept here.
+const FOREIGN_PARTS: [&CStr; 4] = [c"d", c"priv", c"digest", c"saltlen"];
 
 extern "C" fn new(home: Home) -> KeyContext {
     caught(Context::null(), || match home.get() {
@@ -63,16 +64,23 @@ extern "C" fn has(key: KeyContext, selection: c_int) -> c_int {
     })
 }
 
-/// Whether there is anything to say of a token's key that the token does not see to.
-extern "C" fn validate(key: KeyContext, selection: c_int, _how: c_int) -> c_int {
-    has(key, selection)
+/// The token sees to its own keys, and is asked about a public key that came from elsewhere.
+extern "C" fn validate(context: KeyContext, selection: c_int, _how: c_int) -> c_int {
+    caught(0, || {
+        let foreign = held(&context).filter(|key| key.private.is_none());
+        let Some(key) = foreign.filter(|_| selection & select::PUBLIC != 0) else {
+            return has(context, selection);
+        };
+        let taken = || key.with_public("check", |_, _| Ok(()));
+        c_int::from(key.public.is_sound() && answer(&key.provider, taken) != 0)
+    })
 }
 
 extern "C" fn matches(one: KeyContext, other: KeyContext, selection: c_int) -> c_int {
     caught(0, || {
         let (Some(one), Some(other)) = (held(&one), held(&other)) else { return 0 };
         let same = if selection & (select::PUBLIC | select::PRIVATE) != 0 {
-            one.public.is_known() && one.public == other.public
+            one.public.is_known() && one.public.is(&other.public)
         } else {
             match (&one.public, &other.public) {
                 (Public::Ec { curve, .. }, Public::Ec { curve: another, .. }) => curve == another,
@@ -90,12 +98,12 @@ extern "C" fn import<const N: usize>(
 ) -> c_int {
     caught(0, || {
         let Some(held) = key.get_mut() else { return 0 };
-        if PRIVATE_PARTS.iter().any(|name| params.find(name).is_some()) {
+        if FOREIGN_PARTS.iter().any(|name| params.find(name).is_some()) {
             return 0;
         }
         let kind = &KINDS[N];
         let Some(public) = Public::of_params(kind, &params) else { return 0 };
-        if selection & select::PUBLIC != 0 && !public.is_known() {
+        if selection & select::PUBLIC != 0 && !(public.is_known() && public.has_form()) {
             return 0;
         }
         held.key = Some(Arc::new(Key::public(Arc::clone(&held.provider), kind, public)));

@@ -56,7 +56,7 @@ fn made<T>(provider: &Provider, call: impl FnOnce() -> Result<T>) -> Context<T> 
     })
 }
 
-/// The convention of answers whose length varies: NULL asks for it.
+/// The convention of answers whose length varies: NULL asks for the longest, and so much room there must be.
 fn output(
     out: &mut Output,
     length: &mut Place<usize>,
@@ -68,9 +68,13 @@ fn output(
         length.set(longest()?);
         return Ok(());
     };
+    let too_little = || Failure::input("there is too little room for the answer");
+    // Before anything is made: how long an answer really is may be a secret.
+    if room < longest()? {
+        return Err(too_little());
+    }
     let mut made = make()?;
-    let place = out.get_mut(..made.len());
-    let place = place.ok_or_else(|| Failure::input("there is too little room for the answer"))?;
+    let place = out.get_mut(..made.len()).ok_or_else(too_little)?;
     place.copy_from_slice(&made);
     length.set(made.len());
     // It may be a secret.
@@ -92,7 +96,7 @@ mod tests {
     #[test]
     fn an_answer_keeps_to_its_room() {
         let mut room = [0_u8; 4];
-        let mut length = 0_usize;
+        let (mut length, mut made) = (0_usize, 0);
         let mut answered = |given: Option<usize>| {
             // As libcrypto passes them.
             let (mut out, mut place) =
@@ -101,14 +105,21 @@ mod tests {
                 &mut out,
                 &mut place,
                 given.unwrap_or_default(),
-                || Ok(3),
-                || Ok(vec![7; 3]),
+                || Ok(4),
+                || {
+                    made += 1;
+                    Ok(vec![7; 3])
+                },
             );
-            (done.is_ok(), length)
+            (done.is_ok(), length, made)
         };
-        assert_eq!(answered(None), (true, 3));
-        assert_eq!(answered(Some(2)), (false, 3));
-        assert_eq!(answered(Some(4)), (true, 3));
+        assert_eq!(answered(None), (true, 4, 0));
+        assert_eq!(
+            answered(Some(3)),
+            (false, 4, 0),
+            "the answer would fit, and yet nothing is made"
+        );
+        assert_eq!(answered(Some(4)), (true, 3, 1));
         assert_eq!(room, [7, 7, 7, 0]);
     }
 }

@@ -82,8 +82,9 @@ extern "C" fn sign_message(
     size: usize,
 ) -> c_int {
     with(context, |signature| {
+        let longest = signature.length();
         let made = || signature.sign_message(data.of(size));
-        output(&mut out, &mut length, room, || signature.length(), made)
+        output(&mut out, &mut length, room, || longest, made)
     })
 }
 
