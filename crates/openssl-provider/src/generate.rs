@@ -44,7 +44,9 @@ impl Generator {
     pub(crate) fn set(&mut self, params: &Params) -> Result<()> {
         if let Some(text) = params.find(PLACE).and_then(Given::text) {
             let uri = text.parse();
-            self.place = Some(uri.map_err(|error| Failure::input(format!("{text}: {error}")))?);
+            // The text itself may have a PIN in it.
+            let failed = |error| Failure::input(format!("not a PKCS#11 URI: {error}"));
+            self.place = Some(uri.map_err(failed)?);
         }
         if let Some(bits) = params.find(c"bits").and_then(Given::number) {
             let bits = CK_ULONG::try_from(bits);

@@ -57,6 +57,11 @@ impl Store {
         })
     }
 
+    /// The URI, as messages show it.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// What the program wants only.
     pub(crate) fn expect(&mut self, class: Option<Class>) {
         self.expected = class;

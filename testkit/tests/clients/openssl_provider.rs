@@ -15,6 +15,15 @@ const CLIENT: &str = "OpenSSL, our provider";
 const COMMANDS: &str = include_str!("../../../testdata/openssl-provider/commands.txt");
 const PAGE: &str = include_str!("../../../docs/openssl-provider.md");
 
+/// A file for a key that names a certificate, and a PIN, which no message may repeat.
+const NAMES_A_CERTIFICATE: &str = "\
+-----BEGIN PKCS#11 PROVIDER URI-----\n\
+MFsaGVBLQ1MjMTEgUHJvdmlkZXIgVVJJIHYxLjAMPnBrY3MxMTp0b2tlbj10ZXN0aW5nO29iamVj\n\
+dD1yc2EucGVtO3R5cGU9Y2VydD9waW4tdmFsdWU9MjcxODI4\n\
+-----END PKCS#11 PROVIDER URI-----\n\
+";
+const PIN_IN_IT: &str = "271828";
+
 /// The configuration of the page, for this token.
 pub(crate) fn configure(token: &mut TestToken) -> Result<()> {
     let text = PAGE.split("```").nth(1).context("no configuration in the page")?;
@@ -108,6 +117,9 @@ fn line(token: &TestToken, text: &str) -> Result<()> {
     let output: Output = openssl.args(rest.split_whitespace().map(filled)).output()?;
     ensure!((output.status == 0) == fails.is_none(), "{text}\n{}", output.told());
     ensure!(output.told().contains(says.trim()), "{text}\n{}", output.told());
+    let told = output.told();
+    let mut ours = told.lines().filter(|line| line.contains("metaslot::"));
+    ensure!(!ours.any(|line| line.contains(PIN_IN_IT)), "a PIN is shown: {text}\n{told}");
     Ok(())
 }
 
@@ -129,6 +141,7 @@ fn commands_use_keys_of_a_token_and_openssl_without_it_agrees() {
         token.write("message", "what is signed and sealed.\n")?;
         token.write("digest", [7; 32])?;
         token.write("modulus", [&[0], &[7; 255][..]].concat())?;
+        token.write("certificate.key", NAMES_A_CERTIFICATE)?;
         token.write("long", "not so short ".repeat(20_000))?;
         let has = token.program(&openssl()).arg("version").run()?.text();
         let has = version(has.split_whitespace().nth(1).unwrap_or_default());

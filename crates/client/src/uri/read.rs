@@ -12,6 +12,8 @@ pub enum Error {
     Scheme,
     /// No `=` in a part.
     NoValue(String),
+    /// No `=` in a part of the query, which is not repeated: it may be the rest of a PIN.
+    NoValueInQuery,
     /// An attribute without a name, or with characters that a name may not have.
     Name(String),
     /// Given twice.
@@ -35,6 +37,9 @@ impl fmt::Display for Error {
         match self {
             Self::Scheme => write!(f, "it does not begin with 'pkcs11:'"),
             Self::NoValue(part) => write!(f, "'{part}' has no value: write {part}=..."),
+            Self::NoValueInQuery => {
+                write!(f, "its query has a part without '=': in a value, write '&' as %26")
+            }
             Self::Name(name) => write!(f, "'{name}' is not the name of an attribute"),
             Self::Twice(name) => write!(f, "'{name}' is given twice"),
             Self::Escape(name, at) => write!(
@@ -108,6 +113,9 @@ impl Uri {
     }
 
     fn query_attribute(&mut self, part: &str) -> Result<(), Error> {
+        if !part.contains('=') {
+            return Err(Error::NoValueInQuery);
+        }
         let (name, value) = split(part)?;
         let bytes = decode(name, value, ":[]@!$'()*+,=/?|")?;
         match name {

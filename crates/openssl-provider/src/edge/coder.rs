@@ -118,7 +118,7 @@ fn named(provider: &Arc<Provider>, uri: &str, ask: crate::provider::Ask<'_>) -> 
     }
     match store.next(ask)? {
         Some(Found::Key(key)) => Ok(key),
-        _ => Err(Failure::input(format!("{uri} names no key"))),
+        _ => Err(Failure::input(format!("{} names no key", store.text()))),
     }
 }
 
