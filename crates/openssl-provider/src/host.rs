@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What one process has of the module: tokens with their sessions and logins, handles of keys. A forked child begins anew; from its parent it
-//! has the PINs only.
+//! What one process has of the module: tokens with their sessions and logins, handles of keys. A forked child begins anew.
 
 use crate::failure::{Failure, Reason, Result};
-use crate::pin::Pin;
+use crate::pin::{Pin, Whose, is_refused, refuse};
 use metaslot_ck::*;
 use metaslot_client::{Access, Module, Session, TokenInfo, User};
 use std::collections::HashMap;
@@ -21,8 +20,6 @@ pub(crate) struct Host {
     tokens: Vec<Arc<Token>>,
     /// By the numbers of keys.
     keys: HashMap<u64, (Arc<Token>, ObjectHandle)>,
-    /// By serial numbers and labels.
-    pins: Vec<((String, String), Pin)>,
 }
 
 /// A token and what is open of it.
@@ -33,14 +30,10 @@ pub(crate) struct Token {
     info: TokenInfo,
     mechanisms: Vec<CK_MECHANISM_TYPE>,
     idle: Mutex<Vec<Session>>,
-    login: Mutex<Login>,
-}
-
-/// The session that keeps the user logged in, and a PIN that was wrong: it is not tried again, for tokens count.
-#[derive(Debug, Default)]
-struct Login {
-    anchor: Option<Session>,
-    wrong: Option<Pin>,
+    /// The session that keeps the user logged in.
+    login: Mutex<Option<Session>>,
+    /// The process whose sessions these are.
+    process: u32,
 }
 
 /// A session that is given back where its operation succeeded, and closed where it did not: what it began may go on there.
@@ -52,13 +45,6 @@ pub(crate) struct Lease {
 }
 
 impl Host {
-    /// What a process begins with: the PINs of the one that it was forked from.
-    pub(crate) fn after(parent: Option<&'static Mutex<Self>>) -> Mutex<Self> {
-        let parent = parent.and_then(|parent| parent.try_lock().ok());
-        let pins = parent.map(|parent| parent.pins.clone()).unwrap_or_default();
-        Mutex::new(Self { pins, ..Self::default() })
-    }
-
     pub(crate) fn module(&self) -> Option<Module> {
         self.module.clone()
     }
@@ -91,19 +77,10 @@ impl Host {
         let mut mechanisms = module.mechanisms(slot).unwrap_or_default();
         mechanisms.sort_unstable();
         let (idle, login) = Default::default();
-        let token = Token { module: module.clone(), slot, info, mechanisms, idle, login };
+        let (module, process) = (module.clone(), std::process::id());
+        let token = Token { module, slot, info, mechanisms, idle, login, process };
         self.tokens.push(Arc::new(token));
         Arc::clone(&self.tokens[self.tokens.len() - 1])
-    }
-
-    pub(crate) fn pin(&self, token: &Token) -> Option<Pin> {
-        self.pins.iter().find(|(whose, _)| *whose == token.identity()).map(|(_, pin)| pin.clone())
-    }
-
-    /// Keeps a PIN that the token took.
-    pub(crate) fn remember(&mut self, token: &Token, pin: Pin) {
-        self.pins.retain(|(whose, _)| *whose != token.identity());
-        self.pins.push((token.identity(), pin));
     }
 
     pub(crate) fn key(&self, number: u64) -> Option<(Arc<Token>, ObjectHandle)> {
@@ -147,7 +124,8 @@ impl Token {
         &self.info
     }
 
-    fn identity(&self) -> (String, String) {
+    /// By what its PINs are known.
+    pub(crate) fn whose(&self) -> Whose {
         (self.info.serial.clone(), self.info.label.clone())
     }
 
@@ -163,10 +141,15 @@ impl Token {
 
     /// A session.
     pub(crate) fn session(self: &Arc<Self>) -> Result<Lease> {
+        self.lease().map_err(|error| self.failed("open a session", error))
+    }
+
+    /// The same, with the module's code where it fails.
+    pub(crate) fn lease(self: &Arc<Self>) -> metaslot_client::Result<Lease> {
         let idle = lock(&self.idle).pop();
         let session = match idle {
             Some(session) => session,
-            None => self.open(Access::ReadOnly)?,
+            None => self.module.open_session(self.slot, Access::ReadOnly)?,
         };
         Ok(Lease { token: Arc::clone(self), session: Some(session), keep: false })
     }
@@ -180,7 +163,7 @@ impl Token {
     /// Logs in, if that is necessary; the PIN that it took.
     pub(crate) fn login(&self, pin: impl FnOnce() -> Result<Option<Pin>>) -> Result<Option<Pin>> {
         let mut login = lock(&self.login);
-        if login.anchor.is_some() {
+        if login.is_some() {
             return Ok(None);
         }
         let session = self.open(Access::ReadOnly)?;
@@ -188,7 +171,7 @@ impl Token {
             info.state == CKS_RO_USER_FUNCTIONS || info.state == CKS_RW_USER_FUNCTIONS
         });
         if inside || !self.info.has(CKF_LOGIN_REQUIRED) {
-            login.anchor = Some(session);
+            *login = Some(session);
             return Ok(None);
         }
         let failure = |text| Failure::new(Reason::Pin, text);
@@ -197,7 +180,7 @@ impl Token {
                 session
                     .login_protected(User::User)
                     .map_err(|error| self.failed("log in", error))?;
-                login.anchor = Some(session);
+                *login = Some(session);
                 return Ok(None);
             }
             let label = &self.info.label;
@@ -205,7 +188,7 @@ impl Token {
                 "token {label} wants a PIN, and there is none: 'pin-source' in the URI or in openssl.cnf names its file"
             )));
         };
-        if login.wrong.as_ref() == Some(&pin) {
+        if is_refused(&self.whose(), &pin) {
             let label = &self.info.label;
             return Err(failure(format!(
                 "token {label} refused this PIN before: it is not tried again"
@@ -213,16 +196,43 @@ impl Token {
         }
         match session.login(User::User, pin.expose()) {
             Err(error) if error.code != Error::USER_ALREADY_LOGGED_IN => {
-                if error.code == Error::PIN_INCORRECT {
-                    login.wrong = Some(pin);
-                }
+                self.note(error, pin);
                 let failed = self.failed("log in", error);
                 Err(Failure { reason: Reason::Pin, ..failed })
             }
             _ => {
-                login.anchor = Some(session);
+                *login = Some(session);
                 Ok(Some(pin))
             }
+        }
+    }
+}
+
+impl Token {
+    /// The login for one use of a key.
+    pub(crate) fn authorize(
+        &self,
+        session: &Session,
+        pin: Option<Pin>,
+    ) -> metaslot_client::Result<()> {
+        let failed = |code| metaslot_client::Error::new(Function::Login, code);
+        let Some(pin) = pin else {
+            if self.info.has(CKF_PROTECTED_AUTHENTICATION_PATH) {
+                return session.login_protected(User::ContextSpecific);
+            }
+            return Err(failed(Error::USER_NOT_LOGGED_IN));
+        };
+        if is_refused(&self.whose(), &pin) {
+            return Err(failed(Error::PIN_INCORRECT));
+        }
+        let done = session.login(User::ContextSpecific, pin.expose());
+        done.inspect_err(|error| self.note(*error, pin))
+    }
+
+    /// A login failed; was it for the PIN?
+    fn note(&self, error: metaslot_client::Error, pin: Pin) {
+        if error.code == Error::PIN_INCORRECT {
+            refuse(self.whose(), pin);
         }
     }
 }
@@ -236,6 +246,11 @@ impl Lease {
     pub(crate) const fn token(&self) -> &Arc<Token> {
         &self.token
     }
+
+    /// Whether it is this process's, and not of the one that it was forked from.
+    pub(crate) fn is_here(&self) -> bool {
+        self.token.process == std::process::id()
+    }
 }
 
 impl Deref for Lease {
@@ -248,6 +263,11 @@ impl Deref for Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
+        if !self.is_here() {
+            // Its number may be another session's here, and the lock may stay locked.
+            std::mem::forget(self.session.take());
+            return;
+        }
         let mut idle = lock(&self.token.idle);
         if self.keep && idle.len() < IDLE {
             idle.extend(self.session.take());

@@ -8,7 +8,7 @@ use crate::provider::{Provider, nobody};
 use crate::public::{self, Public};
 use metaslot_ck::*;
 use metaslot_client::uri::{Class, Uri};
-use metaslot_client::{Session, Template, User};
+use metaslot_client::{Session, Template};
 use metaslot_memory::PerProcess;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -172,7 +172,7 @@ impl Key {
         call: impl Fn(&Lease, ObjectHandle) -> metaslot_client::Result<T>,
     ) -> Result<T> {
         let (token, handle) = self.located()?;
-        let error = match attempt(&token, &call, handle)? {
+        let error = match attempt(&token, &call, handle) {
             Ok(done) => return Ok(done),
             Err(error) => error,
         };
@@ -181,7 +181,7 @@ impl Key {
         }
         self.provider.host().renew();
         let (token, handle) = self.located()?;
-        attempt(&token, &call, handle)?.map_err(|error| self.failed(&token, what, error))
+        attempt(&token, &call, handle).map_err(|error| self.failed(&token, what, error))
     }
 
     /// What `call` does with the public half, as an object that is there for this one call.
@@ -205,13 +205,29 @@ impl Key {
 
     /// The login for one use, of a key that wants one.
     pub(crate) fn authorize(&self, lease: &Lease) -> metaslot_client::Result<()> {
-        if !self.private.as_ref().is_some_and(|private| private.always) {
+        let Some(private) = self.private.as_ref().filter(|private| private.always) else {
             return Ok(());
+        };
+        let pin = self.provider.pin(lease.token(), &private.uri, &nobody);
+        lease.token().authorize(lease, pin.unwrap_or_default())
+    }
+
+    /// What `call` does in a session of its token, without the key.
+    pub(crate) fn with_session<T>(
+        &self,
+        what: &str,
+        call: impl Fn(&Lease) -> metaslot_client::Result<T>,
+    ) -> Result<T> {
+        let call = |lease: &Lease, _| call(lease);
+        let none = ObjectHandle(0);
+        let mut token = self.token()?;
+        let done = attempt(&token, &call, none);
+        if !done.as_ref().is_err_and(|error| STALE.contains(&error.code)) {
+            return done.map_err(|error| token.failed(what, error));
         }
-        match self.provider.host().pin(lease.token()) {
-            Some(pin) => lease.login(User::ContextSpecific, pin.expose()),
-            None => lease.login_protected(User::ContextSpecific),
-        }
+        self.provider.host().renew();
+        token = self.token()?;
+        attempt(&token, &call, none).map_err(|error| token.failed(what, error))
     }
 
     /// A session with its token, or any.
@@ -295,12 +311,10 @@ fn attempt<T>(
     token: &Arc<Token>,
     call: &impl Fn(&Lease, ObjectHandle) -> metaslot_client::Result<T>,
     handle: ObjectHandle,
-) -> Result<metaslot_client::Result<T>> {
-    let mut lease = token.session()?;
-    let done = call(&lease, handle);
-    if done.is_ok() {
-        lease.succeeded();
-    }
+) -> metaslot_client::Result<T> {
+    let mut lease = token.lease()?;
+    let done = call(&lease, handle)?;
+    lease.succeeded();
     Ok(done)
 }
 

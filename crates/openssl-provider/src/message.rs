@@ -2,7 +2,7 @@
 //! A message that is signed in parts. A short one is kept, so that the token hashes and signs it in one call; a long one is
 //! hashed by the token as it comes.
 
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::hash::Hash;
 use crate::host::Lease;
 use metaslot_ck::ObjectHandle;
@@ -61,6 +61,7 @@ impl Message {
         }
         match &self.running {
             Some(lease) => {
+                here(lease)?;
                 lease.digest_update(part).map_err(|error| lease.token().failed("hash", error))
             }
             None => Ok(()),
@@ -77,6 +78,7 @@ impl Message {
         let Some(mut lease) = self.running.take() else {
             return Ok(Whole::Bytes(std::mem::take(&mut self.bytes)));
         };
+        here(&lease)?;
         let digest = lease.digest_final().map_err(|error| lease.token().failed("hash", error))?;
         lease.succeeded();
         Ok(Whole::Digest(digest))
@@ -87,6 +89,7 @@ impl Message {
         let running = match &self.running {
             None => None,
             Some(lease) => {
+                here(lease)?;
                 let failed = |error| lease.token().failed("copy what is hashed", error);
                 let state = lease.operation_state().map_err(failed)?;
                 let copy = lease.token().session()?;
@@ -97,4 +100,10 @@ impl Message {
         };
         Ok(Self { bytes: self.bytes.clone(), running, kept: self.kept })
     }
+}
+
+/// A session of the parent's process is none here.
+fn here(lease: &Lease) -> Result<()> {
+    let elsewhere = || Failure::input("the message was begun before the process was forked");
+    lease.is_here().then_some(()).ok_or_else(elsewhere)
 }

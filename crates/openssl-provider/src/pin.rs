@@ -2,10 +2,12 @@
 //! PINs, and where they are.
 
 use crate::failure::{Failure, Reason, Result};
+use metaslot_memory::PerProcess;
 use std::fmt;
 use std::fs::File;
 use std::io::Read as _;
 use std::sync::atomic::{Ordering, compiler_fence};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Longest PIN with its end of line.
 const LONGEST: usize = 1024;
@@ -18,6 +20,11 @@ pub(crate) struct Pin(Vec<u8>);
 impl Pin {
     pub(crate) fn new(bytes: &[u8]) -> Self {
         Self(bytes.to_vec())
+    }
+
+    /// Takes it over, without a copy.
+    pub(crate) fn taken(text: String) -> Self {
+        Self(text.into_bytes())
     }
 
     pub(crate) fn expose(&self) -> &[u8] {
@@ -51,6 +58,55 @@ impl Pin {
     }
 }
 
+/// PINs by the serial number and the label of the token that each is for.
+#[derive(Debug, Default)]
+pub(crate) struct Pins(Vec<(Whose, Pin)>);
+
+pub(crate) type Whose = (String, String);
+
+/// Those that a token refused, for the whole program and its children: they are not tried again, for tokens count.
+static REFUSED: PerProcess<Mutex<Pins>> = PerProcess::new(Pins::after);
+
+/// How many are kept.
+const MOST: usize = 64;
+
+impl Pins {
+    /// What a process begins with: those of the one that it was forked from.
+    pub(crate) fn after(parent: Option<&'static Mutex<Self>>) -> Mutex<Self> {
+        let parent = parent.and_then(|parent| parent.try_lock().ok());
+        Mutex::new(Self(parent.map(|parent| parent.0.clone()).unwrap_or_default()))
+    }
+
+    pub(crate) fn get(&self, whose: &Whose) -> Option<&Pin> {
+        self.0.iter().rev().find(|row| row.0 == *whose).map(|row| &row.1)
+    }
+
+    pub(crate) fn add(&mut self, whose: Whose, pin: Pin) {
+        if self.0.len() == MOST {
+            self.0.remove(0);
+        }
+        self.0.push((whose, pin));
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+fn refused() -> MutexGuard<'static, Pins> {
+    REFUSED.get().lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether the token refused this PIN.
+pub(crate) fn is_refused(whose: &Whose, pin: &Pin) -> bool {
+    refused().0.iter().any(|row| row.0 == *whose && row.1 == *pin)
+}
+
+/// The token refused it.
+pub(crate) fn refuse(whose: Whose, pin: Pin) {
+    refused().add(whose, pin);
+}
+
 impl Drop for Pin {
     fn drop(&mut self) {
         self.0.fill(0);
@@ -75,6 +131,19 @@ impl fmt::Debug for Pin {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_pin_that_was_refused_is_known_and_of_its_token_only() {
+        let whose = |label: &str| ("serial".to_owned(), label.to_owned());
+        for pin in [b"1111", b"2222"] {
+            refuse(whose("one"), Pin::new(pin));
+        }
+        for pin in [b"1111", b"2222"] {
+            assert!(is_refused(&whose("one"), &Pin::new(pin)));
+            assert!(!is_refused(&whose("other"), &Pin::new(pin)));
+        }
+        assert!(!is_refused(&whose("one"), &Pin::new(b"3333")));
+    }
 
     #[test]
     fn a_command_is_not_run_and_a_missing_file_is_named() {

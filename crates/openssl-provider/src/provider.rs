@@ -4,7 +4,7 @@
 use crate::abi::Core;
 use crate::failure::{Failure, Reason, Result};
 use crate::host::{Host, Token};
-use crate::pin::Pin;
+use crate::pin::{Pin, Pins, is_refused};
 use metaslot_ck::SlotId;
 use metaslot_client::uri::Uri;
 use metaslot_client::{LIBRARY, Module};
@@ -18,6 +18,8 @@ pub(crate) struct Provider {
     pub(crate) core: Core,
     config: Config,
     host: PerProcess<Mutex<Host>>,
+    /// What tokens took. Apart from the rest, whose lock is often held when a program with threads forks.
+    pins: PerProcess<Mutex<Pins>>,
 }
 
 /// What its section in openssl.cnf says.
@@ -48,10 +50,11 @@ impl Provider {
         let config = Config {
             module: core.configured(c"pkcs11-module").map(PathBuf::from),
             file: core.configured(c"module-filename").map(PathBuf::from),
-            pin: core.configured(c"pin").map(|pin| Pin::new(pin.as_bytes())),
+            pin: core.configured(c"pin").map(Pin::taken),
             pin_source: core.configured(c"pin-source"),
         };
-        Ok(Self { core, config, host: PerProcess::new(Host::after) })
+        let host = PerProcess::new(|_| Mutex::default());
+        Ok(Self { core, config, host, pins: PerProcess::new(Pins::after) })
     }
 
     /// Puts a failure into libcrypto's queue.
@@ -62,6 +65,16 @@ impl Provider {
     /// What this process has of the module.
     pub(crate) fn host(&self) -> MutexGuard<'static, Host> {
         self.host.get().lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pins(&self) -> MutexGuard<'static, Pins> {
+        self.pins.get().lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The end.
+    pub(crate) fn close(&self) {
+        self.pins().clear();
+        self.host().close();
     }
 
     /// Loaded and initialised, once in each process.
@@ -96,30 +109,35 @@ impl Provider {
         meant.then(|| self.host().token(module, slot, info))
     }
 
-    /// Logs in to the token, if it wants that: by the URI's PIN, by one that it took before, by the configuration's, or by the user's.
+    /// Logs in to the token, if it wants that.
     pub(crate) fn login(&self, token: &Token, uri: &Uri, ask: Ask<'_>) -> Result<()> {
-        let said = || {
-            if let Some(pin) = &uri.pin_value {
-                return Ok(Some(Pin::new(pin.expose())));
-            }
-            if let Some(source) = &uri.pin_source {
-                // The worker of a server may have no right to the file that its master read.
-                let read = Pin::read(source);
-                return read.or_else(|failure| self.host().pin(token).ok_or(failure)).map(Some);
-            }
-            if let Some(pin) = self.host().pin(token) {
-                return Ok(Some(pin));
-            }
-            match (&self.config.pin, &self.config.pin_source) {
-                (Some(pin), _) => Ok(Some(pin.clone())),
-                (None, Some(source)) => Pin::read(source).map(Some),
-                (None, None) => Ok(ask(&format!("PIN of token {}", token.label()))),
-            }
-        };
-        if let Some(pin) = token.login(said)? {
-            self.host().remember(token, pin);
+        if let Some(pin) = token.login(|| self.pin(token, uri, ask))? {
+            self.pins().add(token.whose(), pin);
         }
         Ok(())
+    }
+
+    /// The URI's PIN, the one that the token took before, the configuration's, or the user's.
+    pub(crate) fn pin(&self, token: &Token, uri: &Uri, ask: Ask<'_>) -> Result<Option<Pin>> {
+        if let Some(pin) = &uri.pin_value {
+            return Ok(Some(Pin::new(pin.expose())));
+        }
+        let whose = token.whose();
+        let known = self.pins().get(&whose).cloned();
+        // The token's PIN may have been changed since.
+        let known = known.filter(|pin| !is_refused(&whose, pin));
+        if let Some(source) = &uri.pin_source {
+            // The worker of a server may have no right to the file that its master read.
+            return Pin::read(source).or_else(|failure| known.ok_or(failure)).map(Some);
+        }
+        if known.is_some() {
+            return Ok(known);
+        }
+        match (&self.config.pin, &self.config.pin_source) {
+            (Some(pin), _) => Ok(Some(pin.clone())),
+            (None, Some(source)) => Pin::read(source).map(Some),
+            (None, None) => Ok(ask(&format!("PIN of token {}", token.label()))),
+        }
     }
 }
 

@@ -300,14 +300,14 @@ impl Signature {
         if matches!(key.kind.form, Form::Number(_)) {
             return Ok(message.clone());
         }
-        let mut lease = key.session()?;
-        let mut digest = Vec::new();
-        for part in self.hash()?.digests() {
-            let part = lease.digest(&Mechanism::new(*part), message);
-            digest.extend(part.map_err(|error| lease.token().failed("hash", error))?);
-        }
-        lease.succeeded();
-        Ok(digest)
+        let hash = self.hash()?;
+        key.with_session("hash", |lease| {
+            let mut digest = Vec::new();
+            for part in hash.digests() {
+                digest.extend(lease.digest(&Mechanism::new(*part), message)?);
+            }
+            Ok(digest)
+        })
     }
 
     /// Signs a digest, or what is to be padded as it is.

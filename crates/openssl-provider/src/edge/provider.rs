@@ -49,7 +49,7 @@ pub(super) extern "C" fn OSSL_provider_init(
 extern "C" fn teardown(home: Home) {
     caught((), || {
         if let Some(provider) = home.take() {
-            provider.host().close();
+            provider.close();
         }
     });
 }
