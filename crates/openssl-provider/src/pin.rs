@@ -146,6 +146,18 @@ mod tests {
     }
 
     #[test]
+    fn a_child_has_its_parents_pins_and_waits_for_no_lock() {
+        let whose = || ("serial".to_owned(), "label".to_owned());
+        let parent: &'static Mutex<Pins> = Box::leak(Box::default());
+        parent.lock().expect("no panic").add(whose(), Pin::new(b"1234"));
+        let child = |parent| Pins::after(Some(parent)).into_inner().expect("no panic");
+        assert_eq!(child(parent).get(&whose()), Some(&Pin::new(b"1234")));
+        let locked = parent.lock().expect("no panic");
+        assert_eq!(child(parent).get(&whose()), None);
+        drop(locked);
+    }
+
+    #[test]
     fn a_command_is_not_run_and_a_missing_file_is_named() {
         assert!(Pin::read("|echo 1234").is_err());
         let failure = Pin::read("file:/nowhere/pin").expect_err("no such file");
