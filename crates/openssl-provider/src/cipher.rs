@@ -131,12 +131,20 @@ impl Cipher {
             return key
                 .with_private("decrypt", |lease, handle| self.opened(key, lease, handle, data));
         }
+        if self.client_version == 0 {
+            return Err(Failure::input("the client's version of TLS is not said"));
+        }
         // A wrong padding must not be told from a right one (RFC 5246 §7.4.7.1): what fails here is no failure.
         key.with_private("decrypt", |lease, handle| {
             let mut made_up = [0; PREMASTER];
             lease.random(&mut made_up)?;
             match self.opened(key, lease, handle, data) {
-                Ok(opened) => Ok(self.premaster(&opened, &made_up)),
+                Ok(mut opened) => {
+                    let premaster = self.premaster(&opened, &made_up);
+                    opened.fill(0);
+                    std::hint::black_box(&opened);
+                    Ok(premaster)
+                }
                 Err(error) if error.function == Function::Decrypt => {
                     Ok(self.premaster(&[], &made_up))
                 }
