@@ -89,6 +89,26 @@ static int decrypts(EVP_PKEY *key, EVP_PKEY *public, int padding, size_t size) {
     return good;
 }
 
+// A premaster secret of TLS 1.2 with a wrong padding is one that was made up, and no trace of it is left: 1 where that is so.
+static int premaster(EVP_PKEY *key, EVP_PKEY *public) {
+    unsigned char sealed[1024];
+    size_t length = sizeof sealed, size = 48;
+    unsigned version = 0x303;
+    OSSL_PARAM parts[] = {OSSL_PARAM_construct_uint(OSSL_ASYM_CIPHER_PARAM_TLS_CLIENT_VERSION, &version), OSSL_PARAM_END};
+    EVP_PKEY_CTX *seal = EVP_PKEY_CTX_new(public, NULL), *open = EVP_PKEY_CTX_new(key, NULL);
+    int good = EVP_PKEY_encrypt_init(seal) == 1 && EVP_PKEY_CTX_set_rsa_padding(seal, RSA_NO_PADDING) == 1
+        && EVP_PKEY_encrypt(seal, sealed, &length, data, EVP_PKEY_get_size(key)) == 1 && EVP_PKEY_decrypt_init(open) == 1
+        && EVP_PKEY_CTX_set_rsa_padding(open, RSA_PKCS1_WITH_TLS_PADDING) == 1;
+    ERR_clear_error();
+    good = good && EVP_PKEY_decrypt(open, room, &size, sealed, length) == 0 && EVP_PKEY_CTX_set_params(open, parts) == 1;
+    ERR_clear_error();
+    size = 48;
+    good = good && EVP_PKEY_decrypt(open, room, &size, sealed, length) == 1 && size == 48 && ERR_peek_error() == 0;
+    EVP_PKEY_CTX_free(seal);
+    EVP_PKEY_CTX_free(open);
+    return good;
+}
+
 // By PSS with this salt; checked by the token, which is not told its length.
 static int salts(EVP_PKEY *key, int salt) {
     EVP_MD_CTX *sign = EVP_MD_CTX_new(), *verify = EVP_MD_CTX_new();
@@ -175,6 +195,7 @@ int main(int argc, char **argv) {
         is("decrypts into too little", 0, decrypts(key, public, padding, size - 1));
         is("decrypts into what would do", 0, decrypts(key, public, padding, 10));
     }
+    is("a premaster secret", 1, premaster(key, public));
     for (int salt = 0; salt < 200; salt += 37)
         is("a salt of any length", 1, salts(key, salt));
     unsigned char bytes[65], zero[1] = {0};

@@ -15,6 +15,7 @@ const LINE: usize = 1024;
 type GetParams = unsafe extern "C" fn(*const c_void, *mut Param) -> c_int;
 type NewError = unsafe extern "C" fn(*const c_void);
 type SetError = unsafe extern "C" fn(*const c_void, u32, *const c_char, *const c_void);
+type Mark = unsafe extern "C" fn(*const c_void) -> c_int;
 type Read = unsafe extern "C" fn(*mut c_void, *mut u8, usize, *mut usize) -> c_int;
 type Line = unsafe extern "C" fn(*mut c_void, *mut u8, c_int) -> c_int;
 type Write = unsafe extern "C" fn(*mut c_void, *const u8, usize, *mut usize) -> c_int;
@@ -26,6 +27,9 @@ pub(crate) struct Core {
     get_params: Option<GetParams>,
     new_error: Option<NewError>,
     set_error: Option<SetError>,
+    mark: Option<Mark>,
+    keep_to_mark: Option<Mark>,
+    drop_to_mark: Option<Mark>,
     read: Option<Read>,
     line: Option<Line>,
     write: Option<Write>,
@@ -69,6 +73,9 @@ impl Core {
             get_params: functions.find(numbers::CORE_GET_PARAMS),
             new_error: functions.find(numbers::CORE_NEW_ERROR),
             set_error: functions.find(numbers::CORE_VSET_ERROR),
+            mark: functions.find(numbers::CORE_SET_ERROR_MARK),
+            keep_to_mark: functions.find(numbers::CORE_CLEAR_LAST_ERROR_MARK),
+            drop_to_mark: functions.find(numbers::CORE_POP_ERROR_TO_MARK),
             read: functions.find(numbers::BIO_READ_EX),
             line: functions.find(numbers::BIO_GETS),
             write: functions.find(numbers::BIO_WRITE_EX),
@@ -96,6 +103,20 @@ impl Core {
         unsafe { new_error(self.handle.0) };
         // SAFETY: our own handle, a text that ends with a zero, and a list of arguments of which none is used.
         unsafe { set_error(self.handle.0, reason, text.as_ptr(), no_arguments.as_ptr().cast()) };
+    }
+
+    /// What `call` does. Where it succeeds, nothing stays in this thread's queue of what a module put there that is made of libcrypto itself: what
+    /// has failed inside, and need not be known outside, would be told from what has not.
+    pub(crate) fn unless_failed<T, E>(&self, call: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        self.at_mark(self.mark);
+        let done = call();
+        self.at_mark(if done.is_ok() { self.drop_to_mark } else { self.keep_to_mark });
+        done
+    }
+
+    fn at_mark(&self, function: Option<Mark>) {
+        // SAFETY: our own handle.
+        function.map(|function| unsafe { function(self.handle.0) });
     }
 
     /// Everything that is to be read, up to so many bytes.

@@ -36,7 +36,7 @@ const fn ended<const N: usize, const M: usize>(rows: &[Algorithm; N]) -> [Algori
 
 /// 1 or 0, and then why.
 fn answer(provider: &Provider, call: impl FnOnce() -> Result<()>) -> c_int {
-    caught(0, || match call() {
+    caught(0, || match provider.core.unless_failed(call) {
         Ok(()) => 1,
         Err(failure) => {
             provider.raise(&failure);
@@ -47,7 +47,7 @@ fn answer(provider: &Provider, call: impl FnOnce() -> Result<()>) -> c_int {
 
 /// What `call` makes, or NULL, and then why.
 fn made<T>(provider: &Provider, call: impl FnOnce() -> Result<T>) -> Context<T> {
-    caught(Context::null(), || match call() {
+    caught(Context::null(), || match provider.core.unless_failed(call) {
         Ok(made) => Context::new(made),
         Err(failure) => {
             provider.raise(&failure);
