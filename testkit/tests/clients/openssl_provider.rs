@@ -315,6 +315,23 @@ fn what_openssl_refuses_is_refused() {
     });
 }
 
+/// A job's stack is so small that a module would write over what lies below it.
+#[test]
+fn jobs_of_openssl_keep_to_their_small_stacks() {
+    let provider = openssl_provider();
+    let needs = ["openssl", "pkcs11-tool", "gcc", "/usr/include/openssl/store.h", &provider];
+    check(CLIENT, "jobs with small stacks", &needs, |token| {
+        configure(token)?;
+        compile(token, "jobs")?;
+        for (place, kind) in ["EC:secp384r1", "rsa:2048"].into_iter().enumerate() {
+            token.key_pair(kind, &format!("0{place}"), kind)?;
+            let uri = format!("pkcs11:token=testing;id=%0{place};type=private");
+            token.program("./jobs").args(["sign", &uri]).run().context(kind)?;
+        }
+        Ok(())
+    });
+}
+
 /// Nothing but libc is linked: libcrypto's functions come as pointers, from the one that loaded the provider.
 #[test]
 fn libcrypto_is_not_linked() {

@@ -4,8 +4,10 @@
 
 mod core;
 mod given;
+mod job;
 pub(crate) mod numbers;
 mod param;
+mod stack;
 
 pub(crate) use self::core::{Core, Upcalls};
 #[cfg(test)]
@@ -16,6 +18,7 @@ pub(crate) use given::{
 };
 pub(crate) use param::{Answer, Builder, Given, Kind, Param, Params};
 
+use stack::deep;
 use std::ffi::{CStr, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
@@ -95,7 +98,7 @@ impl Algorithm {
 
 /// What `call` answers; `on_panic` where it panics, and nothing is printed of that.
 pub(crate) fn caught<T>(on_panic: T, call: impl FnOnce() -> T) -> T {
-    match catch_unwind(AssertUnwindSafe(call)) {
+    match catch_unwind(AssertUnwindSafe(|| deep(call))) {
         Ok(answer) => answer,
         Err(payload) => {
             // Its destructor could panic in turn.
