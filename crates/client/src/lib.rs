@@ -28,6 +28,7 @@
 //! keeps to the standard's rules about pointers and lengths. What is deliberately absent: callbacks
 //! (mutexes, notifications) and any policy.
 
+mod asynchronous;
 mod error;
 mod info;
 mod installed;
@@ -45,6 +46,7 @@ pub mod uri;
 mod user;
 mod vendor;
 
+pub use asynchronous::{AsyncSession, PendingSignature, Progress};
 pub use error::{Error, LoadError, Result};
 pub use info::{Info, Interface, MechanismInfo, SessionInfo, SlotInfo, TokenInfo};
 pub use installed::{DIRECTORIES, LIBRARY, installed};

@@ -510,10 +510,11 @@ impl Module {
     }
 }
 
-/// Types of the C ABI that consist of numbers only: all zero is one of their values.
+/// Types of the C ABI that consist of numbers and addresses only: all zero is one of their values.
 pub(crate) trait Plain {}
 impl Plain for CK_ULONG {}
 impl Plain for [CK_ULONG; 2] {}
+impl Plain for CK_ASYNC_DATA {}
 impl Plain for CK_INFO {}
 impl Plain for CK_SLOT_INFO {}
 impl Plain for CK_TOKEN_INFO {}

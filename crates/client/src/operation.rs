@@ -13,7 +13,7 @@ const USUAL: usize = 512;
 
 type Init =
     Option<unsafe extern "C" fn(CK_SESSION_HANDLE, *mut CK_MECHANISM, CK_OBJECT_HANDLE) -> CK_RV>;
-type Transform = Option<
+pub(crate) type Transform = Option<
     unsafe extern "C" fn(
         CK_SESSION_HANDLE,
         *mut CK_BYTE,
@@ -59,12 +59,25 @@ impl Session {
             return remote.output_into(function, self.handle().0, Some(data), out);
         }
         let mut used = ulong(out.len());
+        self.transform_at(function, pointer, data, out.as_mut_ptr(), &raw mut used)?;
+        Ok(length(used))
+    }
+
+    /// The same, with room at `out` for as many bytes as stand at `used`; NULL asks for the length.
+    #[inline]
+    pub(crate) fn transform_at(
+        &self,
+        function: Function,
+        pointer: Transform,
+        data: &[u8],
+        out: *mut u8,
+        used: *mut CK_ULONG,
+    ) -> Result<()> {
         self.call(function, pointer, |f, session| {
             let (data, data_length) = (data.as_ptr().cast_mut(), ulong(data.len()));
-            // SAFETY: readable data with its length and writable room with its length.
-            unsafe { f(session, data, data_length, out.as_mut_ptr(), &raw mut used) }
-        })?;
-        Ok(length(used))
+            // SAFETY: readable data with its length, and what this crate names: NULL, or writable room with its length.
+            unsafe { f(session, data, data_length, out, used) }
+        })
     }
 
     /// The same, after asking for the length.
@@ -73,11 +86,7 @@ impl Session {
             return remote.output_of(function, self.handle().0, Some(data));
         }
         let mut used: CK_ULONG = 0;
-        self.call(function, pointer, |f, session| {
-            let (data, data_length) = (data.as_ptr().cast_mut(), ulong(data.len()));
-            // SAFETY: readable data with its length; NULL asks for the length.
-            unsafe { f(session, data, data_length, ptr::null_mut(), &raw mut used) }
-        })?;
+        self.transform_at(function, pointer, data, ptr::null_mut(), &raw mut used)?;
         // A length of zero must still be answered with a pointer that is not NULL.
         let mut out = room(function, used, 0)?;
         let used = self.transform_into(function, pointer, data, &mut out)?;

@@ -47,18 +47,22 @@ impl Module {
     /// # Errors
     /// The module's code.
     pub fn open_session(&self, slot: SlotId, access: Access) -> Result<Session> {
-        let handle = self.open_handle(slot, access)?;
+        self.open_with(slot, access.flags())
+    }
+
+    pub(crate) fn open_with(&self, slot: SlotId, flags: CK_FLAGS) -> Result<Session> {
+        let handle = self.open_handle(slot, flags)?;
         Ok(Session::new(self.clone(), SessionHandle(handle)))
     }
 
-    fn open_handle(&self, slot: SlotId, access: Access) -> Result<CK_SESSION_HANDLE> {
+    fn open_handle(&self, slot: SlotId, flags: CK_FLAGS) -> Result<CK_SESSION_HANDLE> {
         if let Some(remote) = self.other_process() {
-            return remote.open_session(slot, access.flags());
+            return remote.open_session(slot, flags);
         }
         let function = self.lists().v2_40.C_OpenSession;
         self.fill(Function::OpenSession, function, |f, handle| {
             // SAFETY: no callback is given; `handle` is to be written.
-            unsafe { f(slot.0, access.flags(), ptr::null_mut(), None, handle) }
+            unsafe { f(slot.0, flags, ptr::null_mut(), None, handle) }
         })
     }
 
@@ -68,7 +72,7 @@ impl Module {
     /// # Errors
     /// The module's code.
     pub fn open_and_close(&self, slot: SlotId, access: Access) -> Result<()> {
-        let handle = self.open_handle(slot, access)?;
+        let handle = self.open_handle(slot, access.flags())?;
         self.call(Function::CloseSession, self.lists().v2_40.C_CloseSession, |f| {
             // SAFETY: takes a number only.
             unsafe { f(handle) }
