@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program with OpenSSL's asynchronous jobs on one thread, and keys in a token: `jobs WHAT URI`. WHAT is `sign` (64 jobs at a time, which an
-// event loop resumes as their descriptors become readable; every signature is checked), `decrypt`, `abandon` (jobs that are begun, whose wait
-// contexts are freed, and which never come back), `fork` (jobs that a child resumes as well), `full` (no descriptor can be made). It prints how
-// many jobs paused. The stack of a job is as small as OpenSSL makes it, and a page that may not be touched lies below.
+// event loop resumes as their descriptors become readable; every signature is checked), `abandon` (jobs that are begun, whose wait contexts are
+// freed, and which never come back), `fork` (jobs that a child resumes as well), `full` (no descriptor can be made), `block` (no job may pause). It
+// prints how many jobs paused. The stack of a job is as small as OpenSSL makes it, and a page that may not be touched lies below.
 #include <openssl/async.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
-#include <openssl/rsa.h>
 #include <openssl/store.h>
 #include <poll.h>
 #include <stdio.h>
@@ -67,9 +66,7 @@ static size_t deepest(void) {
 
 static EVP_PKEY *key;
 
-struct request {
-    int decrypts, number;
-};
+static int blocks;
 
 static EVP_PKEY *load(const char *uri) {
     OSSL_STORE_CTX *store = OSSL_STORE_open(uri, NULL, NULL, NULL, NULL);
@@ -100,24 +97,12 @@ static int signs(int number) {
     return good;
 }
 
-static int decrypts(int number) {
-    unsigned char sealed[1024], opened[1024], text[20];
-    size_t sealed_length = sizeof sealed, length = sizeof opened;
-    memset(text, number, sizeof text);
-    EVP_PKEY_CTX *seal = EVP_PKEY_CTX_new(key, NULL), *open = EVP_PKEY_CTX_new(key, NULL);
-    int good = EVP_PKEY_encrypt_init(seal) == 1 && EVP_PKEY_CTX_set_rsa_padding(seal, RSA_PKCS1_OAEP_PADDING) == 1
-        && EVP_PKEY_encrypt(seal, sealed, &sealed_length, text, sizeof text) == 1
-        && EVP_PKEY_decrypt_init(open) == 1 && EVP_PKEY_CTX_set_rsa_padding(open, RSA_PKCS1_OAEP_PADDING) == 1
-        && EVP_PKEY_decrypt(open, opened, &length, sealed, sealed_length) == 1
-        && length == sizeof text && memcmp(opened, text, length) == 0;
-    EVP_PKEY_CTX_free(seal);
-    EVP_PKEY_CTX_free(open);
-    return good;
-}
-
 static int work(void *given) {
-    const struct request *request = given;
-    int good = request->decrypts ? decrypts(request->number) : signs(request->number);
+    if (blocks)
+        ASYNC_block_pause();
+    int good = signs(*(const int *)given);
+    if (blocks)
+        ASYNC_unblock_pause();
     if (!good)
         ERR_print_errors_fp(stderr);
     return good;
@@ -132,10 +117,9 @@ struct job {
 static long pauses, bad;
 
 // Starts or resumes one.
-static void run(struct job *job, int number, int decrypts) {
-    struct request request = { decrypts, number };
+static void run(struct job *job, int number) {
     int good = 0;
-    switch (ASYNC_start_job(&job->job, job->context, &good, work, &request, sizeof request)) {
+    switch (ASYNC_start_job(&job->job, job->context, &good, work, &number, sizeof number)) {
     case ASYNC_PAUSE: {
         OSSL_ASYNC_FD fd[2];
         size_t count = 0;
@@ -167,15 +151,15 @@ static void run(struct job *job, int number, int decrypts) {
     }
 }
 
-static void begin(struct job *jobs, int decrypts) {
+static void begin(struct job *jobs) {
     for (int i = 0; i < JOBS; i++) {
         jobs[i].over = 0;
-        run(&jobs[i], i, decrypts);
+        run(&jobs[i], i);
     }
 }
 
 // Until none is left.
-static void resume(struct job *jobs, int decrypts) {
+static void resume(struct job *jobs) {
     for (;;) {
         struct pollfd polled[JOBS];
         int index[JOBS], count = 0;
@@ -192,14 +176,14 @@ static void resume(struct job *jobs, int decrypts) {
         }
         for (int i = 0; i < count; i++)
             if (polled[i].revents & POLLIN)
-                run(&jobs[index[i]], index[i], decrypts);
+                run(&jobs[index[i]], index[i]);
     }
 }
 
 static void abandon(void) {
     for (int i = 0; i < ABANDONED; i++) {
         struct job job = { .context = ASYNC_WAIT_CTX_new() };
-        run(&job, i, 0);
+        run(&job, i);
         ASYNC_WAIT_CTX_free(job.context);
     }
 }
@@ -224,21 +208,21 @@ int main(int argc, char **argv) {
     }
     if (strcmp(what, "abandon") == 0)
         abandon();
-    int opens = strcmp(what, "decrypt") == 0;
+    blocks = strcmp(what, "block") == 0;
     for (int i = 0; i < ROUNDS; i++) {
-        begin(jobs, opens);
+        begin(jobs);
         if (strcmp(what, "fork") == 0) {
             pid_t child = fork();
             if (child == 0) {
-                resume(jobs, 0);
+                resume(jobs);
                 _exit(bad != 0);
             }
-            resume(jobs, 0);
+            resume(jobs);
             int status = -1;
             waitpid(child, &status, 0);
             bad += status != 0;
         } else {
-            resume(jobs, opens);
+            resume(jobs);
         }
     }
     for (int i = 0; i < JOBS; i++)

@@ -4,7 +4,7 @@
 use crate::failure::{Failure, Reason, Result};
 use crate::pin::{Pin, Whose, is_refused, refuse};
 use metaslot_ck::*;
-use metaslot_client::{Access, Module, Session, TokenInfo, User};
+use metaslot_client::{Access, AsyncSession, Module, Session, TokenInfo, User};
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::path::Path;
@@ -30,6 +30,7 @@ pub(crate) struct Token {
     info: TokenInfo,
     mechanisms: Vec<CK_MECHANISM_TYPE>,
     idle: Mutex<Vec<Session>>,
+    idle_async: Mutex<Vec<AsyncSession>>,
     /// The session that keeps the user logged in.
     login: Mutex<Option<Session>>,
     /// The process whose sessions these are.
@@ -76,9 +77,9 @@ impl Host {
         self.tokens.retain(|token| token.slot != slot);
         let mut mechanisms = module.mechanisms(slot).unwrap_or_default();
         mechanisms.sort_unstable();
-        let (idle, login) = Default::default();
+        let (idle, idle_async, login) = Default::default();
         let (module, process) = (module.clone(), std::process::id());
-        let token = Token { module, slot, info, mechanisms, idle, login, process };
+        let token = Token { module, slot, info, mechanisms, idle, idle_async, login, process };
         self.tokens.push(Arc::new(token));
         Arc::clone(&self.tokens[self.tokens.len() - 1])
     }
@@ -152,6 +153,26 @@ impl Token {
             None => self.module.open_session(self.slot, Access::ReadOnly)?,
         };
         Ok(Lease { token: Arc::clone(self), session: Some(session), keep: false })
+    }
+
+    /// Whether it is our own module's.
+    pub(crate) fn is_metaslot(&self) -> bool {
+        self.module.is_metaslot()
+    }
+
+    /// A session whose operations may be pending.
+    pub(crate) fn async_session(&self) -> Result<AsyncSession> {
+        let idle = lock(&self.idle_async).pop();
+        let opened = idle.map_or_else(|| self.module.open_async_session(self.slot), Ok);
+        opened.map_err(|error| self.failed("open a session", error))
+    }
+
+    /// Takes one back whose operation is over.
+    pub(crate) fn keep(&self, session: AsyncSession) {
+        let mut idle = lock(&self.idle_async);
+        if idle.len() < IDLE {
+            idle.push(session);
+        }
     }
 
     /// A session of one's own.

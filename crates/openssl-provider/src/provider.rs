@@ -16,6 +16,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub(crate) struct Provider {
     pub(crate) core: Core,
+    /// Whether operations pause the jobs that they are called in.
+    pub(crate) async_jobs: bool,
     config: Config,
     host: PerProcess<Mutex<Host>>,
     /// What tokens took. Apart from the rest, whose lock is often held when a program with threads forks.
@@ -47,6 +49,15 @@ impl Provider {
             let text = format!("mode = {mode}: this provider has the mode 'keys' only");
             return Err(Failure::new(Reason::Configuration, text));
         }
+        let async_jobs = core.configured(c"async-jobs");
+        let async_jobs = match async_jobs.as_deref() {
+            Some("yes") => true,
+            None | Some("no") => false,
+            Some(other) => {
+                let text = format!("async-jobs = {other}: it is 'yes' or 'no'");
+                return Err(Failure::new(Reason::Configuration, text));
+            }
+        };
         let config = Config {
             module: core.configured(c"pkcs11-module").map(PathBuf::from),
             file: core.configured(c"module-filename").map(PathBuf::from),
@@ -54,7 +65,7 @@ impl Provider {
             pin_source: core.configured(c"pin-source"),
         };
         let host = PerProcess::new(|_| Mutex::default());
-        Ok(Self { core, config, host, pins: PerProcess::new(Pins::after) })
+        Ok(Self { core, async_jobs, config, host, pins: PerProcess::new(Pins::after) })
     }
 
     /// Puts a failure into libcrypto's queue.

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Signatures: which mechanism makes what libcrypto asks for, and in which form.
 
-use crate::abi::{Answer, Given, Params};
+use crate::abi::{Answer, Given, Params, deep};
 use crate::failure::{Failure, Result};
 use crate::hash::Hash;
-use crate::host::Lease;
+use crate::host::Token;
 use crate::key::Key;
 use crate::kind::{Does, Form};
 use crate::message::{Message, Whole};
+use crate::pausing::Signing;
 use crate::provider::Provider;
 use crate::public::{PSS, Public, RSA};
 use metaslot_ck::*;
@@ -228,7 +229,7 @@ impl Signature {
 
     /// Signs the message that came.
     pub(crate) fn finish(&mut self) -> Result<Vec<u8>> {
-        let whole = self.message.finish()?;
+        let whole = deep(|| self.message.finish())?;
         self.sign_whole(&whole)
     }
 
@@ -258,18 +259,20 @@ impl Signature {
         let key = self.key()?;
         if let Whole::Bytes(message) = whole {
             let (mechanism, salt) = (self.combined(key), self.salt_length(key));
-            let at_once = |lease: &Lease, handle| {
-                if !mechanism.is_some_and(|mechanism| lease.token().has(mechanism)) {
+            let at_once = |token: &Arc<Token>, handle| {
+                if !mechanism.is_some_and(|mechanism| token.has(mechanism)) {
                     return Ok(None);
                 }
                 let mechanism = self.with_salt(mechanism.unwrap_or_default(), salt);
-                made(key, lease, handle, &mechanism, message).map(Some)
+                let made = Signing { key, mechanism: &mechanism, data: message };
+                made.run(token, handle).map(Some)
             };
-            if let Some(signature) = key.with_private("sign", at_once)? {
+            if let Some(signature) = key.with_token("sign", at_once)? {
                 return self.written(key, signature);
             }
         }
-        self.sign(&self.digest(whole)?)
+        let digest = deep(|| self.digest(whole))?;
+        self.sign(&digest)
     }
 
     /// The mechanism that hashes and signs.
@@ -315,8 +318,8 @@ impl Signature {
         let key = self.key()?;
         let (mechanism, data) = self.of_digest(key, digest)?;
         let mechanism = self.with_salt(mechanism, self.salt_length(key));
-        let signature =
-            key.with_private("sign", |lease, handle| made(key, lease, handle, &mechanism, &data))?;
+        let made = Signing { key, mechanism: &mechanism, data: &data };
+        let signature = key.with_token("sign", |token, handle| made.run(token, handle))?;
         self.written(key, signature)
     }
 
@@ -459,22 +462,6 @@ impl Signature {
         }
         Node::Sequence(&[Node::Oid(PSS), Node::Sequence(&fields)]).to_vec()
     }
-}
-
-/// One signature.
-fn made(
-    key: &Key,
-    lease: &Lease,
-    handle: ObjectHandle,
-    mechanism: &Mechanism<'_>,
-    data: &[u8],
-) -> metaslot_client::Result<Vec<u8>> {
-    lease.sign_init(mechanism, handle)?;
-    key.authorize(lease)?;
-    let mut signature = vec![0; key.answer_length().max(64)];
-    let length = lease.sign_into(data, &mut signature)?;
-    signature.truncate(length);
-    Ok(signature)
 }
 
 /// The longest salt that there is room for (RFC 8017 §9.1.1).

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod apache;
+mod async_jobs;
 mod binary_curves;
 mod bpftrace;
 mod bridged;

@@ -70,7 +70,7 @@ fn filled(word: &str) -> String {
 }
 
 /// A program of `testdata/openssl-provider`.
-fn compile(token: &TestToken, name: &str) -> Result<()> {
+pub(crate) fn compile(token: &TestToken, name: &str) -> Result<()> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/openssl-provider");
     let gcc = token.program("gcc").line("-std=c11 -D_DEFAULT_SOURCE -Wall -Wextra -Werror -o");
     let gcc = gcc.arg(name).arg(directory.join(format!("{name}.c")));
@@ -78,7 +78,7 @@ fn compile(token: &TestToken, name: &str) -> Result<()> {
 }
 
 /// How often each mechanism was used so far, in all processes.
-fn counted(token: &TestToken) -> Result<BTreeMap<String, u64>> {
+pub(crate) fn counted(token: &TestToken) -> Result<BTreeMap<String, u64>> {
     let stat = token.program(&command()).line("stat --json").run()?;
     let stat: serde_json::Value =
         serde_json::from_slice(&stat.stdout).context("read the counters")?;
@@ -312,23 +312,6 @@ fn what_openssl_refuses_is_refused() {
         configure(token)?;
         compile(token, "misuse")?;
         token.program("./misuse").args([filled("URI:rsa"), filled("URI:ec")]).run().map(|_| ())
-    });
-}
-
-/// A job's stack is so small that a module would write over what lies below it.
-#[test]
-fn jobs_of_openssl_keep_to_their_small_stacks() {
-    let provider = openssl_provider();
-    let needs = ["openssl", "pkcs11-tool", "gcc", "/usr/include/openssl/store.h", &provider];
-    check(CLIENT, "jobs with small stacks", &needs, |token| {
-        configure(token)?;
-        compile(token, "jobs")?;
-        for (place, kind) in ["EC:secp384r1", "rsa:2048"].into_iter().enumerate() {
-            token.key_pair(kind, &format!("0{place}"), kind)?;
-            let uri = format!("pkcs11:token=testing;id=%0{place};type=private");
-            token.program("./jobs").args(["sign", &uri]).run().context(kind)?;
-        }
-        Ok(())
     });
 }
 

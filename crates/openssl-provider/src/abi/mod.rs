@@ -16,9 +16,10 @@ pub(crate) use given::{
     Argument, Asking, Bio, Callback, Context, CoreHandle, Input, Output, Place, Reference, Table,
     Text,
 };
+pub(crate) use job::{Job, Waits};
 pub(crate) use param::{Answer, Builder, Given, Kind, Param, Params};
+pub(crate) use stack::deep;
 
-use stack::deep;
 use std::ffi::{CStr, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
@@ -98,7 +99,12 @@ impl Algorithm {
 
 /// What `call` answers; `on_panic` where it panics, and nothing is printed of that.
 pub(crate) fn caught<T>(on_panic: T, call: impl FnOnce() -> T) -> T {
-    match catch_unwind(AssertUnwindSafe(|| deep(call))) {
+    caught_here(on_panic, || deep(call))
+}
+
+/// The same on the caller's stack, small as it may be: for what may pause.
+pub(crate) fn caught_here<T>(on_panic: T, call: impl FnOnce() -> T) -> T {
+    match catch_unwind(AssertUnwindSafe(call)) {
         Ok(answer) => answer,
         Err(payload) => {
             // Its destructor could panic in turn.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the contexts of all operations have in common.
 
-use super::{Home, answer, made};
-use crate::abi::{Answer, Context, Params, Text, caught};
+use super::{Home, answer, answered, made};
+use crate::abi::{Answer, Context, Job, Params, Text, caught, caught_here};
 use crate::cipher::Cipher;
 use crate::exchange::Exchange;
 use crate::failure::Result;
@@ -149,4 +149,20 @@ pub(super) fn with<T: Operation>(
     let Some(context) = context.get_mut() else { return 0 };
     let provider = Arc::clone(context.provider());
     answer(&provider, || call(context))
+}
+
+/// The same for what may pause a job: on the caller's stack.
+pub(super) fn with_pause<T: Operation>(
+    mut context: Context<T>,
+    call: impl FnOnce(&mut T) -> Result<()>,
+) -> c_int {
+    let Some(context) = context.get_mut() else { return 0 };
+    let provider = Arc::clone(context.provider());
+    caught_here(0, || {
+        let call = || call(context);
+        // Marks in the thread's queue of errors are a stack, which calls that pause would leave in another order.
+        let pauses = provider.async_jobs && Job::current().is_some();
+        let done = if pauses { call() } else { provider.core.unless_failed(call) };
+        answered(&provider, done)
+    })
 }

@@ -36,13 +36,17 @@ const fn ended<const N: usize, const M: usize>(rows: &[Algorithm; N]) -> [Algori
 
 /// 1 or 0, and then why.
 fn answer(provider: &Provider, call: impl FnOnce() -> Result<()>) -> c_int {
-    caught(0, || match provider.core.unless_failed(call) {
+    caught(0, || answered(provider, provider.core.unless_failed(call)))
+}
+
+fn answered(provider: &Provider, done: Result<()>) -> c_int {
+    match done {
         Ok(()) => 1,
         Err(failure) => {
             provider.raise(&failure);
             0
         }
-    })
+    }
 }
 
 /// What `call` makes, or NULL, and then why.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Signatures (provider-signature(7)). One table for all kinds of keys: which one it is, the key says.
 
-use super::context::{self, with};
+use super::context::{self, with, with_pause};
 use super::keymgmt::{KeyContext, held};
 use super::{Home, PROPERTIES, ended, output};
 use crate::abi::numbers::signature as number;
@@ -37,7 +37,7 @@ extern "C" fn sign(
     data: Input,
     size: usize,
 ) -> c_int {
-    with(context, |signature| {
+    with_pause(context, |signature| {
         let made = || signature.sign(data.of(size));
         output(&mut out, &mut length, room, || signature.length(), made)
     })
@@ -63,7 +63,7 @@ extern "C" fn finish(
     mut length: Place<usize>,
     room: usize,
 ) -> c_int {
-    with(context, |signature| {
+    with_pause(context, |signature| {
         let longest = signature.length();
         output(&mut out, &mut length, room, || longest, || signature.finish())
     })
@@ -81,7 +81,7 @@ extern "C" fn sign_message(
     data: Input,
     size: usize,
 ) -> c_int {
-    with(context, |signature| {
+    with_pause(context, |signature| {
         let longest = signature.length();
         let made = || signature.sign_message(data.of(size));
         output(&mut out, &mut length, room, || longest, made)

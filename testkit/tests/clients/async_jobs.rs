@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Jobs of OpenSSL's in which our own provider pauses: programs with an event loop fill the lanes. Every signature is checked, and the module has
+//! to have counted batches.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use metaslot_ck::*;
+use metaslot_client::{Mechanism, Progress, Template};
+use metaslot_testkit::{
+    Output, TestToken, apart, check, command, free_port, openssl_provider, user_session,
+};
+
+use crate::{nginx, openssl_provider as own, processes};
+
+const CLIENT: &str = "OpenSSL's jobs, our provider";
+
+/// What the program is built from.
+const NEEDS: [&str; 4] = ["openssl", "pkcs11-tool", "gcc", "/usr/include/openssl/async.h"];
+
+/// Signatures of one batch in the mean, over all kernels: a batch has one at least.
+fn fill(token: &TestToken) -> Result<f64> {
+    let stat = token.program(&command()).line("stat --json").run()?;
+    let stat: serde_json::Value = serde_json::from_slice(&stat.stdout)?;
+    let running = stat["processes"].as_array().into_iter().flatten();
+    let events = running.chain([&stat["ended"]]).filter_map(|page| page["events"].as_array());
+    let rows: Vec<_> = events.flatten().collect();
+    let sum = |name: &str| -> u64 {
+        rows.iter().filter(|row| row["event"] == name).filter_map(|row| row["count"].as_u64()).sum()
+    };
+    Ok(sum("lane-batched") as f64 / (sum("lane-batch") as f64).max(1.0))
+}
+
+/// Whether this processor has the kernels for such keys.
+fn has_lanes() -> bool {
+    fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| text.contains("avx512ifma"))
+}
+
+/// The provider's configuration, with jobs or without.
+fn configure(token: &mut TestToken, jobs: &str) -> Result<()> {
+    own::configure(token)?;
+    let file = token.path("openssl.cnf");
+    let text = fs::read_to_string(&file)?;
+    token.write("openssl.cnf", text.replace("pin-source = ", &format!("{jobs}\npin-source = ")))?;
+    Ok(())
+}
+
+/// Builds the program and has it do `what` with a key of `kind`; how many jobs paused.
+fn pauses(token: &TestToken, what: &str, kind: &str) -> Result<Output> {
+    own::compile(token, "jobs")?;
+    token.key_pair(kind, "01", "site")?;
+    token.program("./jobs").args([what, "pkcs11:token=testing;object=site;type=private"]).run()
+}
+
+/// How many jobs pause that do `what`, where the key's kernel is there.
+fn paused(what: &str, kind: &str, jobs: &'static str, expected: u32) {
+    let (provider, command) = (openssl_provider(), command());
+    let needs = [&NEEDS[..], &[&provider, &command]].concat();
+    check(CLIENT, &format!("{what}, {kind}, {jobs}"), &needs, |token| {
+        configure(token, jobs)?;
+        let output = pauses(token, what, kind)?;
+        if token.is_ours() && has_lanes() {
+            output.with(&[&format!("{expected} pauses")])?;
+            let fill = fill(token)?;
+            ensure!(expected != 256 || fill > 4.0, "batches of {fill}");
+        }
+        Ok(())
+    });
+}
+
+/// A job's stack is so small that a module would write over what lies below it.
+#[test]
+fn jobs_fill_the_lanes_and_keep_to_their_small_stacks() {
+    paused("sign", "rsa:2048", "async-jobs = yes", 256);
+    paused("sign", "EC:secp384r1", "async-jobs = yes", 256);
+}
+
+#[test]
+fn nothing_pauses_that_gains_too_little_or_is_not_asked_for() {
+    paused("sign", "EC:prime256v1", "async-jobs = yes", 0);
+    paused("sign", "EC:secp384r1", "async-jobs = no", 0);
+    paused("sign", "rsa:2048", "", 0);
+}
+
+#[test]
+fn jobs_that_cannot_pause_sign_at_once_and_leave_no_descriptor() {
+    paused("full", "rsa:2048", "async-jobs = yes", 0);
+    paused("block", "rsa:2048", "async-jobs = yes", 0);
+}
+
+#[test]
+fn a_child_does_its_parents_jobs_anew() {
+    paused("fork", "rsa:2048", "async-jobs = yes", 256);
+}
+
+#[test]
+fn jobs_that_are_given_up_take_what_they_may_and_then_nothing_pauses() {
+    paused("abandon", "rsa:2048", "async-jobs = yes", 1000);
+}
+
+#[test]
+fn a_configuration_that_means_neither_is_refused() {
+    let provider = openssl_provider();
+    check(CLIENT, "neither yes nor no", &["openssl", "pkcs11-tool", &provider], |token| {
+        configure(token, "async-jobs = perhaps")?;
+        let listed = || token.program("openssl").line("list -providers").run();
+        ensure!(!listed()?.text().contains("metaslot"), "it is taken");
+        let text = fs::read_to_string(token.path("openssl.cnf"))?.replace("perhaps", "yes");
+        token.write("openssl.cnf", text)?;
+        ensure!(listed()?.text().contains("metaslot"), "'yes' is not taken");
+        Ok(())
+    });
+}
+
+#[test]
+fn haproxy_fills_the_lanes_and_stands_clients_that_reset() {
+    let (provider, command) = (openssl_provider(), command());
+    let needs = ["openssl", "pkcs11-tool", "haproxy", "curl", "python3", &provider, &command];
+    check(CLIENT, "HAProxy, ssl-mode-async", &needs, |token| {
+        token.key_pair("rsa:2048", "01", "site")?;
+        configure(token, "async-jobs = yes")?;
+        let uri = "pkcs11:token=testing;object=site;type=private";
+        let request = token.program("openssl").line("req -new -x509 -subj /CN=localhost -addext");
+        let request = request.arg("subjectAltName=DNS:localhost").line("-out site.pem -key");
+        request.arg(uri).run()?;
+        token.program("openssl").line("pkey -out site.key -in").arg(uri).run()?;
+        let read = |name: &str| fs::read_to_string(token.path(name));
+        let both = token.write("both.pem", read("site.pem")? + &read("site.key")?)?;
+        let port = free_port()?;
+        let text = format!(
+            "global\n    nbthread 1\n    maxconn 500\n    ssl-mode-async\ndefaults\n    mode http\n    timeout client 20s\n    \
+             timeout server 20s\n    timeout connect 20s\nfrontend site\n    bind 127.0.0.1:{port} ssl crt {}\n    \
+             http-request return status 200 content-type text/plain string \"from the server\"\n",
+            both.display()
+        );
+        let haproxy = token.program("haproxy").args(["-db", "-f"]);
+        let server = haproxy.arg(token.write("haproxy.cfg", text)?).serve(port, token.home())?;
+        let served = || {
+            processes::at_once(token, 16, |token, time| {
+                let answer = nginx::fetch(token, port, ["--tlsv1.3", "--tls-max 1.2"][time % 2])?;
+                ensure!(answer == "from the server", "{answer}");
+                Ok(())
+            })
+        };
+        served().with_context(|| server.log())?;
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/openssl-provider");
+        let resets = token.program("python3").env("OPENSSL_CONF", "/dev/null");
+        let resets = resets.arg(script.join("resets.py")).args([&port.to_string(), "200"]);
+        resets.run().with_context(|| server.log())?;
+        served().with_context(|| server.log())?;
+        let descriptors = fs::read_dir(format!("/proc/{}/fd", server.pid()))?.count();
+        ensure!(descriptors < 100, "{descriptors} descriptors are left");
+        let called = own::counted(token)?;
+        ensure!(
+            called.get("CKM_SHA256_RSA_PKCS_PSS").is_some_and(|times| *times >= 16),
+            "{called:?}"
+        );
+        if token.is_ours() && has_lanes() {
+            let stat = token.program(&command).line("stat --json").run()?;
+            ensure!(stat.text().contains("C_AsyncComplete"), "no job paused: {}", stat.text());
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_pending_signature_is_completed_or_dropped() {
+    let name = "async_jobs::a_pending_signature_is_completed_or_dropped";
+    apart(
+        "The client crate",
+        "pending signatures",
+        name,
+        |_| Ok(()),
+        || {
+            let (module, session) = user_session()?;
+            let slot = *module.slots(true)?.first().context("no slot")?;
+            let public = Template::new().ulong(CKA_MODULUS_BITS, 2048);
+            let made = Mechanism::new(CKM_RSA_PKCS_KEY_PAIR_GEN);
+            let (_, key) = session.generate_key_pair(&made, &public, &Template::new())?;
+            let mechanism = Mechanism::new(CKM_SHA256_RSA_PKCS);
+            let mut pending = Vec::new();
+            for number in 0..12 {
+                let asynchronous = module.open_async_session(slot)?;
+                match asynchronous.sign_begin(&mechanism, key, &[number], 256)? {
+                    Progress::Pending(signature) => pending.push((number, signature)),
+                    Progress::Done(_, signature) => drop(signature?),
+                }
+            }
+            ensure!(pending.len() == 12 || !has_lanes(), "{} are pending", pending.len());
+            // One that waits for others, and some between them.
+            pending.retain(|(number, _)| number % 3 != 0);
+            for (number, signature) in pending {
+                let mut progress = signature.complete();
+                while let Progress::Pending(signature) = progress {
+                    progress = signature.complete();
+                }
+                let Progress::Done(asynchronous, signature) = progress else { continue };
+                ensure!(signature? == session.sign(&mechanism, key, &[number])?, "{number}");
+                let Progress::Done(asynchronous, short) =
+                    asynchronous.sign_begin(&mechanism, key, &[number], 255)?
+                else {
+                    bail!("it is pending with too little room");
+                };
+                ensure!(
+                    short.is_err_and(|error| error.code == Error::BUFFER_TOO_SMALL),
+                    "a signature"
+                );
+                drop(asynchronous.sign_begin(&mechanism, key, &[number], 256)?);
+            }
+            Ok(())
+        },
+    );
+}
