@@ -91,7 +91,7 @@ impl PendingSignature {
         Ok(length(*self.used))
     }
 
-    fn ask(&mut self, session: &Session) -> Result<usize> {
+    fn ask(&self, session: &Session) -> Result<usize> {
         let module = session.module();
         let name = SIGN.as_ptr().cast_mut().cast();
         let raw = module.fill(Function::AsyncComplete, module.complete_function(), |f, data| {

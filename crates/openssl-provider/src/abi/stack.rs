@@ -116,8 +116,10 @@ extern "C" fn enter<F: FnOnce() -> T, T>(low: c_uint, high: c_uint) {
     }
 }
 
+/// makecontext(3) passes numbers of 32 bits.
 fn halves(address: usize) -> [c_uint; 2] {
-    [address as c_uint, (address >> 32) as c_uint]
+    let [a, b, c, d, e, f, g, h] = address.to_le_bytes();
+    [[a, b, c, d], [e, f, g, h]].map(c_uint::from_le_bytes)
 }
 
 fn idle() -> MutexGuard<'static, Vec<Stack>> {
