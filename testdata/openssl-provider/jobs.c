@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program with OpenSSL's asynchronous jobs on one thread, and keys in a token: `jobs WHAT URI`. WHAT is `sign` (64 jobs at a time, which an
 // event loop resumes as their descriptors become readable; every signature is checked), `abandon` (jobs that are begun, whose wait contexts are
-// freed, and which never come back), `fork` (jobs that a child resumes as well), `full` (no descriptor can be made), `block` (no job may pause). It
-// prints how many jobs paused. The stack of a job is as small as OpenSSL makes it, and a page that may not be touched lies below.
+// freed, and which never come back), `fork` (jobs that a child resumes as well), `full` (no descriptor can be made), `block` (no job may pause), `lose`
+// (all sessions of the module are closed while jobs pause). It prints how many jobs paused. The stack of a job is as small as OpenSSL makes it, and a page that may not be touched lies below.
+#include <dlfcn.h>
 #include <openssl/async.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>
@@ -188,6 +189,21 @@ static void abandon(void) {
     }
 }
 
+// Another part of the program closes all sessions.
+static void lose(void) {
+    void *module = dlopen(getenv("METASLOT_MODULE"), RTLD_NOW);
+    if (module == NULL)
+        exit(96);
+    unsigned long (*slots)(unsigned char, unsigned long *, unsigned long *);
+    unsigned long (*close_all)(unsigned long);
+    *(void **)&slots = dlsym(module, "C_GetSlotList");
+    *(void **)&close_all = dlsym(module, "C_CloseAllSessions");
+    unsigned long found[8], count = 8;
+    bad += slots(1, found, &count) != 0;
+    for (unsigned long i = 0; i < count; i++)
+        bad += close_all(found[i]) != 0;
+}
+
 int main(int argc, char **argv) {
     if (argc != 3 || CRYPTO_set_mem_functions(allocate, reallocate, release) != 1)
         return 99;
@@ -211,6 +227,8 @@ int main(int argc, char **argv) {
     blocks = strcmp(what, "block") == 0;
     for (int i = 0; i < ROUNDS; i++) {
         begin(jobs);
+        if (strcmp(what, "lose") == 0)
+            lose();
         if (strcmp(what, "fork") == 0) {
             pid_t child = fork();
             if (child == 0) {

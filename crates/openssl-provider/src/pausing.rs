@@ -170,8 +170,9 @@ fn away(
             Some(Err(pending)) if paused => pending,
             done => {
                 waiter.jobs.away.fetch_sub(1, Ordering::Relaxed);
-                // What is not there yet is dropped, and so cancelled.
-                return deep(|| done?.ok());
+                // What is not there yet is dropped, and so cancelled. Where its session or its login went meanwhile, what is done at once says so or
+                // has another.
+                return deep(|| done?.ok()?.ok().map(Ok));
             }
         };
     }
@@ -188,7 +189,9 @@ fn arrived(
     match progress {
         Progress::Pending(pending) => Err(pending),
         Progress::Done(session, answer) => {
-            token.keep(session);
+            if answer.is_ok() {
+                token.keep(session);
+            }
             Ok(answer)
         }
     }

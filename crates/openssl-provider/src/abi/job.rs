@@ -90,6 +90,9 @@ impl Job {
     /// `None` where no descriptor can be made.
     pub(crate) fn waits<T: Waits>(&self, new: impl FnOnce() -> T) -> Option<(Arc<T>, bool)> {
         let (context, key) = (self.context(), (&raw const KEY).cast());
+        if context.is_null() {
+            return None;
+        }
         if let Some((_, data)) = self.registered() {
             // SAFETY: what `set` was given below, of which the wait context has a share.
             unsafe { Arc::increment_strong_count(data.cast::<T>()) };
