@@ -245,7 +245,7 @@ impl Signature {
         if self.message.is_empty() {
             return self.sign_whole(&Whole::Bytes(message.to_vec()));
         }
-        self.update(message)?;
+        deep(|| self.update(message))?;
         self.finish()
     }
 

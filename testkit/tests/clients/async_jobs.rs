@@ -132,7 +132,7 @@ fn haproxy(token: &mut TestToken, lines: &str) -> Result<(Server, u16)> {
     let both = token.write("both.pem", read("site.pem")? + &read("site.key")?)?;
     let port = free_port()?;
     let text = format!(
-        "global\n    nbthread 1\n    ssl-mode-async\n    {lines}\ndefaults\n    mode http\n    timeout client 20s\n    \
+        "global\n    ssl-mode-async\n    {lines}\ndefaults\n    mode http\n    timeout client 20s\n    \
          timeout server 20s\n    timeout connect 20s\nfrontend site\n    bind 127.0.0.1:{port} ssl crt {}\n    \
          http-request return status 200 content-type text/plain string \"from the server\"\n",
         both.display()
@@ -162,7 +162,7 @@ fn with_haproxy(what: &str, work: impl Fn(&mut TestToken) -> Result<()>) {
 #[test]
 fn haproxy_fills_the_lanes_and_stands_clients_that_reset() {
     with_haproxy("HAProxy, ssl-mode-async", |token| {
-        let haproxy = haproxy(token, "maxconn 500")?;
+        let haproxy = haproxy(token, "maxconn 500\n    nbthread 2")?;
         served(token, &haproxy)?;
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/openssl-provider");
         let resets = token.program("python3").env("OPENSSL_CONF", "/dev/null");
@@ -185,7 +185,7 @@ fn haproxy_fills_the_lanes_and_stands_clients_that_reset() {
 #[test]
 fn haproxy_without_descriptors_to_spare_goes_on() {
     with_haproxy("HAProxy, few descriptors", |token| {
-        let haproxy = haproxy(token, "maxconn 20")?;
+        let haproxy = haproxy(token, "maxconn 20\n    nbthread 1")?;
         served(token, &haproxy)?;
         served(token, &haproxy)
     });
