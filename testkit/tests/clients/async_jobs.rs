@@ -59,6 +59,10 @@ fn paused(what: &str, kind: &str, jobs: &'static str, expected: u32) {
     let needs = [&NEEDS[..], &[&provider, &command]].concat();
     check(CLIENT, &format!("{what}, {kind}, {jobs}"), &needs, |token| {
         configure(token, jobs)?;
+        if what == "full" && !token.is_ours() {
+            // SoftHSM opens a file for each object.
+            return Ok(());
+        }
         let output = pauses(token, what, kind)?;
         if token.is_ours() && has_lanes() {
             output.with(&[&format!("{expected} pauses")])?;
@@ -171,9 +175,9 @@ fn haproxy_fills_the_lanes_and_stands_clients_that_reset() {
         served(token, &haproxy)?;
         let descriptors = fs::read_dir(format!("/proc/{}/fd", haproxy.0.pid()))?.count();
         ensure!(descriptors < 100, "{descriptors} descriptors are left");
-        let called = own::counted(token)?;
-        ensure!(called.get("CKM_SHA256_RSA_PKCS_PSS") >= Some(&48), "{called:?}");
         if token.is_ours() && has_lanes() {
+            let called = own::counted(token)?;
+            ensure!(called.get("CKM_SHA256_RSA_PKCS_PSS") >= Some(&48), "{called:?}");
             let stat = token.program(&command()).line("stat --json").run()?;
             ensure!(stat.text().contains("C_AsyncComplete"), "no job paused: {}", stat.text());
         }
@@ -201,6 +205,9 @@ fn a_pending_signature_is_completed_or_dropped() {
         |_| Ok(()),
         || {
             let (module, session) = user_session()?;
+            if !module.is_metaslot() {
+                return Ok(());
+            }
             let slot = *module.slots(true)?.first().context("no slot")?;
             let public = Template::new().ulong(CKA_MODULUS_BITS, 2048);
             let made = Mechanism::new(CKM_RSA_PKCS_KEY_PAIR_GEN);
