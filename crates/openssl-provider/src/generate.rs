@@ -6,7 +6,7 @@ use crate::failure::{Failure, Reason, Result};
 use crate::host::Token;
 use crate::key::Key;
 use crate::kind::{Does, Form, KeyKind, Variant};
-use crate::provider::{Provider, nobody};
+use crate::provider::{Provider, no_question};
 use crate::public::curve_named;
 use metaslot_ck::*;
 use metaslot_client::uri::{Class, Uri};
@@ -78,7 +78,7 @@ impl Generator {
             )
         })?;
         let token = self.token(uri)?;
-        self.provider.login(&token, uri, &nobody)?;
+        self.provider.login(&token, uri, &no_question)?;
         let failed = |error| token.failed("generate a key pair", error);
         let session = token.open(Access::ReadWrite)?;
         let mut id = uri.id.clone().unwrap_or_default();

@@ -5,7 +5,7 @@ use crate::abi::deep;
 use crate::failure::{Failure, Reason, Result};
 use crate::host::{Lease, Token};
 use crate::kind::{Form, KeyKind};
-use crate::provider::{Provider, nobody};
+use crate::provider::{Provider, no_question};
 use crate::public::{self, Public};
 use metaslot_ck::*;
 use metaslot_client::uri::{Class, Uri};
@@ -241,7 +241,7 @@ impl Key {
         let Some(private) = self.private.as_ref().filter(|private| private.always) else {
             return Ok(());
         };
-        let pin = self.provider.pin(lease.token(), &private.uri, &nobody);
+        let pin = self.provider.pin(lease.token(), &private.uri, &no_question);
         lease.token().authorize(lease, pin.unwrap_or_default())
     }
 
@@ -284,7 +284,7 @@ impl Key {
         let private = self.private.as_ref();
         let private = private.ok_or_else(|| Failure::input("the key has no private half"))?;
         for token in self.provider.tokens(&private.uri)? {
-            self.provider.login(&token, &private.uri, &nobody)?;
+            self.provider.login(&token, &private.uri, &no_question)?;
             let mut session = token.session()?;
             let found = session.find_one(&private.template);
             session.succeeded();

@@ -37,8 +37,8 @@ struct Config {
 /// Asks the user for the PIN of what is named.
 pub(crate) type Ask<'a> = &'a dyn Fn(&str) -> Option<Pin>;
 
-/// For those who cannot ask.
-pub(crate) fn nobody(_: &str) -> Option<Pin> {
+/// Where the program cannot be asked.
+pub(crate) fn no_question(_: &str) -> Option<Pin> {
     None
 }
 

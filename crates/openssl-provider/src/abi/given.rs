@@ -109,7 +109,7 @@ impl Output {
         if self.0.is_null() {
             return None;
         }
-        // SAFETY: room for so many bytes of libcrypto's, which nobody else reads or writes during the call.
+        // SAFETY: room for so many bytes of libcrypto's, which no other code reads or writes during the call.
         Some(unsafe { slice::from_raw_parts_mut(self.0, length) })
     }
 }
