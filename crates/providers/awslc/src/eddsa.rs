@@ -65,7 +65,8 @@ fn signer(key: &Key) -> Result<&Ed25519Key> {
     key.prepared(|key| seed_key(key.secret(CKA_VALUE)?))
 }
 
-fn verifier(key: &Key) -> Result<&[u8; KEY_LENGTH]> {
+/// The public half of a key that is a number.
+pub(crate) fn point(key: &Key) -> Result<&[u8; KEY_LENGTH]> {
     key_info::number_point(key.bytes(CKA_EC_POINT)?).ok_or(Error::KEY_TYPE_INCONSISTENT)
 }
 
@@ -93,7 +94,7 @@ fn sign(key: &Key, form: Ed25519<'_>, data: &[u8], out: &mut [u8]) -> Result<usi
 
 fn verify(key: &Key, form: Ed25519<'_>, data: &[u8], signature: &[u8]) -> Result<()> {
     let signature = signature.try_into().map_err(|_| Error::SIGNATURE_LEN_RANGE)?;
-    ed25519_verify(form, verifier(key)?, data, signature).map_err(|_| Error::SIGNATURE_INVALID)
+    ed25519_verify(form, point(key)?, data, signature).map_err(|_| Error::SIGNATURE_INVALID)
 }
 
 #[derive(Debug)]
@@ -109,7 +110,7 @@ impl Signature for EdDsa {
         form(params)?;
         match direction {
             Direction::Forward => signer(key).map(|_| ()),
-            Direction::Backward => verifier(key).map(|_| ()),
+            Direction::Backward => point(key).map(|_| ()),
         }
     }
 

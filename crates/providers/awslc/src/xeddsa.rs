@@ -4,6 +4,7 @@
 //! curve25519-dalek's; it computes in constant time with what is secret.
 
 use crate::digest::Hashing;
+use crate::eddsa::point;
 use crate::other_hashes::{BLAKE2B_256, BLAKE2B_512};
 use crate::{generate, hashes};
 use curve25519_dalek::{EdwardsPoint, MontgomeryPoint, Scalar, scalar::clamp_integer};
@@ -15,7 +16,7 @@ use metaslot_memory::{Secret, wiping};
 use metaslot_spi::buffer::hold;
 use metaslot_spi::parts::{self, Begun};
 use metaslot_spi::provider::{Algorithm, Digest, Direction, Signature, SignatureStream, checked};
-use metaslot_spi::{Key, Params, key_info, number_key};
+use metaslot_spi::{Key, Params, number_key};
 use std::hint::black_box;
 use std::sync::Arc;
 
@@ -150,10 +151,6 @@ impl Verifier {
             EdwardsPoint::vartime_double_scalar_mul_basepoint(&challenge, &self.minus, &sum);
         if found.compress().as_bytes() == point { Ok(()) } else { Err(Error::SIGNATURE_INVALID) }
     }
-}
-
-fn point(key: &Key) -> Result<&[u8; KEY_LENGTH]> {
-    key_info::number_point(key.bytes(CKA_EC_POINT)?).ok_or(Error::KEY_TYPE_INCONSISTENT)
 }
 
 #[derive(Debug)]
