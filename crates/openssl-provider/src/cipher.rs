@@ -6,6 +6,7 @@ use crate::failure::{Failure, Result};
 use crate::hash::Hash;
 use crate::host::Lease;
 use crate::key::Key;
+use crate::operation::{Operation, key_of};
 use crate::provider::Provider;
 use crate::sign::{Padding, named};
 use metaslot_ck::*;
@@ -18,7 +19,7 @@ pub(crate) const PREMASTER: usize = 48;
 /// One that is being used.
 #[derive(Clone, Debug)]
 pub(crate) struct Cipher {
-    pub(crate) provider: Arc<Provider>,
+    provider: Arc<Provider>,
     key: Option<Arc<Key>>,
     padding: Padding,
     hash: Option<&'static Hash>,
@@ -28,8 +29,8 @@ pub(crate) struct Cipher {
     negotiated_version: u16,
 }
 
-impl Cipher {
-    pub(crate) fn new(provider: Arc<Provider>) -> Self {
+impl Operation for Cipher {
+    fn new(provider: Arc<Provider>) -> Self {
         Self {
             provider,
             key: None,
@@ -42,13 +43,15 @@ impl Cipher {
         }
     }
 
-    pub(crate) fn begin(&mut self, key: Option<Arc<Key>>, params: &Params) -> Result<()> {
-        let key = key.filter(|key| key.is_rsa());
-        self.key = Some(key.ok_or_else(|| Failure::unsupported("only RSA encrypts"))?);
-        self.set(params)
+    fn provider(&self) -> &Arc<Provider> {
+        &self.provider
     }
 
-    pub(crate) fn set(&mut self, params: &Params) -> Result<()> {
+    fn copy(&self) -> Result<Self> {
+        Ok(self.clone())
+    }
+
+    fn set(&mut self, params: &Params) -> Result<()> {
         if let Some(padding) = params.find(c"pad-mode") {
             self.padding = Padding::of(padding)?;
             if self.padding == Padding::Pss {
@@ -76,7 +79,7 @@ impl Cipher {
         Ok(())
     }
 
-    pub(crate) fn answer(&self, name: &[u8], wants_text: bool) -> Option<Answer<'_>> {
+    fn answer(&self, name: &[u8], wants_text: bool) -> Option<Answer<'_>> {
         let constant = |hash: &Hash| Answer::Text(hash.names[0].to_owned());
         match name {
             b"pad-mode" if wants_text => Some(Answer::Constant(self.padding.shown().1)),
@@ -89,9 +92,17 @@ impl Cipher {
             _ => None,
         }
     }
+}
+
+impl Cipher {
+    pub(crate) fn begin(&mut self, key: Option<Arc<Key>>, params: &Params) -> Result<()> {
+        let key = key.filter(|key| key.is_rsa());
+        self.key = Some(key.ok_or_else(|| Failure::unsupported("only RSA encrypts"))?);
+        self.set(params)
+    }
 
     fn key(&self) -> Result<&Arc<Key>> {
-        self.key.as_ref().ok_or_else(|| Failure::input("there is no key"))
+        key_of(self.key.as_ref())
     }
 
     /// The longest answer.

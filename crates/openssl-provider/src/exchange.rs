@@ -4,38 +4,49 @@
 use crate::abi::{Given, Params};
 use crate::failure::{Failure, Result};
 use crate::key::Key;
+use crate::operation::{Operation, key_of, passing, taken};
 use crate::provider::Provider;
 use crate::public::Public;
 use metaslot_ck::*;
-use metaslot_client::{Mechanism, Params as Parameter, Template};
+use metaslot_client::{Mechanism, Params as Parameter};
 use std::sync::Arc;
 
 /// One that is being used.
 #[derive(Clone, Debug)]
 pub(crate) struct Exchange {
-    pub(crate) provider: Arc<Provider>,
+    provider: Arc<Provider>,
     key: Option<Arc<Key>>,
     peer: Option<Arc<Key>>,
 }
 
-impl Exchange {
-    pub(crate) const fn new(provider: Arc<Provider>) -> Self {
+impl Operation for Exchange {
+    fn new(provider: Arc<Provider>) -> Self {
         Self { provider, key: None, peer: None }
     }
 
-    pub(crate) fn begin(&mut self, key: Option<Arc<Key>>) -> Result<()> {
-        self.key = Some(key.ok_or_else(|| Failure::input("there is no key"))?);
-        Ok(())
+    fn provider(&self) -> &Arc<Provider> {
+        &self.provider
+    }
+
+    fn copy(&self) -> Result<Self> {
+        Ok(self.clone())
     }
 
     /// Whether it is what is offered here: the secret itself, by no key derivation function.
-    pub(crate) fn accepts(&self, params: &Params) -> Result<()> {
+    fn set(&mut self, params: &Params) -> Result<()> {
         let kdf = params.find(c"kdf-type").and_then(Given::text).unwrap_or_default();
         let cofactor = params.find(c"ecdh-cofactor-mode").and_then(Given::number).unwrap_or(-1);
         if kdf.is_empty() && cofactor < 1 {
             return Ok(());
         }
         Err(Failure::unsupported("key derivation functions and cofactors are not supported"))
+    }
+}
+
+impl Exchange {
+    pub(crate) fn begin(&mut self, key: Option<Arc<Key>>) -> Result<()> {
+        self.key = Some(Arc::clone(key_of(key.as_ref())?));
+        Ok(())
     }
 
     pub(crate) fn with(&mut self, peer: Option<Arc<Key>>) -> Result<()> {
@@ -52,7 +63,7 @@ impl Exchange {
 
     /// Length of the secret.
     pub(crate) fn length(&self) -> Result<usize> {
-        let key = self.key.as_ref().ok_or_else(|| Failure::input("there is no key"))?;
+        let key = key_of(self.key.as_ref())?;
         Ok(match &key.public {
             Public::Ec { curve, .. } => curve.length(),
             _ => key.answer_length(),
@@ -69,19 +80,10 @@ impl Exchange {
         };
         let length = self.length()?;
         let params = Parameter::Ecdh1 { kdf: CKD_NULL, shared: &[], public };
-        let template = Template::new()
-            .class(CKO_SECRET_KEY)
-            .key_type(CKK_GENERIC_SECRET)
-            .token(false)
-            .bool(CKA_SENSITIVE, false)
-            .bool(CKA_EXTRACTABLE, true)
-            .ulong(CKA_VALUE_LEN, length as CK_ULONG);
+        let template = passing(length);
         key.with_private("agree", |lease, handle| {
             let mechanism = Mechanism::with(CKM_ECDH1_DERIVE, params);
-            let secret = lease.derive(&mechanism, handle, &template)?;
-            let value = lease.attribute(secret, CKA_VALUE);
-            lease.destroy(secret).ok();
-            value
+            taken(lease, lease.derive(&mechanism, handle, &template)?)
         })
     }
 }

@@ -2,12 +2,12 @@
 //! Key encapsulation: ML-KEM.
 
 use crate::failure::{Failure, Result};
-use crate::host::Lease;
 use crate::key::Key;
 use crate::kind::Does;
+use crate::operation::{Operation, key_of, passing, taken};
 use crate::provider::Provider;
 use metaslot_ck::*;
-use metaslot_client::{Mechanism, Template};
+use metaslot_client::Mechanism;
 use std::sync::Arc;
 
 /// Length of the secret of every ML-KEM (FIPS 203).
@@ -16,15 +16,25 @@ pub(crate) const SECRET: usize = 32;
 /// One that is being used.
 #[derive(Clone, Debug)]
 pub(crate) struct Kem {
-    pub(crate) provider: Arc<Provider>,
+    provider: Arc<Provider>,
     key: Option<Arc<Key>>,
 }
 
-impl Kem {
-    pub(crate) const fn new(provider: Arc<Provider>) -> Self {
+impl Operation for Kem {
+    fn new(provider: Arc<Provider>) -> Self {
         Self { provider, key: None }
     }
 
+    fn provider(&self) -> &Arc<Provider> {
+        &self.provider
+    }
+
+    fn copy(&self) -> Result<Self> {
+        Ok(self.clone())
+    }
+}
+
+impl Kem {
     pub(crate) fn begin(&mut self, key: Option<Arc<Key>>) -> Result<()> {
         let does = |key: &Arc<Key>| {
             key.kind.number().is_some_and(|number| number.does == Does::Encapsulate)
@@ -36,7 +46,7 @@ impl Kem {
     }
 
     fn key(&self) -> Result<&Arc<Key>> {
-        self.key.as_ref().ok_or_else(|| Failure::input("there is no key"))
+        key_of(self.key.as_ref())
     }
 
     /// Length of the ciphertext.
@@ -47,9 +57,9 @@ impl Kem {
     /// A ciphertext and its secret.
     pub(crate) fn encapsulate(&self) -> Result<(Vec<u8>, Vec<u8>)> {
         self.key()?.with_public("encapsulate", |lease, handle| {
-            let made = lease.encapsulate(&Mechanism::new(CKM_ML_KEM), handle, &template());
+            let made = lease.encapsulate(&Mechanism::new(CKM_ML_KEM), handle, &passing(SECRET));
             let (ciphertext, secret) = made?;
-            Ok((ciphertext, value(lease, secret)?))
+            Ok((ciphertext, taken(lease, secret)?))
         })
     }
 
@@ -58,25 +68,7 @@ impl Kem {
         let key = self.key()?;
         key.with_private("decapsulate", |lease, handle| {
             let mechanism = Mechanism::new(CKM_ML_KEM);
-            value(lease, lease.decapsulate(&mechanism, handle, ciphertext, &template())?)
+            taken(lease, lease.decapsulate(&mechanism, handle, ciphertext, &passing(SECRET))?)
         })
     }
-}
-
-/// What the secret is, in the token: there for a moment, and readable.
-fn template() -> Template {
-    Template::new()
-        .class(CKO_SECRET_KEY)
-        .key_type(CKK_GENERIC_SECRET)
-        .token(false)
-        .bool(CKA_SENSITIVE, false)
-        .bool(CKA_EXTRACTABLE, true)
-        .ulong(CKA_VALUE_LEN, SECRET as CK_ULONG)
-}
-
-/// Takes a secret out of the token.
-fn value(lease: &Lease, secret: ObjectHandle) -> metaslot_client::Result<Vec<u8>> {
-    let value = lease.attribute(secret, CKA_VALUE);
-    lease.destroy(secret).ok();
-    value
 }

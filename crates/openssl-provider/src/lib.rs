@@ -16,6 +16,7 @@ mod kem;
 mod key;
 mod kind;
 mod message;
+mod operation;
 mod pausing;
 mod pem;
 mod pin;

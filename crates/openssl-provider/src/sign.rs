@@ -8,6 +8,7 @@ use crate::host::Token;
 use crate::key::Key;
 use crate::kind::{Does, Form};
 use crate::message::{Message, Whole};
+use crate::operation::{Operation, key_of};
 use crate::pausing::Signing;
 use crate::provider::Provider;
 use crate::public::{PSS, Public, RSA};
@@ -81,7 +82,7 @@ const SALTS: &[(Salt, i64, &str)] = &[
 /// A signature that is being made or checked.
 #[derive(Debug)]
 pub(crate) struct Signature {
-    pub(crate) provider: Arc<Provider>,
+    provider: Arc<Provider>,
     key: Option<Arc<Key>>,
     hash: Option<&'static Hash>,
     padding: Padding,
@@ -92,8 +93,8 @@ pub(crate) struct Signature {
     hashes: bool,
 }
 
-impl Signature {
-    pub(crate) fn new(provider: Arc<Provider>) -> Self {
+impl Operation for Signature {
+    fn new(provider: Arc<Provider>) -> Self {
         let (padding, salt) = (Padding::Pkcs1, Salt::Auto);
         Self {
             provider,
@@ -107,12 +108,74 @@ impl Signature {
         }
     }
 
-    /// A copy, which goes on for itself.
-    pub(crate) fn copy(&self) -> Result<Self> {
+    fn provider(&self) -> &Arc<Provider> {
+        &self.provider
+    }
+
+    fn copy(&self) -> Result<Self> {
         let (provider, key) = (Arc::clone(&self.provider), self.key.clone());
         Ok(Self { provider, key, message: self.message.copy()?, ..*self })
     }
 
+    fn set(&mut self, params: &Params) -> Result<()> {
+        if let Some(name) = params.find(c"digest").and_then(Given::text) {
+            let hash = if name.is_empty() { None } else { Some(named(name)?) };
+            let is_same = hash.map(|hash| hash.digest) == self.hash.map(|hash| hash.digest);
+            if self.hashes && !is_same {
+                return Err(Failure::unsupported("the message is hashed by another function"));
+            }
+            self.hash = hash;
+        }
+        if let Some(padding) = params.find(c"pad-mode") {
+            let padding = Padding::of(padding)?;
+            let by_pss_only = self.key.as_ref().is_some_and(|key| key.signs_by_pss_only());
+            match padding {
+                Padding::Pss => {}
+                Padding::Pkcs1 if !by_pss_only => {}
+                Padding::None if !by_pss_only && self.hash.is_none() => {}
+                _ => return Err(Failure::unsupported("this padding does not sign")),
+            }
+            self.padding = padding;
+            // What libcrypto takes where none is named.
+            if padding == Padding::Pss && self.hash.is_none() {
+                self.hash = Hash::named("SHA1");
+            }
+        }
+        if let Some(salt) = params.find(c"saltlen") {
+            self.salt = salt_of(salt)?;
+        }
+        if let Some(name) = params.find(c"mgf1-digest").and_then(Given::text) {
+            self.mgf = Some(named(name)?);
+        }
+        Ok(())
+    }
+
+    fn answer(&self, name: &[u8], wants_text: bool) -> Option<Answer<'_>> {
+        let constant = |hash: &Hash| Answer::Text(hash.names[0].to_owned());
+        match name {
+            b"algorithm-id" => self.algorithm().map(Answer::Own),
+            b"digest" => self.hash.map(constant),
+            b"mgf1-digest" => self.mgf.or(self.hash).map(constant),
+            b"pad-mode" if wants_text => Some(Answer::Constant(self.padding.shown().1)),
+            b"pad-mode" => Some(Answer::Number(self.padding.shown().0)),
+            b"saltlen" => {
+                let row = SALTS.iter().find(|row| row.0 == self.salt);
+                match (row, self.salt) {
+                    (Some(row), _) if wants_text => Some(Answer::Text(row.2.to_owned())),
+                    (Some(row), _) => Some(Answer::Number(row.1)),
+                    (None, Salt::Bytes(length)) if wants_text => {
+                        Some(Answer::Text(length.to_string()))
+                    }
+                    (None, Salt::Bytes(length)) => i64::try_from(length).ok().map(Answer::Number),
+                    (None, _) => None,
+                }
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Signature {
     /// Begins: with a key, or with the one that it has; `hash` is what the message is hashed by, where the message is what comes.
     pub(crate) fn begin(
         &mut self,
@@ -149,66 +212,8 @@ impl Signature {
         self.set(params)
     }
 
-    pub(crate) fn set(&mut self, params: &Params) -> Result<()> {
-        if let Some(name) = params.find(c"digest").and_then(Given::text) {
-            let hash = if name.is_empty() { None } else { Some(named(name)?) };
-            let is_same = hash.map(|hash| hash.digest) == self.hash.map(|hash| hash.digest);
-            if self.hashes && !is_same {
-                return Err(Failure::unsupported("the message is hashed by another function"));
-            }
-            self.hash = hash;
-        }
-        if let Some(padding) = params.find(c"pad-mode") {
-            let padding = Padding::of(padding)?;
-            let by_pss_only = self.key.as_ref().is_some_and(|key| key.signs_by_pss_only());
-            match padding {
-                Padding::Pss => {}
-                Padding::Pkcs1 if !by_pss_only => {}
-                Padding::None if !by_pss_only && self.hash.is_none() => {}
-                _ => return Err(Failure::unsupported("this padding does not sign")),
-            }
-            self.padding = padding;
-            // What libcrypto takes where none is named.
-            if padding == Padding::Pss && self.hash.is_none() {
-                self.hash = Hash::named("SHA1");
-            }
-        }
-        if let Some(salt) = params.find(c"saltlen") {
-            self.salt = salt_of(salt)?;
-        }
-        if let Some(name) = params.find(c"mgf1-digest").and_then(Given::text) {
-            self.mgf = Some(named(name)?);
-        }
-        Ok(())
-    }
-
-    /// What it says of itself by libcrypto's name.
-    pub(crate) fn answer(&self, name: &[u8], wants_text: bool) -> Option<Answer<'_>> {
-        let constant = |hash: &Hash| Answer::Text(hash.names[0].to_owned());
-        match name {
-            b"algorithm-id" => self.algorithm().map(Answer::Own),
-            b"digest" => self.hash.map(constant),
-            b"mgf1-digest" => self.mgf.or(self.hash).map(constant),
-            b"pad-mode" if wants_text => Some(Answer::Constant(self.padding.shown().1)),
-            b"pad-mode" => Some(Answer::Number(self.padding.shown().0)),
-            b"saltlen" => {
-                let row = SALTS.iter().find(|row| row.0 == self.salt);
-                match (row, self.salt) {
-                    (Some(row), _) if wants_text => Some(Answer::Text(row.2.to_owned())),
-                    (Some(row), _) => Some(Answer::Number(row.1)),
-                    (None, Salt::Bytes(length)) if wants_text => {
-                        Some(Answer::Text(length.to_string()))
-                    }
-                    (None, Salt::Bytes(length)) => i64::try_from(length).ok().map(Answer::Number),
-                    (None, _) => None,
-                }
-            }
-            _ => None,
-        }
-    }
-
     fn key(&self) -> Result<&Arc<Key>> {
-        self.key.as_ref().ok_or_else(|| Failure::input("there is no key"))
+        key_of(self.key.as_ref())
     }
 
     fn hash(&self) -> Result<&'static Hash> {

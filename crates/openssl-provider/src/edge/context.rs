@@ -1,113 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the contexts of all operations have in common.
+//! The functions that are the same for the contexts of all operations.
 
 use super::{Home, answer, answered, made};
-use crate::abi::{Answer, Context, Job, Params, Text, caught, caught_here};
-use crate::cipher::Cipher;
-use crate::exchange::Exchange;
+use crate::abi::{Context, Job, Params, Text, caught, caught_here};
 use crate::failure::Result;
-use crate::kem::Kem;
-use crate::provider::Provider;
-use crate::sign::Signature;
+use crate::operation::Operation;
 use std::ffi::c_int;
 use std::sync::Arc;
-
-/// A context.
-pub(super) trait Operation: Sized {
-    fn new(provider: Arc<Provider>) -> Self;
-    fn provider(&self) -> &Arc<Provider>;
-    fn copy(&self) -> Result<Self>;
-    fn set(&mut self, params: &Params) -> Result<()>;
-    fn answer(&self, name: &[u8], wants_text: bool) -> Option<Answer<'_>>;
-}
-
-impl Operation for Signature {
-    fn new(provider: Arc<Provider>) -> Self {
-        Self::new(provider)
-    }
-
-    fn provider(&self) -> &Arc<Provider> {
-        &self.provider
-    }
-
-    fn copy(&self) -> Result<Self> {
-        self.copy()
-    }
-
-    fn set(&mut self, params: &Params) -> Result<()> {
-        self.set(params)
-    }
-
-    fn answer(&self, name: &[u8], wants_text: bool) -> Option<Answer<'_>> {
-        self.answer(name, wants_text)
-    }
-}
-
-impl Operation for Cipher {
-    fn new(provider: Arc<Provider>) -> Self {
-        Self::new(provider)
-    }
-
-    fn provider(&self) -> &Arc<Provider> {
-        &self.provider
-    }
-
-    fn copy(&self) -> Result<Self> {
-        Ok(self.clone())
-    }
-
-    fn set(&mut self, params: &Params) -> Result<()> {
-        self.set(params)
-    }
-
-    fn answer(&self, name: &[u8], wants_text: bool) -> Option<Answer<'_>> {
-        self.answer(name, wants_text)
-    }
-}
-
-impl Operation for Exchange {
-    fn new(provider: Arc<Provider>) -> Self {
-        Self::new(provider)
-    }
-
-    fn provider(&self) -> &Arc<Provider> {
-        &self.provider
-    }
-
-    fn copy(&self) -> Result<Self> {
-        Ok(self.clone())
-    }
-
-    fn set(&mut self, params: &Params) -> Result<()> {
-        self.accepts(params)
-    }
-
-    fn answer(&self, _: &[u8], _: bool) -> Option<Answer<'_>> {
-        None
-    }
-}
-
-impl Operation for Kem {
-    fn new(provider: Arc<Provider>) -> Self {
-        Self::new(provider)
-    }
-
-    fn provider(&self) -> &Arc<Provider> {
-        &self.provider
-    }
-
-    fn copy(&self) -> Result<Self> {
-        Ok(self.clone())
-    }
-
-    fn set(&mut self, _: &Params) -> Result<()> {
-        Ok(())
-    }
-
-    fn answer(&self, _: &[u8], _: bool) -> Option<Answer<'_>> {
-        None
-    }
-}
 
 pub(super) extern "C" fn new<T: Operation>(home: Home) -> Context<T> {
     caught(Context::null(), || match home.get() {

@@ -7,6 +7,7 @@ use super::{Home, PROPERTIES, output};
 use crate::abi::numbers::keyexch as number;
 use crate::abi::{Algorithm, Context, Dispatch, Kind, Output, Param, Params, Place, Table};
 use crate::exchange::Exchange;
+use crate::operation::Operation as _;
 use std::ffi::c_int;
 
 type ExchangeContext = Context<Exchange>;
@@ -14,7 +15,7 @@ type ExchangeContext = Context<Exchange>;
 extern "C" fn begin(context: ExchangeContext, key: KeyContext, params: Params) -> c_int {
     with(context, |exchange| {
         exchange.begin(held(&key))?;
-        exchange.accepts(&params)
+        exchange.set(&params)
     })
 }
 
