@@ -37,7 +37,7 @@ pub(crate) fn start(token: &TestToken, main: &str, server: &str) -> Result<(Serv
 pub(crate) fn both_serve(token: &TestToken, server: &Server, port: u16) -> Result<()> {
     let mut children = children_of(server, "www-data")?;
     // It listens before the second one is there.
-    until("it has not two workers", || {
+    until("it does not have two workers", || {
         children = children_of(server, "www-data")?;
         Ok(children.len() == 2)
     })?;
