@@ -2,7 +2,7 @@
 // A program with OpenSSL's asynchronous jobs on one thread, and keys in a token: `jobs WHAT URI`. WHAT is `sign` (64 jobs at a time, which an
 // event loop resumes as their descriptors become readable; every signature is checked), `abandon` (jobs that are begun, whose wait contexts are
 // freed, and which never come back), `fork` (jobs that a child resumes as well), `full` (no descriptor can be made), `block` (no job may pause), `lose`
-// (all sessions of the module are closed while jobs pause). It prints how many jobs paused. The stack of a job is as small as OpenSSL makes it, and a page that may not be touched lies below.
+// (all sessions of the module are closed while jobs pause), `edge` (two signatures in each job, by an event loop that is told of a descriptor once, edge-triggered). It prints how many jobs paused. The stack of a job is as small as OpenSSL makes it, and a page that may not be touched lies below.
 #include <dlfcn.h>
 #include <openssl/async.h>
 #include <openssl/crypto.h>
@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -67,7 +68,7 @@ static size_t deepest(void) {
 
 static EVP_PKEY *key;
 
-static int blocks;
+static int blocks, edges;
 
 static EVP_PKEY *load(const char *uri) {
     OSSL_STORE_CTX *store = OSSL_STORE_open(uri, NULL, NULL, NULL, NULL);
@@ -101,7 +102,7 @@ static int signs(int number) {
 static int work(void *given) {
     if (blocks)
         ASYNC_block_pause();
-    int good = signs(*(const int *)given);
+    int good = signs(*(const int *)given) && (!edges || signs(*(const int *)given + 1));
     if (blocks)
         ASYNC_unblock_pause();
     if (!good)
@@ -112,7 +113,7 @@ static int work(void *given) {
 struct job {
     ASYNC_JOB *job;
     ASYNC_WAIT_CTX *context;
-    int over, fd;
+    int over, fd, added;
 };
 
 static long pauses, bad;
@@ -181,6 +182,33 @@ static void resume(struct job *jobs) {
     }
 }
 
+// The same by edges: a descriptor is added once, and what it tells is told once.
+static void resume_by_edges(struct job *jobs, int epoll) {
+    int left = 0;
+    for (int i = 0; i < JOBS; i++) {
+        struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.u32 = i };
+        left += !jobs[i].over;
+        if (!jobs[i].over && !jobs[i].added && epoll_ctl(epoll, EPOLL_CTL_ADD, jobs[i].fd, &event) != 0)
+            exit(95);
+        jobs[i].added |= !jobs[i].over;
+    }
+    while (left > 0) {
+        struct epoll_event events[JOBS];
+        int count = epoll_wait(epoll, events, JOBS, 10000);
+        if (count <= 0) {
+            fprintf(stderr, "no descriptor became readable, %d jobs are left\n", left);
+            exit(94);
+        }
+        for (int i = 0; i < count; i++) {
+            struct job *job = &jobs[events[i].data.u32];
+            if (!job->over) {
+                run(job, events[i].data.u32);
+                left -= job->over;
+            }
+        }
+    }
+}
+
 static void abandon(void) {
     for (int i = 0; i < ABANDONED; i++) {
         struct job job = { .context = ASYNC_WAIT_CTX_new() };
@@ -225,6 +253,8 @@ int main(int argc, char **argv) {
     if (strcmp(what, "abandon") == 0)
         abandon();
     blocks = strcmp(what, "block") == 0;
+    edges = strcmp(what, "edge") == 0;
+    int epoll = edges ? epoll_create1(EPOLL_CLOEXEC) : -1;
     for (int i = 0; i < ROUNDS; i++) {
         begin(jobs);
         if (strcmp(what, "lose") == 0)
@@ -239,6 +269,8 @@ int main(int argc, char **argv) {
             int status = -1;
             waitpid(child, &status, 0);
             bad += status != 0;
+        } else if (edges) {
+            resume_by_edges(jobs, epoll);
         } else {
             resume(jobs);
         }

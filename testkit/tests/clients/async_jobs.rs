@@ -105,6 +105,11 @@ fn a_signature_whose_session_went_meanwhile_is_made_with_another() {
 }
 
 #[test]
+fn an_event_loop_that_is_told_by_edges_is_told_of_each_pause() {
+    paused("edge", "rsa:2048", "async-jobs = yes", 512);
+}
+
+#[test]
 fn jobs_that_are_given_up_take_what_they_may_and_then_nothing_pauses() {
     paused("abandon", "rsa:2048", "async-jobs = yes", 1000);
 }

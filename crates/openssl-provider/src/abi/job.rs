@@ -127,6 +127,11 @@ impl Job {
 
     /// Until the program resumes it. `false` where it cannot pause; a descriptor that is `new` is taken back then, for the program does not learn of it.
     pub(crate) fn pause<T: Waits>(&self, new: bool) -> bool {
+        // A loop that is told by edges was told of the pause before, and of this one it would not be.
+        if let Some((number, _)) = self.registered().filter(|_| !new) {
+            // SAFETY: the descriptor that was registered, which is ours.
+            unsafe { libc::eventfd_write(number, 1) };
+        }
         // SAFETY: it has no arguments; the caller is on the job's own stack, and holds no lock.
         let paused = unsafe { (self.functions.pause)() } != 0;
         if !new {

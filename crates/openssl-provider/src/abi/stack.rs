@@ -42,8 +42,9 @@ pub(crate) fn deep<T>(call: impl FnOnce() -> T) -> T {
         return call();
     }
     let idle = idle().pop();
-    // On the job's own stack the call would write over what lies below: better none. Nothing is printed of it.
+    // On the job's own stack the call would write over what lies below, and the end of what it holds as well: better none. Nothing is printed of it.
     let Some(stack) = idle.or_else(Stack::new) else {
+        std::mem::forget(call);
         resume_unwind(Box::new("no memory for a stack"));
     };
     let answer = stack.run(call);
