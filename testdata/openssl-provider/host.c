@@ -17,15 +17,18 @@ enum { MOST = 8, SIGNATURES = 30, THREADS = 8, CHILDREN = 6, CONTEXTS = 10, STAC
 static EVP_PKEY *keys[MOST];
 static int count;
 
+// The last one of those that the URI names.
 static EVP_PKEY *load(OSSL_LIB_CTX *library, const char *uri) {
     OSSL_STORE_CTX *store = OSSL_STORE_open_ex(uri, library, NULL, NULL, NULL, NULL, NULL, NULL);
     EVP_PKEY *key = NULL;
-    while (store != NULL && key == NULL && !OSSL_STORE_eof(store)) {
+    while (store != NULL && !OSSL_STORE_eof(store)) {
         OSSL_STORE_INFO *found = OSSL_STORE_load(store);
         if (found == NULL)
             break;
-        if (OSSL_STORE_INFO_get_type(found) == OSSL_STORE_INFO_PKEY)
+        if (OSSL_STORE_INFO_get_type(found) == OSSL_STORE_INFO_PKEY) {
+            EVP_PKEY_free(key);
             key = OSSL_STORE_INFO_get1_PKEY(found);
+        }
         OSSL_STORE_INFO_free(found);
     }
     OSSL_STORE_close(store);

@@ -60,7 +60,7 @@ const ATTRIBUTES: &[CK_ATTRIBUTE_TYPE] = &[
 ];
 
 /// What signs by PSS.
-const BY_PSS: &[CK_MECHANISM_TYPE] = &[
+pub(crate) const BY_PSS: &[CK_MECHANISM_TYPE] = &[
     CKM_RSA_PKCS_PSS,
     CKM_SHA1_RSA_PKCS_PSS,
     CKM_SHA224_RSA_PKCS_PSS,
@@ -283,22 +283,22 @@ impl Key {
         }
         let private = self.private.as_ref();
         let private = private.ok_or_else(|| Failure::input("the key has no private half"))?;
+        let mut why = "there is no such key now";
         for token in self.provider.tokens(&private.uri)? {
             self.provider.login(&token, &private.uri, &no_question)?;
             let mut session = token.session()?;
-            let found = session.find_one(&private.template);
+            let found = session.find(&private.template);
             session.succeeded();
-            if let Some(handle) = found.map_err(|error| self.failed(&token, "find", error))? {
+            for handle in found.map_err(|error| self.failed(&token, "find", error))? {
                 let same = Self::read(&self.provider, &session, handle, true, &private.uri)?;
-                if same.is_some_and(|same| same.public != self.public) {
-                    let text = format!("{}: another key has its name now", self.shown());
-                    return Err(Failure::new(Reason::NotFound, text));
+                if same.is_none_or(|same| same.public == self.public) {
+                    self.provider.host().found(self.number, Arc::clone(&token), handle);
+                    return Ok((token, handle));
                 }
-                self.provider.host().found(self.number, Arc::clone(&token), handle);
-                return Ok((token, handle));
+                why = "another key has its name now";
             }
         }
-        Err(Failure::new(Reason::NotFound, format!("{}: there is no such key now", self.shown())))
+        Err(Failure::new(Reason::NotFound, format!("{}: {why}", self.shown())))
     }
 
     fn failed(&self, token: &Token, what: &str, error: metaslot_client::Error) -> Failure {
