@@ -4,13 +4,13 @@
 use crate::abi::{Given, Params};
 use crate::failure::{Failure, Reason, Result};
 use crate::host::Token;
-use crate::key::Key;
+use crate::key::{BY_PSS, Key};
 use crate::kind::{Does, Form, KeyKind, Variant};
 use crate::provider::{Provider, no_question};
 use crate::public::curve_named;
 use metaslot_ck::*;
 use metaslot_client::uri::{Class, Uri};
-use metaslot_client::{Access, Mechanism, Template};
+use metaslot_client::{Access, Mechanism, Template, Value};
 use metaslot_spi::curves::Curve;
 use metaslot_spi::der::Node;
 use std::ffi::CStr;
@@ -81,6 +81,11 @@ impl Generator {
         self.provider.login(&token, uri, &no_question)?;
         let failed = |error| token.failed("generate a key pair", error);
         let session = token.open(Access::ReadWrite)?;
+        let exists = session.find_one(&meant(uri)).map_err(failed)?.is_some();
+        if exists && (uri.id.is_some() || uri.object.is_some()) {
+            let text = "the token has such a key already: give the new one another name";
+            return Err(Failure::input(format!("{uri}: {text}")));
+        }
         let mut id = uri.id.clone().unwrap_or_default();
         if id.is_empty() {
             id.resize(ID, 0);
@@ -96,12 +101,21 @@ impl Generator {
         let (public, private) = self.templates()?;
         let mechanism = Mechanism::new(self.kind.generates);
         let pair = session.generate_key_pair(&mechanism, &named(public), &named(private));
-        let (_, handle) = pair.map_err(failed)?;
+        let (public, private) = pair.map_err(failed)?;
+        // What the program does not get does not stay.
+        self.made(&token, private, uri).inspect_err(|_| {
+            for half in [private, public] {
+                session.destroy(half).ok();
+            }
+        })
+    }
+
+    fn made(&self, token: &Arc<Token>, handle: ObjectHandle, uri: &Uri) -> Result<Arc<Key>> {
         let mut lease = token.session()?;
         let key = Key::read(&self.provider, &lease, handle, true, uri)?;
         lease.succeeded();
         let odd = || Failure::new(Reason::Token, "the key that was made is of another kind");
-        key.map(Arc::new).ok_or_else(odd)
+        key.filter(|key| key.kind.name == self.kind.name).map(Arc::new).ok_or_else(odd)
     }
 
     /// The one token that is meant.
@@ -110,6 +124,7 @@ impl Generator {
             return Err(Failure::input("the type of what is made is 'private'"));
         }
         let mut tokens = self.provider.tokens(uri)?;
+        tokens.retain(|token| token.info().has(CKF_TOKEN_INITIALIZED));
         match (tokens.pop(), tokens.is_empty()) {
             (Some(token), true) => Ok(token),
             (None, _) => {
@@ -125,7 +140,17 @@ impl Generator {
     fn templates(&self) -> Result<(Template, Template)> {
         let public = Template::new();
         let private = Template::new().bool(CKA_PRIVATE, true).bool(CKA_SENSITIVE, true);
+        let private = private.bool(CKA_EXTRACTABLE, false);
         Ok(match &self.kind.form {
+            Form::Rsa { pss: true } => {
+                let by_pss = || Value::Mechanisms(BY_PSS.to_vec());
+                let public = public
+                    .ulong(CKA_MODULUS_BITS, self.bits)
+                    .bytes(CKA_PUBLIC_EXPONENT, &self.exponent)
+                    .bool(CKA_VERIFY, true)
+                    .with(CKA_ALLOWED_MECHANISMS, by_pss());
+                (public, private.bool(CKA_SIGN, true).with(CKA_ALLOWED_MECHANISMS, by_pss()))
+            }
             Form::Rsa { .. } => (
                 public
                     .ulong(CKA_MODULUS_BITS, self.bits)
@@ -159,5 +184,18 @@ impl Generator {
                 }
             }
         })
+    }
+}
+
+/// What finds the private keys that a URI names.
+fn meant(uri: &Uri) -> Template {
+    let template = Template::new().class(CKO_PRIVATE_KEY);
+    let template = match &uri.id {
+        Some(id) => template.bytes(CKA_ID, id),
+        None => template,
+    };
+    match &uri.object {
+        Some(label) => template.label(label),
+        None => template,
     }
 }

@@ -306,6 +306,36 @@ fn threads_children_library_contexts_and_exit_handlers_sign() {
 }
 
 #[test]
+fn a_key_that_is_made_and_cannot_be_read_does_not_stay() {
+    let provider = openssl_provider();
+    let needs = ["openssl", "pkcs11-tool", "gcc", &provider];
+    check(CLIENT, "a module that fails after it has made a key", &needs, |token| {
+        configure(token)?;
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/openssl-provider");
+        let source = source.join("failing.c");
+        let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../include");
+        let gcc = token.program("gcc").line("-std=c11 -Wall -Wextra -Werror -shared -fPIC -o");
+        gcc.args(["failing.so", "-I"]).arg(include).arg(source).run()?;
+        let text = fs::read_to_string(token.path("openssl.cnf"))?;
+        let failing = token.path("failing.so").display().to_string();
+        let changed = text.replace(&token.module().display().to_string(), &failing);
+        ensure!(changed != text, "no module in {text}");
+        let changed = token.write("failing.cnf", changed)?;
+        let line = "genpkey -propquery provider=metaslot -algorithm EC -pkeyopt \
+                    ec_paramgen_curve:P-256 -out new.key -pkeyopt pkcs11_uri:pkcs11:token=testing;object=new";
+        let made = token.program(&openssl()).line(line).env("OPENSSL_CONF", changed);
+        let made = made.env("METASLOT_MODULE", token.module()).output()?;
+        ensure!(made.status != 0 && made.told().contains("read a key"), "{}", made.told());
+        for class in ["private", "public"] {
+            let left = token.program(&openssl()).line("storeutl -noout");
+            let left = left.arg(format!("pkcs11:token=testing;type={class}")).output()?;
+            ensure!(left.told().contains("there is no such object"), "{}", left.told());
+        }
+        Ok(())
+    });
+}
+
+#[test]
 fn what_openssl_refuses_is_refused() {
     let provider = openssl_provider();
     let needs = ["openssl", "pkcs11-tool", "gcc", "/usr/include/openssl/store.h", &provider];

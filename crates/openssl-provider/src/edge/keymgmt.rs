@@ -7,6 +7,7 @@ use crate::abi::{
     Algorithm, Argument, Callback, Context, Dispatch, Kind, Param, Params, Reference, Table, Text,
     caught,
 };
+use crate::failure::Failure;
 use crate::generate::{Generator, PLACE};
 use crate::key::Key;
 use crate::kind::{COUNT, Form, KINDS, for_each_kind};
@@ -159,11 +160,14 @@ extern "C" fn operation_name<const N: usize>(asked: c_int) -> Text {
 
 extern "C" fn generator<const N: usize>(
     home: Home,
-    _selection: c_int,
+    selection: c_int,
     params: Params,
 ) -> Context<Generator> {
     let Some(provider) = home.get() else { return Context::null() };
     made(provider, || {
+        if selection & select::PRIVATE == 0 {
+            return Err(Failure::unsupported("keys are made here, and no parameters alone"));
+        }
         let mut generator = Generator::new(Arc::clone(provider), &KINDS[N]);
         generator.set(&params)?;
         Ok(generator)
