@@ -16,12 +16,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub(crate) struct Provider {
     pub(crate) core: Core,
+    pub(crate) mode: Mode,
     /// Whether operations pause the jobs that they are called in.
     pub(crate) async_jobs: bool,
     config: Config,
     host: PerProcess<Mutex<Host>>,
     /// What tokens took. Apart from the rest, whose lock is often held when a program with threads forks.
     pins: PerProcess<Mutex<Pins>>,
+}
+
+/// What is done by the module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// What has a URI.
+    Keys,
+    /// Whatever the module can do: keys that the program loads itself, too.
+    All,
 }
 
 /// What its section in openssl.cnf says.
@@ -45,10 +55,15 @@ pub(crate) fn no_question(_: &str) -> Option<Pin> {
 impl Provider {
     /// Reads the configuration; the module is loaded when it is needed first.
     pub(crate) fn new(core: Core) -> Result<Self> {
-        if let Some(mode) = core.configured(c"mode").filter(|mode| mode != "keys") {
-            let text = format!("mode = {mode}: this provider has the mode 'keys' only");
-            return Err(Failure::new(Reason::Configuration, text));
-        }
+        let mode = core.configured(c"mode");
+        let mode = match mode.as_deref() {
+            None | Some("keys") => Mode::Keys,
+            Some("all") => Mode::All,
+            Some(other) => {
+                let text = format!("mode = {other}: it is 'keys' or 'all'");
+                return Err(Failure::new(Reason::Configuration, text));
+            }
+        };
         let async_jobs = core.configured(c"async-jobs");
         let async_jobs = match async_jobs.as_deref() {
             Some("yes") => true,
@@ -65,7 +80,7 @@ impl Provider {
             pin_source: core.configured(c"pin-source"),
         };
         let host = PerProcess::new(|_| Mutex::default());
-        Ok(Self { core, async_jobs, config, host, pins: PerProcess::new(Pins::after) })
+        Ok(Self { core, mode, async_jobs, config, host, pins: PerProcess::new(Pins::after) })
     }
 
     /// Puts a failure into libcrypto's queue.
