@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Key agreement: ECDH, X25519 and X448.
 
-use crate::abi::{Given, Params};
+use crate::abi::{Answer, Given, Params};
 use crate::failure::{Failure, Result};
+use crate::hash::Hash;
 use crate::key::Key;
 use crate::operation::{Operation, key_of, passing, taken};
 use crate::provider::Provider;
 use crate::public::Public;
+use crate::sign::named;
 use metaslot_ck::*;
 use metaslot_client::{Mechanism, Params as Parameter};
 use std::sync::Arc;
@@ -17,11 +19,32 @@ pub(crate) struct Exchange {
     provider: Arc<Provider>,
     key: Option<Arc<Key>>,
     peer: Option<Arc<Key>>,
+    /// With the order of the curve's points divided by that of the key's.
+    cofactor: bool,
+    /// X9.63's key derivation function: its hash function, length and shared information.
+    kdf: bool,
+    hash: Option<&'static Hash>,
+    length: usize,
+    shared: Vec<u8>,
 }
+
+/// What a key derivation function of a hash function is called.
+const KDFS: &[(CK_MECHANISM_TYPE, CK_ULONG)] = &[
+    (CKM_SHA_1, CKD_SHA1_KDF),
+    (CKM_SHA224, CKD_SHA224_KDF),
+    (CKM_SHA256, CKD_SHA256_KDF),
+    (CKM_SHA384, CKD_SHA384_KDF),
+    (CKM_SHA512, CKD_SHA512_KDF),
+    (CKM_SHA3_224, CKD_SHA3_224_KDF),
+    (CKM_SHA3_256, CKD_SHA3_256_KDF),
+    (CKM_SHA3_384, CKD_SHA3_384_KDF),
+    (CKM_SHA3_512, CKD_SHA3_512_KDF),
+];
 
 impl Operation for Exchange {
     fn new(provider: Arc<Provider>) -> Self {
-        Self { provider, key: None, peer: None }
+        let (key, peer, hash, shared) = Default::default();
+        Self { provider, key, peer, cofactor: false, kdf: false, hash, length: 0, shared }
     }
 
     fn provider(&self) -> &Arc<Provider> {
@@ -32,14 +55,38 @@ impl Operation for Exchange {
         Ok(self.clone())
     }
 
-    /// Whether it is what is offered here: the secret itself, by no key derivation function.
     fn set(&mut self, params: &Params) -> Result<()> {
-        let kdf = params.find(c"kdf-type").and_then(Given::text).unwrap_or_default();
-        let cofactor = params.find(c"ecdh-cofactor-mode").and_then(Given::number).unwrap_or(-1);
-        if kdf.is_empty() && cofactor < 1 {
-            return Ok(());
+        if let Some(name) = params.find(c"kdf-type").and_then(Given::text) {
+            if !matches!(name, "" | "X963KDF") {
+                return Err(Failure::unsupported("this key derivation function is not supported"));
+            }
+            self.kdf = !name.is_empty();
         }
-        Err(Failure::unsupported("key derivation functions and cofactors are not supported"))
+        if let Some(mode) = params.find(c"ecdh-cofactor-mode").and_then(Given::number) {
+            self.cofactor = mode == 1;
+        }
+        if let Some(name) = params.find(c"kdf-digest").and_then(Given::text) {
+            self.hash = Some(named(name)?);
+        }
+        if let Some(length) = params.find(c"kdf-outlen").and_then(Given::number) {
+            let length = usize::try_from(length);
+            self.length = length.map_err(|_| Failure::input("this is no length"))?;
+        }
+        if let Some(shared) = params.find(c"kdf-ukm").and_then(Given::octets) {
+            self.shared = shared.to_vec();
+        }
+        Ok(())
+    }
+
+    fn answer(&self, name: &[u8], _wants_text: bool) -> Option<Answer<'_>> {
+        match name {
+            b"kdf-type" => Some(Answer::Constant(if self.kdf { c"X963KDF" } else { c"" })),
+            b"kdf-digest" => self.hash.map(|hash| Answer::Text(hash.names[0].to_owned())),
+            b"kdf-outlen" => i64::try_from(self.length).ok().map(Answer::Number),
+            b"kdf-ukm" => Some(Answer::Octets(&self.shared)),
+            b"ecdh-cofactor-mode" => Some(Answer::Number(self.cofactor.into())),
+            _ => None,
+        }
     }
 }
 
@@ -63,6 +110,9 @@ impl Exchange {
 
     /// Length of the secret.
     pub(crate) fn length(&self) -> Result<usize> {
+        if self.kdf {
+            return Ok(self.length);
+        }
         let key = key_of(self.key.as_ref())?;
         Ok(match &key.public {
             Public::Ec { curve, .. } => curve.length(),
@@ -79,10 +129,19 @@ impl Exchange {
             return Err(Failure::unsupported("such keys do not agree"));
         };
         let length = self.length()?;
-        let params = Parameter::Ecdh1 { kdf: CKD_NULL, shared: &[], public };
+        let row = KDFS.iter().find(|row| self.hash.is_some_and(|hash| hash.digest == row.0));
+        let (kdf, shared) = match (self.kdf, row) {
+            (false, _) => (CKD_NULL, &[][..]),
+            (true, Some(row)) => (row.1, &*self.shared),
+            (true, None) => {
+                return Err(Failure::input("the key derivation function lacks its hash function"));
+            }
+        };
+        let params = Parameter::Ecdh1 { kdf, shared, public };
+        let number = if self.cofactor { CKM_ECDH1_COFACTOR_DERIVE } else { CKM_ECDH1_DERIVE };
         let template = passing(length);
         key.with_private("agree", |lease, handle| {
-            let mechanism = Mechanism::with(CKM_ECDH1_DERIVE, params);
+            let mechanism = Mechanism::with(number, params);
             taken(lease, lease.derive(&mechanism, handle, &template)?)
         })
     }

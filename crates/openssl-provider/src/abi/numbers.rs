@@ -80,6 +80,8 @@ pub(crate) mod keyexch {
     pub(crate) const DUPCTX: c_int = 6;
     pub(crate) const SET_CTX_PARAMS: c_int = 7;
     pub(crate) const SETTABLE_CTX_PARAMS: c_int = 8;
+    pub(crate) const GET_CTX_PARAMS: c_int = 9;
+    pub(crate) const GETTABLE_CTX_PARAMS: c_int = 10;
 }
 
 /// Functions of signatures.

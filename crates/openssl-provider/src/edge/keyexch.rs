@@ -38,14 +38,17 @@ extern "C" fn settable(_context: ExchangeContext, _home: Home) -> Table<Param> {
     Table::of(&SETTABLE)
 }
 
-static SETTABLE: [Param; 4] = [
+static SETTABLE: [Param; 7] = [
     Param::named(c"pad", Kind::Unsigned),
     Param::named(c"ecdh-cofactor-mode", Kind::Integer),
     Param::named(c"kdf-type", Kind::Utf8),
+    Param::named(c"kdf-digest", Kind::Utf8),
+    Param::named(c"kdf-outlen", Kind::Unsigned),
+    Param::named(c"kdf-ukm", Kind::Octets),
     Param::END,
 ];
 
-static FUNCTIONS: [Dispatch; 9] = [
+static FUNCTIONS: [Dispatch; 11] = [
     Dispatch::new(number::NEWCTX, context::new::<Exchange> as *const ()),
     Dispatch::new(number::FREECTX, context::free::<Exchange> as *const ()),
     Dispatch::new(number::DUPCTX, context::copy::<Exchange> as *const ()),
@@ -54,6 +57,8 @@ static FUNCTIONS: [Dispatch; 9] = [
     Dispatch::new(number::DERIVE, derive as *const ()),
     Dispatch::new(number::SET_CTX_PARAMS, context::set::<Exchange> as *const ()),
     Dispatch::new(number::SETTABLE_CTX_PARAMS, settable as *const ()),
+    Dispatch::new(number::GET_CTX_PARAMS, context::get::<Exchange> as *const ()),
+    Dispatch::new(number::GETTABLE_CTX_PARAMS, settable as *const ()),
     Dispatch::END,
 ];
 
