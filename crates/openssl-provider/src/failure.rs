@@ -10,6 +10,8 @@ use std::fmt;
 pub(crate) struct Failure {
     pub(crate) reason: Reason,
     pub(crate) text: String,
+    /// The module does not have what was asked for.
+    pub(crate) lacks: bool,
 }
 
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
@@ -40,7 +42,7 @@ pub(crate) const REASONS: &[(Reason, &CStr)] = &[
 
 impl Failure {
     pub(crate) fn new(reason: Reason, text: impl Into<String>) -> Self {
-        Self { reason, text: text.into() }
+        Self { reason, text: text.into(), lacks: false }
     }
 
     pub(crate) fn unsupported(text: impl Into<String>) -> Self {

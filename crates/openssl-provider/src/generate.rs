@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! New key pairs in a token.
+//! New key pairs: in a token, or of the program's own.
 
 use crate::abi::{Given, Params};
 use crate::failure::{Failure, Reason, Result};
 use crate::host::Token;
 use crate::key::{BY_PSS, Key};
-use crate::kind::{Does, Form, KeyKind, Variant};
-use crate::provider::{Provider, no_question};
-use crate::public::curve_named;
+use crate::kind::{Does, Form, KeyKind, Number, Variant};
+use crate::own::Parts;
+use crate::provider::{Mode, Provider, no_question};
+use crate::pss::Pss;
+use crate::public::{Public, curve_named};
 use metaslot_ck::*;
 use metaslot_client::uri::{Class, Uri};
 use metaslot_client::{Access, Mechanism, Template, Value};
@@ -34,11 +36,17 @@ pub(crate) struct Generator {
     bits: CK_ULONG,
     exponent: Vec<u8>,
     curve: Option<&'static Curve>,
+    /// Of what the pair of the program's own is computed.
+    seed: Option<Parts>,
+    pss: Option<Pss>,
+    /// Both halves, or nothing but the curve.
+    pair: bool,
 }
 
 impl Generator {
-    pub(crate) fn new(provider: Arc<Provider>, kind: &'static KeyKind) -> Self {
-        Self { provider, kind, place: None, bits: BITS, exponent: vec![1, 0, 1], curve: None }
+    pub(crate) fn new(provider: Arc<Provider>, kind: &'static KeyKind, pair: bool) -> Self {
+        let (place, curve, seed, pss) = Default::default();
+        Self { provider, kind, place, bits: BITS, exponent: vec![1, 0, 1], curve, seed, pss, pair }
     }
 
     pub(crate) fn set(&mut self, params: &Params) -> Result<()> {
@@ -55,7 +63,19 @@ impl Generator {
         if let Some(exponent) = params.find(c"e").and_then(Given::large) {
             self.exponent = exponent;
         }
-        if let Some(name) = params.find(c"group").and_then(Given::text) {
+        if params.find(c"primes").and_then(Given::number).is_some_and(|primes| primes != 2) {
+            return Err(Failure::unsupported("keys have two primes"));
+        }
+        if params.find(c"encoding").and_then(Given::text).is_some_and(|form| form != "named_curve")
+        {
+            return Err(Failure::unsupported("curves have names"));
+        }
+        self.seed = params.find(c"seed").and_then(Given::octets).map(Parts::of_seed);
+        if matches!(self.kind.form, Form::Rsa { pss: true }) {
+            Pss::update(&mut self.pss, params)?;
+        }
+        let group = params.find(c"group").filter(|_| matches!(self.kind.form, Form::Ec));
+        if let Some(name) = group.and_then(Given::text) {
             let curve = curve_named(name);
             let unknown = || Failure::unsupported(format!("the curve {name} is not supported"));
             self.curve = Some(curve.ok_or_else(unknown)?);
@@ -65,18 +85,14 @@ impl Generator {
 
     /// On the curve of this key.
     pub(crate) fn as_in(&mut self, key: &Key) {
-        if let crate::public::Public::Ec { curve, .. } = &key.public {
+        if let Public::Ec { curve, .. } = &key.public {
             self.curve = Some(curve);
         }
     }
 
     /// Makes it.
     pub(crate) fn run(&self) -> Result<Arc<Key>> {
-        let uri = self.place.as_ref().ok_or_else(|| {
-            Failure::input(
-                "keys are made in a token: name it, and the key, by the parameter pkcs11_uri",
-            )
-        })?;
+        let Some(uri) = &self.place else { return self.own().map(Arc::new) };
         let token = self.token(uri)?;
         self.provider.login(&token, uri, &no_question)?;
         let failed = |error| token.failed("generate a key pair", error);
@@ -93,12 +109,20 @@ impl Generator {
         }
         let named = |template: Template| {
             let template = template.token(true).bytes(CKA_ID, &id);
+            let template = match &self.kind.form {
+                Form::Rsa { pss: true } => {
+                    template.with(CKA_ALLOWED_MECHANISMS, Value::Mechanisms(BY_PSS.to_vec()))
+                }
+                _ => template,
+            };
             match &uri.object {
                 Some(label) => template.label(label),
                 None => template,
             }
         };
-        let (public, private) = self.templates()?;
+        let private = Template::new().bool(CKA_PRIVATE, true).bool(CKA_SENSITIVE, true);
+        let private = private.bool(CKA_EXTRACTABLE, false);
+        let (public, private) = self.templates(private)?;
         let mechanism = Mechanism::new(self.kind.generates);
         let pair = session.generate_key_pair(&mechanism, &named(public), &named(private));
         let (public, private) = pair.map_err(failed)?;
@@ -116,6 +140,41 @@ impl Generator {
         lease.succeeded();
         let odd = || Failure::new(Reason::Token, "the key that was made is of another kind");
         key.filter(|key| key.kind.name == self.kind.name).map(Arc::new).ok_or_else(odd)
+    }
+
+    /// A key of the program's own: the module makes it, and shows it.
+    fn own(&self) -> Result<Key> {
+        let (provider, kind) = (&self.provider, self.kind);
+        if provider.mode == Mode::Keys {
+            return Err(Failure::input(
+                "keys are made in a token: name it, and the key, by the parameter pkcs11_uri",
+            ));
+        }
+        let none = match self.curve {
+            Some(curve) => Public::Ec { curve, point: Vec::new() },
+            None => Public::Number(Vec::new()),
+        };
+        if !self.pair {
+            return Ok(Key::public(Arc::clone(provider), kind, none));
+        }
+        let odd = || Failure::unsupported("the module does not make such keys");
+        if let Some(seed) = &self.seed {
+            let key = Key::public(Arc::clone(provider), kind, none);
+            return key.own(seed.clone())?.ok_or_else(odd);
+        }
+        let shown = Template::new().token(false).bool(CKA_PRIVATE, false);
+        let shown = shown.bool(CKA_SENSITIVE, false).bool(CKA_EXTRACTABLE, true);
+        let (public, private) = self.templates(shown)?;
+        let (mechanism, public) = (Mechanism::new(kind.generates), public.token(false));
+        let token = provider.any()?;
+        let made = token.keeping(|session| {
+            let pair = session.generate_key_pair(&mechanism, &public, &private)?;
+            Key::made(provider, kind, &token, session, pair)
+        });
+        let made = made.map_err(|error| token.failed("generate a key pair", error))?;
+        let mut key = made.ok_or_else(odd)?;
+        key.pss = self.pss;
+        Ok(key)
     }
 
     /// The one token that is meant.
@@ -136,54 +195,46 @@ impl Generator {
         }
     }
 
-    /// The public and the private half: sensitive, and for what its kind is for.
-    fn templates(&self) -> Result<(Template, Template)> {
-        let public = Template::new();
-        let private = Template::new().bool(CKA_PRIVATE, true).bool(CKA_SENSITIVE, true);
-        let private = private.bool(CKA_EXTRACTABLE, false);
-        Ok(match &self.kind.form {
-            Form::Rsa { pss: true } => {
-                let by_pss = || Value::Mechanisms(BY_PSS.to_vec());
-                let public = public
-                    .ulong(CKA_MODULUS_BITS, self.bits)
-                    .bytes(CKA_PUBLIC_EXPONENT, &self.exponent)
-                    .bool(CKA_VERIFY, true)
-                    .with(CKA_ALLOWED_MECHANISMS, by_pss());
-                (public, private.bool(CKA_SIGN, true).with(CKA_ALLOWED_MECHANISMS, by_pss()))
+    /// The public and the private half, whose template begins with `private`.
+    fn templates(&self, private: Template) -> Result<(Template, Template)> {
+        let public = match (&self.kind.form, self.curve) {
+            (Form::Rsa { .. }, _) => Template::new()
+                .ulong(CKA_MODULUS_BITS, self.bits)
+                .bytes(CKA_PUBLIC_EXPONENT, &self.exponent),
+            (Form::Ec, None) => return Err(Failure::input("no curve is named")),
+            (_, Some(curve)) => Template::new().bytes(CKA_EC_PARAMS, Node::Oid(curve.oid).to_vec()),
+            (Form::Number(_), _) => Public::Number(Vec::new()).domain(self.kind, Template::new()),
+        };
+        Ok(usages(self.kind, public, private))
+    }
+}
+
+/// Whether the module takes keys of a kind, of which its mechanisms do not say it: of several curves it may have one.
+pub(crate) fn has_curve(provider: &Arc<Provider>, kind: &'static KeyKind) -> bool {
+    let Some(Number { variant: Variant::Curve(_), length, .. }) = kind.number() else {
+        return true;
+    };
+    let key = Key::public(Arc::clone(provider), kind, Public::Number(Vec::new()));
+    !matches!(key.own(Parts::of_any(*length)), Ok(None))
+}
+
+/// What the halves of a kind are for.
+pub(crate) fn usages(kind: &KeyKind, public: Template, private: Template) -> (Template, Template) {
+    match &kind.form {
+        Form::Rsa { .. } => (
+            public.bool(CKA_VERIFY, true).bool(CKA_ENCRYPT, true),
+            private.bool(CKA_SIGN, true).bool(CKA_DECRYPT, true),
+        ),
+        Form::Ec => {
+            (public.bool(CKA_VERIFY, true), private.bool(CKA_SIGN, true).bool(CKA_DERIVE, true))
+        }
+        Form::Number(number) => match number.does {
+            Does::Sign(_) => (public.bool(CKA_VERIFY, true), private.bool(CKA_SIGN, true)),
+            Does::Agree => (public, private.bool(CKA_DERIVE, true)),
+            Does::Encapsulate => {
+                (public.bool(CKA_ENCAPSULATE, true), private.bool(CKA_DECAPSULATE, true))
             }
-            Form::Rsa { .. } => (
-                public
-                    .ulong(CKA_MODULUS_BITS, self.bits)
-                    .bytes(CKA_PUBLIC_EXPONENT, &self.exponent)
-                    .bool(CKA_VERIFY, true)
-                    .bool(CKA_ENCRYPT, true),
-                private.bool(CKA_SIGN, true).bool(CKA_DECRYPT, true),
-            ),
-            Form::Ec => {
-                let curve = self.curve.ok_or_else(|| Failure::input("no curve is named"))?;
-                (
-                    public
-                        .bytes(CKA_EC_PARAMS, Node::Oid(curve.oid).to_vec())
-                        .bool(CKA_VERIFY, true),
-                    private.bool(CKA_SIGN, true).bool(CKA_DERIVE, true),
-                )
-            }
-            Form::Number(number) => {
-                let public = match number.variant {
-                    Variant::Curve(_) => {
-                        public.bytes(CKA_EC_PARAMS, Node::Oid(number.oid).to_vec())
-                    }
-                    Variant::Set(set) => public.ulong(CKA_PARAMETER_SET, set),
-                };
-                match number.does {
-                    Does::Sign(_) => (public.bool(CKA_VERIFY, true), private.bool(CKA_SIGN, true)),
-                    Does::Agree => (public, private.bool(CKA_DERIVE, true)),
-                    Does::Encapsulate => {
-                        (public.bool(CKA_ENCAPSULATE, true), private.bool(CKA_DECAPSULATE, true))
-                    }
-                }
-            }
-        })
+        },
     }
 }
 

@@ -2,13 +2,14 @@
 //! What one process has of the module: tokens with their sessions and logins, handles of keys. A forked child begins anew.
 
 use crate::failure::{Failure, Reason, Result};
+use crate::kind::KeyKind;
 use crate::pin::{Pin, Whose, is_refused, refuse};
 use metaslot_ck::*;
 use metaslot_client::{Access, AsyncSession, Module, Session, TokenInfo, User};
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Sessions that a token keeps for later.
 const IDLE: usize = 64;
@@ -18,6 +19,8 @@ const IDLE: usize = 64;
 pub(crate) struct Host {
     module: Option<Module>,
     tokens: Vec<Arc<Token>>,
+    /// The one of what is in none.
+    any: Option<Arc<Token>>,
     /// By the numbers of keys.
     keys: HashMap<u64, (Arc<Token>, ObjectHandle)>,
 }
@@ -31,8 +34,12 @@ pub(crate) struct Token {
     mechanisms: Vec<CK_MECHANISM_TYPE>,
     idle: Mutex<Vec<Session>>,
     idle_async: Mutex<Vec<AsyncSession>>,
+    /// Sessions whose objects stay: keys that the program has.
+    keeping: Mutex<Vec<Session>>,
     /// The session that keeps the user logged in.
     login: Mutex<Option<Session>>,
+    /// Kinds of keys that it does not take, though it has their mechanisms.
+    lacking: OnceLock<Vec<&'static KeyKind>>,
     /// The process whose sessions these are.
     process: u32,
 }
@@ -77,9 +84,19 @@ impl Host {
         self.tokens.retain(|token| token.slot != slot);
         let mut mechanisms = module.mechanisms(slot).unwrap_or_default();
         mechanisms.sort_unstable();
-        let (idle, idle_async, login) = Default::default();
-        let (module, process) = (module.clone(), std::process::id());
-        let token = Token { module, slot, info, mechanisms, idle, idle_async, login, process };
+        let (idle, idle_async, keeping, login, lacking) = Default::default();
+        let token = Token {
+            module: module.clone(),
+            slot,
+            info,
+            mechanisms,
+            idle,
+            idle_async,
+            keeping,
+            login,
+            lacking,
+            process: std::process::id(),
+        };
         self.tokens.push(Arc::new(token));
         Arc::clone(&self.tokens[self.tokens.len() - 1])
     }
@@ -88,18 +105,33 @@ impl Host {
         self.keys.get(&number).cloned()
     }
 
-    pub(crate) fn found(&mut self, number: u64, token: Arc<Token>, handle: ObjectHandle) {
-        self.keys.insert(number, (token, handle));
+    /// What is kept: what was found first.
+    pub(crate) fn found(
+        &mut self,
+        number: u64,
+        token: Arc<Token>,
+        handle: ObjectHandle,
+    ) -> (Arc<Token>, ObjectHandle) {
+        self.keys.entry(number).or_insert((token, handle)).clone()
     }
 
-    pub(crate) fn forget(&mut self, number: u64) {
-        self.keys.remove(&number);
+    pub(crate) fn forget(&mut self, number: u64) -> Option<(Arc<Token>, ObjectHandle)> {
+        self.keys.remove(&number)
+    }
+
+    pub(crate) fn any(&self) -> Option<Arc<Token>> {
+        self.any.clone()
+    }
+
+    pub(crate) fn set_any(&mut self, token: &Arc<Token>) {
+        self.any = Some(Arc::clone(token));
     }
 
     /// Looks at slots, tokens and the module again.
     pub(crate) fn renew(&mut self) {
         self.keys.clear();
         self.tokens.clear();
+        self.any = None;
         if let Some(module) = &self.module {
             // Where it is initialised, that is well.
             module.initialize().ok();
@@ -132,6 +164,14 @@ impl Token {
 
     pub(crate) fn has(&self, mechanism: CK_MECHANISM_TYPE) -> bool {
         self.mechanisms.binary_search(&mechanism).is_ok()
+    }
+
+    /// Kinds of keys that it does not take, as it is found out once.
+    pub(crate) fn lacking(
+        &self,
+        find: impl FnOnce() -> Vec<&'static KeyKind>,
+    ) -> &[&'static KeyKind] {
+        self.lacking.get_or_init(find)
     }
 
     /// A failed call in words.
@@ -173,6 +213,22 @@ impl Token {
         if idle.len() < IDLE {
             idle.push(session);
         }
+    }
+
+    /// What `call` makes in a session that stays open, and with it the objects.
+    pub(crate) fn keeping<T>(
+        &self,
+        call: impl FnOnce(&Session) -> metaslot_client::Result<T>,
+    ) -> metaslot_client::Result<T> {
+        let kept = lock(&self.keeping).pop();
+        let session =
+            kept.map_or_else(|| self.module.open_session(self.slot, Access::ReadOnly), Ok)?;
+        let done = call(&session);
+        let gone = [Error::SESSION_HANDLE_INVALID, Error::SESSION_CLOSED];
+        if !done.as_ref().is_err_and(|error| gone.contains(&error.code)) {
+            lock(&self.keeping).push(session);
+        }
+        done
     }
 
     /// A session of one's own.

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A key in libcrypto's hands: its public half, and where its private half is found, whose handle each process has for itself.
+//! A key in libcrypto's hands: its public half, and where its private half is found or what it is. Each process has handles of both for itself.
 
-use crate::abi::deep;
+use crate::abi::{Answer, deep};
 use crate::failure::{Failure, Reason, Result};
 use crate::host::{Lease, Token};
 use crate::kind::{Form, KeyKind};
+use crate::own::Parts;
 use crate::provider::{Provider, no_question};
+use crate::pss::Pss;
 use crate::public::{self, Public};
 use metaslot_ck::*;
 use metaslot_client::uri::{Class, Uri};
 use metaslot_client::{Session, Template};
 use metaslot_memory::PerProcess;
+use metaslot_spi::der::Node;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,12 +25,24 @@ pub(crate) struct Key {
     pub(crate) kind: &'static KeyKind,
     pub(crate) public: Public,
     pub(crate) private: Option<Private>,
+    /// What a key of RSA-PSS is restricted to.
+    pub(crate) pss: Option<Pss>,
+    /// That of the private half; the public one has the next.
     number: u64,
+}
+
+/// The private half.
+#[derive(Debug)]
+pub(crate) enum Private {
+    /// It is in a token and stays there.
+    Named(Named),
+    /// It is the program's own, and brought into a token as a session object.
+    Own(Parts),
 }
 
 /// Where a private key is.
 #[derive(Debug)]
-pub(crate) struct Private {
+pub(crate) struct Named {
     /// What names it, with where its PIN is.
     pub(crate) uri: Uri,
     template: Template,
@@ -82,11 +97,127 @@ const STALE: &[Error] = &[
     Error::USER_NOT_LOGGED_IN,
 ];
 
+/// Codes of keys that a module does not have or take.
+const LACKING: &[Error] = &[
+    Error::ATTRIBUTE_TYPE_INVALID,
+    Error::ATTRIBUTE_VALUE_INVALID,
+    Error::CURVE_NOT_SUPPORTED,
+    Error::DOMAIN_PARAMS_INVALID,
+    Error::FUNCTION_NOT_SUPPORTED,
+    Error::KEY_SIZE_RANGE,
+    Error::MECHANISM_INVALID,
+    Error::PARAMETER_SET_NOT_SUPPORTED,
+    Error::TEMPLATE_INCOMPLETE,
+    Error::TEMPLATE_INCONSISTENT,
+];
+
+/// A half of a key.
+#[derive(Clone, Copy, Debug)]
+enum Half {
+    Private,
+    Public,
+}
+
 impl Key {
     /// A public key.
     pub(crate) fn public(provider: Arc<Provider>, kind: &'static KeyKind, public: Public) -> Self {
-        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-        Self { provider, kind, public, private: None, number }
+        let number = NUMBERS.fetch_add(2, Ordering::Relaxed);
+        Self { provider, kind, public, private: None, pss: None, number }
+    }
+
+    /// A key that the program brings, with what is private of it. `None` where the module does not have such keys; where it cannot be asked, what
+    /// is done with the key says why.
+    pub(crate) fn own(mut self, parts: Parts) -> Result<Option<Self>> {
+        let half = if parts.is_empty() { Half::Public } else { Half::Private };
+        if !parts.is_empty() {
+            self.private = Some(Private::Own(parts));
+        }
+        let found = match self.located(half) {
+            Ok(found) => found,
+            Err(failure) if failure.lacks || self.provider.fallback => return Ok(None),
+            Err(_) if self.public.is_known() => return Ok(Some(self)),
+            Err(failure) => return Err(failure),
+        };
+        if !self.public.is_known() {
+            let shown = found.0.keeping(|session| session.attribute(found.1, CKA_PUBLIC_KEY_INFO));
+            let public = self.public.clone().completed(&shown.unwrap_or_default());
+            if !public.is_known() {
+                return Ok(None);
+            }
+            self.public = public;
+        }
+        Ok(Some(self))
+    }
+
+    /// The key of a pair that was made for the program, by the session that made it: what is private of it is read.
+    pub(crate) fn made(
+        provider: &Arc<Provider>,
+        kind: &'static KeyKind,
+        token: &Arc<Token>,
+        session: &Session,
+        (public, private): (ObjectHandle, ObjectHandle),
+    ) -> metaslot_client::Result<Option<Self>> {
+        let parts = Parts::read(kind, session, private)?;
+        let shown = [CKA_MODULUS, CKA_PUBLIC_EXPONENT, CKA_EC_PARAMS, CKA_EC_POINT, CKA_VALUE];
+        let values = session.attributes(public, &shown)?;
+        let of_attributes = Public::of_attributes(kind, |attribute| {
+            let place = shown.iter().position(|other| *other == attribute);
+            place.and_then(|place| values[place].clone()).unwrap_or_default()
+        });
+        let Some(known) = of_attributes.filter(|known| known.is_known()) else { return Ok(None) };
+        let mut key = Self::public(Arc::clone(provider), kind, known);
+        key.private = Some(Private::Own(parts));
+        for (half, handle) in [(Half::Private, private), (Half::Public, public)] {
+            provider.host().found(key.number + half as u64, Arc::clone(token), handle);
+        }
+        Ok(Some(key))
+    }
+
+    /// Without its private half, and without the public one where that is not asked for.
+    pub(crate) fn without(&self, public: bool) -> Self {
+        let rest = match &self.public {
+            Public::Ec { curve, .. } if !public => Public::Ec { curve, point: Vec::new() },
+            Public::Number(_) if !public => Public::Number(Vec::new()),
+            known => known.clone(),
+        };
+        let mut rest = Self::public(Arc::clone(&self.provider), self.kind, rest);
+        rest.pss = self.pss;
+        rest
+    }
+
+    /// Where it is, of a key in a token.
+    pub(crate) fn uri(&self) -> Option<&Uri> {
+        match &self.private {
+            Some(Private::Named(named)) => Some(&named.uri),
+            _ => None,
+        }
+    }
+
+    /// Its private parts, of a key of the program's own.
+    pub(crate) fn parts(&self) -> Option<&Parts> {
+        match &self.private {
+            Some(Private::Own(parts)) => Some(parts),
+            _ => None,
+        }
+    }
+
+    /// A parameter by libcrypto's name.
+    pub(crate) fn answer(&self, name: &[u8]) -> Option<Answer<'_>> {
+        match (name, &self.pss) {
+            (b"mandatory-digest" | b"default-digest", Some(pss)) => {
+                Some(Answer::Text(pss.hash.names[0].to_owned()))
+            }
+            _ => self.public.answer(self.kind, name),
+        }
+        .or_else(|| self.parts()?.answer(self.kind, name))
+    }
+
+    /// What stands in its `AlgorithmIdentifier`.
+    pub(crate) fn identifier<T>(&self, with: impl FnOnce(&[Node<'_>]) -> T) -> T {
+        match &self.pss {
+            Some(pss) => pss.identifier(with),
+            None => self.public.identifier(self.kind, with),
+        }
     }
 
     /// A key of a token; `None` for one that libcrypto has no name for. `uri` is what it was looked for by.
@@ -140,7 +271,7 @@ impl Key {
             let template = key.template(&id, &label);
             let label = String::from_utf8(label).ok();
             let uri = named(token, uri, id, label.filter(|label| !label.is_empty()));
-            key.private = Some(Private { uri, template, always });
+            key.private = Some(Private::Named(Named { uri, template, always }));
             provider.host().found(key.number, Arc::clone(token), handle);
         }
         Ok(Some(key))
@@ -178,13 +309,31 @@ impl Key {
         self.with_token(what, |token, handle| attempt(token, &call, handle))
     }
 
-    /// The same, without a session: `call` may pause the job that it is in.
+    /// The same with the public half.
+    pub(crate) fn with_public<T>(
+        &self,
+        what: &str,
+        call: impl Fn(&Lease, ObjectHandle) -> metaslot_client::Result<T>,
+    ) -> Result<T> {
+        self.with_half(Half::Public, what, |token, handle| attempt(token, &call, handle))
+    }
+
+    /// The same with the private half and without a session: `call` may pause the job that it is in.
     pub(crate) fn with_token<T>(
         &self,
         what: &str,
         call: impl Fn(&Arc<Token>, ObjectHandle) -> metaslot_client::Result<T>,
     ) -> Result<T> {
-        let (token, handle) = deep(|| self.located())?;
+        self.with_half(Half::Private, what, call)
+    }
+
+    fn with_half<T>(
+        &self,
+        half: Half,
+        what: &str,
+        call: impl Fn(&Arc<Token>, ObjectHandle) -> metaslot_client::Result<T>,
+    ) -> Result<T> {
+        let (token, handle) = deep(|| self.located(half))?;
         let error = match call(&token, handle) {
             Ok(done) => return Ok(done),
             Err(error) => error,
@@ -195,11 +344,12 @@ impl Key {
         let located = deep(|| {
             // Another call may have done it meanwhile; a child that was forked while its parent's job paused has nothing old.
             let mut host = self.provider.host();
-            if host.key(self.number).is_some_and(|(now, _)| Arc::ptr_eq(&now, &token)) {
+            let number = self.number + half as u64;
+            if host.key(number).is_some_and(|(now, _)| Arc::ptr_eq(&now, &token)) {
                 host.renew();
             }
             drop(host);
-            self.located()
+            self.located(half)
         });
         let (token, handle) = located?;
         call(&token, handle).map_err(|error| self.failed(&token, what, error))
@@ -213,36 +363,23 @@ impl Key {
             Public::Ec { curve, .. } => curve.oid == P384,
             _ => false,
         };
-        let always = self.private.as_ref().is_none_or(|private| private.always);
+        let always = match &self.private {
+            Some(Private::Named(named)) => named.always,
+            Some(Private::Own(_)) => false,
+            None => true,
+        };
         self.provider.async_jobs && gains && !always
-    }
-
-    /// What `call` does with the public half, as an object that is there for this one call.
-    pub(crate) fn with_public<T>(
-        &self,
-        what: &str,
-        call: impl Fn(&Lease, ObjectHandle) -> metaslot_client::Result<T>,
-    ) -> Result<T> {
-        let token = self.token()?;
-        let template = self.public.template(self.kind);
-        let mut lease = token.session()?;
-        let object = lease.create(&template).map_err(|error| self.failed(&token, what, error))?;
-        let done = call(&lease, object);
-        // The session's end would take it away as well.
-        lease.destroy(object).ok();
-        if done.is_ok() {
-            lease.succeeded();
-        }
-        done.map_err(|error| self.failed(&token, what, error))
     }
 
     /// The login for one use, of a key that wants one.
     pub(crate) fn authorize(&self, lease: &Lease) -> metaslot_client::Result<()> {
-        let Some(private) = self.private.as_ref().filter(|private| private.always) else {
-            return Ok(());
-        };
-        let pin = self.provider.pin(lease.token(), &private.uri, &no_question);
-        lease.token().authorize(lease, pin.unwrap_or_default())
+        match &self.private {
+            Some(Private::Named(Named { uri, always: true, .. })) => {
+                let pin = self.provider.pin(lease.token(), uri, &no_question);
+                lease.token().authorize(lease, pin.unwrap_or_default())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// What `call` does in a session of its token, without the key.
@@ -269,31 +406,63 @@ impl Key {
     }
 
     fn token(&self) -> Result<Arc<Token>> {
-        if self.private.is_some() {
-            return Ok(self.located()?.0);
+        match self.private {
+            Some(Private::Named(_)) => Ok(self.located(Half::Private)?.0),
+            _ => self.provider.any(),
         }
-        let found = self.provider.tokens(&Uri::default())?.into_iter().next();
-        found.ok_or_else(|| Failure::new(Reason::NotFound, "there is no token"))
     }
 
-    /// Where it is in this process.
-    fn located(&self) -> Result<(Arc<Token>, ObjectHandle)> {
-        if let Some(found) = self.provider.host().key(self.number) {
+    /// Where it is in this process; what is not there yet is brought there.
+    fn located(&self, half: Half) -> Result<(Arc<Token>, ObjectHandle)> {
+        if let Some(found) = self.provider.host().key(self.number + half as u64) {
             return Ok(found);
         }
-        let private = self.private.as_ref();
-        let private = private.ok_or_else(|| Failure::input("the key has no private half"))?;
+        match (half, &self.private) {
+            (Half::Private, None) => Err(Failure::input("the key has no private half")),
+            (Half::Private, Some(Private::Named(named))) => self.found(named),
+            (Half::Private, Some(Private::Own(parts))) => {
+                self.brought(half, &parts.template(self.kind, &self.public))
+            }
+            (Half::Public, _) => self.brought(half, &self.public.template(self.kind)),
+        }
+    }
+
+    /// A session object of this process.
+    fn brought(&self, half: Half, template: &Template) -> Result<(Arc<Token>, ObjectHandle)> {
+        let create = |token: &Token| token.keeping(|session| session.create(template));
+        let mut token = self.token()?;
+        let mut created = create(&token);
+        if created.as_ref().is_err_and(|error| STALE.contains(&error.code)) {
+            self.provider.host().renew();
+            token = self.token()?;
+            created = create(&token);
+        }
+        let handle = created.map_err(|error| Failure {
+            lacks: LACKING.contains(&error.code),
+            ..self.failed(&token, "bring a key", error)
+        })?;
+        let number = self.number + half as u64;
+        let first = self.provider.host().found(number, Arc::clone(&token), handle);
+        if first.1 != handle {
+            // Another thread was faster.
+            token.keeping(|session| session.destroy(handle)).ok();
+        }
+        Ok(first)
+    }
+
+    /// A key that has a name.
+    fn found(&self, named: &Named) -> Result<(Arc<Token>, ObjectHandle)> {
         let mut why = "there is no such key now";
-        for token in self.provider.tokens(&private.uri)? {
-            self.provider.login(&token, &private.uri, &no_question)?;
+        for token in self.provider.tokens(&named.uri)? {
+            self.provider.login(&token, &named.uri, &no_question)?;
             let mut session = token.session()?;
-            let found = session.find(&private.template);
+            let found = session.find(&named.template);
             session.succeeded();
             for handle in found.map_err(|error| self.failed(&token, "find", error))? {
-                let same = Self::read(&self.provider, &session, handle, true, &private.uri)?;
+                let same = Self::read(&self.provider, &session, handle, true, &named.uri)?;
                 if same.is_none_or(|same| same.public == self.public) {
-                    self.provider.host().found(self.number, Arc::clone(&token), handle);
-                    return Ok((token, handle));
+                    let mut host = self.provider.host();
+                    return Ok(host.found(self.number, Arc::clone(&token), handle));
                 }
                 why = "another key has its name now";
             }
@@ -307,8 +476,9 @@ impl Key {
 
     /// Its name in messages.
     fn shown(&self) -> String {
-        let named = self.private.as_ref().map(|private| private.uri.key_part().to_string());
-        named.unwrap_or_else(|| format!("a public key ({})", self.kind.text()))
+        let what = if self.private.is_some() { "key of the program" } else { "public key" };
+        let named = self.uri().map(|uri| uri.key_part().to_string());
+        named.unwrap_or_else(|| format!("a {what} ({})", self.kind.text()))
     }
 
     /// Gives it to libcrypto under a number.
@@ -330,8 +500,13 @@ impl Key {
 
 impl Drop for Key {
     fn drop(&mut self) {
-        if self.private.is_some() {
-            self.provider.host().forget(self.number);
+        for half in [Half::Private, Half::Public] {
+            let known = self.provider.host().forget(self.number + half as u64);
+            let stays = matches!((half, &self.private), (Half::Private, Some(Private::Named(_))));
+            if let Some((token, handle)) = known.filter(|_| !stays) {
+                // Where it fails, the session's end takes the object away.
+                token.keeping(|session| session.destroy(handle)).ok();
+            }
         }
     }
 }
@@ -388,9 +563,7 @@ fn elsewhere(session: &Session, kind: &KeyKind, public: Public, id: &[u8]) -> Pu
     let value = search(template, point).unwrap_or_default();
     let found = Public::of_attributes(kind, |attribute| match (attribute, &public) {
         (attribute, _) if attribute == point => value.clone(),
-        (CKA_EC_PARAMS, Public::Ec { curve, .. }) => {
-            metaslot_spi::der::Node::Oid(curve.oid).to_vec()
-        }
+        (CKA_EC_PARAMS, Public::Ec { curve, .. }) => Node::Oid(curve.oid).to_vec(),
         _ => Vec::new(),
     });
     match found {

@@ -58,6 +58,9 @@ pub(crate) enum Variant {
     Set(CK_ULONG),
 }
 
+/// Mechanisms that a row needs.
+pub(crate) type Needed = [CK_MECHANISM_TYPE; 2];
+
 /// What such a key is for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Does {
@@ -188,6 +191,21 @@ impl KeyKind {
             }
         };
         KINDS.iter().find(|kind| kind.key_type == key_type && is(&kind.form))
+    }
+
+    /// The mechanisms without which there are no such keys here.
+    pub(crate) const fn needs(&self) -> Needed {
+        let does = match &self.form {
+            Form::Rsa { pss: true } => CKM_RSA_PKCS_PSS,
+            Form::Rsa { .. } => CKM_RSA_PKCS,
+            Form::Ec => CKM_ECDSA,
+            Form::Number(number) => match number.does {
+                Does::Sign(mechanism) => mechanism,
+                Does::Agree => CKM_ECDH1_DERIVE,
+                Does::Encapsulate => CKM_ML_KEM,
+            },
+        };
+        [does, self.generates]
     }
 
     /// Its number, of keys that are numbers.

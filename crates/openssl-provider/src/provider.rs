@@ -9,6 +9,8 @@ use metaslot_ck::SlotId;
 use metaslot_client::uri::Uri;
 use metaslot_client::{LIBRARY, Module};
 use metaslot_memory::PerProcess;
+use std::cell::Cell;
+use std::ffi::CStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -19,10 +21,27 @@ pub(crate) struct Provider {
     pub(crate) mode: Mode,
     /// Whether operations pause the jobs that they are called in.
     pub(crate) async_jobs: bool,
+    /// Whether OpenSSL itself does, in mode `all`, what a module that cannot be loaded does not do.
+    pub(crate) fallback: bool,
     config: Config,
     host: PerProcess<Mutex<Host>>,
     /// What tokens took. Apart from the rest, whose lock is often held when a program with threads forks.
     pins: PerProcess<Mutex<Pins>>,
+}
+
+/// What is offered of the tables.
+#[derive(Debug)]
+pub(crate) enum Offer {
+    /// All rows: what the module does not have is said where it is used.
+    All,
+    /// Rows whose mechanisms the token has.
+    Of(Arc<Token>),
+    Nothing,
+}
+
+thread_local! {
+    /// This thread loads the module, which may be made of libcrypto itself and ask it for algorithms.
+    static LOADING: Cell<bool> = const { Cell::new(false) };
 }
 
 /// What is done by the module.
@@ -64,15 +83,15 @@ impl Provider {
                 return Err(Failure::new(Reason::Configuration, text));
             }
         };
-        let async_jobs = core.configured(c"async-jobs");
-        let async_jobs = match async_jobs.as_deref() {
-            Some("yes") => true,
-            None | Some("no") => false,
+        let yes = |name: &CStr| match core.configured(name).as_deref() {
+            Some("yes") => Ok(true),
+            None | Some("no") => Ok(false),
             Some(other) => {
-                let text = format!("async-jobs = {other}: it is 'yes' or 'no'");
-                return Err(Failure::new(Reason::Configuration, text));
+                let text = format!("{} = {other}: it is 'yes' or 'no'", name.to_string_lossy());
+                Err(Failure::new(Reason::Configuration, text))
             }
         };
+        let (async_jobs, fallback) = (yes(c"async-jobs")?, yes(c"fallback")?);
         let config = Config {
             module: core.configured(c"pkcs11-module").map(PathBuf::from),
             file: core.configured(c"module-filename").map(PathBuf::from),
@@ -80,7 +99,8 @@ impl Provider {
             pin_source: core.configured(c"pin-source"),
         };
         let host = PerProcess::new(|_| Mutex::default());
-        Ok(Self { core, mode, async_jobs, config, host, pins: PerProcess::new(Pins::after) })
+        let pins = PerProcess::new(Pins::after);
+        Ok(Self { core, mode, async_jobs, fallback, config, host, pins })
     }
 
     /// Puts a failure into libcrypto's queue.
@@ -114,7 +134,38 @@ impl Provider {
             let text = format!("{LIBRARY} is not installed: name a module by 'pkcs11-module'");
             Failure::new(Reason::Configuration, text)
         })?;
-        host.load(&path)
+        LOADING.set(true);
+        let loaded = host.load(&path);
+        LOADING.set(false);
+        loaded
+    }
+
+    /// The token of what is in none: session objects of keys that the program has, digests.
+    pub(crate) fn any(&self) -> Result<Arc<Token>> {
+        if let Some(token) = self.host().any() {
+            return Ok(token);
+        }
+        let found = self.tokens(&Uri::default())?.into_iter().next();
+        let found = found.ok_or_else(|| Failure::new(Reason::NotFound, "there is no token"))?;
+        self.host().set_any(&found);
+        Ok(found)
+    }
+
+    /// What of the tables is offered.
+    pub(crate) fn offer(&self) -> Offer {
+        if self.mode == Mode::Keys {
+            return Offer::All;
+        }
+        match self.any() {
+            Ok(token) => Offer::Of(token),
+            Err(_) if self.fallback => Offer::Nothing,
+            Err(_) => Offer::All,
+        }
+    }
+
+    /// Whether libcrypto asks on behalf of the module that is being loaded.
+    pub(crate) fn is_loading() -> bool {
+        LOADING.get()
     }
 
     /// The tokens that a URI may mean.

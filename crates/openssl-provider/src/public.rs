@@ -80,7 +80,7 @@ impl Public {
         }
     }
 
-    /// From what libcrypto exports.
+    /// From what libcrypto exports; the point may be missing.
     pub(crate) fn of_params(kind: &KeyKind, params: &Params) -> Option<Self> {
         let octets = |name| Some(params.find(name)?.octets()?.to_vec());
         match &kind.form {
@@ -93,7 +93,8 @@ impl Public {
                 Some(Self::Ec { curve, point: octets(PUB).unwrap_or_default() })
             }
             Form::Number(number) => {
-                octets(PUB).filter(|key| key.len() == number.length).map(Self::Number)
+                let key = octets(PUB).unwrap_or_default();
+                (key.is_empty() || key.len() == number.length).then_some(Self::Number(key))
             }
         }
     }
@@ -108,6 +109,7 @@ impl Public {
                 let params = params.text(GROUP, name);
                 if point.is_empty() { params } else { params.octets(PUB, point) }
             }
+            Self::Number(key) if key.is_empty() => params,
             Self::Number(key) => params.octets(PUB, key),
         }
     }
@@ -115,20 +117,29 @@ impl Public {
     /// As a token takes it.
     pub(crate) fn template(&self, kind: &KeyKind) -> Template {
         let template = Template::new().class(CKO_PUBLIC_KEY).key_type(kind.key_type).token(false);
+        let template = self.domain(kind, template);
+        match (self, kind.number().map(|number| number.variant)) {
+            (Self::Rsa { .. }, _) => template,
+            (Self::Number(key), Some(Variant::Set(_))) => template.bytes(CKA_VALUE, key),
+            (Self::Ec { point, .. } | Self::Number(point), _) => {
+                template.bytes(CKA_EC_POINT, Node::OctetString(point).to_vec())
+            }
+        }
+    }
+
+    /// What both halves say of themselves: of RSA the numbers, else the curve or the parameter set.
+    pub(crate) fn domain(&self, kind: &KeyKind, template: Template) -> Template {
+        let curve = |oid| Node::Oid(oid).to_vec();
         match (self, &kind.form) {
             (Self::Rsa { modulus, exponent }, _) => {
                 template.bytes(CKA_MODULUS, modulus).bytes(CKA_PUBLIC_EXPONENT, exponent)
             }
-            (Self::Ec { curve, point }, _) => template
-                .bytes(CKA_EC_PARAMS, Node::Oid(curve.oid).to_vec())
-                .bytes(CKA_EC_POINT, Node::OctetString(point).to_vec()),
-            (Self::Number(key), Form::Number(number)) => match number.variant {
-                Variant::Curve(_) => template
-                    .bytes(CKA_EC_PARAMS, Node::Oid(number.oid).to_vec())
-                    .bytes(CKA_EC_POINT, Node::OctetString(key).to_vec()),
-                Variant::Set(set) => template.ulong(CKA_PARAMETER_SET, set).bytes(CKA_VALUE, key),
+            (Self::Ec { curve: of, .. }, _) => template.bytes(CKA_EC_PARAMS, curve(of.oid)),
+            (_, Form::Number(number)) => match number.variant {
+                Variant::Curve(_) => template.bytes(CKA_EC_PARAMS, curve(number.oid)),
+                Variant::Set(set) => template.ulong(CKA_PARAMETER_SET, set),
             },
-            (Self::Number(_), _) => template,
+            _ => template,
         }
     }
 
@@ -185,23 +196,29 @@ impl Public {
         self
     }
 
-    /// A `SubjectPublicKeyInfo`.
-    pub(crate) fn info(&self, kind: &KeyKind) -> Vec<u8> {
-        match (self, &kind.form) {
-            (Self::Rsa { modulus, exponent }, form) => {
+    /// A `SubjectPublicKeyInfo`, of the algorithm of these nodes.
+    pub(crate) fn info(&self, algorithm: &[Node<'_>]) -> Vec<u8> {
+        let algorithm = Node::Sequence(algorithm);
+        match self {
+            Self::Rsa { modulus, exponent } => {
                 let key = Node::Sequence(&[Node::Integer(modulus), Node::Integer(exponent)]);
-                let algorithm: &[Node<'_>] = match form {
-                    Form::Rsa { pss: true } => &[Node::Oid(PSS)],
-                    _ => &[Node::Oid(RSA), Node::Null],
-                };
-                Node::Sequence(&[Node::Sequence(algorithm), Node::BitStringOf(&key)]).to_vec()
+                Node::Sequence(&[algorithm, Node::BitStringOf(&key)]).to_vec()
             }
-            (Self::Ec { curve, point }, _) => {
-                let algorithm = [Node::Oid(key_info::EC_PUBLIC_KEY), Node::Oid(curve.oid)];
-                Node::Sequence(&[Node::Sequence(&algorithm), Node::BitString(point)]).to_vec()
+            Self::Ec { point, .. } | Self::Number(point) => {
+                Node::Sequence(&[algorithm, Node::BitString(point)]).to_vec()
             }
-            (Self::Number(key), Form::Number(number)) => key_info::bare_public(number.oid, key),
-            (Self::Number(_), _) => Vec::new(),
+        }
+    }
+
+    /// What stands in the `AlgorithmIdentifier` of a key.
+    pub(crate) fn identifier<T>(&self, kind: &KeyKind, with: impl FnOnce(&[Node<'_>]) -> T) -> T {
+        match (self, &kind.form) {
+            (Self::Ec { curve, .. }, _) => {
+                with(&[Node::Oid(key_info::EC_PUBLIC_KEY), Node::Oid(curve.oid)])
+            }
+            (_, Form::Number(number)) => with(&[Node::Oid(number.oid)]),
+            (_, Form::Rsa { pss: true }) => with(&[Node::Oid(PSS)]),
+            _ => with(&[Node::Oid(RSA), Node::Null]),
         }
     }
 

@@ -11,17 +11,13 @@ use crate::message::{Message, Whole};
 use crate::operation::{Operation, key_of};
 use crate::pausing::Signing;
 use crate::provider::Provider;
-use crate::public::{PSS, Public, RSA};
+use crate::pss::{Pss, SALT_OF_SHA1};
+use crate::public::{Public, RSA};
 use metaslot_ck::*;
 use metaslot_client::{Mechanism, Params as Parameter};
 use metaslot_spi::der::{Node, Reader, only, tag};
 use std::ffi::CStr;
 use std::sync::Arc;
-
-/// id-mgf1
-const MGF1: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x08";
-/// What is usual where nothing is said (RFC 4055 §3.1).
-const SALT_OF_SHA1: usize = 20;
 
 /// How RSA pads: libcrypto's number and name.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -91,6 +87,19 @@ pub(crate) struct Signature {
     message: Message,
     /// The message is hashed as it comes: the hash function stays what it is.
     hashes: bool,
+    /// What EdDSA, ML-DSA and SLH-DSA sign with the message.
+    context: Vec<u8>,
+    /// Of EdDSA: the digest of the message is signed. Of the others: without random numbers.
+    variant: Variant,
+}
+
+/// A variant of signatures by numbers.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum Variant {
+    #[default]
+    Usual,
+    Prehash,
+    Deterministic,
 }
 
 impl Operation for Signature {
@@ -105,6 +114,8 @@ impl Operation for Signature {
             mgf: None,
             message: Message::default(),
             hashes: false,
+            context: Vec::new(),
+            variant: Variant::Usual,
         }
     }
 
@@ -114,7 +125,8 @@ impl Operation for Signature {
 
     fn copy(&self) -> Result<Self> {
         let (provider, key) = (Arc::clone(&self.provider), self.key.clone());
-        Ok(Self { provider, key, message: self.message.copy()?, ..*self })
+        let (message, context) = (self.message.copy()?, self.context.clone());
+        Ok(Self { provider, key, message, context, ..*self })
     }
 
     fn set(&mut self, params: &Params) -> Result<()> {
@@ -147,7 +159,8 @@ impl Operation for Signature {
         if let Some(name) = params.find(c"mgf1-digest").and_then(Given::text) {
             self.mgf = Some(named(name)?);
         }
-        Ok(())
+        self.set_variant(params)?;
+        self.restricted()
     }
 
     fn answer(&self, name: &[u8], wants_text: bool) -> Option<Answer<'_>> {
@@ -176,6 +189,45 @@ impl Operation for Signature {
 }
 
 impl Signature {
+    /// What numbers sign otherwise than usual.
+    fn set_variant(&mut self, params: &Params) -> Result<()> {
+        let number = |name| params.find(name).and_then(Given::number);
+        if number(c"nonce-type").is_some_and(|kind| kind != 0)
+            || number(c"message-encoding").is_some_and(|form| form != 1)
+            || number(c"mu").is_some_and(|is| is != 0)
+        {
+            return Err(Failure::unsupported("this variant of the signature is not supported"));
+        }
+        if let Some(context) = params.find(c"context-string").and_then(Given::octets) {
+            self.context = context.to_vec();
+        }
+        if let Some(is) = number(c"deterministic") {
+            self.variant = if is == 0 { Variant::Usual } else { Variant::Deterministic };
+        }
+        if let Some(name) = params.find(c"instance").and_then(Given::text) {
+            let prehash = name.ends_with("ph");
+            self.variant = if prehash { Variant::Prehash } else { Variant::Usual };
+        }
+        Ok(())
+    }
+
+    /// Whether it is what the key is restricted to.
+    fn restricted(&self) -> Result<()> {
+        let Some(only) = self.key.as_ref().and_then(|key| key.pss) else { return Ok(()) };
+        let is = |given: Option<&Hash>, only: &Hash| {
+            given.is_some_and(|given| given.digest == only.digest)
+        };
+        let salt = match self.salt {
+            Salt::Bytes(length) => length,
+            Salt::Digest => only.hash.length,
+            _ => only.salt,
+        };
+        if is(self.hash, only.hash) && is(self.mgf, only.mgf) && salt >= only.salt {
+            return Ok(());
+        }
+        Err(Failure::unsupported("the key is restricted to another hash function or a longer salt"))
+    }
+
     /// Begins: with a key, or with the one that it has; `hash` is what the message is hashed by, where the message is what comes.
     pub(crate) fn begin(
         &mut self,
@@ -187,6 +239,11 @@ impl Signature {
             let pss = key.signs_by_pss_only();
             self.padding = if pss { Padding::Pss } else { Padding::Pkcs1 };
             (self.salt, self.mgf) = (Salt::Auto, None);
+            (self.context, self.variant) = Default::default();
+            if let Some(only) = key.pss {
+                (self.salt, self.mgf) = (Salt::Bytes(only.salt), Some(only.mgf));
+                self.hash = Some(only.hash);
+            }
             self.key = Some(key);
         }
         let is_number = matches!(self.key()?.kind.form, Form::Number(_));
@@ -210,6 +267,28 @@ impl Signature {
         let kept = self.hash.is_none_or(Hash::is_pair);
         self.message = if kept { Message::kept() } else { Message::default() };
         self.set(params)
+    }
+
+    /// What was signed: what is padded, or the digest in it.
+    pub(crate) fn recover(&self, signature: &[u8]) -> Result<Vec<u8>> {
+        let key = self.key()?;
+        let mechanism = match self.padding {
+            _ if !key.is_rsa() => 0,
+            Padding::Pkcs1 => CKM_RSA_PKCS,
+            Padding::None => CKM_RSA_X_509,
+            _ => 0,
+        };
+        if mechanism == 0 {
+            return Err(Failure::unsupported("such a signature does not give what was signed"));
+        }
+        let mechanism = Mechanism::new(mechanism);
+        let found = key.with_public("verify", |lease, handle| {
+            lease.verify_recover(&mechanism, handle, signature)
+        })?;
+        let Some(hash) = self.hash else { return Ok(found) };
+        let digest = found.len().checked_sub(hash.length).map(|start| &found[start..]);
+        let digest = digest.filter(|digest| info(hash, digest) == found);
+        digest.map(<[u8]>::to_vec).ok_or_else(|| Failure::input("another digest was signed"))
     }
 
     fn key(&self) -> Result<&Arc<Key>> {
@@ -268,7 +347,7 @@ impl Signature {
                 if !mechanism.is_some_and(|mechanism| token.has(mechanism)) {
                     return Ok(None);
                 }
-                let mechanism = self.with_salt(mechanism.unwrap_or_default(), salt);
+                let mechanism = self.mechanism(mechanism.unwrap_or_default(), salt);
                 let made = Signing { key, mechanism: &mechanism, data: message };
                 made.run(token, handle).map(Some)
             };
@@ -322,7 +401,7 @@ impl Signature {
     pub(crate) fn sign(&self, digest: &[u8]) -> Result<Vec<u8>> {
         let key = self.key()?;
         let (mechanism, data) = self.of_digest(key, digest)?;
-        let mechanism = self.with_salt(mechanism, self.salt_length(key));
+        let mechanism = self.mechanism(mechanism, self.salt_length(key));
         let made = Signing { key, mechanism: &mechanism, data: &data };
         let signature = key.with_token("sign", |token, handle| made.run(token, handle))?;
         self.written(key, signature)
@@ -333,19 +412,25 @@ impl Signature {
         let key = self.key()?;
         let (number, data) = self.of_digest(key, digest)?;
         let read = self.read(key, signature)?;
+        let least = key.pss.map_or(0, |only| only.salt);
         let salts = match (self.padding, self.salt) {
             (Padding::Pss, Salt::Auto | Salt::AutoDigest) => {
                 let most = most(key, self.hash()?);
                 let usual = [self.hash()?.length, most, SALT_OF_SHA1, 0];
                 let others = (0..=most).filter(|salt| !usual.contains(salt));
-                usual.into_iter().filter(|salt| *salt <= most).chain(others).collect()
+                usual
+                    .into_iter()
+                    .filter(|salt| *salt <= most)
+                    .chain(others)
+                    .filter(|salt| *salt >= least)
+                    .collect()
             }
             _ => vec![self.salt_length(key)],
         };
         key.with_public("verify", |lease, handle| {
             let mut last = Ok(());
             for salt in &salts {
-                last = lease.verify(&self.with_salt(number, *salt), handle, &data, &read);
+                last = lease.verify(&self.mechanism(number, *salt), handle, &data, &read);
                 if !last.is_err_and(|error| error.code == Error::SIGNATURE_INVALID) {
                     break;
                 }
@@ -385,9 +470,22 @@ impl Signature {
         })
     }
 
-    /// A mechanism, with its parameter where it is one of PSS.
-    fn with_salt(&self, mechanism: CK_MECHANISM_TYPE, salt: usize) -> Mechanism<'static> {
+    /// A mechanism, with its parameter where it has one.
+    fn mechanism(&self, mechanism: CK_MECHANISM_TYPE, salt: usize) -> Mechanism<'_> {
+        let context = &*self.context;
+        let is_usual = context.is_empty() && self.variant == Variant::Usual;
         match (self.padding, self.hash) {
+            _ if mechanism == CKM_EDDSA && !is_usual => {
+                let prehash = self.variant == Variant::Prehash;
+                Mechanism::with(mechanism, Parameter::EdDsa { prehash, context })
+            }
+            _ if matches!(mechanism, CKM_ML_DSA | CKM_SLH_DSA) && !is_usual => {
+                let hedge = match self.variant {
+                    Variant::Deterministic => CKH_DETERMINISTIC_REQUIRED,
+                    _ => CKH_HEDGE_PREFERRED,
+                };
+                Mechanism::with(mechanism, Parameter::SignContext { hedge, context })
+            }
             (Padding::Pss, Some(hash)) => {
                 let mgf = self.mgf.unwrap_or(hash).mgf;
                 let salt_length = salt as CK_ULONG;
@@ -438,34 +536,16 @@ impl Signature {
         Some(match (&key.kind.form, self.padding) {
             (Form::Number(number), _) => one(number.oid),
             (Form::Ec, _) => one(some(self.hash?.ecdsa.1)?),
-            (_, Padding::Pss) => self.pss_algorithm(key, self.hash?),
+            (_, Padding::Pss) => {
+                let hash = self.hash?;
+                let (mgf, salt) = (self.mgf.unwrap_or(hash), self.salt_length(key));
+                Pss { hash, mgf, salt }.identifier(|nodes| Node::Sequence(nodes).to_vec())
+            }
             _ => {
                 let oid = self.hash.map_or(RSA, |hash| hash.pkcs1.1);
                 Node::Sequence(&[Node::Oid(some(oid)?), Node::Null]).to_vec()
             }
         })
-    }
-
-    /// RFC 4055 §3.1: what is usual stays away.
-    fn pss_algorithm(&self, key: &Key, hash: &Hash) -> Vec<u8> {
-        let (mgf, salt) = (self.mgf.unwrap_or(hash), self.salt_length(key));
-        let of_hash = [Node::Oid(hash.oid), Node::Null];
-        let of_mgf = [Node::Oid(mgf.oid), Node::Null];
-        let (of_hash, of_mgf) =
-            (Node::Sequence(&of_hash), [Node::Oid(MGF1), Node::Sequence(&of_mgf)]);
-        let salt_digits = u32::try_from(salt).unwrap_or_default().to_be_bytes();
-        let (of_mgf, of_salt) = (Node::Sequence(&of_mgf), Node::Integer(&salt_digits));
-        let mut fields = Vec::new();
-        if hash.digest != CKM_SHA_1 {
-            fields.push(Node::Explicit(0, &of_hash));
-        }
-        if mgf.digest != CKM_SHA_1 {
-            fields.push(Node::Explicit(1, &of_mgf));
-        }
-        if salt != SALT_OF_SHA1 {
-            fields.push(Node::Explicit(2, &of_salt));
-        }
-        Node::Sequence(&[Node::Oid(PSS), Node::Sequence(&fields)]).to_vec()
     }
 }
 

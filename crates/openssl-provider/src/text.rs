@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A key in words, as `openssl pkey -text` shows it.
 
-use crate::key::Key;
+use crate::key::{Key, Private};
 use crate::public::{Public, group};
 use std::fmt::Write as _;
 
@@ -11,14 +11,22 @@ const LINE: usize = 15;
 /// Its kind, where it is, and its public half.
 pub(crate) fn of(key: &Key, with_private: bool) -> String {
     let mut text = String::new();
-    let half =
-        if with_private && key.private.is_some() { "Private-Key in a token" } else { "Public-Key" };
+    let half = match &key.private {
+        Some(Private::Named(_)) if with_private => "Private-Key in a token",
+        Some(Private::Own(_)) if with_private => "Private-Key",
+        _ => "Public-Key",
+    };
     let kind = key.kind.text();
     let bits = key.public.bits(key.kind);
     // Writing into a string does not fail.
     writeln!(text, "{kind} {half}: ({bits} bit)").ok();
-    if let Some(private) = key.private.as_ref().filter(|_| with_private) {
-        writeln!(text, "URI: {}", private.uri.key_part()).ok();
+    if let Some(uri) = key.uri().filter(|_| with_private) {
+        writeln!(text, "URI: {}", uri.key_part()).ok();
+    }
+    for (name, part) in
+        key.parts().iter().filter(|_| with_private).flat_map(|parts| parts.named(key.kind))
+    {
+        lines(&mut text, &format!("{name}:"), part);
     }
     match &key.public {
         Public::Rsa { modulus, exponent } => {

@@ -33,7 +33,7 @@ pub(crate) struct Dispatch {
 }
 
 /// `OSSL_ALGORITHM`
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 pub(crate) struct Algorithm {
     names: *const c_char,
@@ -94,6 +94,11 @@ impl Algorithm {
     ) -> Self {
         let (names, properties) = (names.as_ptr(), properties.as_ptr());
         Self { names, properties, functions: functions.as_ptr(), description: ptr::null() }
+    }
+
+    /// Whether it is the one of these names, which are those of a table.
+    pub(crate) fn is_called(&self, names: &'static CStr) -> bool {
+        self.names == names.as_ptr()
     }
 }
 

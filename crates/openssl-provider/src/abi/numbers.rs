@@ -51,6 +51,8 @@ pub(crate) mod keymgmt {
     pub(crate) const FREE: c_int = 10;
     pub(crate) const GET_PARAMS: c_int = 11;
     pub(crate) const GETTABLE_PARAMS: c_int = 12;
+    pub(crate) const SET_PARAMS: c_int = 13;
+    pub(crate) const SETTABLE_PARAMS: c_int = 14;
     pub(crate) const QUERY_OPERATION_NAME: c_int = 20;
     pub(crate) const HAS: c_int = 21;
     pub(crate) const VALIDATE: c_int = 22;
@@ -92,6 +94,8 @@ pub(crate) mod signature {
     pub(crate) const SIGN: c_int = 3;
     pub(crate) const VERIFY_INIT: c_int = 4;
     pub(crate) const VERIFY: c_int = 5;
+    pub(crate) const VERIFY_RECOVER_INIT: c_int = 6;
+    pub(crate) const VERIFY_RECOVER: c_int = 7;
     pub(crate) const DIGEST_SIGN_INIT: c_int = 8;
     pub(crate) const DIGEST_SIGN_UPDATE: c_int = 9;
     pub(crate) const DIGEST_SIGN_FINAL: c_int = 10;

@@ -169,10 +169,19 @@ impl<'a> Given<'a> {
 
     /// A large number, big-endian and without zeros before it.
     pub(crate) fn large(self) -> Option<Vec<u8>> {
+        self.digits(0)
+    }
+
+    /// The same of so many bytes at least, zeros first.
+    pub(crate) fn digits(self, width: usize) -> Option<Vec<u8>> {
         (self.0.kind == Kind::Unsigned as u32).then(|| {
             let digits = self.0.bytes();
             let used = digits.len() - digits.iter().rev().take_while(|digit| **digit == 0).count();
-            digits[..used].iter().rev().copied().collect()
+            let mut number = vec![0; used.max(width)];
+            for (place, digit) in number.iter_mut().rev().zip(&digits[..used]) {
+                *place = *digit;
+            }
+            number
         })
     }
 }
@@ -204,7 +213,12 @@ impl Answer<'_> {
         match self {
             Self::Number(number) => little(param, &number.to_le_bytes(), *number < 0),
             Self::Large(digits) => {
-                little(param, &digits.iter().rev().copied().collect::<Vec<u8>>(), false)
+                let mut reversed: Vec<u8> = digits.iter().rev().copied().collect();
+                let fits = little(param, &reversed, false);
+                // It may be a secret.
+                reversed.fill(0);
+                std::hint::black_box(&reversed);
+                fits
             }
             Self::Constant(text) => plain(param, text.to_bytes(), true),
             Self::Text(text) => plain(param, text.as_bytes(), true),
@@ -275,17 +289,28 @@ impl Builder {
 
     /// A big-endian number.
     pub(crate) fn large(self, name: &'static CStr, digits: &[u8]) -> Self {
-        self.with(name, Kind::Unsigned, &digits.iter().rev().copied().collect::<Vec<u8>>())
+        self.of(name, Kind::Unsigned, digits.iter().rev().copied())
     }
 
-    fn with(mut self, name: &'static CStr, kind: Kind, bytes: &[u8]) -> Self {
+    fn with(self, name: &'static CStr, kind: Kind, bytes: &[u8]) -> Self {
+        self.of(name, kind, bytes.iter().copied())
+    }
+
+    fn of(
+        mut self,
+        name: &'static CStr,
+        kind: Kind,
+        bytes: impl ExactSizeIterator<Item = u8>,
+    ) -> Self {
         // Numbers are read as words, and a text ends with a zero.
-        let words = bytes.chunks(8).map(|chunk| {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            u64::from_ne_bytes(word)
-        });
-        self.entries.push((name, kind, words.chain([0]).collect(), bytes.len()));
+        let length = bytes.len();
+        let mut words = vec![0_u64; length / 8 + 1];
+        for (place, byte) in bytes.enumerate() {
+            let mut word = words[place / 8].to_ne_bytes();
+            word[place % 8] = byte;
+            words[place / 8] = u64::from_ne_bytes(word);
+        }
+        self.entries.push((name, kind, words, length));
         self
     }
 
@@ -299,6 +324,16 @@ impl Builder {
         });
         let params: Vec<Param> = entries.chain([Param::END]).collect();
         with(&params)
+    }
+}
+
+impl Drop for Builder {
+    /// What is sent may be a key's.
+    fn drop(&mut self) {
+        for (.., words, _) in &mut self.entries {
+            words.fill(0);
+            std::hint::black_box(&words);
+        }
     }
 }
 

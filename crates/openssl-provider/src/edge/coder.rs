@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Decoders of PEM files that name a key, and encoders of keys (provider-decoder(7), provider-encoder(7)). A private key is written as what names
-//! it, for nothing else of it leaves the token.
+//! Decoders of PEM files that name a key, and encoders of keys (provider-decoder(7), provider-encoder(7)). A private key of a token is written as
+//! what names it, for nothing else of it leaves the token.
 
 use super::keymgmt::{KeyContext, held};
 use super::store::{carried, passphrase};
@@ -10,7 +10,7 @@ use crate::abi::{
     Algorithm, Argument, Asking, Bio, Builder, Callback, Context, Dispatch, Params, caught,
 };
 use crate::failure::{Failure, Result};
-use crate::key::Key;
+use crate::key::{Key, Private};
 use crate::kind::{COUNT, KINDS, for_each_kind};
 use crate::pem;
 use crate::provider::Provider;
@@ -148,23 +148,26 @@ extern "C" fn encode<const FORM: u8>(
     let Some(provider) = context.get() else { return 0 };
     answer(provider, || {
         let key = held(&key).ok_or_else(|| Failure::input("there is no key"))?;
-        let info = || key.public.info(key.kind);
-        let written = match FORM {
+        let info = || key.identifier(|algorithm| key.public.info(algorithm));
+        let mut written = match FORM {
             PUBLIC_DER => info(),
             PUBLIC_PEM => pem::written("PUBLIC KEY", &info()).into_bytes(),
-            PRIVATE_PEM => {
-                let private = key.private.as_ref();
-                let private =
-                    private.ok_or_else(|| Failure::input("the key has no private half"))?;
-                pem::written(pem::LABEL, &pem::document(&private.uri.to_string())).into_bytes()
-            }
+            PRIVATE_PEM => match &key.private {
+                Some(Private::Named(named)) => {
+                    pem::written(pem::LABEL, &pem::document(&named.uri.to_string())).into_bytes()
+                }
+                Some(Private::Own(parts)) => {
+                    pem::written("PRIVATE KEY", parts.info(&key)?.expose()).into_bytes()
+                }
+                None => return Err(Failure::input("the key has no private half")),
+            },
             _ => text::of(&key, selection & select::PRIVATE != 0).into_bytes(),
         };
-        if provider.core.write(out, &written) {
-            Ok(())
-        } else {
-            Err(Failure::input("cannot write"))
-        }
+        let done = provider.core.write(out, &written);
+        // It may be a secret.
+        written.fill(0);
+        std::hint::black_box(&written);
+        if done { Ok(()) } else { Err(Failure::input("cannot write")) }
     })
 }
 

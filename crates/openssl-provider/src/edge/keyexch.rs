@@ -7,7 +7,9 @@ use super::{Home, PROPERTIES, output};
 use crate::abi::numbers::keyexch as number;
 use crate::abi::{Algorithm, Context, Dispatch, Kind, Output, Param, Params, Place, Table};
 use crate::exchange::Exchange;
+use crate::kind::{KINDS, Needed};
 use crate::operation::Operation as _;
+use metaslot_ck::*;
 use std::ffi::c_int;
 
 type ExchangeContext = Context<Exchange>;
@@ -64,7 +66,12 @@ static FUNCTIONS: [Dispatch; 11] = [
 
 pub(super) static ALGORITHMS: [Algorithm; 4] = [
     Algorithm::new(c"ECDH", PROPERTIES, &FUNCTIONS),
-    Algorithm::new(c"X25519:1.3.101.110", PROPERTIES, &FUNCTIONS),
-    Algorithm::new(c"X448:1.3.101.111", PROPERTIES, &FUNCTIONS),
+    Algorithm::new(KINDS[5].names, PROPERTIES, &FUNCTIONS),
+    Algorithm::new(KINDS[6].names, PROPERTIES, &FUNCTIONS),
     Algorithm::END,
 ];
+
+/// The mechanisms that a row needs.
+pub(super) const fn needs(row: usize) -> Needed {
+    [CKM_ECDH1_DERIVE, if row == 0 { CKM_EC_KEY_PAIR_GEN } else { CKM_EC_MONTGOMERY_KEY_PAIR_GEN }]
+}

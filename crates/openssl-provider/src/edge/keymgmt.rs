@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Key management (provider-keymgmt(7)).
 
-use super::{Home, PROPERTIES, answer, ended, made};
+use super::{Home, PROPERTIES, answer, answered, ended, made};
 use crate::abi::numbers::{keymgmt as number, operation, select};
 use crate::abi::{
-    Algorithm, Argument, Callback, Context, Dispatch, Kind, Param, Params, Reference, Table, Text,
-    caught,
+    Algorithm, Argument, Callback, Context, Dispatch, Given, Kind, Param, Params, Reference, Table,
+    Text, caught,
 };
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::generate::{Generator, PLACE};
 use crate::key::Key;
-use crate::kind::{COUNT, Form, KINDS, for_each_kind};
-use crate::provider::Provider;
+use crate::kind::{COUNT, Form, KINDS, KeyKind, for_each_kind};
+use crate::own::Parts;
+use crate::provider::{Mode, Provider};
+use crate::pss::Pss;
 use crate::public::{E, GROUP, N, PUB, Public};
 use std::ffi::{CStr, c_int};
 use std::sync::Arc;
@@ -30,8 +32,8 @@ pub(super) fn held(context: &KeyContext) -> Option<Arc<Key>> {
     context.get()?.key.clone()
 }
 
-/// What stays with the provider that loaded it: keys of the program's own, by their secret parts, and keys of RSA-PSS that name
-/// their only hash function, which is not kept here.
+/// What stays with the provider that loaded it unless everything is the module's: keys of the program's own, by their secret parts, and keys of
+/// RSA-PSS that are restricted.
 const FOREIGN_PARTS: [&CStr; 4] = [c"d", c"priv", c"digest", c"saltlen"];
 
 extern "C" fn new(home: Home) -> KeyContext {
@@ -52,8 +54,15 @@ extern "C" fn load(reference: Reference, size: usize) -> KeyContext {
     })
 }
 
-extern "C" fn copy(key: KeyContext, _selection: c_int) -> KeyContext {
-    caught(Context::null(), || key.get().map_or(Context::null(), |held| Context::new(held.clone())))
+extern "C" fn copy(key: KeyContext, selection: c_int) -> KeyContext {
+    caught(Context::null(), || {
+        let Some(mut held) = key.get().cloned() else { return Context::null() };
+        if selection & select::PRIVATE == 0 {
+            let public = selection & select::PUBLIC != 0;
+            held.key = held.key.map(|key| Arc::new(key.without(public)));
+        }
+        Context::new(held)
+    })
 }
 
 extern "C" fn has(key: KeyContext, selection: c_int) -> c_int {
@@ -97,22 +106,46 @@ extern "C" fn import<const N: usize>(
     selection: c_int,
     params: Params,
 ) -> c_int {
+    let Some(held) = key.get_mut() else { return 0 };
+    let provider = Arc::clone(&held.provider);
     caught(0, || {
-        let Some(held) = key.get_mut() else { return 0 };
-        if FOREIGN_PARTS.iter().any(|name| params.find(name).is_some()) {
-            return 0;
+        match provider.core.unless_failed(|| imported(&provider, &KINDS[N], selection, &params)) {
+            Ok(key) => {
+                held.key = key.map(Arc::new);
+                c_int::from(held.key.is_some())
+            }
+            Err(failure) => answered(&provider, Err(failure)),
         }
-        let kind = &KINDS[N];
-        let Some(public) = Public::of_params(kind, &params) else { return 0 };
-        if selection & select::PUBLIC != 0 && !(public.is_known() && public.has_form()) {
-            return 0;
-        }
-        held.key = Some(Arc::new(Key::public(Arc::clone(&held.provider), kind, public)));
-        1
     })
 }
 
-/// Nothing is exported where the private half is asked for: libcrypto then comes to this provider with what it has to sign.
+/// `None` stays with the provider that has it.
+fn imported(
+    provider: &Arc<Provider>,
+    kind: &'static KeyKind,
+    selection: c_int,
+    params: &Params,
+) -> Result<Option<Key>> {
+    let all = provider.mode == Mode::All;
+    if !all && FOREIGN_PARTS.iter().any(|name| params.find(name).is_some()) {
+        return Ok(None);
+    }
+    let Some(public) = Public::of_params(kind, params) else { return Ok(None) };
+    let private = selection & select::PRIVATE != 0;
+    let Some(parts) = Parts::of_params(kind, &public, params, private) else { return Ok(None) };
+    let wanted = selection & (select::PUBLIC | select::PRIVATE) != 0;
+    if wanted && (public.is_known() || parts.is_empty()) && !public.has_form() {
+        return Ok(None);
+    }
+    let mut key = Key::public(Arc::clone(provider), kind, public);
+    if key.signs_by_pss_only() {
+        Pss::update(&mut key.pss, params)?;
+    }
+    if all && wanted { key.own(parts) } else { Ok(Some(key)) }
+}
+
+/// Of a key that is in a token nothing is exported where the private half is asked for: libcrypto then comes to this provider with what
+/// it has to sign.
 extern "C" fn export(
     key: KeyContext,
     selection: c_int,
@@ -121,12 +154,45 @@ extern "C" fn export(
 ) -> c_int {
     caught(0, || {
         let Some(key) = held(&key) else { return 0 };
-        let wants_private = selection & select::PRIVATE != 0 && key.private.is_some();
-        if wants_private || selection & select::PUBLIC != 0 && !key.public.is_known() {
+        let private = selection & select::PRIVATE != 0;
+        if private && key.uri().is_some()
+            || selection & select::PUBLIC != 0 && !key.public.is_known()
+        {
             return 0;
         }
-        c_int::from(key.public.params().build(|params| callback.call(params, argument)))
+        let mut params = key.public.params();
+        if let Some(pss) = &key.pss {
+            params = pss.send(params);
+        }
+        if let Some(parts) = key.parts().filter(|_| private) {
+            params = parts.send(key.kind, params);
+        }
+        c_int::from(params.build(|params| callback.call(params, argument)))
     })
+}
+
+/// The point of a key that has none yet: what the other side of an agreement sends.
+extern "C" fn set_params(mut key: KeyContext, params: Params) -> c_int {
+    let Some(held) = key.get_mut() else { return 0 };
+    caught(0, || {
+        let Some(point) = params.find(c"encoded-pub-key").and_then(Given::octets) else { return 1 };
+        let Some(key) = &held.key else { return 0 };
+        let public = match (&key.public, key.kind.number()) {
+            (Public::Ec { curve, .. }, _) => Public::Ec { curve, point: point.to_vec() },
+            (_, Some(number)) if number.length == point.len() => Public::Number(point.to_vec()),
+            _ => return 0,
+        };
+        if !public.has_form() {
+            return 0;
+        }
+        let key = Key::public(Arc::clone(&key.provider), key.kind, public);
+        held.key = Some(Arc::new(key));
+        1
+    })
+}
+
+extern "C" fn settable(_home: Home) -> Table<Param> {
+    Table::of(&SETTABLE)
 }
 
 extern "C" fn types<const N: usize>(_selection: c_int) -> Table<Param> {
@@ -140,7 +206,7 @@ extern "C" fn types<const N: usize>(_selection: c_int) -> Table<Param> {
 extern "C" fn get_params(key: KeyContext, mut params: Params) -> c_int {
     caught(0, || {
         let Some(key) = held(&key) else { return 0 };
-        c_int::from(params.answer(|name, _| key.public.answer(key.kind, name)))
+        c_int::from(params.answer(|name, _| key.answer(name)))
     })
 }
 
@@ -165,10 +231,11 @@ extern "C" fn generator<const N: usize>(
 ) -> Context<Generator> {
     let Some(provider) = home.get() else { return Context::null() };
     made(provider, || {
-        if selection & select::PRIVATE == 0 {
+        let pair = selection & (select::PRIVATE | select::PUBLIC) != 0;
+        if !pair && provider.mode == Mode::Keys {
             return Err(Failure::unsupported("keys are made here, and no parameters alone"));
         }
-        let mut generator = Generator::new(Arc::clone(provider), &KINDS[N]);
+        let mut generator = Generator::new(Arc::clone(provider), &KINDS[N], pair);
         generator.set(&params)?;
         Ok(generator)
     })
@@ -206,22 +273,50 @@ extern "C" fn generator_free(generator: Context<Generator>) {
     caught((), || drop(generator.take()));
 }
 
-static GENERATOR_SETTABLE: [Param; 6] = [
+static GENERATOR_SETTABLE: [Param; 11] = [
     Param::named(PLACE, Kind::Utf8),
     Param::named(c"bits", Kind::Unsigned),
     Param::named(E, Kind::Unsigned),
+    Param::named(c"primes", Kind::Unsigned),
     Param::named(GROUP, Kind::Utf8),
     Param::named(c"encoding", Kind::Utf8),
+    Param::named(c"seed", Kind::Octets),
+    Param::named(c"digest", Kind::Utf8),
+    Param::named(c"mgf1-digest", Kind::Utf8),
+    Param::named(c"saltlen", Kind::Integer),
     Param::END,
 ];
 
-static RSA_PARTS: [Param; 3] =
-    [Param::named(N, Kind::Unsigned), Param::named(E, Kind::Unsigned), Param::END];
-static EC_PARTS: [Param; 3] =
-    [Param::named(GROUP, Kind::Utf8), Param::named(PUB, Kind::Octets), Param::END];
-static NUMBER_PARTS: [Param; 2] = [Param::named(PUB, Kind::Octets), Param::END];
+static SETTABLE: [Param; 2] = [Param::named(c"encoded-pub-key", Kind::Octets), Param::END];
 
-static GETTABLE: [Param; 16] = [
+static RSA_PARTS: [Param; 12] = [
+    Param::named(N, Kind::Unsigned),
+    Param::named(E, Kind::Unsigned),
+    Param::named(c"d", Kind::Unsigned),
+    Param::named(c"rsa-factor1", Kind::Unsigned),
+    Param::named(c"rsa-factor2", Kind::Unsigned),
+    Param::named(c"rsa-exponent1", Kind::Unsigned),
+    Param::named(c"rsa-exponent2", Kind::Unsigned),
+    Param::named(c"rsa-coefficient1", Kind::Unsigned),
+    Param::named(c"digest", Kind::Utf8),
+    Param::named(c"mgf1-digest", Kind::Utf8),
+    Param::named(c"saltlen", Kind::Integer),
+    Param::END,
+];
+static EC_PARTS: [Param; 4] = [
+    Param::named(GROUP, Kind::Utf8),
+    Param::named(PUB, Kind::Octets),
+    Param::named(c"priv", Kind::Unsigned),
+    Param::END,
+];
+static NUMBER_PARTS: [Param; 4] = [
+    Param::named(PUB, Kind::Octets),
+    Param::named(c"priv", Kind::Octets),
+    Param::named(c"seed", Kind::Octets),
+    Param::END,
+];
+
+static GETTABLE: [Param; 24] = [
     Param::named(c"bits", Kind::Integer),
     Param::named(c"security-bits", Kind::Integer),
     Param::named(c"max-size", Kind::Integer),
@@ -237,10 +332,19 @@ static GETTABLE: [Param; 16] = [
     Param::named(c"encoded-pub-key", Kind::Octets),
     Param::named(c"qx", Kind::Unsigned),
     Param::named(c"qy", Kind::Unsigned),
+    // Of keys of the program's own.
+    Param::named(c"priv", Kind::Octets),
+    Param::named(c"seed", Kind::Octets),
+    Param::named(c"d", Kind::Unsigned),
+    Param::named(c"rsa-factor1", Kind::Unsigned),
+    Param::named(c"rsa-factor2", Kind::Unsigned),
+    Param::named(c"rsa-exponent1", Kind::Unsigned),
+    Param::named(c"rsa-exponent2", Kind::Unsigned),
+    Param::named(c"rsa-coefficient1", Kind::Unsigned),
     Param::END,
 ];
 
-const fn functions<const N: usize>() -> [Dispatch; 21] {
+const fn functions<const N: usize>() -> [Dispatch; 23] {
     [
         Dispatch::new(number::NEW, new as *const ()),
         Dispatch::new(number::FREE, free as *const ()),
@@ -261,12 +365,14 @@ const fn functions<const N: usize>() -> [Dispatch; 21] {
         Dispatch::new(number::EXPORT_TYPES, types::<N> as *const ()),
         Dispatch::new(number::GET_PARAMS, get_params as *const ()),
         Dispatch::new(number::GETTABLE_PARAMS, gettable as *const ()),
+        Dispatch::new(number::SET_PARAMS, set_params as *const ()),
+        Dispatch::new(number::SETTABLE_PARAMS, settable as *const ()),
         Dispatch::new(number::QUERY_OPERATION_NAME, operation_name::<N> as *const ()),
         Dispatch::END,
     ]
 }
 
-static FUNCTIONS: [[Dispatch; 21]; COUNT] = for_each_kind!(functions);
+static FUNCTIONS: [[Dispatch; 23]; COUNT] = for_each_kind!(functions);
 
 const fn row<const N: usize>() -> Algorithm {
     Algorithm::new(KINDS[N].names, PROPERTIES, &FUNCTIONS[N])

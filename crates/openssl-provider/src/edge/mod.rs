@@ -11,11 +11,15 @@ mod provider;
 mod signature;
 mod store;
 
-use crate::abi::{Algorithm, Context, Output, Place, caught};
+use crate::abi::{Algorithm, Context, Output, Place, Table, caught};
 use crate::failure::{Failure, Result};
-use crate::provider::Provider;
+use crate::generate;
+use crate::host::Token;
+use crate::kind::{KINDS, KeyKind, Needed};
+use crate::provider::{Offer, Provider};
+use metaslot_memory::PerProcess;
 use std::ffi::{CStr, c_int};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What `OSSL_provider_init` hands to libcrypto.
 type Home = Context<Arc<Provider>>;
@@ -32,6 +36,45 @@ const fn ended<const N: usize, const M: usize>(rows: &[Algorithm; N]) -> [Algori
         place += 1;
     }
     table
+}
+
+/// Parts of tables that libcrypto was given. There are few: a module's mechanisms change seldom.
+static OFFERED: PerProcess<Mutex<Vec<&'static [Algorithm]>>> =
+    PerProcess::new(|_| Mutex::default());
+
+/// What is offered of a table: the rows whose mechanisms, of which `needs` are, the module has.
+fn offered(
+    provider: &Arc<Provider>,
+    table: &'static [Algorithm],
+    needs: &dyn Fn(usize) -> Needed,
+) -> Table<Algorithm> {
+    let token = match provider.offer() {
+        Offer::All => return Table::of(table),
+        Offer::Nothing => return Table::null(),
+        Offer::Of(token) => token,
+    };
+    let rows = table[..table.len() - 1].iter().enumerate();
+    let lacking = lacking(provider, &token);
+    let rows = rows.filter(|(place, row)| {
+        needs(*place).iter().all(|needed| token.has(*needed))
+            && !lacking.iter().any(|kind| row.is_called(kind.names))
+    });
+    let rows: Vec<_> = rows.map(|(_, row)| *row).chain([Algorithm::END]).collect();
+    let mut offered = OFFERED.get().lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(same) = offered.iter().find(|same| **same == rows) {
+        return Table::of(same);
+    }
+    let rows = Vec::leak(rows);
+    offered.push(rows);
+    Table::of(rows)
+}
+
+/// The kinds of keys that it lacks though it has their mechanisms.
+fn lacking<'a>(provider: &Arc<Provider>, token: &'a Token) -> &'a [&'static KeyKind] {
+    token.lacking(|| {
+        let has = |kind: &&'static KeyKind| generate::has_curve(provider, kind);
+        KINDS.iter().filter(|kind| !has(kind)).collect()
+    })
 }
 
 /// 1 or 0, and then why.

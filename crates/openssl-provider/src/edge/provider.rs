@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The provider itself (provider-base(7)).
 
-use super::{Home, asym_cipher, coder, kem, keyexch, keymgmt, signature, store};
+use super::{Home, asym_cipher, coder, kem, keyexch, keymgmt, offered, signature, store};
 use crate::abi::numbers::{operation, provider as number};
 use crate::abi::{
     Algorithm, Answer, Context, Core, CoreHandle, Dispatch, Item, Kind, Param, Params, Place,
     Table, Upcalls, caught,
 };
 use crate::failure::REASONS;
+use crate::kind::{KINDS, Needed};
 use crate::provider::Provider;
+use metaslot_ck::*;
 use std::ffi::{CStr, c_int};
 use std::panic;
 use std::sync::Arc;
@@ -70,19 +72,27 @@ extern "C" fn get_params(_home: Home, mut params: Params) -> c_int {
     })
 }
 
-extern "C" fn query(_home: Home, asked: c_int, mut no_store: Place<c_int>) -> Table<Algorithm> {
-    no_store.set(0);
-    match asked {
-        operation::KEYMGMT => Table::of(&keymgmt::ALGORITHMS),
-        operation::SIGNATURE => Table::of(&signature::ALGORITHMS),
-        operation::ASYM_CIPHER => Table::of(&asym_cipher::ALGORITHMS),
-        operation::KEYEXCH => Table::of(&keyexch::ALGORITHMS),
-        operation::KEM => Table::of(&kem::ALGORITHMS),
-        operation::STORE => Table::of(&store::ALGORITHMS),
-        operation::DECODER => Table::of(&coder::DECODERS),
-        operation::ENCODER => Table::of(&coder::ENCODERS_OF_KEYS),
-        _ => Table::null(),
-    }
+extern "C" fn query(home: Home, asked: c_int, mut no_store: Place<c_int>) -> Table<Algorithm> {
+    caught(Table::null(), || {
+        let Some(provider) = home.get() else { return Table::null() };
+        // For a module that is made of libcrypto, and only as long as it is being loaded, there is nothing.
+        no_store.set(c_int::from(Provider::is_loading()));
+        if Provider::is_loading() {
+            return Table::null();
+        }
+        let of = |table, needs: &dyn Fn(usize) -> Needed| offered(provider, table, needs);
+        match asked {
+            operation::KEYMGMT => of(&keymgmt::ALGORITHMS, &|row| KINDS[row].needs()),
+            operation::SIGNATURE => of(&signature::ALGORITHMS, &signature::needs),
+            operation::ASYM_CIPHER => of(&asym_cipher::ALGORITHMS, &|_| [CKM_RSA_PKCS; 2]),
+            operation::KEYEXCH => of(&keyexch::ALGORITHMS, &keyexch::needs),
+            operation::KEM => of(&kem::ALGORITHMS, &|_| [CKM_ML_KEM; 2]),
+            operation::STORE => Table::of(&store::ALGORITHMS),
+            operation::DECODER => Table::of(&coder::DECODERS),
+            operation::ENCODER => Table::of(&coder::ENCODERS_OF_KEYS),
+            _ => Table::null(),
+        }
+    })
 }
 
 extern "C" fn reasons(_home: Home) -> Table<Item> {

@@ -8,8 +8,9 @@ use crate::abi::numbers::signature as number;
 use crate::abi::{
     Algorithm, Context, Dispatch, Input, Kind, Output, Param, Params, Place, Table, Text,
 };
-use crate::kind::{Does, Form, KINDS, KeyKind, Number};
+use crate::kind::{Does, Form, KINDS, KeyKind, Needed, Number};
 use crate::sign::Signature;
+use metaslot_ck::*;
 use std::ffi::c_int;
 
 type SignatureContext = Context<Signature>;
@@ -51,6 +52,20 @@ extern "C" fn verify(
     size: usize,
 ) -> c_int {
     with(context, |signature| signature.verify(data.of(size), given.of(length)))
+}
+
+extern "C" fn recover(
+    context: SignatureContext,
+    mut out: Output,
+    mut length: Place<usize>,
+    room: usize,
+    given: Input,
+    size: usize,
+) -> c_int {
+    with(context, |signature| {
+        let made = || signature.recover(given.of(size));
+        output(&mut out, &mut length, room, || signature.length(), made)
+    })
 }
 
 extern "C" fn update(context: SignatureContext, data: Input, size: usize) -> c_int {
@@ -106,12 +121,15 @@ extern "C" fn gettable(_context: SignatureContext, _home: Home) -> Table<Param> 
     Table::of(&GETTABLE)
 }
 
-static SETTABLE: [Param; 6] = [
+static SETTABLE: [Param; 9] = [
     Param::named(c"digest", Kind::Utf8),
     Param::named(c"properties", Kind::Utf8),
     Param::named(c"pad-mode", Kind::Utf8),
     Param::named(c"saltlen", Kind::Utf8),
     Param::named(c"mgf1-digest", Kind::Utf8),
+    Param::named(c"context-string", Kind::Octets),
+    Param::named(c"instance", Kind::Utf8),
+    Param::named(c"deterministic", Kind::Integer),
     Param::END,
 ];
 
@@ -124,7 +142,7 @@ static GETTABLE: [Param; 6] = [
     Param::END,
 ];
 
-static FUNCTIONS: [Dispatch; 20] = [
+static FUNCTIONS: [Dispatch; 22] = [
     Dispatch::new(number::NEWCTX, context::new_with::<Signature> as *const ()),
     Dispatch::new(number::FREECTX, context::free::<Signature> as *const ()),
     Dispatch::new(number::DUPCTX, context::copy::<Signature> as *const ()),
@@ -132,6 +150,8 @@ static FUNCTIONS: [Dispatch; 20] = [
     Dispatch::new(number::SIGN, sign as *const ()),
     Dispatch::new(number::VERIFY_INIT, begin as *const ()),
     Dispatch::new(number::VERIFY, verify as *const ()),
+    Dispatch::new(number::VERIFY_RECOVER_INIT, begin as *const ()),
+    Dispatch::new(number::VERIFY_RECOVER, recover as *const ()),
     Dispatch::new(number::DIGEST_SIGN_INIT, begin_hashing as *const ()),
     Dispatch::new(number::DIGEST_SIGN_UPDATE, update as *const ()),
     Dispatch::new(number::DIGEST_SIGN_FINAL, finish as *const ()),
@@ -179,3 +199,12 @@ static ROWS: [Algorithm; COUNT] = {
 };
 
 pub(super) static ALGORITHMS: [Algorithm; COUNT + 1] = ended(&ROWS);
+
+/// The mechanisms that a row needs.
+pub(super) fn needs(row: usize) -> Needed {
+    match row {
+        0 => [CKM_RSA_PKCS; 2],
+        1 => [CKM_ECDSA; 2],
+        _ => KINDS.iter().filter(|kind| signs(kind)).nth(row - 2).map_or([0; 2], KeyKind::needs),
+    }
+}
