@@ -209,13 +209,30 @@ impl Generator {
     }
 }
 
-/// Whether the module takes keys of a kind, of which its mechanisms do not say it: of several curves it may have one.
-pub(crate) fn has_curve(provider: &Arc<Provider>, kind: &'static KeyKind) -> bool {
-    let Some(Number { variant: Variant::Curve(_), length, .. }) = kind.number() else {
-        return true;
+/// Whether a token has keys of a kind; `curve` is one of those that a kind has several of.
+pub(crate) fn has(
+    provider: &Arc<Provider>,
+    token: &Token,
+    kind: &'static KeyKind,
+    curve: Option<&'static Curve>,
+) -> bool {
+    if !kind.needs().iter().all(|needed| token.has(*needed)) {
+        return false;
+    }
+    let (oid, none, length) = match (&kind.form, curve) {
+        (Form::Number(Number { variant: Variant::Curve(_), oid, length, .. }), _) => {
+            (*oid, Public::Number(Vec::new()), *length)
+        }
+        (_, Some(curve)) => {
+            (curve.oid, Public::Ec { curve, point: Vec::new() }, curve.order_length())
+        }
+        _ => return true,
     };
-    let key = Key::public(Arc::clone(provider), kind, Public::Number(Vec::new()));
-    !matches!(key.own(Parts::of_any(*length)), Ok(None))
+    // Of several curves a token may have one: it is given a key, as the mechanisms do not say it.
+    token.has_curve(oid, || {
+        let key = Key::public(Arc::clone(provider), kind, none);
+        !matches!(key.own(Parts::of_any(length)), Ok(None))
+    })
 }
 
 /// What the halves of a kind are for.

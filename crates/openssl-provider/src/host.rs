@@ -2,14 +2,13 @@
 //! What one process has of the module: tokens with their sessions and logins, handles of keys. A forked child begins anew.
 
 use crate::failure::{Failure, Reason, Result};
-use crate::kind::KeyKind;
 use crate::pin::{Pin, Whose, is_refused, refuse};
 use metaslot_ck::*;
 use metaslot_client::{Access, AsyncSession, Module, Session, TokenInfo, User};
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Sessions that a token keeps for later.
 const IDLE: usize = 64;
@@ -38,8 +37,8 @@ pub(crate) struct Token {
     keeping: Mutex<Vec<Session>>,
     /// The session that keeps the user logged in.
     login: Mutex<Option<Session>>,
-    /// Kinds of keys that it does not take, though it has their mechanisms.
-    lacking: OnceLock<Vec<&'static KeyKind>>,
+    /// Whether it takes keys on curves, by their object identifiers: mechanisms do not say it.
+    curves: Mutex<HashMap<&'static [u8], bool>>,
     /// The process whose sessions these are.
     process: u32,
 }
@@ -84,7 +83,7 @@ impl Host {
         self.tokens.retain(|token| token.slot != slot);
         let mut mechanisms = module.mechanisms(slot).unwrap_or_default();
         mechanisms.sort_unstable();
-        let (idle, idle_async, keeping, login, lacking) = Default::default();
+        let (idle, idle_async, keeping, login, curves) = Default::default();
         let token = Token {
             module: module.clone(),
             slot,
@@ -94,7 +93,7 @@ impl Host {
             idle_async,
             keeping,
             login,
-            lacking,
+            curves,
             process: std::process::id(),
         };
         self.tokens.push(Arc::new(token));
@@ -166,12 +165,14 @@ impl Token {
         self.mechanisms.binary_search(&mechanism).is_ok()
     }
 
-    /// Kinds of keys that it does not take, as it is found out once.
-    pub(crate) fn lacking(
-        &self,
-        find: impl FnOnce() -> Vec<&'static KeyKind>,
-    ) -> &[&'static KeyKind] {
-        self.lacking.get_or_init(find)
+    /// Whether it takes keys on a curve, as it is found out once.
+    pub(crate) fn has_curve(&self, oid: &'static [u8], find: impl FnOnce() -> bool) -> bool {
+        if let Some(known) = lock(&self.curves).get(oid) {
+            return *known;
+        }
+        let found = find();
+        lock(&self.curves).insert(oid, found);
+        found
     }
 
     /// A failed call in words.

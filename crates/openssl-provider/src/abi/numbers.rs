@@ -22,6 +22,7 @@ pub(crate) mod provider {
     pub(crate) const GET_PARAMS: c_int = 1026;
     pub(crate) const QUERY_OPERATION: c_int = 1027;
     pub(crate) const GET_REASON_STRINGS: c_int = 1029;
+    pub(crate) const GET_CAPABILITIES: c_int = 1030;
 }
 
 /// Operations.

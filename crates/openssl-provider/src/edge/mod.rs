@@ -10,12 +10,12 @@ mod keymgmt;
 mod provider;
 mod signature;
 mod store;
+mod tls;
 
 use crate::abi::{Algorithm, Context, Output, Place, Table, caught};
 use crate::failure::{Failure, Result};
 use crate::generate;
-use crate::host::Token;
-use crate::kind::{KINDS, KeyKind, Needed};
+use crate::kind::{KINDS, Needed};
 use crate::provider::{Offer, Provider};
 use metaslot_memory::PerProcess;
 use std::ffi::{CStr, c_int};
@@ -54,11 +54,11 @@ fn offered(
         Offer::Of(token) => token,
     };
     let rows = table[..table.len() - 1].iter().enumerate();
-    let lacking = lacking(provider, &token);
-    let rows = rows.filter(|(place, row)| {
-        needs(*place).iter().all(|needed| token.has(*needed))
-            && !lacking.iter().any(|kind| row.is_called(kind.names))
-    });
+    let rows =
+        rows.filter(|(place, row)| match KINDS.iter().find(|kind| row.is_called(kind.names)) {
+            Some(kind) => generate::has(provider, &token, kind, None),
+            None => needs(*place).iter().all(|needed| token.has(*needed)),
+        });
     let rows: Vec<_> = rows.map(|(_, row)| *row).chain([Algorithm::END]).collect();
     let mut offered = OFFERED.get().lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(same) = offered.iter().find(|same| **same == rows) {
@@ -67,14 +67,6 @@ fn offered(
     let rows = Vec::leak(rows);
     offered.push(rows);
     Table::of(rows)
-}
-
-/// The kinds of keys that it lacks though it has their mechanisms.
-fn lacking<'a>(provider: &Arc<Provider>, token: &'a Token) -> &'a [&'static KeyKind] {
-    token.lacking(|| {
-        let has = |kind: &&'static KeyKind| generate::has_curve(provider, kind);
-        KINDS.iter().filter(|kind| !has(kind)).collect()
-    })
 }
 
 /// 1 or 0, and then why.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The provider itself (provider-base(7)).
 
-use super::{Home, asym_cipher, coder, kem, keyexch, keymgmt, offered, signature, store};
+use super::{Home, asym_cipher, coder, kem, keyexch, keymgmt, offered, signature, store, tls};
 use crate::abi::numbers::{operation, provider as number};
 use crate::abi::{
     Algorithm, Answer, Context, Core, CoreHandle, Dispatch, Item, Kind, Param, Params, Place,
@@ -117,11 +117,12 @@ static GETTABLE: [Param; 5] = [
     Param::END,
 ];
 
-static FUNCTIONS: [Dispatch; 6] = [
+static FUNCTIONS: [Dispatch; 7] = [
     Dispatch::new(number::TEARDOWN, teardown as *const ()),
     Dispatch::new(number::GETTABLE_PARAMS, gettable as *const ()),
     Dispatch::new(number::GET_PARAMS, get_params as *const ()),
     Dispatch::new(number::QUERY_OPERATION, query as *const ()),
     Dispatch::new(number::GET_REASON_STRINGS, reasons as *const ()),
+    Dispatch::new(number::GET_CAPABILITIES, tls::capabilities as *const ()),
     Dispatch::END,
 ];
