@@ -81,9 +81,11 @@ impl Parts {
         Self(Template::new().bytes(CKA_SEED, seed))
     }
 
-    /// Of a pair on a curve where any bytes are a private key.
+    /// Of some pair on a curve, where any number below the order is a private key.
     pub(crate) fn of_any(length: usize) -> Self {
-        Self(Template::new().bytes(CKA_VALUE, vec![7; length]))
+        let mut number = vec![7; length];
+        number[0] = 0;
+        Self(Template::new().bytes(CKA_VALUE, number))
     }
 
     /// What the module shows of a private key.
