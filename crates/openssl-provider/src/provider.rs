@@ -61,6 +61,8 @@ struct Config {
     file: Option<PathBuf>,
     pin: Option<Pin>,
     pin_source: Option<String>,
+    /// What is wrong with it.
+    wrong: Option<String>,
 }
 
 /// Asks the user for the PIN of what is named.
@@ -72,35 +74,34 @@ pub(crate) fn no_question(_: &str) -> Option<Pin> {
 }
 
 impl Provider {
-    /// Reads the configuration; the module is loaded when it is needed first.
-    pub(crate) fn new(core: Core) -> Result<Self> {
-        let mode = core.configured(c"mode");
-        let mode = match mode.as_deref() {
-            None | Some("keys") => Mode::Keys,
-            Some("all") => Mode::All,
-            Some(other) => {
-                let text = format!("mode = {other}: it is 'keys' or 'all'");
-                return Err(Failure::new(Reason::Configuration, text));
+    /// Reads the configuration; the module is loaded when it is needed first. OpenSSL goes on in silence without a provider that does not start: what is
+    /// wrong is said by whatever is done, of which nothing goes to another provider.
+    pub(crate) fn new(core: Core) -> Self {
+        let mut wrong = None;
+        // Whether it is the second word.
+        let mut is = |name: &CStr, words: [&str; 2]| {
+            let said = core.configured(name).unwrap_or_else(|| words[0].to_owned());
+            let place = words.iter().position(|word| *word == said);
+            if place.is_none() {
+                let ([first, second], name) = (words, name.to_string_lossy());
+                wrong = Some(format!("{name} = {said}: it is '{first}' or '{second}'"));
             }
+            place.map(|place| place == 1)
         };
-        let yes = |name: &CStr| match core.configured(name).as_deref() {
-            Some("yes") => Ok(true),
-            None | Some("no") => Ok(false),
-            Some(other) => {
-                let text = format!("{} = {other}: it is 'yes' or 'no'", name.to_string_lossy());
-                Err(Failure::new(Reason::Configuration, text))
-            }
-        };
-        let (async_jobs, fallback) = (yes(c"async-jobs")?, yes(c"fallback")?);
+        let all = is(c"mode", ["keys", "all"]).unwrap_or(true);
+        let mode = if all { Mode::All } else { Mode::Keys };
+        let mut yes = |name| is(name, ["no", "yes"]).unwrap_or_default();
+        let (async_jobs, fallback) = (yes(c"async-jobs"), yes(c"fallback"));
         let config = Config {
             module: core.configured(c"pkcs11-module").map(PathBuf::from),
             file: core.configured(c"module-filename").map(PathBuf::from),
             pin: core.configured(c"pin").map(Pin::taken),
             pin_source: core.configured(c"pin-source"),
+            wrong,
         };
         let host = PerProcess::new(|_| Mutex::default());
         let pins = PerProcess::new(Pins::after);
-        Ok(Self { core, mode, async_jobs, fallback, config, host, pins })
+        Self { core, mode, async_jobs, fallback, config, host, pins }
     }
 
     /// Puts a failure into libcrypto's queue.
@@ -128,6 +129,9 @@ impl Provider {
         let mut host = self.host();
         if let Some(module) = host.module() {
             return Ok(module);
+        }
+        if let Some(wrong) = &self.config.wrong {
+            return Err(Failure::new(Reason::Configuration, wrong));
         }
         let path = self.config.module.clone().or_else(|| self.config.installed());
         let path = path.ok_or_else(|| {
