@@ -23,6 +23,7 @@ mod opensc;
 mod openssh;
 mod openssl;
 mod openssl_provider;
+mod openssl_provider_all;
 mod openvpn;
 mod osslsigncode;
 mod p11_kit;

@@ -13,7 +13,7 @@ use metaslot_testkit::{
 
 const CLIENT: &str = "OpenSSL, our provider";
 const COMMANDS: &str = include_str!("../../../testdata/openssl-provider/commands.txt");
-const PAGE: &str = include_str!("../../../docs/openssl-provider.md");
+pub(crate) const PAGE: &str = include_str!("../../../docs/openssl-provider.md");
 
 /// A file for a key that names a certificate, and a PIN, which no message may repeat.
 const NAMES_A_CERTIFICATE: &str = "\
@@ -45,7 +45,7 @@ pub(crate) fn configure(token: &mut TestToken) -> Result<()> {
 }
 
 /// Which `openssl` is tried: Debian's, or another one.
-fn openssl() -> String {
+pub(crate) fn openssl() -> String {
     std::env::var("METASLOT_OPENSSL").unwrap_or_else(|_| "openssl".into())
 }
 
@@ -55,7 +55,7 @@ fn version(text: &str) -> Option<(u32, u32)> {
     numbers.next().zip(numbers.next())
 }
 
-fn plain(token: &TestToken) -> Program {
+pub(crate) fn plain(token: &TestToken) -> Program {
     token.program(&openssl()).env("OPENSSL_CONF", "/dev/null").env("METASLOT_CONF", "/dev/null")
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn counted(token: &TestToken) -> Result<BTreeMap<String, u64>> {
 }
 
 /// One line: what it says is looked for in what the program wrote.
-fn line(token: &TestToken, text: &str) -> Result<()> {
+pub(crate) fn line(token: &TestToken, text: &str) -> Result<()> {
     if let Some(file) = text.strip_prefix("store ") {
         let import = token.program(&command()).line("cert import --pin-source pin --label");
         return import.args([file, file]).run().map(|_| ());
@@ -143,28 +143,42 @@ fn commands_use_keys_of_a_token_and_openssl_without_it_agrees() {
         token.write("modulus", [&[0], &[7; 255][..]].concat())?;
         token.write("certificate.key", NAMES_A_CERTIFICATE)?;
         token.write("long", "not so short ".repeat(20_000))?;
-        let has = token.program(&openssl()).arg("version").run()?.text();
-        let has = version(has.split_whitespace().nth(1).unwrap_or_default());
-        let blocks = COMMANDS.split("\n\n").skip(1);
-        for block in blocks {
-            let (title, lines) = block.split_once('\n').context("a block without lines")?;
-            let mechanisms = title.rsplit_once(':').context("no colon in a title")?.1;
-            let since = title.split_once("since ").and_then(|(_, since)| since.split_once(':'));
-            if since.is_some_and(|(since, _)| version(since) > has) {
-                continue;
-            }
-            let before = counted(token)?;
-            for text in lines.lines() {
-                line(token, text).with_context(|| title.to_owned())?;
-            }
-            let after = counted(token)?;
-            for mechanism in mechanisms.split_whitespace().filter(|_| token.is_ours()) {
-                let rose = after.get(mechanism) > before.get(mechanism);
-                ensure!(rose, "{title}: {mechanism} was not used: {after:?}");
-            }
-        }
-        Ok(())
+        blocks(token, COMMANDS)
     });
+}
+
+/// Each block after the first, which is a comment: its lines, and that they used the mechanisms in its title.
+pub(crate) fn blocks(token: &TestToken, commands: &str) -> Result<()> {
+    let has = token.program(&openssl()).arg("version").run()?.text();
+    let has = version(has.split_whitespace().nth(1).unwrap_or_default());
+    for block in commands.split("\n\n").skip(1) {
+        let (title, lines) = block.split_once('\n').context("a block without lines")?;
+        let mechanisms = title.rsplit_once(':').context("no colon in a title")?.1;
+        let since = title.split_once("since ").and_then(|(_, since)| since.split_once(':'));
+        if since.is_some_and(|(since, _)| version(since) > has) {
+            continue;
+        }
+        let before = counted(token)?;
+        for text in lines.lines() {
+            line(token, text).with_context(|| title.to_owned())?;
+        }
+        for mechanism in mechanisms.split_whitespace() {
+            rose(token, mechanism, &before).with_context(|| title.to_owned())?;
+        }
+    }
+    Ok(())
+}
+
+/// The module counted it.
+pub(crate) fn rose(
+    token: &TestToken,
+    mechanism: &str,
+    before: &BTreeMap<String, u64>,
+) -> Result<()> {
+    let after = counted(token)?;
+    let rose = !token.is_ours() || after.get(mechanism) > before.get(mechanism);
+    ensure!(rose, "{mechanism} was not used: {after:?}");
+    Ok(())
 }
 
 #[test]
@@ -203,26 +217,28 @@ fn serves(what: &str, kind: &str, versions: &[&str]) {
         line(token, "+ req -new -x509 -key URI:site -subj /CN=localhost -out site.pem")?;
         line(token, "+ pkey -in URI:site -out site.key")?;
         for key in [filled("URI:site"), "site.key".to_owned()] {
-            let port = free_port()?;
-            let server = token
-                .program(&openssl())
-                .line("s_server -cert site.pem -www -quiet -cipher ALL:@SECLEVEL=0");
-            let address = format!("127.0.0.1:{port}");
-            let server =
-                server.args(["-key", &key, "-accept", &address]).serve(port, token.home())?;
-            for version in versions {
-                let client =
-                    plain(token).line("s_client -CAfile site.pem -verify_return_error -brief");
-                let client = client
-                    .args(["-connect", &address])
-                    .line(version)
-                    .input("GET / HTTP/1.0\r\n\r\n");
-                let output = client.run().with_context(|| server.log())?;
-                ensure!(output.told().contains("Verification: OK"), "{version}\n{}", output.told());
-            }
+            serves_each(token, &key, versions)?;
         }
         Ok(())
     });
+}
+
+/// `s_server` with this key, and with `site.pem`; OpenSSL without the provider is its client.
+pub(crate) fn serves_each(token: &TestToken, key: &str, versions: &[&str]) -> Result<()> {
+    let port = free_port()?;
+    let server = token
+        .program(&openssl())
+        .line("s_server -cert site.pem -www -quiet -cipher ALL:@SECLEVEL=0");
+    let address = format!("127.0.0.1:{port}");
+    let server = server.args(["-key", key, "-accept", &address]).serve(port, token.home())?;
+    for version in versions {
+        let client = plain(token).line("s_client -CAfile site.pem -verify_return_error -brief");
+        let client =
+            client.args(["-connect", &address]).line(version).input("GET / HTTP/1.0\r\n\r\n");
+        let output = client.run().with_context(|| server.log())?;
+        ensure!(output.told().contains("Verification: OK"), "{version}\n{}", output.told());
+    }
+    Ok(())
 }
 
 #[test]

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program of OpenSSL whose keys are its own and are used by the provider's module (mode all): made of numbers, made anew, written, copied, compared, used for
+// key agreement, kept beyond the end of what loaded them. The arguments are files of keys. Its exit status is how often something failed.
+#include <openssl/core_names.h>
+#include <openssl/ec.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/param_build.h>
+#include <openssl/pem.h>
+#include <openssl/provider.h>
+#include <openssl/rsa.h>
+#include <openssl/x509.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int bad;
+
+static void is(const char *what, long expected, long answer) {
+    if (expected != answer) {
+        fprintf(stderr, "%s: %ld, not %ld\n", what, answer, expected);
+        ERR_print_errors_fp(stderr);
+        bad++;
+    }
+    ERR_clear_error();
+}
+
+static EVP_PKEY *load(OSSL_LIB_CTX *library, const char *file) {
+    BIO *from = BIO_new_file(file, "r");
+    EVP_PKEY *key = PEM_read_bio_PrivateKey_ex(from, NULL, NULL, NULL, library, NULL);
+    BIO_free(from);
+    return key;
+}
+
+static int ours(EVP_PKEY *key) {
+    const OSSL_PROVIDER *provider = EVP_PKEY_get0_provider(key);
+    return provider != NULL && strcmp(OSSL_PROVIDER_get0_name(provider), "metaslot") == 0;
+}
+
+static const char *hash_of(EVP_PKEY *key) {
+    return EVP_PKEY_is_a(key, "RSA") || EVP_PKEY_is_a(key, "EC") ? "SHA256" : NULL;
+}
+
+// Signs with one key, and checks with the other.
+static int pairs(OSSL_LIB_CTX *library, EVP_PKEY *key, EVP_PKEY *other) {
+    unsigned char signature[8192], message[50] = {7};
+    size_t length = sizeof signature;
+    EVP_MD_CTX *sign = EVP_MD_CTX_new(), *verify = EVP_MD_CTX_new();
+    int good = EVP_DigestSignInit_ex(sign, NULL, hash_of(key), library, NULL, key, NULL) == 1
+        && EVP_DigestSign(sign, signature, &length, message, sizeof message) == 1
+        && EVP_DigestVerifyInit_ex(verify, NULL, hash_of(other), library, NULL, other, NULL) == 1
+        && EVP_DigestVerify(verify, signature, length, message, sizeof message) == 1;
+    EVP_MD_CTX_free(sign);
+    EVP_MD_CTX_free(verify);
+    return good;
+}
+
+static EVP_PKEY *made_of(const char *type, const char *query, int selection, OSSL_PARAM *parts) {
+    EVP_PKEY *key = NULL;
+    EVP_PKEY_CTX *import = EVP_PKEY_CTX_new_from_name(NULL, type, query);
+    if (EVP_PKEY_fromdata_init(import) == 1)
+        EVP_PKEY_fromdata(import, &key, selection, parts);
+    EVP_PKEY_CTX_free(import);
+    return key;
+}
+
+// What is the same of every key, whoever has it: it is written, read, copied, compared and given away with all its parts.
+static void survives(const char *what, EVP_PKEY *key) {
+    unsigned char *der = NULL;
+    const unsigned char *at;
+    OSSL_PARAM *parts = NULL;
+    EVP_PKEY *copy = EVP_PKEY_dup(key);
+    is(what, 1, copy != NULL && EVP_PKEY_eq(key, copy));
+    int length = i2d_PrivateKey(key, &der);
+    at = der;
+    EVP_PKEY *read = length > 0 ? d2i_AutoPrivateKey(NULL, &at, length) : NULL;
+    is(what, 1, read != NULL && EVP_PKEY_eq(key, read) && EVP_PKEY_eq(read, key));
+    is(what, 1, EVP_PKEY_todata(key, EVP_PKEY_KEYPAIR, &parts));
+    EVP_PKEY *plain = made_of(EVP_PKEY_get0_type_name(key), "provider=default", EVP_PKEY_KEYPAIR, parts);
+    is(what, 1, plain != NULL && EVP_PKEY_eq(key, plain));
+    EVP_PKEY *again = made_of(EVP_PKEY_get0_type_name(key), NULL, EVP_PKEY_KEYPAIR, parts);
+    is(what, 1, again != NULL && ours(again) && EVP_PKEY_eq(again, key));
+    BIO *text = BIO_new(BIO_s_mem());
+    is(what, 1, PEM_write_bio_PrivateKey(text, key, EVP_aes_256_cbc(), (unsigned char *)"abc", 3, NULL, NULL));
+    EVP_PKEY *opened = PEM_read_bio_PrivateKey(text, NULL, NULL, "abc");
+    is(what, 1, opened != NULL && EVP_PKEY_eq(opened, key));
+    is(what, 1, PEM_write_bio_PrivateKey(text, key, NULL, NULL, 0, NULL, NULL));
+    EVP_PKEY *bare = PEM_read_bio_PrivateKey(text, NULL, NULL, NULL);
+    is(what, 1, bare != NULL && EVP_PKEY_eq(bare, key));
+    if (!EVP_PKEY_is_a(key, "X25519")) {
+        EVP_PKEY *each[] = {copy, read, plain, again, opened, bare};
+        for (int i = 0; i < 6; i++) {
+            is(what, 1, pairs(NULL, each[i], key));
+            is(what, 1, pairs(NULL, key, each[i]));
+        }
+    }
+    BIO_free(text);
+    OSSL_PARAM_free(parts);
+    OPENSSL_free(der);
+    EVP_PKEY_free(copy);
+    EVP_PKEY_free(read);
+    EVP_PKEY_free(plain);
+    EVP_PKEY_free(again);
+    EVP_PKEY_free(opened);
+    EVP_PKEY_free(bare);
+}
+
+// A key of RSA by its modulus and its exponents alone.
+static void without_primes(EVP_PKEY *rsa) {
+    BIGNUM *n = NULL, *e = NULL, *d = NULL;
+    OSSL_PARAM_BLD *build = OSSL_PARAM_BLD_new();
+    EVP_PKEY_get_bn_param(rsa, "n", &n);
+    EVP_PKEY_get_bn_param(rsa, "e", &e);
+    EVP_PKEY_get_bn_param(rsa, "d", &d);
+    OSSL_PARAM_BLD_push_BN(build, "n", n);
+    OSSL_PARAM_BLD_push_BN(build, "e", e);
+    OSSL_PARAM_BLD_push_BN(build, "d", d);
+    OSSL_PARAM *parts = OSSL_PARAM_BLD_to_param(build);
+    EVP_PKEY *key = made_of("RSA", NULL, EVP_PKEY_KEYPAIR, parts);
+    BIGNUM *same = NULL;
+    is("without primes", 1, key != NULL && ours(key) && pairs(NULL, key, rsa));
+    is("its exponent", 1, EVP_PKEY_get_bn_param(key, "d", &same) && BN_cmp(d, same) == 0);
+    // An even modulus is none.
+    BN_sub_word(n, 1);
+    OSSL_PARAM_BLD_push_BN(build, "n", n);
+    OSSL_PARAM_BLD_push_BN(build, "e", e);
+    OSSL_PARAM_BLD_push_BN(build, "d", d);
+    OSSL_PARAM *wrong = OSSL_PARAM_BLD_to_param(build);
+    is("no modulus", 1, made_of("RSA", NULL, EVP_PKEY_KEYPAIR, wrong) == NULL);
+    OSSL_PARAM_free(parts);
+    OSSL_PARAM_free(wrong);
+    OSSL_PARAM_BLD_free(build);
+    BN_free(n);
+    BN_free(e);
+    BN_free(d);
+    BN_free(same);
+    EVP_PKEY_free(key);
+}
+
+// Keys that are numbers, of which the program says nothing else: the public half is found out.
+static void raw(const char *type, size_t length) {
+    unsigned char number[57], public[57], expected[57];
+    size_t size = sizeof public, same = sizeof expected;
+    memset(number, 9, sizeof number);
+    EVP_PKEY *key = EVP_PKEY_new_raw_private_key_ex(NULL, type, NULL, number, length);
+    EVP_PKEY *plain = EVP_PKEY_new_raw_private_key_ex(NULL, type, "provider=default", number, length);
+    is(type, 1, key != NULL && EVP_PKEY_get_raw_public_key(key, public, &size));
+    is(type, 1, EVP_PKEY_get_raw_public_key(plain, expected, &same));
+    is(type, 0, size != same || memcmp(public, expected, size));
+    size = sizeof public;
+    is(type, 1, EVP_PKEY_get_raw_private_key(key, public, &size) && size == length && memcmp(public, number, size) == 0);
+    survives(type, key);
+    EVP_PKEY_free(key);
+    EVP_PKEY_free(plain);
+}
+
+static size_t secret_of(EVP_PKEY *key, EVP_PKEY *peer, unsigned char *secret, size_t length) {
+    EVP_PKEY_CTX *derive = EVP_PKEY_CTX_new_from_pkey(NULL, key, NULL);
+    int good = EVP_PKEY_derive_init(derive) == 1 && EVP_PKEY_derive_set_peer(derive, peer) == 1
+        && EVP_PKEY_derive(derive, secret, &length) == 1;
+    EVP_PKEY_CTX_free(derive);
+    return good ? length : 0;
+}
+
+// As TLS agrees on keys: a pair of this process, a blank key that is given what the other side sent, and OpenSSL on that side.
+static void agrees(const char *type, const char *group) {
+    unsigned char *sent = NULL, one[100], other[100];
+    EVP_PKEY *key = group == NULL ? EVP_PKEY_Q_keygen(NULL, NULL, type) : EVP_PKEY_Q_keygen(NULL, NULL, type, group);
+    EVP_PKEY *theirs = group == NULL ? EVP_PKEY_Q_keygen(NULL, "provider=default", type)
+                                     : EVP_PKEY_Q_keygen(NULL, "provider=default", type, group);
+    EVP_PKEY *blank = EVP_PKEY_new(), *blank_theirs = EVP_PKEY_new();
+    is(type, 1, key != NULL && ours(key) && EVP_PKEY_copy_parameters(blank, key));
+    size_t length = EVP_PKEY_get1_encoded_public_key(theirs, &sent);
+    is(type, 1, length > 0 && EVP_PKEY_set1_encoded_public_key(blank, sent, length));
+    is(type, 1, EVP_PKEY_eq(blank, theirs));
+    OPENSSL_free(sent);
+    length = EVP_PKEY_get1_encoded_public_key(key, &sent);
+    is(type, 1, EVP_PKEY_copy_parameters(blank_theirs, theirs) && EVP_PKEY_set1_encoded_public_key(blank_theirs, sent, length));
+    size_t size = secret_of(key, blank, one, sizeof one);
+    is(type, 1, size > 0 && size == secret_of(theirs, blank_theirs, other, sizeof other) && memcmp(one, other, size) == 0);
+    // What the other side sent may be of any length, and no point.
+    is(type, 1, EVP_PKEY_set1_encoded_public_key(blank, sent, length - 1) != 1);
+    if (group != NULL) {
+        sent[length - 1] ^= 1;
+        int taken = EVP_PKEY_set1_encoded_public_key(blank, sent, length) == 1;
+        is("no point", 1, !taken || secret_of(key, blank, one, sizeof one) == 0);
+    }
+    survives(type, key);
+    OPENSSL_free(sent);
+    EVP_PKEY_free(key);
+    EVP_PKEY_free(theirs);
+    EVP_PKEY_free(blank);
+    EVP_PKEY_free(blank_theirs);
+}
+
+// A child, and its own, use the key of a parent that has used it and one that has not.
+static int child(EVP_PKEY *used, EVP_PKEY *fresh) {
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(60);
+        int failed = !pairs(NULL, used, fresh) + !pairs(NULL, fresh, used);
+        pid_t next = fork();
+        if (next == 0)
+            _exit(!pairs(NULL, used, fresh));
+        int status = -1;
+        waitpid(next, &status, 0);
+        _exit(failed + (status != 0));
+    }
+    int status = -1;
+    waitpid(pid, &status, 0);
+    return status == 0;
+}
+
+// The provider is unloaded while there are keys and an operation that it has begun.
+static void unloads(const char *file) {
+    OSSL_LIB_CTX *library = OSSL_LIB_CTX_new();
+    is("configured", 1, OSSL_LIB_CTX_load_config(library, getenv("OPENSSL_CONF")));
+    OSSL_PROVIDER *provider = OSSL_PROVIDER_load(library, "metaslot");
+    EVP_PKEY *key = load(library, file), *made = EVP_PKEY_Q_keygen(library, NULL, "EC", "P-256");
+    EVP_MD_CTX *sign = EVP_MD_CTX_new();
+    is("before", 1, pairs(library, key, key) && pairs(library, made, made));
+    is("begun", 1, EVP_DigestSignInit_ex(sign, NULL, hash_of(key), library, NULL, key, NULL));
+    OSSL_PROVIDER_unload(provider);
+    EVP_PKEY_free(made);
+    EVP_MD_CTX_free(sign);
+    EVP_PKEY_free(key);
+    OSSL_LIB_CTX_free(library);
+}
+
+static EVP_PKEY *late_key;
+
+static void late(void) {
+    if (!pairs(NULL, late_key, late_key))
+        _exit(99);
+    EVP_PKEY_free(late_key);
+}
+
+int main(int argc, char **argv) {
+    for (int i = 1; i < argc; i++) {
+        EVP_PKEY *key = load(NULL, argv[i]), *fresh = load(NULL, argv[i]);
+        is(argv[i], 1, key != NULL && pairs(NULL, key, key));
+        for (int children = 0; children < 3; children++)
+            is(argv[i], 1, child(key, fresh));
+        is(argv[i], 1, pairs(NULL, key, fresh));
+        survives(argv[i], key);
+        if (EVP_PKEY_is_a(key, "RSA"))
+            without_primes(key);
+        unloads(argv[i]);
+        EVP_PKEY_free(fresh);
+        EVP_PKEY_free(key);
+    }
+    raw("ED25519", 32);
+    raw("X25519", 32);
+    agrees("X25519", NULL);
+    agrees("EC", "P-256");
+    agrees("EC", "P-521");
+    late_key = EVP_PKEY_Q_keygen(NULL, NULL, "RSA", (size_t)2048);
+    is("a new key of RSA", 1, late_key != NULL && ours(late_key));
+    survives("a new key of RSA", late_key);
+    atexit(late);
+    return bad;
+}
