@@ -13,6 +13,16 @@ use std::sync::Arc;
 /// Length of the secret of every ML-KEM (FIPS 203).
 pub(crate) const SECRET: usize = 32;
 
+/// What encapsulates and decapsulates.
+pub(crate) trait Encapsulates: Operation {
+    /// Of a ciphertext and of a secret.
+    fn lengths(&self) -> Result<(usize, usize)>;
+    /// A ciphertext and its secret.
+    fn encapsulate(&self) -> Result<(Vec<u8>, Vec<u8>)>;
+    /// The secret of a ciphertext.
+    fn decapsulate(&self, ciphertext: &[u8]) -> Result<Vec<u8>>;
+}
+
 /// One that is being used.
 #[derive(Clone, Debug)]
 pub(crate) struct Kem {
@@ -48,14 +58,14 @@ impl Kem {
     fn key(&self) -> Result<&Arc<Key>> {
         key_of(self.key.as_ref())
     }
+}
 
-    /// Length of the ciphertext.
-    pub(crate) fn length(&self) -> Result<usize> {
-        self.key().map(|key| key.answer_length())
+impl Encapsulates for Kem {
+    fn lengths(&self) -> Result<(usize, usize)> {
+        self.key().map(|key| (key.answer_length(), SECRET))
     }
 
-    /// A ciphertext and its secret.
-    pub(crate) fn encapsulate(&self) -> Result<(Vec<u8>, Vec<u8>)> {
+    fn encapsulate(&self) -> Result<(Vec<u8>, Vec<u8>)> {
         self.key()?.with_public("encapsulate", |lease, handle| {
             let made = lease.encapsulate(&Mechanism::new(CKM_ML_KEM), handle, &passing(SECRET));
             let (ciphertext, secret) = made?;
@@ -63,8 +73,7 @@ impl Kem {
         })
     }
 
-    /// The secret of a ciphertext.
-    pub(crate) fn decapsulate(&self, ciphertext: &[u8]) -> Result<Vec<u8>> {
+    fn decapsulate(&self, ciphertext: &[u8]) -> Result<Vec<u8>> {
         let key = self.key()?;
         key.with_private("decapsulate", |lease, handle| {
             let mechanism = Mechanism::new(CKM_ML_KEM);

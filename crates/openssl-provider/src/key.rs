@@ -118,6 +118,11 @@ enum Half {
     Public,
 }
 
+/// Whether it may be that what failed works once everything is looked for again.
+pub(crate) fn is_stale(error: metaslot_client::Error) -> bool {
+    STALE.contains(&error.code)
+}
+
 impl Key {
     /// A public key.
     pub(crate) fn public(provider: Arc<Provider>, kind: &'static KeyKind, public: Public) -> Self {
@@ -338,7 +343,7 @@ impl Key {
             Ok(done) => return Ok(done),
             Err(error) => error,
         };
-        if !STALE.contains(&error.code) {
+        if !is_stale(error) {
             return Err(self.failed(&token, what, error));
         }
         let located = deep(|| {
@@ -392,7 +397,7 @@ impl Key {
         let none = ObjectHandle(0);
         let mut token = self.token()?;
         let done = attempt(&token, &call, none);
-        if !done.as_ref().is_err_and(|error| STALE.contains(&error.code)) {
+        if !done.as_ref().is_err_and(|error| is_stale(*error)) {
             return done.map_err(|error| token.failed(what, error));
         }
         self.provider.host().renew();
@@ -432,7 +437,7 @@ impl Key {
         let create = |token: &Token| token.keeping(|session| session.create(template));
         let mut token = self.token()?;
         let mut created = create(&token);
-        if created.as_ref().is_err_and(|error| STALE.contains(&error.code)) {
+        if created.as_ref().is_err_and(|error| is_stale(*error)) {
             self.provider.host().renew();
             token = self.token()?;
             created = create(&token);

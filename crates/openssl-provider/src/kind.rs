@@ -208,6 +208,15 @@ impl KeyKind {
         [does, self.generates]
     }
 
+    /// The one of this name, which there is.
+    pub(crate) const fn named(name: &CStr) -> &'static Self {
+        let mut place = 0;
+        while !is_same(KINDS[place].name.to_bytes(), name.to_bytes()) {
+            place += 1;
+        }
+        &KINDS[place]
+    }
+
     /// Its number, of keys that are numbers.
     pub(crate) const fn number(&self) -> Option<&Number> {
         match &self.form {
@@ -220,4 +229,12 @@ impl KeyKind {
     pub(crate) fn text(&self) -> &'static str {
         self.name.to_str().unwrap_or_default()
     }
+}
+
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let mut place = 0;
+    while place < one.len() && place < other.len() && one[place] == other[place] {
+        place += 1;
+    }
+    place == one.len() && place == other.len()
 }

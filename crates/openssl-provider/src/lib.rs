@@ -12,6 +12,7 @@ mod failure;
 mod generate;
 mod hash;
 mod host;
+mod hybrid;
 mod kem;
 mod key;
 mod kind;

@@ -23,6 +23,8 @@ pub(crate) struct Provider {
     pub(crate) async_jobs: bool,
     /// Whether OpenSSL itself does, in mode `all`, what a module that cannot be loaded does not do.
     pub(crate) fallback: bool,
+    /// Whether it offers hybrid groups of TLS.
+    pub(crate) hybrid_groups: bool,
     config: Config,
     host: PerProcess<Mutex<Host>>,
     /// What tokens took. Apart from the rest, whose lock is often held when a program with threads forks.
@@ -92,6 +94,9 @@ impl Provider {
         let mode = if all { Mode::All } else { Mode::Keys };
         let mut yes = |name| is(name, ["no", "yes"]).unwrap_or_default();
         let (async_jobs, fallback) = (yes(c"async-jobs"), yes(c"fallback"));
+        // As `mode = all` has them by itself.
+        let usual = if all { ["yes", "no"] } else { ["no", "yes"] };
+        let hybrid_groups = is(c"hybrid-groups", usual).unwrap_or_default() != all;
         let config = Config {
             module: core.configured(c"pkcs11-module").map(PathBuf::from),
             file: core.configured(c"module-filename").map(PathBuf::from),
@@ -101,7 +106,7 @@ impl Provider {
         };
         let host = PerProcess::new(|_| Mutex::default());
         let pins = PerProcess::new(Pins::after);
-        Self { core, mode, async_jobs, fallback, config, host, pins }
+        Self { core, mode, async_jobs, fallback, hybrid_groups, config, host, pins }
     }
 
     /// Puts a failure into libcrypto's queue.

@@ -143,6 +143,15 @@ impl Public {
         }
     }
 
+    /// A point or a number; of RSA the modulus.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        match self {
+            Self::Rsa { modulus: bytes, .. }
+            | Self::Ec { point: bytes, .. }
+            | Self::Number(bytes) => bytes,
+        }
+    }
+
     /// Whether there is one.
     pub(crate) fn is_known(&self) -> bool {
         match self {

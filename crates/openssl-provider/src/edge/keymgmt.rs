@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Key management (provider-keymgmt(7)).
 
-use super::{Home, PROPERTIES, answer, answered, ended, made};
+use super::{Home, PROPERTIES, answer, answered, hybrid, joined, made};
 use crate::abi::numbers::{keymgmt as number, operation, select};
 use crate::abi::{
     Algorithm, Argument, Callback, Context, Dispatch, Given, Kind, Param, Params, Reference, Table,
@@ -9,8 +9,9 @@ use crate::abi::{
 };
 use crate::failure::{Failure, Result};
 use crate::generate::{Generator, PLACE};
+use crate::hybrid::GROUPS;
 use crate::key::Key;
-use crate::kind::{COUNT, Form, KINDS, KeyKind, for_each_kind};
+use crate::kind::{COUNT, Form, KINDS, KeyKind, Needed, for_each_kind};
 use crate::own::Parts;
 use crate::provider::{Mode, Provider};
 use crate::pss::Pss;
@@ -380,4 +381,14 @@ const fn row<const N: usize>() -> Algorithm {
 
 static ROWS: [Algorithm; COUNT] = for_each_kind!(row);
 
-pub(super) static ALGORITHMS: [Algorithm; COUNT + 1] = ended(&ROWS);
+/// Hybrid ones first.
+pub(super) static ALGORITHMS: [Algorithm; hybrid::ROWS.len() + COUNT + 1] =
+    joined(&hybrid::ROWS, &ROWS);
+
+/// The mechanisms that a row needs.
+pub(super) fn needs(row: usize) -> Needed {
+    match GROUPS.get(row) {
+        Some(group) => group.needs(),
+        None => KINDS[row - GROUPS.len()].needs(),
+    }
+}

@@ -4,6 +4,7 @@
 mod asym_cipher;
 mod coder;
 mod context;
+mod hybrid;
 mod kem;
 mod keyexch;
 mod keymgmt;
@@ -29,10 +30,18 @@ const PROPERTIES: &CStr = c"provider=metaslot";
 
 /// A table and its end: `M` is one more than `N`.
 const fn ended<const N: usize, const M: usize>(rows: &[Algorithm; N]) -> [Algorithm; M] {
-    let mut table = [Algorithm::END; M];
+    joined(&[], rows)
+}
+
+/// Two tables as one, and its end.
+const fn joined<const N: usize, const M: usize, const ALL: usize>(
+    first: &[Algorithm; N],
+    second: &[Algorithm; M],
+) -> [Algorithm; ALL] {
+    let mut table = [Algorithm::END; ALL];
     let mut place = 0;
-    while place < N {
-        table[place] = rows[place];
+    while place < N + M {
+        table[place] = if place < N { first[place] } else { second[place - N] };
         place += 1;
     }
     table

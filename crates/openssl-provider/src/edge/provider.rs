@@ -8,7 +8,8 @@ use crate::abi::{
     Table, Upcalls, caught,
 };
 use crate::failure::REASONS;
-use crate::kind::{KINDS, Needed};
+use crate::hybrid::GROUPS;
+use crate::kind::Needed;
 use crate::provider::Provider;
 use metaslot_ck::*;
 use std::ffi::{CStr, c_int};
@@ -73,12 +74,16 @@ extern "C" fn query(home: Home, asked: c_int, mut no_store: Place<c_int>) -> Tab
             return Table::null();
         }
         let of = |table, needs: &dyn Fn(usize) -> Needed| offered(provider, table, needs);
+        // What is of hybrid groups stands first.
+        let skipped = if provider.hybrid_groups { 0 } else { GROUPS.len() };
         match asked {
-            operation::KEYMGMT => of(&keymgmt::ALGORITHMS, &|row| KINDS[row].needs()),
+            operation::KEYMGMT => {
+                of(&keymgmt::ALGORITHMS[skipped..], &|row| keymgmt::needs(row + skipped))
+            }
             operation::SIGNATURE => of(&signature::ALGORITHMS, &signature::needs),
             operation::ASYM_CIPHER => of(&asym_cipher::ALGORITHMS, &|_| [CKM_RSA_PKCS; 2]),
             operation::KEYEXCH => of(&keyexch::ALGORITHMS, &keyexch::needs),
-            operation::KEM => of(&kem::ALGORITHMS, &|_| [CKM_ML_KEM; 2]),
+            operation::KEM => of(&kem::ALGORITHMS[skipped..], &|_| [CKM_ML_KEM; 2]),
             operation::STORE => Table::of(&store::ALGORITHMS),
             operation::DECODER => Table::of(&coder::DECODERS),
             operation::ENCODER => Table::of(&coder::ENCODERS_OF_KEYS),

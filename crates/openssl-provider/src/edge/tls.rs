@@ -2,7 +2,7 @@
 //! What libssl is told of keys that come from here (provider-base(7), CAPABILITIES): until OpenSSL 3.5 it uses the groups of a kind of keys, and always
 //! the signatures, only where the provider that the keys come from names them.
 
-use super::Home;
+use super::{Home, hybrid};
 use crate::abi::{Argument, Builder, Callback, Text, caught};
 use crate::generate;
 use crate::kind::KINDS;
@@ -17,13 +17,13 @@ const DTLS_1_0: i32 = 0xfeff;
 const DTLS_1_2: i32 = 0xfefd;
 
 /// The versions of TLS and of DTLS, the first and the last; none is -1, and 0 is without an end.
-type Versions = [i32; 4];
+pub(super) type Versions = [i32; 4];
 const EVERY: Versions = [TLS_1_0, 0, DTLS_1_0, 0];
 const OLD: Versions = [TLS_1_0, TLS_1_2, DTLS_1_0, DTLS_1_2];
-const NEW: Versions = [TLS_1_3, 0, -1, -1];
+pub(super) const NEW: Versions = [TLS_1_3, 0, -1, -1];
 
 /// A group: its name in TLS and libcrypto's, the kind of keys, number, bits of security, versions. Of KEMs libcrypto's name is empty.
-type Group = (&'static str, &'static str, &'static str, i32, i32, Versions);
+pub(super) type Group = (&'static str, &'static str, &'static str, i32, i32, Versions);
 
 #[rustfmt::skip]
 const GROUPS: [Group; 19] = [
@@ -61,7 +61,7 @@ fn versions(params: Builder, [first, last, first_dtls, last_dtls]: Versions) -> 
     params.number(c"tls-min-dtls", first_dtls).number(c"tls-max-dtls", last_dtls)
 }
 
-fn group(row: &Group) -> Builder {
+pub(super) fn group(row: &Group) -> Builder {
     let (name, internal, algorithm, number, bits, when) = *row;
     let params = Builder::default().text(c"tls-group-name", name);
     let params = params.text(c"tls-group-name-internal", internal);
@@ -77,11 +77,10 @@ pub(super) extern "C" fn capabilities(
     argument: Argument,
 ) -> c_int {
     caught(1, || {
-        let Some(provider) = home.get().filter(|provider| provider.mode == Mode::All) else {
-            return 1;
-        };
+        let Some(provider) = home.get() else { return 1 };
         let offer = provider.offer();
         let known = |name, curve: &str| match &offer {
+            _ if provider.mode == Mode::Keys => false,
             Offer::All => true,
             Offer::Of(token) => KINDS.iter().any(|kind| {
                 kind.text() == name && generate::has(provider, token, kind, curve_named(curve))
@@ -90,7 +89,8 @@ pub(super) extern "C" fn capabilities(
         };
         let mut rows: Vec<Builder> = match asked.get() {
             Some("TLS-GROUP") => {
-                GROUPS.iter().filter(|row| known(row.2, row.1)).map(group).collect()
+                let rows = GROUPS.iter().filter(|row| known(row.2, row.1)).map(group);
+                rows.chain(hybrid::groups(provider)).collect()
             }
             Some("TLS-SIGALG") => {
                 let rows = SIGNATURES.iter().filter(|row| known(row.1, ""));
