@@ -365,6 +365,87 @@ fn what_openssl_refuses_is_refused() {
     });
 }
 
+/// Hybrid groups of TLS 1.3, and lengths of what a client and a server send and of the secret.
+const HYBRID: [(&str, &str); 3] = [
+    ("X25519MLKEM768", "1216 1120 64"),
+    ("SecP256r1MLKEM768", "1249 1153 64"),
+    ("SecP384r1MLKEM1024", "1665 1665 80"),
+];
+
+/// With the groups, and a certificate whose key is in a file. Nothing is stored in the token.
+fn configure_hybrid(token: &mut TestToken) -> Result<()> {
+    configure(token)?;
+    let text = fs::read_to_string(token.path("openssl.cnf"))?;
+    token.write(
+        "openssl.cnf",
+        text.replace("pin-source = ", "hybrid-groups = yes\npin-source = "),
+    )?;
+    let req = plain(token).line("req -x509 -newkey rsa:2048 -nodes -subj /CN=localhost");
+    req.line("-keyout site.key -out site.pem").run().map(|_| ())
+}
+
+#[test]
+fn keys_of_hybrid_groups_are_made_used_and_refused_as_they_should() {
+    let provider = openssl_provider();
+    let needs = ["openssl", "gcc", "/usr/include/openssl/store.h", &provider];
+    check(CLIENT, "a program with hybrid groups", &needs, |token| {
+        configure_hybrid(token)?;
+        compile(token, "hybrid")?;
+        for (group, lengths) in HYBRID.into_iter().filter(|_| token.is_ours()) {
+            token.program("./hybrid").arg(group).line(lengths).run().context(group)?;
+        }
+        Ok(())
+    });
+}
+
+/// A handshake with this group only.
+fn greets(token: &TestToken, group: &str, [server, client]: [Program; 2]) -> Result<()> {
+    let port = free_port()?;
+    let address = format!("127.0.0.1:{port}");
+    let server = server.line("s_server -cert site.pem -key site.key -www -quiet");
+    let server = server.args(["-groups", group, "-accept", &address]);
+    let server = server.serve(port, token.home())?;
+    let client = client.line("s_client -CAfile site.pem -verify_return_error -brief");
+    let client = client.args(["-groups", group, "-connect", &address]);
+    let output = client.input("GET / HTTP/1.0\r\n\r\n").run().with_context(|| server.log())?;
+    ensure!(output.told().contains("Verification: OK"), "{group}\n{}", output.told());
+    Ok(())
+}
+
+/// Debian's OpenSSL has them by the provider on both sides, or on one where the other has them itself. From 3.5 on it keeps to its own.
+#[test]
+fn hybrid_groups_are_spoken_by_both_sides() {
+    let (provider, command) = (openssl_provider(), command());
+    check(CLIENT, "hybrid groups of TLS 1.3", &["openssl", &provider, &command], |token| {
+        configure_hybrid(token)?;
+        let has_them = |program: Program| -> Result<bool> {
+            let text = program.arg("version").run()?.text();
+            Ok(version(text.split_whitespace().nth(1).unwrap_or_default()) >= Some((3, 5)))
+        };
+        let ours = || token.program("openssl");
+        let itself = has_them(ours())?;
+        let others = has_them(plain(token))?;
+        for (group, _) in HYBRID.into_iter().filter(|_| token.is_ours()) {
+            let before = counted(token)?;
+            greets(token, group, [ours(), ours()])?;
+            if others {
+                greets(token, group, [ours(), plain(token)])?;
+                greets(token, group, [plain(token), ours()])?;
+                greets(token, group, [token.program(&openssl()), plain(token)])?;
+            }
+            let rose = counted(token)?.get("CKM_ML_KEM") > before.get("CKM_ML_KEM");
+            ensure!(rose != itself, "{group}: the module was used: {rose}");
+        }
+        if token.is_ours() {
+            configure(token)?;
+        }
+        // Where nothing is said of them, and where the module does not have what they take, they are not there.
+        let refused = token.program("openssl").line("s_client -groups X25519MLKEM768").output()?;
+        ensure!(refused.told().contains("-groups") != itself, "{}", refused.told());
+        Ok(())
+    });
+}
+
 /// Nothing but libc is linked: libcrypto's functions come as pointers, from the one that loaded the provider.
 #[test]
 fn libcrypto_is_not_linked() {
