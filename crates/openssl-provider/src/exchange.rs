@@ -4,6 +4,7 @@
 use crate::abi::{Answer, Given, Params};
 use crate::failure::{Failure, Result};
 use crate::hash::Hash;
+use crate::host::Lease;
 use crate::key::Key;
 use crate::operation::{Operation, key_of, passing, taken};
 use crate::provider::Provider;
@@ -113,11 +114,7 @@ impl Exchange {
         if self.kdf {
             return Ok(self.length);
         }
-        let key = key_of(self.key.as_ref())?;
-        Ok(match &key.public {
-            Public::Ec { curve, .. } => curve.length(),
-            _ => key.answer_length(),
-        })
+        key_of(self.key.as_ref()).map(|key| plain(key))
     }
 
     /// The secret.
@@ -137,12 +134,57 @@ impl Exchange {
                 return Err(Failure::input("the key derivation function lacks its hash function"));
             }
         };
-        let params = Parameter::Ecdh1 { kdf, shared, public };
-        let number = if self.cofactor { CKM_ECDH1_COFACTOR_DERIVE } else { CKM_ECDH1_DERIVE };
-        let template = passing(length);
-        key.with_private("agree", |lease, handle| {
+        // Elsewhere the cofactor is one, and modules need not have a mechanism for it.
+        let cofactor =
+            self.cofactor && matches!(&key.public, Public::Ec { curve, .. } if curve.is_binary);
+        let number = if cofactor { CKM_ECDH1_COFACTOR_DERIVE } else { CKM_ECDH1_DERIVE };
+        let agreed = |lease: &Lease, handle, kdf, shared, length| {
+            let params = Parameter::Ecdh1 { kdf, shared, public };
             let mechanism = Mechanism::with(number, params);
-            taken(lease, lease.derive(&mechanism, handle, &template)?)
+            taken(lease, lease.derive(&mechanism, handle, &passing(length))?)
+        };
+        key.with_private("agree", |lease, handle| {
+            match (agreed(lease, handle, kdf, shared, length), self.hash) {
+                // A module without the function.
+                (Err(error), Some(hash))
+                    if self.kdf && error.code == Error::MECHANISM_PARAM_INVALID =>
+                {
+                    let secret = agreed(lease, handle, CKD_NULL, &[], plain(key))?;
+                    expanded(lease, hash, secret, shared, length)
+                }
+                (done, _) => done,
+            }
         })
     }
+}
+
+/// Length of the secret itself.
+fn plain(key: &Key) -> usize {
+    match &key.public {
+        Public::Ec { curve, .. } => curve.length(),
+        _ => key.answer_length(),
+    }
+}
+
+/// What X9.63's key derivation function makes of a secret: digests of it, of a number and of what is shared.
+fn expanded(
+    lease: &Lease,
+    hash: &Hash,
+    mut secret: Vec<u8>,
+    shared: &[u8],
+    length: usize,
+) -> metaslot_client::Result<Vec<u8>> {
+    let place = secret.len()..secret.len() + 4;
+    let mut input = [&*secret, &[0; 4], shared].concat();
+    let (mut made, mut number) = (Vec::with_capacity(length + hash.length), 0_u32);
+    while made.len() < length {
+        number += 1;
+        input[place.clone()].copy_from_slice(&number.to_be_bytes());
+        made.extend(lease.digest(&Mechanism::new(hash.digest), &input)?);
+    }
+    made.truncate(length);
+    secret.fill(0);
+    input.fill(0);
+    std::hint::black_box((&secret, &input));
+    Ok(made)
 }
