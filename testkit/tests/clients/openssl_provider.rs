@@ -365,6 +365,31 @@ fn what_openssl_refuses_is_refused() {
     });
 }
 
+/// SoftHSM has ECDH without a key derivation function and without a mechanism for cofactors.
+#[test]
+fn a_module_with_nothing_but_ecdh_opens_messages() {
+    const SOFTHSM: &str = "/usr/lib/softhsm/libsofthsm2.so";
+    let provider = openssl_provider();
+    let needs = ["openssl", "pkcs11-tool", "softhsm2-util", SOFTHSM, &provider];
+    check(CLIENT, "CMS, SoftHSM", &needs, |token| {
+        let init = token.program("softhsm2-util").line("--init-token --free --label testing");
+        init.args(["--pin", USER_PIN, "--so-pin", USER_PIN]).run()?;
+        let pair = token.program("pkcs11-tool").args(["--module", SOFTHSM, "-l", "-p", USER_PIN]);
+        pair.line("--keypairgen --key-type EC:prime256v1 --label ec --id 01 --usage-derive")
+            .run()?;
+        configure(token)?;
+        let text = fs::read_to_string(token.path("openssl.cnf"))?;
+        token.write("openssl.cnf", text.replace(&*token.module().to_string_lossy(), SOFTHSM))?;
+        token.write("message", "what is signed and sealed.\n")?;
+        line(token, "+ req -new -x509 -key URI:ec -subj /CN=localhost -out ec.pem")?;
+        for options in ["", " -keyopt ecdh_kdf_md:sha384 -keyopt ecdh_cofactor_mode:1"] {
+            line(token, &format!("- cms -encrypt -in message -out cms -recip ec.pem{options}"))?;
+            line(token, "+ cms -decrypt -in cms -inkey URI:ec -recip ec.pem => signed and sealed")?;
+        }
+        Ok(())
+    });
+}
+
 /// Hybrid groups of TLS 1.3, and lengths of what a client and a server send and of the secret.
 const HYBRID: [(&str, &str); 3] = [
     ("X25519MLKEM768", "1216 1120 64"),
