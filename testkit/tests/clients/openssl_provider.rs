@@ -374,14 +374,21 @@ fn a_module_with_nothing_but_ecdh_opens_messages() {
     check(CLIENT, "CMS, SoftHSM", &needs, |token| {
         let init = token.program("softhsm2-util").line("--init-token --free --label testing");
         init.args(["--pin", USER_PIN, "--so-pin", USER_PIN]).run()?;
-        let pair = token.program("pkcs11-tool").args(["--module", SOFTHSM, "-l", "-p", USER_PIN]);
-        pair.line("--keypairgen --key-type EC:prime256v1 --label ec --id 01 --usage-derive")
-            .run()?;
+        for options in ["--label ec --id 01", "--label alone"] {
+            let tool = token.program("pkcs11-tool").args(["--module", SOFTHSM, "-l"]);
+            let pair = tool.line("--keypairgen --key-type EC:prime256v1 --usage-derive");
+            pair.args(["-p", USER_PIN]).line(options).run()?;
+        }
         configure(token)?;
         let text = fs::read_to_string(token.path("openssl.cnf"))?;
         token.write("openssl.cnf", text.replace(&*token.module().to_string_lossy(), SOFTHSM))?;
         token.write("message", "what is signed and sealed.\n")?;
         line(token, "+ req -new -x509 -key URI:ec -subj /CN=localhost -out ec.pem")?;
+        // What has no CKA_ID has no public half.
+        line(
+            token,
+            "+ req -new -x509 -key URI:alone -subj /CN=localhost ! does not show the public half",
+        )?;
         for options in ["", " -keyopt ecdh_kdf_md:sha384 -keyopt ecdh_cofactor_mode:1"] {
             line(token, &format!("- cms -encrypt -in message -out cms -recip ec.pem{options}"))?;
             line(token, "+ cms -decrypt -in cms -inkey URI:ec -recip ec.pem => signed and sealed")?;

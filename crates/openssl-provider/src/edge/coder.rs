@@ -148,6 +148,9 @@ extern "C" fn encode<const FORM: u8>(
     let Some(provider) = context.get() else { return 0 };
     answer(provider, || {
         let key = held(&key).ok_or_else(|| Failure::input("there is no key"))?;
+        if matches!(FORM, PUBLIC_DER | PUBLIC_PEM) && !key.public.is_known() {
+            return Err(Failure::input("the token does not show the public half of the key"));
+        }
         let info = || key.identifier(|algorithm| key.public.info(algorithm));
         let mut written = match FORM {
             PUBLIC_DER => info(),
