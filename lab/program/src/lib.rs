@@ -75,7 +75,7 @@ pub use profile::{
 };
 pub use report::Options as ReportOptions;
 pub use scenario::{RunOptions, SamplingOptions, TokenOptions};
-pub use speed::Options as SpeedOptions;
+pub use speed::{Mode as ProviderMode, Options as SpeedOptions};
 pub use store::Options as StoreOptions;
 pub use study::{Options as StudyOptions, Study};
 pub use tcp::{Beside, Buffer, Cpus, Options as TcpOptions, Path as TcpPath};

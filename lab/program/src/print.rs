@@ -149,6 +149,7 @@ pub(crate) fn text(directory: &Path, experiment: &Experiment, goals: bool) -> St
         "speed" => speed::sun_text(directory, experiment),
         "store" => store::text(directory, experiment),
         "tcp" => tcp::text(experiment),
+        "through-openssl" => speed::through_text(experiment),
         "transfer" => tcp::transfer_text(experiment),
         _ => return format!("{}\n{}", scenario::heading(experiment), cells(experiment).render()),
     };
@@ -176,6 +177,7 @@ fn json(directory: &Path, experiment: &Experiment) -> Value {
         "overhead" => speed::overhead_json(directory, experiment),
         "speed" => speed::sun_json(directory, experiment),
         "store" => store::json(directory, experiment),
+        "through-openssl" => speed::through_json(experiment),
         "tcp" | "transfer" => tcp::json(experiment),
         _ => summary(experiment),
     }

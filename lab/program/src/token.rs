@@ -6,10 +6,11 @@ use metaslot_ck::*;
 use metaslot_client::{Access, LIBRARY, Mechanism, Module, Session, Template, User};
 use std::path::{Path, PathBuf};
 
-const LABEL: &str = "lab";
+/// The label of every token that the lab makes.
+pub(crate) const LABEL: &str = "lab";
 const SO_PIN: &[u8] = b"lab-so-1357";
 /// The user PIN of every token that the lab makes.
-const PIN: &[u8] = b"lab-user-2468";
+pub(crate) const PIN: &[u8] = b"lab-user-2468";
 
 /// SoftHSM as Debian installs it: the rival by default.
 pub(crate) const RIVAL: &str = "/usr/lib/softhsm/libsofthsm2.so";

@@ -40,6 +40,8 @@ fn module() -> &'static Path {
         let directory = Path::new(LAB).parent().unwrap();
         let mut cargo = Command::new(env!("CARGO"));
         cargo.args(["build", "--quiet", "--package", "metaslot-module"]);
+        // Beside it, as the lab looks for it.
+        cargo.args(["--package", "metaslot-openssl-provider"]);
         cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
         if directory.ends_with("release") {
             cargo.arg("--release");
@@ -336,6 +338,33 @@ fn an_interrupted_run_keeps_what_it_has_and_says_where() {
 fn walk(directory: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     entries.flat_map(|entry| [walk(&entry.path()), vec![entry.path()]].concat()).collect()
+}
+
+/// What the module did not do has no figure.
+#[test]
+fn openssl_speed_has_figures_of_the_module_where_its_counters_rose_and_a_reason_elsewhere() {
+    let place = Sandbox::new("through");
+    let line = ["speed", "--through-openssl", "--provider-mode", "keys", "--filter", "p256-sign"];
+    let line = [&line[..], &["--jobs", "2", "--threads", "1", "--repetitions", "1"]].concat();
+    let line = [&line[..], &["--json", "-o", "x.labx"]].concat();
+    let output = lab(&place, &line).output().unwrap();
+    let printed: serde_json::Value = serde_json::from_str(&text(&output)).unwrap();
+    let lines = printed["through_openssl"]["lines"].as_array().unwrap();
+    let of = |by: &str| lines.iter().filter(|line| line["by"] == by).count();
+    // A key of the token without jobs and with two; the others have keys of their own.
+    assert_eq!(
+        [of("plain"), of("file"), of("token"), of("engine"), of("provider")],
+        [1, 1, 2, 0, 0]
+    );
+    assert!(lines.iter().all(|line| line["per_wall_second"].as_f64() > Some(0.0)), "{lines:?}");
+    let why = printed["through_openssl"]["not_run"].to_string();
+    assert!(why.contains("provider, p256-sign: not run: the module's counters say"), "{why}");
+    let experiment = Experiment::read(&place.experiment()).unwrap();
+    for sample in experiment.samples.iter().filter(|sample| sample.run.cell.contains("by=token")) {
+        assert!(sample.measured.counters["counted"] >= sample.measured.work, "{sample:?}");
+    }
+    let said = text(&lab(&place, &["print", "x.labx"]).output().unwrap());
+    assert!(said.contains("p256-sign") && said.contains("Not run\n"), "{said}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod overhead;
 mod part;
 mod subject;
 mod sun;
+mod through;
 
 pub(crate) use all::text as all_text;
 pub(crate) use finding::sentence as finding;
@@ -21,6 +22,8 @@ pub(crate) use overhead::{
 };
 pub(crate) use part::Part;
 pub(crate) use sun::{json as sun_json, text as sun_text};
+pub use through::Mode;
+pub(crate) use through::{json as through_json, text as through_text};
 
 use crate::scenario::Made;
 use crate::{Failure, Result};
@@ -30,6 +33,9 @@ pub(crate) fn run(options: &Options) -> Result<Option<Made>> {
     check(options)?;
     if options.sun {
         return sun::run(options).map(Some);
+    }
+    if options.through_openssl {
+        return through::run(options).map(Some);
     }
     if options.mix {
         return mix::run(options).map(Some);

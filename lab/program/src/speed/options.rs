@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What to measure, and how.
 
+use super::through::Mode;
 use crate::scenario::TokenOptions;
 use std::path::PathBuf;
 
@@ -20,6 +21,20 @@ pub struct Options {
     /// Measure mixes of what services do instead, by all providers together and by each alone
     #[arg(long, conflicts_with_all = ["sun", "all", "list"])]
     pub mix: bool,
+    /// Measure `openssl speed` itself instead: plain, by this project's provider for OpenSSL, by libp11's engine; and its loop with
+    /// a key of the token. --threads says how many processes
+    #[arg(long, conflicts_with_all = ["sun", "all", "mix", "list"])]
+    pub through_openssl: bool,
+    /// With --through-openssl, numbers of OpenSSL's jobs in each process, beside none
+    #[arg(long, value_name = "N,…", value_delimiter = ',', requires = "through_openssl",
+        default_value = "1,16,64,128", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: Vec<u16>,
+    /// With --through-openssl, the provider [default: the one beside the module]
+    #[arg(long, value_name = "PATH", requires = "through_openssl")]
+    pub provider: Option<PathBuf>,
+    /// With --through-openssl, what the provider does for `openssl speed`, which makes its keys itself
+    #[arg(long, value_enum, value_name = "MODE", default_value_t = Mode::All, requires = "through_openssl")]
+    pub provider_mode: Mode,
     /// With --mix, what operations cost here, as `metaslot tune` wrote it
     #[arg(long, value_name = "FILE", requires = "mix")]
     pub costs: Option<PathBuf>,
