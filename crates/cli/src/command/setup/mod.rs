@@ -23,8 +23,7 @@ use crate::places;
 use credential::Credential;
 use files::{apply, before, kept, may_be_included};
 use fresh::{Chosen, Wanted};
-use program::{Bridge, Plan, Program, Proof};
-use rustix::fs::Mode;
+use program::{ALL, Bridge, Plan, Program, Proof};
 use serde_json::{Value, json};
 use std::env;
 use std::mem;
@@ -85,11 +84,23 @@ pub(crate) struct Args {
     /// What of OpenSSL's finds the key [default: metaslot, where that is installed and the program takes a bridge]
     #[arg(long, value_name = "BRIDGE")]
     bridge: Option<Bridge>,
+    /// What is done by the module
+    #[arg(long, default_value = "keys", value_name = "MODE")]
+    mode: Mode,
     /// Where the files are [default: /etc/metaslot for root, ~/.config/metaslot otherwise]
     #[arg(long, value_name = "DIRECTORY")]
     directory: Option<PathBuf>,
     #[command(flatten)]
     token: TokenArg,
+}
+
+/// What programs of OpenSSL do by the module.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
+enum Mode {
+    /// what is done with the key in the token
+    Keys,
+    /// whatever it can do, with keys of files, too: openssl only, whose file is for every program
+    All,
 }
 
 /// The file of a PIN's source, as the other commands take it.
@@ -108,7 +119,11 @@ fn pin_of_environment(args: &Args) -> Option<PathBuf> {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let program = &bridged(Program::find(&args.program)?, args.bridge, app.named_module())?;
+    let program = Program::find(&args.program)?;
+    let program = &match args.mode {
+        Mode::All => with_files(args, program)?,
+        Mode::Keys => bridged(program, args.bridge, app.named_module())?,
+    };
     let directory = directory(args.directory.as_deref())?;
     let is_here = in_path(program.command);
     possible(args, program, is_here, &directory)?;
@@ -125,7 +140,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     test.as_ref().map_or(Ok(()), Test::before)?;
     if rustix::process::geteuid().is_root() {
         // What root's services read, they read with other rights; PINs have a mode of their own.
-        rustix::process::umask(Mode::from_raw_mode(0o022));
+        rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     }
     plain_paths(args, program, &directory, &chosen)?;
     if let Some(label) = &args.new {
@@ -189,6 +204,19 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+/// Programs with keys of files.
+fn with_files(args: &Args, program: &Program) -> Result<Program> {
+    if program.name != ALL.name {
+        return Err(Failure::usage(format!("there is no file for {} alone", program.name))
+            .hint("metaslot setup openssl --mode all writes one for every program"));
+    }
+    if args.key.is_some() || args.new.is_some() || args.bridge.is_some_and(|it| it != Bridge::Own) {
+        return Err(Failure::usage("with --mode all keys are in files, and found by our provider")
+            .hint("leave out --key, --new and --bridge"));
+    }
+    Ok(ALL)
 }
 
 /// The program by the bridge that was chosen, or by our own provider where that is installed.

@@ -43,6 +43,9 @@ pub(super) enum Bridge {
     /// our provider
     #[value(name = "metaslot")]
     Own,
+    /// Our provider, and keys of files.
+    #[value(skip)]
+    All,
     /// pkcs11-provider
     #[value(name = "pkcs11-provider")]
     Provider,
@@ -56,13 +59,14 @@ impl Bridge {
         match self {
             Self::None => "",
             Self::Own => include_str!("../../../setup/metaslot.txt"),
+            Self::All => include_str!("../../../setup/all.txt"),
             Self::Engine => include_str!("../../../setup/openssl.txt"),
             Self::Provider => include_str!("../../../setup/provider.txt"),
         }
     }
 
     pub(super) const fn is_provider(self) -> bool {
-        matches!(self, Self::Own | Self::Provider)
+        matches!(self, Self::Own | Self::All | Self::Provider)
     }
 }
 
@@ -212,6 +216,16 @@ pub(super) const PROGRAMS: &[Program] = &[
     ),
 ];
 
+/// Programs of OpenSSL with keys of files, which its own command shows.
+pub(super) const ALL: Program = row(
+    "openssl",
+    "openssl",
+    "openssl",
+    Bridge::All,
+    "all-openssl.cnf",
+    include_str!("../../../setup/all.txt"),
+);
+
 /// What stands in its configuration: files, and what is to be done with them.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
@@ -279,7 +293,7 @@ impl Program {
     pub(super) const fn file(&self) -> Option<&'static str> {
         match self.bridge {
             Bridge::None => None,
-            Bridge::Own => Some(self.own),
+            Bridge::Own | Bridge::All => Some(self.own),
             Bridge::Engine => Some("openssl.cnf"),
             Bridge::Provider => Some("provider.cnf"),
         }
@@ -430,6 +444,7 @@ mod tests {
         let values: Vec<(&str, String)> =
             names.split(' ').map(|name| (name, "VALUE".to_owned())).collect();
         let bridges = [Bridge::Own, Bridge::Provider, Bridge::Engine];
+        filled_out(&ALL, &values);
         for program in PROGRAMS {
             filled_out(program, &values);
             bridges.iter().filter_map(|bridge| program.by(*bridge).ok()).for_each(|program| {
@@ -473,8 +488,10 @@ mod tests {
             files.into_iter().collect::<BTreeSet<_>>()
         };
         let mut all = BTreeMap::new();
-        for (program, file) in
-            PROGRAMS.iter().flat_map(|it| of(it).into_iter().map(|file| (it.name, file)))
+        for (program, file) in PROGRAMS
+            .iter()
+            .chain([&ALL])
+            .flat_map(|it| of(it).into_iter().map(|file| (it.name, file)))
         {
             let is_bridges = ["openssl.cnf", "provider.cnf"].contains(&file);
             let other = all.insert(file, program).filter(|_| !is_bridges);

@@ -272,7 +272,9 @@ impl Run<'_> {
         let wanted = program.proof(&values).map(|proof| proof.script).unwrap_or_default();
         match self.pin {
             Some(pin) => values.push(("pin", pin.display().to_string())),
-            None if program.bridge != Bridge::None || wanted.contains("{pin}") => {
+            None if !matches!(program.bridge, Bridge::None | Bridge::All)
+                || wanted.contains("{pin}") =>
+            {
                 let what =
                     format!("{} is run without a terminal, and needs the user PIN", program.name);
                 return Err(Failure::pin(what).hint("name a file that holds it: --pin-source FILE"));
