@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! More programs by our provider: each is given the file that names the key, and counts only if our module counted it. The file of the PIN
+//! More programs by our provider: each is given the file that names the key, or has it, and counts only if our module signed. The file of the PIN
 //! is root's alone.
 
 use std::fs::{self, Permissions};
@@ -9,10 +9,33 @@ use anyhow::{Context, Result, ensure};
 use metaslot_testkit::{Program, TestToken, check, command, free_port, openssl_provider};
 
 use crate::openssl::{self, plain};
-use crate::{apache, nginx, openssl_provider as own, postgresql, provider, stunnel};
+use crate::{
+    apache, nginx, openssl_provider as own, openssl_provider_all, postgresql, provider, stunnel,
+};
 
-/// With a key `site` of this kind in a token that `group` may use, its certificate and its file.
+/// Where the key is that a program is given in `site.key`.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum At {
+    /// In the token, which the file names.
+    Token,
+    /// In the file, and everything is done by the module.
+    File,
+}
+
+/// With a key `site` of this kind in a token that `group` may use, its certificate and its file; and then with one in a file.
 fn uses(
+    client: (&str, &str),
+    key: (&str, &str),
+    more: &[&str],
+    work: impl Fn(&TestToken, At) -> Result<()>,
+) {
+    for at in [At::Token, At::File] {
+        uses_at(at, client, key, more, |token| work(token, at));
+    }
+}
+
+fn uses_at(
+    at: At,
     (client, what): (&str, &str),
     (kind, group): (&str, &str),
     more: &[&str],
@@ -20,12 +43,19 @@ fn uses(
 ) {
     let (file, command) = (openssl_provider(), command());
     let needs = provider::needs(&file, &command, more);
-    check(&format!("{client}, our provider"), what, &needs, |token| {
-        token.key_pair(kind, "01", "site")?;
-        token.share(group)?;
-        own::configure(token)?;
-        fs::set_permissions(token.path("pin"), Permissions::from_mode(0o600))?;
-        provider::certificate(token, "site")?;
+    let name = if at == At::Token { "our provider" } else { "our provider, a key in a file" };
+    check(&format!("{client}, {name}"), what, &needs, |token| {
+        if at == At::Token {
+            token.key_pair(kind, "01", "site")?;
+            token.share(group)?;
+            own::configure(token)?;
+            fs::set_permissions(token.path("pin"), Permissions::from_mode(0o600))?;
+            provider::certificate(token, "site")?;
+        } else {
+            token.share(group)?;
+            openssl_provider_all::configure_all(token)?;
+            of_files(token, "site", kind)?;
+        }
         let before = signatures(token)?;
         work(token)?;
         let after = signatures(token)?;
@@ -34,8 +64,8 @@ fn uses(
     });
 }
 
-/// How often the module has used private or public keys so far, in all processes.
-fn signatures(token: &TestToken) -> Result<u64> {
+/// How often the module has signed so far, in all processes.
+pub(crate) fn signatures(token: &TestToken) -> Result<u64> {
     if !token.is_ours() {
         return Ok(0);
     }
@@ -44,18 +74,20 @@ fn signatures(token: &TestToken) -> Result<u64> {
         serde_json::from_slice(&stat.stdout).context("read the counters")?;
     let running = stat["processes"].as_array().into_iter().flatten();
     let pages = running.chain([&stat["ended"]]);
-    let rows = pages.filter_map(|page| page["operations"].as_array()).flatten();
-    let of_pairs = rows.filter(|row| {
-        let name = row["mechanism"].as_str().unwrap_or_default();
-        ["RSA", "ECDSA", "EDDSA"].iter().any(|kind| name.contains(kind)) && !name.contains("GEN")
-    });
-    Ok(of_pairs.filter_map(|row| row["operations"].as_u64()).sum())
+    let rows = pages.filter_map(|page| page["functions"].as_array()).flatten();
+    let sign = rows.filter(|row| row["function"] == "C_Sign" || row["function"] == "C_SignFinal");
+    let good = |row: &serde_json::Value| Some(row["calls"].as_u64()? - row["errors"].as_u64()?);
+    Ok(sign.filter_map(good).sum())
 }
 
-/// A certificate and a key in files, which no token has.
-fn of_files(token: &TestToken, name: &str) -> Result<()> {
+/// A certificate and a key of a kind, in pkcs11-tool's words, in files: no token has it.
+pub(crate) fn of_files(token: &TestToken, name: &str, kind: &str) -> Result<()> {
+    let kind = match kind.strip_prefix("EC:") {
+        Some(curve) => format!("ec -pkeyopt ec_paramgen_curve:{curve}"),
+        None => kind.to_owned(),
+    };
     let line = format!(
-        "req -x509 -newkey rsa:2048 -nodes -keyout {name}.key -out {name}.pem -days 3 -subj /CN=localhost \
+        "req -x509 -newkey {kind} -nodes -keyout {name}.key -out {name}.pem -days 3 -subj /CN=localhost \
          -addext subjectAltName=DNS:localhost"
     );
     let openssl = token.program("openssl").env("OPENSSL_CONF", "/etc/ssl/openssl.cnf");
@@ -69,13 +101,16 @@ fn without(program: Program) -> Program {
 
 #[test]
 fn nginx_serves_before_and_after_a_reload() {
-    uses(("nginx", "a reload"), ("EC:prime256v1", "www-data"), &["nginx", "curl"], |token| {
+    uses(("nginx", "a reload"), ("EC:prime256v1", "www-data"), &["nginx", "curl"], |token, at| {
         let home = token.home().display();
-        // The workers may not read what its key's file names for the PIN.
-        let name = token.program(&command()).line("uri2pem site --out named.key --pin-source");
-        name.arg(token.path("pin")).run()?;
+        if at == At::Token {
+            // The workers may not read what its key's file names for the PIN.
+            fs::remove_file(token.path("site.key"))?;
+            let name = token.program(&command()).line("uri2pem site --out site.key");
+            name.arg("--pin-source").arg(token.path("pin")).run()?;
+        }
         let server = format!(
-            "ssl_protocols TLSv1.2 TLSv1.3;\nssl_certificate {home}/site.pem;\nssl_certificate_key {home}/named.key;"
+            "ssl_protocols TLSv1.2 TLSv1.3;\nssl_certificate {home}/site.pem;\nssl_certificate_key {home}/site.key;"
         );
         let main = "env METASLOT_CONF;\nenv OPENSSL_CONF;";
         let (server, port) = nginx::start(token, main, &server)?;
@@ -87,7 +122,7 @@ fn nginx_serves_before_and_after_a_reload() {
 #[test]
 fn apache_serves_before_and_after_a_restart() {
     let what = ("Apache", "forked children, a restart");
-    uses(what, ("EC:prime256v1", "www-data"), &["apache2", "curl"], |token| {
+    uses(what, ("EC:prime256v1", "www-data"), &["apache2", "curl"], |token, _| {
         let home = token.home().display();
         let directives = format!(
             "SSLEngine on\nSSLCertificateFile {home}/site.pem\nSSLCertificateKeyFile {home}/site.key"
@@ -100,7 +135,8 @@ fn apache_serves_before_and_after_a_restart() {
 #[test]
 fn stunnel_serves_by_threads() {
     let what = ("stunnel", "a thread for each connection");
-    uses(what, ("rsa:2048", "root"), &["stunnel4"], |token| {
+    // It asks for what it needs by a query of its own, in which OpenSSL's configuration has no say: a key of a file is not ours.
+    uses_at(At::Token, what, ("rsa:2048", "root"), &["stunnel4"], |token| {
         let (port, home) = (free_port()?, token.home().display());
         let text = format!(
             "foreground = yes\npid =\n[site]\naccept = 127.0.0.1:{port}\nexec = /bin/echo\n\
@@ -119,8 +155,8 @@ fn curl_shows_a_client_certificate() {
             ("curl", &format!("client certificate, {kind}")),
             (kind, "root"),
             &["curl"],
-            |token| {
-                of_files(token, "server")?;
+            |token, _| {
+                of_files(token, "server", "rsa:2048")?;
                 let port = free_port()?;
                 let server = without(token.program("openssl"));
                 let server = server.line("s_server -www -quiet -cert server.pem -key server.key");
@@ -145,11 +181,11 @@ fn curl_shows_a_client_certificate() {
 fn psql_is_known_by_its_certificate() {
     uses(
         ("PostgreSQL", "psql, sslkey"),
-        ("EC:prime256v1", "root"),
+        ("EC:prime256v1", "postgres"),
         &["psql", "setpriv"],
-        |token| {
+        |token, _| {
             fs::create_dir(token.path("db"))?;
-            of_files(token, "db/server")?;
+            of_files(token, "db/server", "rsa:2048")?;
             fs::copy(token.path("site.pem"), token.path("db/root.pem"))?;
             token.program("chmod").line("600 site.key").run()?;
             let allowed = "hostssl all all 127.0.0.1/32 cert map=site\n";
@@ -188,7 +224,7 @@ server.serve_forever()
 #[test]
 fn python_serves() {
     let needs = ["/usr/bin/python3", "curl"];
-    uses(("Python ssl", "TLS server"), ("rsa:2048", "root"), &needs, |token| {
+    uses(("Python ssl", "TLS server"), ("rsa:2048", "root"), &needs, |token, _| {
         token.write("server.py", PYTHON)?;
         let port = free_port()?;
         let python = token.program("/usr/bin/python3").arg("server.py").arg(port.to_string());
@@ -221,8 +257,9 @@ commonName = supplied
 #[test]
 fn an_authority_signs_certificates_lists_and_answers() {
     for kind in ["rsa:2048", "EC:prime256v1"] {
-        uses(("OpenSSL", &format!("ca, ocsp, {kind}")), (kind, "root"), &[], |token| {
-            let key = openssl::uri(token, "site");
+        uses(("OpenSSL", &format!("ca, ocsp, {kind}")), (kind, "root"), &[], |token, at| {
+            let uri = || openssl::uri(token, "site");
+            let key = if at == At::File { "site.key".to_owned() } else { uri() };
             let run = |line: &str| token.program("openssl").line(line);
             let own = fs::read_to_string(token.path("openssl.cnf"))?;
             token.write("ca.cnf", own + AUTHORITY)?;

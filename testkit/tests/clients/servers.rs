@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Servers that read PEM files and know no engine: PostgreSQL, MariaDB, HAProxy, and nginx in the same way. A file that names a key's
-//! URI is theirs, and pkcs11-provider reads it, and so does our own provider.
+//! URI is theirs, and pkcs11-provider reads it, and so does our own provider, which takes keys in files, too.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,7 +9,9 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use metaslot_testkit::{Program, TestToken, check, command, free_port, openssl_provider};
 
-use crate::{nginx, openssl_provider as own, postgresql, processes, provider};
+use crate::{
+    bridged, nginx, openssl_provider as own, openssl_provider_all, postgresql, processes, provider,
+};
 
 /// Without it a forked child waits for a second at its first use of a key, with every module: the provider wants to copy the key
 /// anew, waits for a session that it has in use itself, and gives up.
@@ -20,6 +22,8 @@ const FORKS: &str = "pkcs11-module-cache-keys = false";
 enum By {
     Pkcs11Provider,
     OurOwn,
+    /// Our own, and the file has the key itself.
+    OurOwnOfFile,
 }
 
 impl By {
@@ -28,24 +32,39 @@ impl By {
         match self {
             Self::Pkcs11Provider => token.called(name),
             Self::OurOwn => token.called(&format!("own-{name}")),
+            Self::OurOwnOfFile => {
+                let signed = !token.is_ours() || bridged::signatures(token)? > 0;
+                ensure!(signed, "the module made no signature");
+                Ok(())
+            }
         }
     }
 }
 
 /// A key of `kind` in a token that `group` may use, its certificate in `site.pem` and its name in `site.key`.
 fn prepare(token: &mut TestToken, by: By, kind: &str, group: &str) -> Result<()> {
+    let readable = |name: &str| {
+        // The user of the service reads it.
+        std::fs::set_permissions(token.path(name), std::fs::Permissions::from_mode(0o644))
+    };
+    if matches!(by, By::OurOwnOfFile) {
+        token.share(group)?;
+        bridged::of_files(token, "site", kind)?;
+        readable("site.key")?;
+        return openssl_provider_all::configure_all(token);
+    }
     token.key_pair(kind, "01", "site")?;
     token.share(group)?;
+    readable("pin")?;
     match by {
         By::Pkcs11Provider => provider::configure(token, FORKS)?,
         By::OurOwn => {
             token.spy()?;
             own::configure(token)?;
         }
+        By::OurOwnOfFile => {}
     }
     provider::certificate(token, "site")?;
-    // The user of the service reads it.
-    std::fs::set_permissions(token.path("pin"), std::fs::Permissions::from_mode(0o644))?;
     token.spied()
 }
 
@@ -56,9 +75,11 @@ fn serves(
     work: impl Fn(&mut TestToken, By) -> Result<()>,
 ) {
     let (theirs, ours, command) = (provider::path(), openssl_provider(), command());
-    for (by, name, file) in
-        [(By::Pkcs11Provider, "pkcs11-provider", &theirs), (By::OurOwn, "our provider", &ours)]
-    {
+    for (by, name, file) in [
+        (By::Pkcs11Provider, "pkcs11-provider", &theirs),
+        (By::OurOwn, "our provider", &ours),
+        (By::OurOwnOfFile, "our provider, a key in a file", &ours),
+    ] {
         let needs = provider::needs(file, &command, more);
         check(&format!("{client}, {name}"), what, &needs, |token| work(token, by));
     }
