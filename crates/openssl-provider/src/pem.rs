@@ -15,7 +15,9 @@ const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 
 /// DER between lines of PEM.
 pub(crate) fn written(label: &str, der: &[u8]) -> String {
-    let mut text = format!("-----BEGIN {label}-----\n");
+    // It may be a secret, of which nothing is left behind where there is room for all.
+    let mut text = String::with_capacity(der.len() * 3 / 2 + 2 * label.len() + 64);
+    text.extend(["-----BEGIN ", label, "-----\n"]);
     for line in der.chunks(48) {
         for group in line.chunks(3) {
             let byte = |place: usize| u32::from(group.get(place).copied().unwrap_or_default());
@@ -28,7 +30,8 @@ pub(crate) fn written(label: &str, der: &[u8]) -> String {
         }
         text.push('\n');
     }
-    text + &format!("-----END {label}-----\n")
+    text.extend(["-----END ", label, "-----\n"]);
+    text
 }
 
 /// The bytes of the lines between those of PEM.
