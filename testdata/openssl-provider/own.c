@@ -156,6 +156,31 @@ static void raw(const char *type, size_t length) {
     EVP_PKEY_free(plain);
 }
 
+static int checks(EVP_PKEY *key) {
+    EVP_PKEY_CTX *check = EVP_PKEY_CTX_new_from_pkey(NULL, key, NULL);
+    int good = EVP_PKEY_check(check) == 1 && EVP_PKEY_pairwise_check(check) == 1;
+    EVP_PKEY_CTX_free(check);
+    return good;
+}
+
+// The halves of two keys are none of one pair.
+static void mixes(const char *type, const char *group) {
+    EVP_PKEY *key = group == NULL ? EVP_PKEY_Q_keygen(NULL, NULL, type) : EVP_PKEY_Q_keygen(NULL, NULL, type, group);
+    EVP_PKEY *other = group == NULL ? EVP_PKEY_Q_keygen(NULL, NULL, type) : EVP_PKEY_Q_keygen(NULL, NULL, type, group);
+    OSSL_PARAM *parts = NULL, *others = NULL;
+    is(type, 1, EVP_PKEY_todata(key, EVP_PKEY_KEYPAIR, &parts) && EVP_PKEY_todata(other, EVP_PKEY_KEYPAIR, &others));
+    OSSL_PARAM *at = OSSL_PARAM_locate(parts, OSSL_PKEY_PARAM_PUB_KEY), *from = OSSL_PARAM_locate(others, OSSL_PKEY_PARAM_PUB_KEY);
+    memcpy(at->data, from->data, at->data_size);
+    EVP_PKEY *mixed = made_of(type, NULL, EVP_PKEY_KEYPAIR, parts);
+    is(type, 1, checks(key) && checks(other));
+    is("halves of two keys", 0, mixed != NULL && checks(mixed));
+    OSSL_PARAM_free(parts);
+    OSSL_PARAM_free(others);
+    EVP_PKEY_free(key);
+    EVP_PKEY_free(other);
+    EVP_PKEY_free(mixed);
+}
+
 static size_t secret_of(EVP_PKEY *key, EVP_PKEY *peer, unsigned char *secret, size_t length) {
     EVP_PKEY_CTX *derive = EVP_PKEY_CTX_new_from_pkey(NULL, key, NULL);
     int good = EVP_PKEY_derive_init(derive) == 1 && EVP_PKEY_derive_set_peer(derive, peer) == 1
@@ -253,6 +278,8 @@ int main(int argc, char **argv) {
     }
     raw("ED25519", 32);
     raw("X25519", 32);
+    mixes("EC", "P-256");
+    mixes("ED25519", NULL);
     agrees("X25519", NULL);
     agrees("EC", "P-256");
     agrees("EC", "P-521");

@@ -4,7 +4,7 @@
 use crate::abi::{Given, Params};
 use crate::failure::{Failure, Reason, Result};
 use crate::host::Token;
-use crate::key::{BY_PSS, Key};
+use crate::key::{BY_PSS, Key, keeping};
 use crate::kind::{Does, Form, KeyKind, Number, Variant};
 use crate::own::Parts;
 use crate::provider::{Mode, Provider, no_question};
@@ -166,11 +166,14 @@ impl Generator {
         let shown = shown.bool(CKA_SENSITIVE, false).bool(CKA_EXTRACTABLE, true);
         let (public, private) = self.templates(shown)?;
         let (mechanism, public) = (Mechanism::new(kind.generates), public.token(false));
-        let token = provider.any()?;
-        let made = token.keeping(|session| {
-            let pair = session.generate_key_pair(&mechanism, &public, &private)?;
-            Key::made(provider, kind, &token, session, pair)
-        });
+        let (token, made) = keeping(
+            provider,
+            || provider.any(),
+            |token, session| {
+                let pair = session.generate_key_pair(&mechanism, &public, &private)?;
+                Key::made(provider, kind, token, session, pair)
+            },
+        )?;
         let made = made.map_err(|error| token.failed("generate a key pair", error))?;
         let mut key = made.ok_or_else(odd)?;
         key.pss = self.pss;

@@ -376,6 +376,14 @@ impl Key {
         self.provider.async_jobs && gains && !always
     }
 
+    /// Whether both halves of a key of the program's own belong together, as far as the module shows the public one.
+    pub(crate) fn is_pair(&self) -> Result<bool> {
+        let shown = self
+            .with_private("check", |lease, handle| lease.attribute(handle, CKA_PUBLIC_KEY_INFO))?;
+        let found = self.without(false).public.clone().completed(&shown);
+        Ok(!found.is_known() || found.is(&self.public))
+    }
+
     /// The login for one use, of a key that wants one.
     pub(crate) fn authorize(&self, lease: &Lease) -> metaslot_client::Result<()> {
         match &self.private {
@@ -434,14 +442,8 @@ impl Key {
 
     /// A session object of this process.
     fn brought(&self, half: Half, template: &Template) -> Result<(Arc<Token>, ObjectHandle)> {
-        let create = |token: &Token| token.keeping(|session| session.create(template));
-        let mut token = self.token()?;
-        let mut created = create(&token);
-        if created.as_ref().is_err_and(|error| is_stale(*error)) {
-            self.provider.host().renew();
-            token = self.token()?;
-            created = create(&token);
-        }
+        let create = |_: &Arc<Token>, session: &Session| session.create(template);
+        let (token, created) = keeping(&self.provider, || self.token(), create)?;
         let handle = created.map_err(|error| Failure {
             lacks: LACKING.contains(&error.code),
             ..self.failed(&token, "bring a key", error)
@@ -501,6 +503,28 @@ impl Key {
         let number = u64::from_ne_bytes(reference.try_into().ok()?);
         carried().remove(&number)
     }
+}
+
+/// What `call` makes in a session that stays open: after a login, where the token does nothing without, and anew where all was lost.
+pub(crate) fn keeping<T>(
+    provider: &Provider,
+    token: impl Fn() -> Result<Arc<Token>>,
+    call: impl Fn(&Arc<Token>, &Session) -> metaslot_client::Result<T>,
+) -> Result<(Arc<Token>, metaslot_client::Result<T>)> {
+    let mut now = token()?;
+    let mut done = now.keeping(|session| call(&now, session));
+    match done {
+        Err(error) if error.code == Error::USER_NOT_LOGGED_IN => {
+            provider.login(&now, &Uri::default(), &no_question)?;
+        }
+        Err(error) if is_stale(error) => {
+            provider.host().renew();
+            now = token()?;
+        }
+        done => return Ok((now, done)),
+    }
+    done = now.keeping(|session| call(&now, session));
+    Ok((now, done))
 }
 
 impl Drop for Key {

@@ -67,23 +67,33 @@ extern "C" fn copy(key: KeyContext, selection: c_int) -> KeyContext {
 }
 
 extern "C" fn has(key: KeyContext, selection: c_int) -> c_int {
-    caught(0, || {
-        let Some(key) = held(&key) else { return c_int::from(selection == 0) };
-        let private = selection & select::PRIVATE == 0 || key.private.is_some();
-        let public = selection & select::PUBLIC == 0 || key.public.is_known();
-        c_int::from(private && public)
-    })
+    caught(0, || c_int::from(has_parts(held(&key).as_deref(), selection)))
 }
 
-/// The token sees to its own keys, and is asked about a public key that came from elsewhere.
+fn has_parts(key: Option<&Key>, selection: c_int) -> bool {
+    let Some(key) = key else { return selection == 0 };
+    let private = selection & select::PRIVATE == 0 || key.private.is_some();
+    private && (selection & select::PUBLIC == 0 || key.public.is_known())
+}
+
+/// The token sees to its own keys, and is asked about one that came from elsewhere.
 extern "C" fn validate(context: KeyContext, selection: c_int, _how: c_int) -> c_int {
     caught(0, || {
-        let foreign = held(&context).filter(|key| key.private.is_none());
-        let Some(key) = foreign.filter(|_| selection & select::PUBLIC != 0) else {
-            return has(context, selection);
+        let key = held(&context);
+        let present = has_parts(key.as_deref(), selection);
+        let Some(key) = key.filter(|key| present && key.uri().is_none()) else {
+            return c_int::from(present);
         };
-        let taken = || key.with_public("check", |_, _| Ok(()));
-        c_int::from(key.public.is_sound() && answer(&key.provider, taken) != 0)
+        let taken = || {
+            if selection & select::PUBLIC != 0 {
+                key.with_public("check", |_, _| Ok(()))?;
+            }
+            let is_pair = selection & select::PRIVATE == 0 || key.is_pair()?;
+            let apart = || Failure::input("the halves of the key are not of one pair");
+            is_pair.then_some(()).ok_or_else(apart)
+        };
+        let sound = selection & select::PUBLIC == 0 || key.public.is_sound();
+        c_int::from(sound && answer(&key.provider, taken) != 0)
     })
 }
 
