@@ -17,7 +17,7 @@ use crate::provider::Provider;
 use crate::store::{Found, Store};
 use crate::text;
 use metaslot_client::uri::Class;
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 use std::sync::Arc;
 
 /// Longest document that names a key.
@@ -92,15 +92,25 @@ extern "C" fn from_der<const N: usize>(
     asking: Asking,
     asking_argument: Argument,
 ) -> c_int {
+    let taken = |key| carried(key, callback, argument);
+    let ask = |what: &str| passphrase(what, asking, asking_argument);
+    found(&context, KINDS[N].name, input, &taken, &ask)
+}
+
+#[inline(never)]
+fn found(
+    context: &Home,
+    kind: &CStr,
+    input: Bio,
+    taken: &dyn Fn(Arc<Key>) -> bool,
+    ask: crate::provider::Ask<'_>,
+) -> c_int {
     caught(1, || {
         let Some(provider) = context.get() else { return 1 };
         let Some(der) = provider.core.read(input, DOCUMENT) else { return 1 };
         let Some(uri) = pem::uri(&der) else { return 1 };
-        let ask = |what: &str| passphrase(what, asking, asking_argument);
-        match named(provider, uri, &ask) {
-            Ok(key) if key.kind.name == KINDS[N].name => {
-                c_int::from(carried(key, callback, argument))
-            }
+        match named(provider, uri, ask) {
+            Ok(key) if key.kind.name == kind => c_int::from(taken(key)),
             Ok(_) => 1,
             Err(failure) => {
                 provider.raise(&failure);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Key management (provider-keymgmt(7)).
 
-use super::{Home, PROPERTIES, answer, answered, hybrid, joined, made};
+use super::{Home, PROPERTIES, answer, hybrid, joined, made};
 use crate::abi::numbers::{keymgmt as number, operation, select};
 use crate::abi::{
     Algorithm, Argument, Callback, Context, Dispatch, Given, Kind, Param, Params, Reference, Table,
@@ -112,22 +112,20 @@ extern "C" fn matches(one: KeyContext, other: KeyContext, selection: c_int) -> c
     })
 }
 
-extern "C" fn import<const N: usize>(
-    mut key: KeyContext,
-    selection: c_int,
-    params: Params,
-) -> c_int {
+extern "C" fn import<const N: usize>(key: KeyContext, selection: c_int, params: Params) -> c_int {
+    taken(key, &KINDS[N], selection, &params)
+}
+
+/// What is the same for all kinds is there once.
+#[inline(never)]
+fn taken(mut key: KeyContext, kind: &'static KeyKind, selection: c_int, params: &Params) -> c_int {
     let Some(held) = key.get_mut() else { return 0 };
     let provider = Arc::clone(&held.provider);
-    caught(0, || {
-        match provider.core.unless_failed(|| imported(&provider, &KINDS[N], selection, &params)) {
-            Ok(key) => {
-                held.key = key.map(Arc::new);
-                c_int::from(held.key.is_some())
-            }
-            Err(failure) => answered(&provider, Err(failure)),
-        }
-    })
+    let done = answer(&provider, || {
+        held.key = imported(&provider, kind, selection, params)?.map(Arc::new);
+        Ok(())
+    });
+    if held.key.is_some() { done } else { 0 }
 }
 
 /// `None` stays with the provider that has it.
@@ -240,14 +238,24 @@ extern "C" fn generator<const N: usize>(
     selection: c_int,
     params: Params,
 ) -> Context<Generator> {
+    begun(&home, &KINDS[N], selection, &params)
+}
+
+#[inline(never)]
+fn begun(
+    home: &Home,
+    kind: &'static KeyKind,
+    selection: c_int,
+    params: &Params,
+) -> Context<Generator> {
     let Some(provider) = home.get() else { return Context::null() };
     made(provider, || {
         let pair = selection & (select::PRIVATE | select::PUBLIC) != 0;
         if !pair && provider.mode == Mode::Keys {
             return Err(Failure::unsupported("keys are made here, and no parameters alone"));
         }
-        let mut generator = Generator::new(Arc::clone(provider), &KINDS[N], pair);
-        generator.set(&params)?;
+        let mut generator = Generator::new(Arc::clone(provider), kind, pair);
+        generator.set(params)?;
         Ok(generator)
     })
 }
