@@ -30,30 +30,42 @@ struct Stack(NonNull<c_void>);
 // SAFETY: memory that one call at a time uses, whichever thread makes it.
 unsafe impl Send for Stack {}
 
-/// What runs on another stack, and what came of it.
-struct Call<F, T> {
-    call: Option<F>,
-    answer: Option<thread::Result<T>>,
+/// What runs on another stack, and how it ended.
+struct Call<'a> {
+    call: &'a mut dyn FnMut(),
+    ended: Option<thread::Result<()>>,
 }
 
 /// What `call` answers: on a large stack where this is a job.
 pub(crate) fn deep<T>(call: impl FnOnce() -> T) -> T {
+    let (mut call, mut answer) = (Some(call), None);
+    let ended = run(&mut || answer = call.take().map(|call| call()));
+    // Where there was no stack, what the call holds stays: its end would need one, too.
+    std::mem::forget(call);
+    match (answer, ended) {
+        (Some(answer), _) => answer,
+        (None, Err(payload)) => resume_unwind(payload),
+        (None, Ok(())) => unreachable!("it has run, and not unwound"),
+    }
+}
+
+/// The same for all, so that it is there once.
+fn run(call: &mut dyn FnMut()) -> thread::Result<()> {
     if !job::is_inside() {
-        return call();
+        call();
+        return Ok(());
     }
     let idle = idle().pop();
     // On the job's own stack the call would write over what lies below, and the end of what it holds as well: better none. Nothing is printed of it.
     let Some(stack) = idle.or_else(Stack::new) else {
-        std::mem::forget(call);
-        resume_unwind(Box::new("no memory for a stack"));
+        return Err(Box::new("no memory for a stack"));
     };
-    let answer = stack.run(call);
+    let ended = stack.run(call);
     let mut idle = self::idle();
     if idle.len() < KEPT {
         idle.push(stack);
     }
-    drop(idle);
-    answer.unwrap_or_else(|payload| resume_unwind(payload))
+    ended
 }
 
 impl Stack {
@@ -73,8 +85,8 @@ impl Stack {
         self.0.as_ptr().wrapping_byte_add(GUARD)
     }
 
-    fn run<F: FnOnce() -> T, T>(&self, call: F) -> thread::Result<T> {
-        let mut call = Call { call: Some(call), answer: None };
+    fn run(&self, call: &mut dyn FnMut()) -> thread::Result<()> {
+        let mut call = Call { call, ended: None };
         let mut here = MaybeUninit::<libc::ucontext_t>::uninit();
         let mut there = MaybeUninit::<libc::ucontext_t>::zeroed();
         // SAFETY: a place for a context.
@@ -84,7 +96,7 @@ impl Stack {
         context.uc_stack.ss_sp = self.bottom();
         context.uc_stack.ss_size = SIZE;
         context.uc_link = here.as_mut_ptr();
-        let entry: extern "C" fn(c_uint, c_uint) = enter::<F, T>;
+        let entry: extern "C" fn(c_uint, c_uint) = enter;
         // SAFETY: an address of a function; makecontext(3) calls it with the two numbers that are passed below.
         let entry =
             unsafe { std::mem::transmute::<extern "C" fn(c_uint, c_uint), extern "C" fn()>(entry) };
@@ -95,7 +107,7 @@ impl Stack {
             // SAFETY: `enter` returns once, to `here`, which is filled first; it does not unwind.
             done = unsafe { libc::swapcontext(here.as_mut_ptr(), context) };
         }
-        call.answer.unwrap_or_else(|| Err(Box::new(done)))
+        call.ended.unwrap_or_else(|| Err(Box::new(done)))
     }
 }
 
@@ -107,14 +119,12 @@ impl Drop for Stack {
 }
 
 /// Where the other stack begins.
-extern "C" fn enter<F: FnOnce() -> T, T>(low: c_uint, high: c_uint) {
+extern "C" fn enter(low: c_uint, high: c_uint) {
     let address = low as usize | (high as usize) << 32;
-    let call = ptr::with_exposed_provenance_mut::<Call<F, T>>(address);
+    let call = ptr::with_exposed_provenance_mut::<Call<'_>>(address);
     // SAFETY: `run` passes the address of its own, and looks at it when this has returned.
     let call = unsafe { &mut *call };
-    if let Some(run) = call.call.take() {
-        call.answer = Some(catch_unwind(AssertUnwindSafe(run)));
-    }
+    call.ended = Some(catch_unwind(AssertUnwindSafe(&mut *call.call)));
 }
 
 /// makecontext(3) passes numbers of 32 bits.
@@ -136,14 +146,16 @@ mod tests {
         let stack = Stack::new().expect("memory");
         let (start, input) = (stack.bottom().addr(), vec![7_u8; 3]);
         let place = |call: &u8| ptr::from_ref(call).addr().wrapping_sub(start) < SIZE;
-        let there = stack.run(|| {
+        let mut there = None;
+        let ended = stack.run(&mut || {
             let large = std::hint::black_box([1_u8; 64 * 1024]);
-            (place(&large[0]), input.len())
+            there = Some((place(&large[0]), input.len()));
         });
-        assert_eq!(there.expect("no panic"), (true, 3));
+        assert!(ended.is_ok() && there == Some((true, 3)));
         assert!(!place(&0));
-        assert!(stack.run(|| resume_unwind(Box::new(5))).map(|(): ()| ()).is_err());
-        let other = Stack::new().expect("memory");
-        assert_eq!(stack.run(|| other.run(|| 1).ok()).ok(), Some(Some(1)));
+        assert!(stack.run(&mut || resume_unwind(Box::new(5))).is_err());
+        let (other, mut inner) = (Stack::new().expect("memory"), 0);
+        let ended = stack.run(&mut || other.run(&mut || inner = 1).expect("no panic"));
+        assert!(ended.is_ok() && inner == 1);
     }
 }
