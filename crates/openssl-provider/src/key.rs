@@ -163,8 +163,8 @@ impl Key {
         (public, private): (ObjectHandle, ObjectHandle),
     ) -> metaslot_client::Result<Option<Self>> {
         let parts = Parts::read(kind, session, private)?;
-        let shown = [CKA_MODULUS, CKA_PUBLIC_EXPONENT, CKA_EC_PARAMS, CKA_EC_POINT, CKA_VALUE];
-        let values = session.attributes(public, &shown)?;
+        let shown = public::attributes(kind);
+        let values = session.attributes(public, shown)?;
         let of_attributes = Public::of_attributes(kind, |attribute| {
             let place = shown.iter().position(|other| *other == attribute);
             place.and_then(|place| values[place].clone()).unwrap_or_default()

@@ -32,7 +32,9 @@ const NUMBER: [Part; 2] = [(c"priv", CKA_VALUE), (c"seed", CKA_SEED)];
 pub(crate) fn parts(kind: &KeyKind) -> &'static [Part] {
     match &kind.form {
         Form::Rsa { .. } => &RSA,
-        Form::Number(Number { variant: Variant::Set(_), .. }) => &NUMBER,
+        Form::Number(Number { variant: Variant::Set(_), .. }) if kind.key_type != CKK_SLH_DSA => {
+            &NUMBER
+        }
         _ => &NUMBER[..1],
     }
 }

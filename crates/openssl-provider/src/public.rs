@@ -313,6 +313,18 @@ impl Public {
     }
 }
 
+/// What of a public key says which it is.
+pub(crate) const fn attributes(kind: &KeyKind) -> &'static [CK_ATTRIBUTE_TYPE] {
+    match &kind.form {
+        Form::Rsa { .. } => &[CKA_MODULUS, CKA_PUBLIC_EXPONENT],
+        Form::Ec => &[CKA_EC_PARAMS, CKA_EC_POINT],
+        Form::Number(number) => match number.variant {
+            Variant::Curve(_) => &[CKA_EC_POINT],
+            Variant::Set(_) => &[CKA_VALUE],
+        },
+    }
+}
+
 /// Which attribute of a public key has it.
 pub(crate) const fn attribute(number: &Number) -> CK_ATTRIBUTE_TYPE {
     match number.variant {
