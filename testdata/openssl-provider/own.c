@@ -10,6 +10,7 @@
 #include <openssl/provider.h>
 #include <openssl/rsa.h>
 #include <openssl/x509.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -238,6 +239,36 @@ static int child(EVP_PKEY *used, EVP_PKEY *fresh) {
     return status == 0;
 }
 
+static void *works(void *key) {
+    long failed = 0;
+    for (int i = 0; i < 20; i++) {
+        unsigned char one[100], other[100];
+        EVP_PKEY *mine = EVP_PKEY_Q_keygen(NULL, NULL, "X25519"), *theirs = EVP_PKEY_Q_keygen(NULL, NULL, "X25519");
+        size_t size = secret_of(mine, theirs, one, sizeof one);
+        failed += size == 0 || secret_of(theirs, mine, other, sizeof other) != size || memcmp(one, other, size) != 0;
+        failed += !pairs(NULL, key, key);
+        EVP_PKEY_free(mine);
+        EVP_PKEY_free(theirs);
+    }
+    return (void *)failed;
+}
+
+// Threads that use one key for the first time together, and make others meanwhile.
+static long together(EVP_PKEY *fresh) {
+    enum { THREADS = 8 };
+    pthread_t threads[THREADS];
+    long failed = 0;
+    for (int i = 0; i < THREADS; i++)
+        if (pthread_create(&threads[i], NULL, works, fresh) != 0)
+            abort();
+    for (int i = 0; i < THREADS; i++) {
+        void *answer;
+        pthread_join(threads[i], &answer);
+        failed += (long)answer;
+    }
+    return failed;
+}
+
 // The provider is unloaded while there are keys and an operation that it has begun.
 static void unloads(const char *file) {
     OSSL_LIB_CTX *library = OSSL_LIB_CTX_new();
@@ -264,15 +295,17 @@ static void late(void) {
 
 int main(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
-        EVP_PKEY *key = load(NULL, argv[i]), *fresh = load(NULL, argv[i]);
+        EVP_PKEY *key = load(NULL, argv[i]), *fresh = load(NULL, argv[i]), *shared = load(NULL, argv[i]);
         is(argv[i], 1, key != NULL && pairs(NULL, key, key));
         for (int children = 0; children < 3; children++)
             is(argv[i], 1, child(key, fresh));
         is(argv[i], 1, pairs(NULL, key, fresh));
+        is("threads", 0, together(shared));
         survives(argv[i], key);
         if (EVP_PKEY_is_a(key, "RSA"))
             without_primes(key);
         unloads(argv[i]);
+        EVP_PKEY_free(shared);
         EVP_PKEY_free(fresh);
         EVP_PKEY_free(key);
     }
