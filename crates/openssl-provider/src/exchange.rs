@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Key agreement: ECDH, X25519 and X448.
+//! Key agreement: ECDH, X25519, X448 and Diffie-Hellman.
 
 use crate::abi::{Answer, Given, Params};
 use crate::failure::{Failure, Result};
 use crate::hash::Hash;
 use crate::host::Lease;
 use crate::key::Key;
+use crate::kind::Form;
 use crate::operation::{Operation, key_of, passing, taken};
 use crate::provider::Provider;
 use crate::public::Public;
@@ -22,6 +23,8 @@ pub(crate) struct Exchange {
     peer: Option<Arc<Key>>,
     /// With the order of the curve's points divided by that of the key's.
     cofactor: bool,
+    /// Of Diffie-Hellman: a secret that begins with zeros keeps them.
+    pad: bool,
     /// X9.63's key derivation function: its hash function, length and shared information.
     kdf: bool,
     hash: Option<&'static Hash>,
@@ -45,7 +48,17 @@ const KDFS: &[(CK_MECHANISM_TYPE, CK_ULONG)] = &[
 impl Operation for Exchange {
     fn new(provider: Arc<Provider>) -> Self {
         let (key, peer, hash, shared) = Default::default();
-        Self { provider, key, peer, cofactor: false, kdf: false, hash, length: 0, shared }
+        Self {
+            provider,
+            key,
+            peer,
+            cofactor: false,
+            pad: false,
+            kdf: false,
+            hash,
+            length: 0,
+            shared,
+        }
     }
 
     fn provider(&self) -> &Arc<Provider> {
@@ -65,6 +78,9 @@ impl Operation for Exchange {
         }
         if let Some(mode) = params.find(c"ecdh-cofactor-mode").and_then(Given::number) {
             self.cofactor = mode == 1;
+        }
+        if let Some(pad) = params.find(c"pad").and_then(Given::number) {
+            self.pad = pad != 0;
         }
         if let Some(name) = params.find(c"kdf-digest").and_then(Given::text) {
             self.hash = Some(named(name)?);
@@ -99,13 +115,14 @@ impl Exchange {
 
     pub(crate) fn with(&mut self, peer: Option<Arc<Key>>) -> Result<()> {
         let same = |peer: &Arc<Key>| {
-            self.key.as_ref().is_some_and(|key| match (&key.public, &peer.public) {
-                (Public::Ec { curve, .. }, Public::Ec { curve: other, .. }) => curve == other,
-                _ => key.kind.name == peer.kind.name,
+            self.key.as_ref().is_some_and(|key| {
+                key.kind.name == peer.kind.name && key.public.is_beside(&peer.public)
             })
         };
         let peer = peer.filter(same);
-        self.peer = Some(peer.ok_or_else(|| Failure::input("the peer's key is of another curve"))?);
+        self.peer = Some(
+            peer.ok_or_else(|| Failure::input("the peer's key is of another curve or group"))?,
+        );
         Ok(())
     }
 
@@ -122,9 +139,12 @@ impl Exchange {
         let (Some(key), Some(peer)) = (&self.key, &self.peer) else {
             return Err(Failure::input("a key or the peer's key is missing"));
         };
-        let (Public::Ec { point: public, .. } | Public::Number(public)) = &peer.public else {
-            return Err(Failure::unsupported("such keys do not agree"));
+        let sent = match &peer.public {
+            Public::Ec { point, .. } | Public::Number(point) => point.clone(),
+            Public::Field { value, .. } => peer.public.padded(value),
+            Public::Rsa { .. } => return Err(Failure::unsupported("such keys do not agree")),
         };
+        let public = &*sent;
         let length = self.length()?;
         let row = KDFS.iter().find(|row| self.hash.is_some_and(|hash| hash.digest == row.0));
         let (kdf, shared) = match (self.kdf, row) {
@@ -137,13 +157,24 @@ impl Exchange {
         // Elsewhere the cofactor is one, and modules need not have a mechanism for it.
         let cofactor =
             self.cofactor && matches!(&key.public, Public::Ec { curve, .. } if curve.is_binary);
-        let number = if cofactor { CKM_ECDH1_COFACTOR_DERIVE } else { CKM_ECDH1_DERIVE };
+        let number = match key.kind.form {
+            Form::Field(_) if self.kdf => {
+                return Err(Failure::unsupported("such keys agree on the secret itself"));
+            }
+            Form::Field(mechanism) => mechanism,
+            _ if cofactor => CKM_ECDH1_COFACTOR_DERIVE,
+            _ => CKM_ECDH1_DERIVE,
+        };
         let agreed = |lease: &Lease, handle, kdf, shared, length| {
-            let params = Parameter::Ecdh1 { kdf, shared, public };
+            // CK_X9_42_DH1_DERIVE_PARAMS has the same fields.
+            let params = match number {
+                CKM_DH_PKCS_DERIVE => Parameter::Bytes(public),
+                _ => Parameter::Ecdh1 { kdf, shared, public },
+            };
             let mechanism = Mechanism::with(number, params);
             taken(lease, lease.derive(&mechanism, handle, &passing(length))?)
         };
-        key.with_private("agree", |lease, handle| {
+        let mut secret = key.with_private("agree", |lease, handle| {
             match (agreed(lease, handle, kdf, shared, length), self.hash) {
                 // A module without the function.
                 (Err(error), Some(hash))
@@ -154,7 +185,14 @@ impl Exchange {
                 }
                 (done, _) => done,
             }
-        })
+        })?;
+        if key.kind.agrees_only() && !self.pad {
+            let zeros = secret.iter().take_while(|byte| **byte == 0).count();
+            secret.copy_within(zeros.., 0);
+            secret[length - zeros..].fill(0);
+            secret.truncate(length - zeros);
+        }
+        Ok(secret)
     }
 }
 

@@ -15,6 +15,7 @@ use metaslot_client::uri::{Class, Uri};
 use metaslot_client::{Access, Mechanism, Template, Value};
 use metaslot_spi::curves::Curve;
 use metaslot_spi::der::Node;
+use metaslot_spi::known_groups;
 use std::ffi::CStr;
 use std::sync::Arc;
 
@@ -36,6 +37,8 @@ pub(crate) struct Generator {
     bits: CK_ULONG,
     exponent: Vec<u8>,
     curve: Option<&'static Curve>,
+    /// A group of numbers.
+    group: Option<Public>,
     /// Of what the pair of the program's own is computed.
     seed: Option<Parts>,
     pss: Option<Pss>,
@@ -45,8 +48,9 @@ pub(crate) struct Generator {
 
 impl Generator {
     pub(crate) fn new(provider: Arc<Provider>, kind: &'static KeyKind, pair: bool) -> Self {
-        let (place, curve, seed, pss) = Default::default();
-        Self { provider, kind, place, bits: BITS, exponent: vec![1, 0, 1], curve, seed, pss, pair }
+        let (place, curve, group, seed, pss) = Default::default();
+        let (bits, exponent) = (BITS, vec![1, 0, 1]);
+        Self { provider, kind, place, bits, exponent, curve, group, seed, pss, pair }
     }
 
     pub(crate) fn set(&mut self, params: &Params) -> Result<()> {
@@ -74,7 +78,17 @@ impl Generator {
         if matches!(self.kind.form, Form::Rsa { pss: true }) {
             Pss::update(&mut self.pss, params)?;
         }
-        let group = params.find(c"group").filter(|_| matches!(self.kind.form, Form::Ec));
+        let group = params.find(c"group");
+        if let Some(name) = group.and_then(Given::text).filter(|_| self.kind.agrees_only()) {
+            let unknown = || Failure::unsupported(format!("the group {name} is not supported"));
+            let prime = known_groups::named(name).filter(|_| self.kind.key_type == CKK_DH);
+            let numbers = vec![(CKA_PRIME, prime.ok_or_else(unknown)?), (CKA_BASE, vec![2])];
+            self.group = Some(Public::Field { group: numbers, value: Vec::new() });
+        }
+        if params.find(c"p").is_some() {
+            self.group = Public::of_params(self.kind, params).map(Public::emptied);
+        }
+        let group = group.filter(|_| matches!(self.kind.form, Form::Ec));
         if let Some(name) = group.and_then(Given::text) {
             let curve = curve_named(name);
             let unknown = || Failure::unsupported(format!("the curve {name} is not supported"));
@@ -87,6 +101,9 @@ impl Generator {
     pub(crate) fn as_in(&mut self, key: &Key) {
         if let Public::Ec { curve, .. } = &key.public {
             self.curve = Some(curve);
+        }
+        if let Public::Field { .. } = &key.public {
+            self.group = Some(key.public.clone().emptied());
         }
     }
 
@@ -150,9 +167,10 @@ impl Generator {
                 "keys are made in a token: name it, and the key, by the parameter pkcs11_uri",
             ));
         }
-        let none = match self.curve {
-            Some(curve) => Public::Ec { curve, point: Vec::new() },
-            None => Public::Number(Vec::new()),
+        let none = match (&self.group, self.curve) {
+            (Some(group), _) => group.clone(),
+            (None, Some(curve)) => Public::Ec { curve, point: Vec::new() },
+            (None, None) => Public::Number(Vec::new()),
         };
         if !self.pair {
             return Ok(Key::public(Arc::clone(provider), kind, none));
@@ -201,6 +219,11 @@ impl Generator {
     /// The public and the private half, whose template begins with `private`.
     fn templates(&self, private: Template) -> Result<(Template, Template)> {
         let public = match (&self.kind.form, self.curve) {
+            (Form::Field(_), _) => {
+                let group = self.group.as_ref();
+                let group = group.ok_or_else(|| Failure::input("no group is named"))?;
+                group.domain(self.kind, Template::new())
+            }
             (Form::Rsa { .. }, _) => Template::new()
                 .ulong(CKA_MODULUS_BITS, self.bits)
                 .bytes(CKA_PUBLIC_EXPONENT, &self.exponent),
@@ -248,6 +271,8 @@ pub(crate) fn usages(kind: &KeyKind, public: Template, private: Template) -> (Te
         Form::Ec => {
             (public.bool(CKA_VERIFY, true), private.bool(CKA_SIGN, true).bool(CKA_DERIVE, true))
         }
+        Form::Field(_) if kind.agrees_only() => (public, private.bool(CKA_DERIVE, true)),
+        Form::Field(_) => (public.bool(CKA_VERIFY, true), private.bool(CKA_SIGN, true)),
         Form::Number(number) => match number.does {
             Does::Sign(_) => (public.bool(CKA_VERIFY, true), private.bool(CKA_SIGN, true)),
             Does::Agree => (public, private.bool(CKA_DERIVE, true)),

@@ -69,6 +69,9 @@ const ATTRIBUTES: &[CK_ATTRIBUTE_TYPE] = &[
     CKA_EC_PARAMS,
     CKA_EC_POINT,
     CKA_PARAMETER_SET,
+    CKA_PRIME,
+    CKA_SUBPRIME,
+    CKA_BASE,
     CKA_PUBLIC_KEY_INFO,
     CKA_ALWAYS_AUTHENTICATE,
     CKA_ALLOWED_MECHANISMS,
@@ -180,11 +183,8 @@ impl Key {
 
     /// Without its private half, and without the public one where that is not asked for.
     pub(crate) fn without(&self, public: bool) -> Self {
-        let rest = match &self.public {
-            Public::Ec { curve, .. } if !public => Public::Ec { curve, point: Vec::new() },
-            Public::Number(_) if !public => Public::Number(Vec::new()),
-            known => known.clone(),
-        };
+        let rest = self.public.clone();
+        let rest = if public { rest } else { rest.emptied() };
         let mut rest = Self::public(Arc::clone(&self.provider), self.kind, rest);
         rest.pss = self.pss;
         rest
@@ -588,12 +588,13 @@ fn of_twin(
 fn elsewhere(session: &Session, kind: &KeyKind, public: Public, id: &[u8]) -> Public {
     let search = |template, attribute| of_twin(session, template, id, attribute);
     let template = Template::new().class(CKO_PUBLIC_KEY).key_type(kind.key_type);
-    let point = kind.number().map_or(CKA_EC_POINT, public::attribute);
+    let in_field = kind.field().map_or(CKA_EC_POINT, |_| CKA_VALUE);
+    let point = kind.number().map_or(in_field, public::attribute);
     let value = search(template, point).unwrap_or_default();
     let found = Public::of_attributes(kind, |attribute| match (attribute, &public) {
         (attribute, _) if attribute == point => value.clone(),
         (CKA_EC_PARAMS, Public::Ec { curve, .. }) => Node::Oid(curve.oid).to_vec(),
-        _ => Vec::new(),
+        _ => public.number(attribute).unwrap_or_default().to_vec(),
     });
     match found {
         Some(found) if found.is_known() => found,

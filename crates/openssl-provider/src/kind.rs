@@ -2,6 +2,7 @@
 //! Table: kinds of keys, as libcrypto names them.
 
 use metaslot_ck::*;
+use metaslot_spi::field_key::FieldKind;
 use metaslot_spi::key_info::EcParams;
 use std::ffi::CStr;
 
@@ -32,6 +33,8 @@ pub(crate) enum Form {
     Ec,
     /// A number of so many bytes.
     Number(Number),
+    /// A number modulo a prime, with the group in the key; by this mechanism it signs or agrees.
+    Field(CK_MECHANISM_TYPE),
 }
 
 /// Keys that are numbers: of RFC 8410, FIPS 203, 204 and 205.
@@ -71,12 +74,12 @@ pub(crate) enum Does {
 }
 
 /// How many there are.
-pub(crate) const COUNT: usize = 25;
+pub(crate) const COUNT: usize = 28;
 
 /// A table with what a generic function makes for each.
 macro_rules! for_each_kind {
     ($function:ident) => {
-        for_each_kind!($function 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24)
+        for_each_kind!($function 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27)
     };
     ($function:ident $($number:literal)+) => { [$($function::<$number>()),+] };
 }
@@ -118,6 +121,9 @@ pub(crate) static KINDS: [KeyKind; COUNT] = [
     set(c"ML-KEM-512", c"ML-KEM-512:MLKEM512:id-alg-ml-kem-512:2.16.840.1.101.3.4.4.1", ML_KEM, CKP_ML_KEM_512, b"\x60\x86\x48\x01\x65\x03\x04\x04\x01", 800, 128, 768),
     set(c"ML-KEM-768", c"ML-KEM-768:MLKEM768:id-alg-ml-kem-768:2.16.840.1.101.3.4.4.2", ML_KEM, CKP_ML_KEM_768, b"\x60\x86\x48\x01\x65\x03\x04\x04\x02", 1184, 192, 1088),
     set(c"ML-KEM-1024", c"ML-KEM-1024:MLKEM1024:id-alg-ml-kem-1024:2.16.840.1.101.3.4.4.3", ML_KEM, CKP_ML_KEM_1024, b"\x60\x86\x48\x01\x65\x03\x04\x04\x03", 1568, 256, 1568),
+    field(c"DH", c"DH:dhKeyAgreement:1.2.840.113549.1.3.1", CKK_DH, CKM_DH_PKCS_KEY_PAIR_GEN, CKM_DH_PKCS_DERIVE),
+    field(c"DHX", c"DHX:X9.42 DH:dhpublicnumber:1.2.840.10046.2.1", CKK_X9_42_DH, CKM_X9_42_DH_KEY_PAIR_GEN, CKM_X9_42_DH_DERIVE),
+    field(c"DSA", c"DSA:dsaEncryption:1.2.840.10040.4.1", CKK_DSA, CKM_DSA_KEY_PAIR_GEN, CKM_DSA),
 ];
 
 #[expect(clippy::too_many_arguments, reason = "the columns of the table")]
@@ -170,6 +176,18 @@ const fn number(
     KeyKind { name, names, key_type, generates, form, signs: None, agrees: None }
 }
 
+const fn field(
+    name: &'static CStr,
+    names: &'static CStr,
+    key_type: CK_KEY_TYPE,
+    generates: CK_MECHANISM_TYPE,
+    mechanism: CK_MECHANISM_TYPE,
+) -> KeyKind {
+    let form = Form::Field(mechanism);
+    let agrees = if mechanism == CKM_DSA { None } else { Some(c"DH") };
+    KeyKind { name, names, key_type, generates, form, signs: None, agrees }
+}
+
 impl KeyKind {
     /// The kind of a key of a token: by its type, its `CKA_EC_PARAMS` or its `CKA_PARAMETER_SET`, and whether it may sign by PSS only.
     pub(crate) fn of(
@@ -180,7 +198,7 @@ impl KeyKind {
     ) -> Option<&'static Self> {
         let is = |form: &Form| match form {
             Form::Rsa { pss: only } => *only == pss,
-            Form::Ec => true,
+            Form::Ec | Form::Field(_) => true,
             Form::Number(Number { variant: Variant::Set(one), .. }) => set == Some(*one),
             Form::Number(Number { variant: Variant::Curve(curve), oid, .. }) => {
                 match EcParams::parse(params) {
@@ -199,6 +217,7 @@ impl KeyKind {
             Form::Rsa { pss: true } => CKM_RSA_PKCS_PSS,
             Form::Rsa { .. } => CKM_RSA_PKCS,
             Form::Ec => CKM_ECDSA,
+            Form::Field(mechanism) => *mechanism,
             Form::Number(number) => match number.does {
                 Does::Sign(mechanism) => mechanism,
                 Does::Agree => CKM_ECDH1_DERIVE,
@@ -215,6 +234,16 @@ impl KeyKind {
             place += 1;
         }
         &KINDS[place]
+    }
+
+    /// Whether it is of Diffie-Hellman.
+    pub(crate) const fn agrees_only(&self) -> bool {
+        matches!(self.form, Form::Field(mechanism) if mechanism != CKM_DSA)
+    }
+
+    /// Its group, of keys that have one.
+    pub(crate) fn field(&self) -> Option<&'static FieldKind> {
+        FieldKind::of(self.key_type)
     }
 
     /// Its number, of keys that are numbers.

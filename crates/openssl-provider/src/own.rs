@@ -183,6 +183,9 @@ impl Parts {
                         }
                     }
                 }
+                (_, Form::Field(_)) => {
+                    key_info::private(algorithm, &Node::Integer(part(CKA_VALUE)?))
+                }
                 _ => key_info::private(algorithm, &Node::OctetString(part(CKA_VALUE)?)),
             })
         })

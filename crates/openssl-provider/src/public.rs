@@ -7,7 +7,7 @@ use metaslot_ck::*;
 use metaslot_client::Template;
 use metaslot_spi::curves::Curve;
 use metaslot_spi::der::{Node, Reader, only, tag};
-use metaslot_spi::key_info;
+use metaslot_spi::{key_info, known_groups};
 use std::ffi::CStr;
 
 /// rsaEncryption
@@ -29,6 +29,11 @@ pub(crate) enum Public {
     },
     /// The same.
     Number(Vec<u8>),
+    /// The numbers of a group, by attributes, in the order of the `AlgorithmIdentifier`; and the same.
+    Field {
+        group: Vec<(CK_ATTRIBUTE_TYPE, Vec<u8>)>,
+        value: Vec<u8>,
+    },
 }
 
 /// What libcrypto calls the parts.
@@ -36,6 +41,9 @@ pub(crate) const N: &CStr = c"n";
 pub(crate) const E: &CStr = c"e";
 pub(crate) const GROUP: &CStr = c"group";
 pub(crate) const PUB: &CStr = c"pub";
+/// And the numbers of a group.
+const FIELD: [(&CStr, CK_ATTRIBUTE_TYPE); 3] =
+    [(c"p", CKA_PRIME), (c"q", CKA_SUBPRIME), (c"g", CKA_BASE)];
 
 /// What libcrypto calls a curve.
 pub(crate) fn group(curve: &'static Curve) -> &'static CStr {
@@ -77,17 +85,24 @@ impl Public {
                 };
                 Some(Self::Number(point.unwrap_or_default().to_vec()))
             }
+            Form::Field(_) => {
+                let group = numbers(kind, |attribute| Some(trimmed(&get(attribute))))?;
+                Some(Self::Field { group, value: trimmed(&get(CKA_VALUE)) })
+            }
         }
     }
 
     /// From what libcrypto exports; the point may be missing.
     pub(crate) fn of_params(kind: &KeyKind, params: &Params) -> Option<Self> {
         let octets = |name| Some(params.find(name)?.octets()?.to_vec());
+        let large = |name| params.find(name)?.large();
         match &kind.form {
-            Form::Rsa { .. } => {
-                let large = |name| params.find(name)?.large();
-                Some(Self::Rsa { modulus: large(N)?, exponent: large(E)? })
+            Form::Field(_) => {
+                let name = |attribute| FIELD.iter().find(|row| row.1 == attribute);
+                let group = numbers(kind, |attribute| large(name(attribute)?.0))?;
+                Some(Self::Field { group, value: large(PUB).unwrap_or_default() })
             }
+            Form::Rsa { .. } => Some(Self::Rsa { modulus: large(N)?, exponent: large(E)? }),
             Form::Ec => {
                 let curve = curve_named(params.find(GROUP)?.text()?)?;
                 Some(Self::Ec { curve, point: octets(PUB).unwrap_or_default() })
@@ -111,6 +126,13 @@ impl Public {
             }
             Self::Number(key) if key.is_empty() => params,
             Self::Number(key) => params.octets(PUB, key),
+            Self::Field { value, .. } => {
+                let numbers = FIELD.iter().filter_map(|row| Some((row.0, self.number(row.1)?)));
+                let known = Some((PUB, &**value)).filter(|_| self.is_known());
+                numbers
+                    .chain(known)
+                    .fold(params, |params, (name, number)| params.large(name, number))
+            }
         }
     }
 
@@ -120,7 +142,9 @@ impl Public {
         let template = self.domain(kind, template);
         match (self, kind.number().map(|number| number.variant)) {
             (Self::Rsa { .. }, _) => template,
-            (Self::Number(key), Some(Variant::Set(_))) => template.bytes(CKA_VALUE, key),
+            (Self::Number(key), Some(Variant::Set(_))) | (Self::Field { value: key, .. }, _) => {
+                template.bytes(CKA_VALUE, key)
+            }
             (Self::Ec { point, .. } | Self::Number(point), _) => {
                 template.bytes(CKA_EC_POINT, Node::OctetString(point).to_vec())
             }
@@ -135,6 +159,9 @@ impl Public {
                 template.bytes(CKA_MODULUS, modulus).bytes(CKA_PUBLIC_EXPONENT, exponent)
             }
             (Self::Ec { curve: of, .. }, _) => template.bytes(CKA_EC_PARAMS, curve(of.oid)),
+            (Self::Field { group, .. }, _) => group
+                .iter()
+                .fold(template, |template, (name, number)| template.bytes(*name, number)),
             (_, Form::Number(number)) => match number.variant {
                 Variant::Curve(_) => template.bytes(CKA_EC_PARAMS, curve(number.oid)),
                 Variant::Set(set) => template.ulong(CKA_PARAMETER_SET, set),
@@ -148,7 +175,8 @@ impl Public {
         match self {
             Self::Rsa { modulus: bytes, .. }
             | Self::Ec { point: bytes, .. }
-            | Self::Number(bytes) => bytes,
+            | Self::Number(bytes)
+            | Self::Field { value: bytes, .. } => bytes,
         }
     }
 
@@ -156,7 +184,9 @@ impl Public {
     pub(crate) fn is_known(&self) -> bool {
         match self {
             Self::Rsa { .. } => true,
-            Self::Ec { point, .. } | Self::Number(point) => !point.is_empty(),
+            Self::Ec { point, .. } | Self::Number(point) | Self::Field { value: point, .. } => {
+                !point.is_empty()
+            }
         }
     }
 
@@ -180,7 +210,61 @@ impl Public {
             }
             Self::Ec { .. } => self.has_form(),
             Self::Number(_) => true,
+            Self::Field { value, .. } => {
+                let prime = self.number(CKA_PRIME).unwrap_or_default();
+                odd(prime) && *value != [1] && (value.len(), &**value) < (prime.len(), prime)
+            }
         }
+    }
+
+    /// A number of the group.
+    pub(crate) fn number(&self, attribute: CK_ATTRIBUTE_TYPE) -> Option<&[u8]> {
+        let Self::Field { group, .. } = self else { return None };
+        group.iter().find(|number| number.0 == attribute).map(|number| &*number.1)
+    }
+
+    /// As long as the prime: how a number of the group is sent.
+    pub(crate) fn padded(&self, number: &[u8]) -> Vec<u8> {
+        let length = self.number(CKA_PRIME).map_or(0, <[u8]>::len);
+        [&vec![0; length.saturating_sub(number.len())], number].concat()
+    }
+
+    /// Whether both are on the same curve, or in the same group.
+    pub(crate) fn is_beside(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Ec { curve, .. }, Self::Ec { curve: another, .. }) => curve == another,
+            (Self::Field { group, .. }, Self::Field { group: another, .. }) => group == another,
+            _ => true,
+        }
+    }
+
+    /// Without the key, where what is left has a meaning.
+    pub(crate) fn emptied(mut self) -> Self {
+        match &mut self {
+            Self::Ec { point, .. } | Self::Number(point) | Self::Field { value: point, .. } => {
+                point.clear();
+            }
+            Self::Rsa { .. } => {}
+        }
+        self
+    }
+
+    /// With another point or number, as it is sent; of RSA there is none.
+    pub(crate) fn with_encoded(&self, sent: &[u8], kind: &KeyKind) -> Option<Self> {
+        let point = sent.to_vec();
+        let public = match self {
+            Self::Rsa { .. } => return None,
+            Self::Ec { curve, .. } => Self::Ec { curve, point },
+            Self::Field { group, .. } => {
+                (sent.len() == self.padded(&[]).len()).then_some(())?;
+                Self::Field { group: group.clone(), value: trimmed(sent) }
+            }
+            Self::Number(_) => {
+                kind.number().filter(|number| number.length == sent.len())?;
+                Self::Number(point)
+            }
+        };
+        public.has_form().then_some(public)
     }
 
     /// Whether both are the same key, in whichever form a point is.
@@ -202,6 +286,13 @@ impl Public {
         {
             point.extend_from_slice(key_info::public_bits(info).unwrap_or_default());
         }
+        if let Self::Field { value, .. } = &mut self
+            && value.is_empty()
+        {
+            let number = key_info::public_bits(info).map(Reader::new);
+            let number = number.and_then(|mut bits| bits.integer().ok());
+            value.extend_from_slice(number.unwrap_or_default());
+        }
         self
     }
 
@@ -216,6 +307,9 @@ impl Public {
             Self::Ec { point, .. } | Self::Number(point) => {
                 Node::Sequence(&[algorithm, Node::BitString(point)]).to_vec()
             }
+            Self::Field { value, .. } => {
+                Node::Sequence(&[algorithm, Node::BitStringOf(&Node::Integer(value))]).to_vec()
+            }
         }
     }
 
@@ -224,6 +318,11 @@ impl Public {
         match (self, &kind.form) {
             (Self::Ec { curve, .. }, _) => {
                 with(&[Node::Oid(key_info::EC_PUBLIC_KEY), Node::Oid(curve.oid)])
+            }
+            (Self::Field { group, .. }, _) => {
+                let numbers: Vec<_> = group.iter().map(|row| Node::Integer(&row.1)).collect();
+                let oid = kind.field().map_or(&[][..], |field| field.oid);
+                with(&[Node::Oid(oid), Node::Sequence(&numbers)])
             }
             (_, Form::Number(number)) => with(&[Node::Oid(number.oid)]),
             (_, Form::Rsa { pss: true }) => with(&[Node::Oid(PSS)]),
@@ -234,10 +333,8 @@ impl Public {
     /// Length in bits.
     pub(crate) fn bits(&self, kind: &KeyKind) -> i64 {
         match (self, &kind.form) {
-            (Self::Rsa { modulus, .. }, _) => {
-                let first = modulus.first().map_or(0, |byte| byte.leading_zeros());
-                length(modulus.len() * 8) - i64::from(first)
-            }
+            (Self::Rsa { modulus, .. }, _) => bits(modulus),
+            (Self::Field { .. }, _) => bits(self.number(CKA_PRIME).unwrap_or_default()),
             (Self::Ec { curve, .. }, _) => i64::from(curve.bits),
             (Self::Number(_), Form::Number(number)) => number.bits,
             (Self::Number(_), _) => 0,
@@ -259,7 +356,7 @@ impl Public {
         ];
         let bits = self.bits(kind);
         match (self, &kind.form) {
-            (Self::Rsa { .. }, _) => {
+            (Self::Rsa { .. } | Self::Field { .. }, _) => {
                 RSA_SECURITY.iter().find(|row| bits >= row.0).map_or(0, |row| row.1)
             }
             (_, Form::Number(number)) => number.security,
@@ -274,12 +371,23 @@ impl Public {
     pub(crate) fn answer_length(&self, kind: &KeyKind) -> usize {
         match (self, &kind.form) {
             (Self::Rsa { modulus, .. }, _) => modulus.len(),
-            (Self::Ec { curve, .. }, _) => {
-                let half = vec![0xff; curve.order_length()];
+            (Self::Field { .. }, Form::Field(mechanism)) if *mechanism != CKM_DSA => {
+                self.padded(&[]).len()
+            }
+            (Self::Ec { .. } | Self::Field { .. }, _) => {
+                let half = vec![0xff; self.order_length().unwrap_or_default()];
                 Node::Sequence(&[Node::Integer(&half), Node::Integer(&half)]).to_vec().len()
             }
             (Self::Number(_), Form::Number(number)) => number.answer,
             (Self::Number(_), _) => 0,
+        }
+    }
+
+    /// Length of the halves of a signature that is two numbers.
+    pub(crate) fn order_length(&self) -> Option<usize> {
+        match self {
+            Self::Ec { curve, .. } => Some(curve.order_length()),
+            _ => self.number(CKA_SUBPRIME).map(<[u8]>::len),
         }
     }
 
@@ -308,6 +416,18 @@ impl Public {
             (Self::Ec { point, .. } | Self::Number(point), b"pub" | b"encoded-pub-key") => {
                 (!point.is_empty()).then_some(Answer::Octets(point))
             }
+            (Self::Field { value, .. }, b"pub" | b"encoded-pub-key") if self.is_known() => {
+                let encoded = || Answer::Own(self.padded(value));
+                Some(if name == b"pub" { Answer::Large(value) } else { encoded() })
+            }
+            (Self::Field { .. }, b"group") => {
+                let two = self.number(CKA_BASE)? == [2];
+                known_groups::name_of(self.number(CKA_PRIME)?).filter(|_| two).map(Answer::Text)
+            }
+            (Self::Field { .. }, _) => {
+                let row = FIELD.iter().find(|row| row.0.to_bytes() == name)?;
+                self.number(row.1).map(Answer::Large)
+            }
             _ => None,
         }
     }
@@ -318,11 +438,27 @@ pub(crate) const fn attributes(kind: &KeyKind) -> &'static [CK_ATTRIBUTE_TYPE] {
     match &kind.form {
         Form::Rsa { .. } => &[CKA_MODULUS, CKA_PUBLIC_EXPONENT],
         Form::Ec => &[CKA_EC_PARAMS, CKA_EC_POINT],
+        Form::Field(_) => &[CKA_PRIME, CKA_SUBPRIME, CKA_BASE, CKA_VALUE],
         Form::Number(number) => match number.variant {
             Variant::Curve(_) => &[CKA_EC_POINT],
             Variant::Set(_) => &[CKA_VALUE],
         },
     }
+}
+
+/// The numbers of a kind's group; `None` where one is missing.
+pub(crate) fn numbers(
+    kind: &KeyKind,
+    get: impl Fn(CK_ATTRIBUTE_TYPE) -> Option<Vec<u8>>,
+) -> Option<Vec<(CK_ATTRIBUTE_TYPE, Vec<u8>)>> {
+    let numbers = kind.field()?.group.iter();
+    numbers.map(|name| Some((*name, get(*name).filter(|number| !number.is_empty())?))).collect()
+}
+
+/// Length of a number in bits.
+fn bits(number: &[u8]) -> i64 {
+    let first = number.first().map_or(0, |byte| byte.leading_zeros());
+    length(number.len() * 8) - i64::from(first)
 }
 
 /// Which attribute of a public key has it.
@@ -337,6 +473,7 @@ pub(crate) const fn attribute(number: &Number) -> CK_ATTRIBUTE_TYPE {
 fn digest(kind: &KeyKind, name: &[u8]) -> Option<Answer<'static>> {
     let is_number = matches!(kind.form, Form::Number(_));
     match name {
+        b"default-digest" if !is_number && kind.agrees_only() => None,
         b"default-digest" if !is_number => Some(Answer::Constant(c"SHA256")),
         b"mandatory-digest" if is_number => Some(Answer::Constant(c"")),
         _ => None,

@@ -12,12 +12,26 @@ use crate::operation::{Operation, key_of};
 use crate::pausing::Signing;
 use crate::provider::Provider;
 use crate::pss::{Pss, SALT_OF_SHA1};
-use crate::public::{Public, RSA};
+use crate::public::RSA;
 use metaslot_ck::*;
 use metaslot_client::{Mechanism, Params as Parameter};
 use metaslot_spi::der::{Node, Reader, only, tag};
 use std::ffi::CStr;
 use std::sync::Arc;
+
+/// id-dsa-with-sha1, and what those with others begin with, which are numbered from one.
+const DSA_SHA1: &[u8] = b"\x2a\x86\x48\xce\x38\x04\x03";
+const DSA: &[u8] = b"\x60\x86\x48\x01\x65\x03\x04\x03";
+const DSA_HASHES: [CK_MECHANISM_TYPE; 8] = [
+    CKM_SHA224,
+    CKM_SHA256,
+    CKM_SHA384,
+    CKM_SHA512,
+    CKM_SHA3_224,
+    CKM_SHA3_256,
+    CKM_SHA3_384,
+    CKM_SHA3_512,
+];
 
 /// How RSA pads: libcrypto's number and name.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -366,7 +380,7 @@ impl Signature {
                 Does::Sign(mechanism) => mechanism,
                 _ => 0,
             },
-            (_, None) => 0,
+            (_, None) | (Form::Field(_), _) => 0,
             (Form::Ec, Some(hash)) => hash.ecdsa.0,
             (Form::Rsa { .. }, Some(hash)) => match self.padding {
                 Padding::Pkcs1 => hash.pkcs1.0,
@@ -451,6 +465,12 @@ impl Signature {
                 _ => return Err(Failure::unsupported("such a key does not sign")),
             },
             (Form::Ec, _) => (CKM_ECDSA, digest.to_vec()),
+            (Form::Field(mechanism), _) if !key.kind.agrees_only() => {
+                // FIPS 186-4 §4.6: as many of its first bits as the order has.
+                let used = key.public.order_length().unwrap_or_default().min(digest.len());
+                (*mechanism, digest[..used].to_vec())
+            }
+            (Form::Field(_), _) => return Err(Failure::unsupported("such a key does not sign")),
             (_, Padding::Pkcs1) => {
                 (CKM_RSA_PKCS, self.hash.map_or_else(|| digest.to_vec(), |hash| info(hash, digest)))
             }
@@ -507,26 +527,28 @@ impl Signature {
 
     /// From the token's form to libcrypto's: of ECDSA a SEQUENCE of two numbers.
     fn written(&self, key: &Key, signature: Vec<u8>) -> Result<Vec<u8>> {
-        let Public::Ec { .. } = &key.public else { return Ok(signature) };
+        if key.public.order_length().is_none() {
+            return Ok(signature);
+        }
         let (r, s) = signature.split_at(signature.len() / 2);
         Ok(Node::Sequence(&[Node::Integer(r), Node::Integer(s)]).to_vec())
     }
 
     /// From libcrypto's form to the token's.
     fn read(&self, key: &Key, signature: &[u8]) -> Result<Vec<u8>> {
-        let Public::Ec { curve, .. } = &key.public else { return Ok(signature.to_vec()) };
+        let Some(half) = key.public.order_length() else { return Ok(signature.to_vec()) };
         let numbers = || {
             let mut numbers = Reader::new(only(signature, tag::SEQUENCE).ok()?);
             let both = [numbers.integer().ok()?, numbers.integer().ok()?];
             numbers.end().ok()?;
             let mut plain = Vec::new();
             for number in both {
-                plain.resize(plain.len() + curve.order_length().checked_sub(number.len())?, 0);
+                plain.resize(plain.len() + half.checked_sub(number.len())?, 0);
                 plain.extend_from_slice(number);
             }
             Some(plain)
         };
-        numbers().ok_or_else(|| Failure::input("the signature is not the DER of one by ECDSA"))
+        numbers().ok_or_else(|| Failure::input("the signature is not the DER of two numbers"))
     }
 
     /// The `AlgorithmIdentifier` of such a signature.
@@ -536,6 +558,13 @@ impl Signature {
         Some(match (&key.kind.form, self.padding) {
             (Form::Number(number), _) => one(number.oid),
             (Form::Ec, _) => one(some(self.hash?.ecdsa.1)?),
+            (Form::Field(_), _) => match self.hash?.digest {
+                CKM_SHA_1 => one(DSA_SHA1),
+                digest => {
+                    let place = DSA_HASHES.iter().position(|hash| *hash == digest)?;
+                    one(&[DSA, &[u8::try_from(place).ok()? + 1]].concat())
+                }
+            },
             (_, Padding::Pss) => {
                 let hash = self.hash?;
                 let (mgf, salt) = (self.mgf.unwrap_or(hash), self.salt_length(key));

@@ -3,6 +3,7 @@
 
 use crate::key::{Key, Private};
 use crate::public::{Public, group};
+use metaslot_ck::{CKA_PRIME, CKA_SUBPRIME};
 use std::fmt::Write as _;
 
 /// Bytes in a line.
@@ -41,6 +42,17 @@ pub(crate) fn of(key: &Key, with_private: bool) -> String {
             writeln!(text, "ASN1 OID: {}", group(curve).to_string_lossy()).ok();
         }
         Public::Number(number) => lines(&mut text, "pub:", number),
+        Public::Field { group, value } => {
+            lines(&mut text, "public-key:", value);
+            for (attribute, number) in group {
+                let name = match *attribute {
+                    CKA_PRIME => "P:",
+                    CKA_SUBPRIME => "Q:",
+                    _ => "G:",
+                };
+                lines(&mut text, name, number);
+            }
+        }
     }
     text
 }

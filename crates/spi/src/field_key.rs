@@ -14,9 +14,9 @@ pub struct FieldKind {
     /// `CKK_…`
     pub key_type: CK_KEY_TYPE,
     /// The content of the algorithm's object identifier.
-    oid: &'static [u8],
+    pub oid: &'static [u8],
     /// What says the group, in the order of the algorithm's parameters.
-    group: &'static [CK_ATTRIBUTE_TYPE],
+    pub group: &'static [CK_ATTRIBUTE_TYPE],
 }
 
 static KINDS: [FieldKind; 3] = [

@@ -80,13 +80,35 @@ const fn digits(hex: &[u8]) -> [u8; LONGEST] {
     bytes
 }
 
+/// What programs call the families, before the number of bits.
+const NAMES: [&str; 2] = ["modp_", "ffdhe"];
+
 /// The prime of RFC 7919 of so many bits, big-endian.
 #[must_use]
 pub fn prime(bits: usize) -> Option<Vec<u8>> {
-    let [_, family] = &FAMILIES;
-    let (length, end) = family.ends.iter().find(|(length, _)| 8 * length == bits)?;
-    let shared = family.digits.get(..length.checked_sub(12)?)?;
-    Some([shared, &end.to_be_bytes(), &[0xff; 8]].concat())
+    FAMILIES[1].prime(bits)
+}
+
+impl Family {
+    fn prime(&self, bits: usize) -> Option<Vec<u8>> {
+        let (length, end) = self.ends.iter().find(|(length, _)| 8 * length == bits)?;
+        let shared = self.digits.get(..length.checked_sub(12)?)?;
+        Some([shared, &end.to_be_bytes(), &[0xff; 8]].concat())
+    }
+}
+
+/// The prime of a group by its name: `ffdhe2048` to `ffdhe8192` (RFC 7919), `modp_2048` to `modp_8192` (RFC 3526).
+#[must_use]
+pub fn named(name: &str) -> Option<Vec<u8>> {
+    let named = FAMILIES.iter().zip(NAMES);
+    named.filter_map(|(family, start)| family.prime(name.strip_prefix(start)?.parse().ok()?)).next()
+}
+
+/// The name of the group that has this prime.
+#[must_use]
+pub fn name_of(prime: &[u8]) -> Option<String> {
+    let mut names = NAMES.iter().map(|start| format!("{start}{}", 8 * prime.len()));
+    names.find(|name| named(name).as_deref() == Some(prime))
 }
 
 /// Whether a prime, big-endian without leading zeros, is one of these.
@@ -117,6 +139,17 @@ pub fn is_known_group(prime: &[u8], base: &[u8], order: Option<&[u8]>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn groups_have_names() {
+        for name in ["ffdhe2048", "modp_2048", "ffdhe8192", "modp_3072"] {
+            let prime = named(name).expect("it is there");
+            assert!(is_known_prime(&prime));
+            assert_eq!(name_of(&prime).as_deref(), Some(name));
+        }
+        assert!(named("ffdhe1024").is_none() && named("modp_").is_none());
+        assert!(name_of(&[7; 256]).is_none());
+    }
 
     #[test]
     fn a_prime_is_had_by_its_length() {

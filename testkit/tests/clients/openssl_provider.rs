@@ -365,6 +365,62 @@ fn what_openssl_refuses_is_refused() {
     });
 }
 
+/// What the default policy has for old data only: DSA, and Diffie-Hellman in groups of one's own.
+#[test]
+fn old_keys_modulo_a_prime_are_used_where_the_policy_allows_it() {
+    let (provider, command) = (openssl_provider(), command());
+    check(CLIENT, "DSA, X9.42", &["openssl", &provider, &command], |token| {
+        if !token.is_ours() {
+            return Ok(());
+        }
+        for (kind, label) in [
+            ("DSA -pkeyopt dsa_paramgen_bits:2048", "dsa"),
+            ("DHX -pkeyopt group:dh_2048_256", "dhx"),
+        ] {
+            line(token, &format!("- genpkey -genparam -algorithm {kind} -out {label}.group"))?;
+            for name in [label, "peer"] {
+                line(token, &format!("- genpkey -paramfile {label}.group -out {name}.key"))?;
+                line(token, &format!("- pkey -in {name}.key -pubout -out {name}.pub"))?;
+            }
+            let import = token.program(&command).line("key import --pin-source pin --label");
+            import.args([label, &format!("{label}.key")]).run()?;
+        }
+        configure(token)?;
+        token.write("message", "what is signed.\n")?;
+        for text in [
+            "- dgst -sha512 -sign dsa.key -out sig message",
+            "+ dgst -sha512 -prverify URI:dsa -signature sig message => Verified OK",
+            "+ dgst -sha256 -prverify URI:dsa -signature sig message ! Verification failure",
+            "+ dgst -sha256 -sign URI:dsa -out sig message ! DSA verifies what was signed and signs nothing new",
+            "+ pkeyutl -derive -inkey URI:dhx -peerkey peer.pub -out ours ! none of RFC 3526 or RFC 7919",
+        ] {
+            line(token, text)?;
+        }
+        token.policy_allowing("default", &["dsa", "weak-groups"])?;
+        for hash in ["sha1", "sha224", "sha256", "sha512", "sha3-256"] {
+            line(token, &format!("+ dgst -{hash} -sign URI:dsa -out sig message"))?;
+            line(
+                token,
+                &format!("- dgst -{hash} -verify dsa.pub -signature sig message => Verified OK"),
+            )?;
+        }
+        for text in [
+            "+ pkey -in URI:dsa -pubout -out same.pub",
+            "= dsa.pub same.pub",
+            "+ req -new -x509 -key URI:dsa -subj /CN=localhost -out dsa.pem",
+            "- verify -check_ss_sig -CAfile dsa.pem dsa.pem => OK",
+            "+ pkey -in URI:dhx -pubout -out same.pub",
+            "= dhx.pub same.pub",
+            "+ pkeyutl -derive -inkey URI:dhx -peerkey peer.pub -out ours",
+            "- pkeyutl -derive -inkey peer.key -peerkey dhx.pub -out theirs",
+            "= ours theirs",
+        ] {
+            line(token, text)?;
+        }
+        Ok(())
+    });
+}
+
 /// SoftHSM has ECDH without a key derivation function and without a mechanism for cofactors.
 #[test]
 fn a_module_with_nothing_but_ecdh_opens_messages() {

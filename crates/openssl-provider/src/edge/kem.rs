@@ -9,8 +9,8 @@ use crate::abi::{Algorithm, Context, Dispatch, Input, Output, Param, Params, Pla
 use crate::failure::Failure;
 use crate::hybrid::{GROUPS, HybridKem};
 use crate::kem::{Encapsulates, Kem};
-use crate::kind::KINDS;
-use std::ffi::c_int;
+use crate::kind::KeyKind;
+use std::ffi::{CStr, c_int};
 
 type KemContext = Context<Kem>;
 
@@ -80,16 +80,22 @@ const fn functions<T: Encapsulates>(begin: *const ()) -> [Dispatch; 10] {
 static FUNCTIONS: [Dispatch; 10] = functions::<Kem>(begin as *const ());
 static HYBRID: [Dispatch; 10] = functions::<HybridKem>(hybrid::begin as *const ());
 
-/// The three, which stand last among the kinds.
-const fn row(place: usize) -> Algorithm {
-    Algorithm::new(KINDS[KINDS.len() - 3 + place].names, PROPERTIES, &FUNCTIONS)
+const fn row(name: &CStr) -> Algorithm {
+    Algorithm::new(KeyKind::named(name).names, PROPERTIES, &FUNCTIONS)
 }
 
 const fn hybrid_row(place: usize) -> Algorithm {
     Algorithm::new(GROUPS[place].name, PROPERTIES, &HYBRID)
 }
 
-static ROWS: [Algorithm; 6] = [hybrid_row(0), hybrid_row(1), hybrid_row(2), row(0), row(1), row(2)];
+static ROWS: [Algorithm; 6] = [
+    hybrid_row(0),
+    hybrid_row(1),
+    hybrid_row(2),
+    row(c"ML-KEM-512"),
+    row(c"ML-KEM-768"),
+    row(c"ML-KEM-1024"),
+];
 
 /// Hybrid ones first.
 pub(super) static ALGORITHMS: [Algorithm; 7] = ended(&ROWS);

@@ -7,7 +7,7 @@ use super::{Home, PROPERTIES, output};
 use crate::abi::numbers::keyexch as number;
 use crate::abi::{Algorithm, Context, Dispatch, Kind, Output, Param, Params, Place, Table};
 use crate::exchange::Exchange;
-use crate::kind::{KINDS, Needed};
+use crate::kind::{KeyKind, Needed};
 use crate::operation::Operation as _;
 use metaslot_ck::*;
 use std::ffi::c_int;
@@ -64,14 +64,19 @@ static FUNCTIONS: [Dispatch; 11] = [
     Dispatch::END,
 ];
 
-pub(super) static ALGORITHMS: [Algorithm; 4] = [
+pub(super) static ALGORITHMS: [Algorithm; 5] = [
     Algorithm::new(c"ECDH", PROPERTIES, &FUNCTIONS),
-    Algorithm::new(KINDS[5].names, PROPERTIES, &FUNCTIONS),
-    Algorithm::new(KINDS[6].names, PROPERTIES, &FUNCTIONS),
+    Algorithm::new(KeyKind::named(c"X25519").names, PROPERTIES, &FUNCTIONS),
+    Algorithm::new(KeyKind::named(c"X448").names, PROPERTIES, &FUNCTIONS),
+    Algorithm::new(KeyKind::named(c"DH").names, PROPERTIES, &FUNCTIONS),
     Algorithm::END,
 ];
 
 /// The mechanisms that a row needs.
 pub(super) const fn needs(row: usize) -> Needed {
-    [CKM_ECDH1_DERIVE, if row == 0 { CKM_EC_KEY_PAIR_GEN } else { CKM_EC_MONTGOMERY_KEY_PAIR_GEN }]
+    match row {
+        0 => [CKM_ECDH1_DERIVE, CKM_EC_KEY_PAIR_GEN],
+        3 => [CKM_DH_PKCS_DERIVE, CKM_DH_PKCS_KEY_PAIR_GEN],
+        _ => [CKM_ECDH1_DERIVE, CKM_EC_MONTGOMERY_KEY_PAIR_GEN],
+    }
 }

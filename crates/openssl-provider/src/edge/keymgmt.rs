@@ -103,10 +103,7 @@ extern "C" fn matches(one: KeyContext, other: KeyContext, selection: c_int) -> c
         let same = if selection & (select::PUBLIC | select::PRIVATE) != 0 {
             one.public.is_known() && one.public.is(&other.public)
         } else {
-            match (&one.public, &other.public) {
-                (Public::Ec { curve, .. }, Public::Ec { curve: another, .. }) => curve == another,
-                _ => true,
-            }
+            one.public.is_beside(&other.public)
         };
         c_int::from(same && one.kind.key_type == other.kind.key_type)
     })
@@ -186,14 +183,7 @@ extern "C" fn set_params(mut key: KeyContext, params: Params) -> c_int {
     caught(0, || {
         let Some(point) = params.find(c"encoded-pub-key").and_then(Given::octets) else { return 1 };
         let Some(key) = &held.key else { return 0 };
-        let public = match (&key.public, key.kind.number()) {
-            (Public::Ec { curve, .. }, _) => Public::Ec { curve, point: point.to_vec() },
-            (_, Some(number)) if number.length == point.len() => Public::Number(point.to_vec()),
-            _ => return 0,
-        };
-        if !public.has_form() {
-            return 0;
-        }
+        let Some(public) = key.public.with_encoded(point, key.kind) else { return 0 };
         let key = Key::public(Arc::clone(&key.provider), key.kind, public);
         held.key = Some(Arc::new(key));
         1
@@ -209,6 +199,7 @@ extern "C" fn types<const N: usize>(_selection: c_int) -> Table<Param> {
         Form::Rsa { .. } => Table::of(&RSA_PARTS),
         Form::Ec => Table::of(&EC_PARTS),
         Form::Number(_) => Table::of(&NUMBER_PARTS),
+        Form::Field(_) => Table::of(&FIELD_PARTS),
     }
 }
 
@@ -292,11 +283,14 @@ extern "C" fn generator_free(generator: Context<Generator>) {
     caught((), || drop(generator.take()));
 }
 
-static GENERATOR_SETTABLE: [Param; 11] = [
+static GENERATOR_SETTABLE: [Param; 14] = [
     Param::named(PLACE, Kind::Utf8),
     Param::named(c"bits", Kind::Unsigned),
     Param::named(E, Kind::Unsigned),
     Param::named(c"primes", Kind::Unsigned),
+    Param::named(c"p", Kind::Unsigned),
+    Param::named(c"q", Kind::Unsigned),
+    Param::named(c"g", Kind::Unsigned),
     Param::named(GROUP, Kind::Utf8),
     Param::named(c"encoding", Kind::Utf8),
     Param::named(c"seed", Kind::Octets),
@@ -328,6 +322,15 @@ static EC_PARTS: [Param; 4] = [
     Param::named(c"priv", Kind::Unsigned),
     Param::END,
 ];
+static FIELD_PARTS: [Param; 7] = [
+    Param::named(GROUP, Kind::Utf8),
+    Param::named(c"p", Kind::Unsigned),
+    Param::named(c"q", Kind::Unsigned),
+    Param::named(c"g", Kind::Unsigned),
+    Param::named(PUB, Kind::Unsigned),
+    Param::named(c"priv", Kind::Unsigned),
+    Param::END,
+];
 static NUMBER_PARTS: [Param; 4] = [
     Param::named(PUB, Kind::Octets),
     Param::named(c"priv", Kind::Octets),
@@ -335,7 +338,7 @@ static NUMBER_PARTS: [Param; 4] = [
     Param::END,
 ];
 
-static GETTABLE: [Param; 24] = [
+static GETTABLE: [Param; 27] = [
     Param::named(c"bits", Kind::Integer),
     Param::named(c"security-bits", Kind::Integer),
     Param::named(c"max-size", Kind::Integer),
@@ -351,6 +354,9 @@ static GETTABLE: [Param; 24] = [
     Param::named(c"encoded-pub-key", Kind::Octets),
     Param::named(c"qx", Kind::Unsigned),
     Param::named(c"qy", Kind::Unsigned),
+    Param::named(c"p", Kind::Unsigned),
+    Param::named(c"q", Kind::Unsigned),
+    Param::named(c"g", Kind::Unsigned),
     // Of keys of the program's own.
     Param::named(c"priv", Kind::Octets),
     Param::named(c"seed", Kind::Octets),

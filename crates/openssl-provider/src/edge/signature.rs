@@ -167,11 +167,11 @@ static FUNCTIONS: [Dispatch; 22] = [
     Dispatch::END,
 ];
 
-/// RSA, ECDSA, and what each kind of numbers signs by.
+/// RSA, ECDSA, and what each kind of numbers and DSA sign by.
 const COUNT: usize = 2 + signing();
 
 const fn signs(kind: &KeyKind) -> bool {
-    matches!(kind.form, Form::Number(Number { does: Does::Sign(_), .. }))
+    matches!(kind.form, Form::Number(Number { does: Does::Sign(_), .. }) | Form::Field(CKM_DSA))
 }
 
 const fn signing() -> usize {
