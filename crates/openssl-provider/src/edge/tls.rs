@@ -26,7 +26,7 @@ pub(super) const NEW: Versions = [TLS_1_3, 0, -1, -1];
 pub(super) type Group = (&'static str, &'static str, &'static str, i32, i32, Versions);
 
 #[rustfmt::skip]
-const GROUPS: [Group; 19] = [
+const GROUPS: [Group; 24] = [
     ("x25519", "X25519", "X25519", 29, 128, EVERY),
     ("x448", "X448", "X448", 30, 224, EVERY),
     ("secp256r1", "prime256v1", "EC", 23, 128, EVERY),
@@ -43,6 +43,11 @@ const GROUPS: [Group; 19] = [
     ("brainpoolP256r1tls13", "brainpoolP256r1", "EC", 31, 128, NEW),
     ("brainpoolP384r1tls13", "brainpoolP384r1", "EC", 32, 192, NEW),
     ("brainpoolP512r1tls13", "brainpoolP512r1", "EC", 33, 256, NEW),
+    ("ffdhe2048", "ffdhe2048", "DH", 0x100, 112, NEW),
+    ("ffdhe3072", "ffdhe3072", "DH", 0x101, 128, NEW),
+    ("ffdhe4096", "ffdhe4096", "DH", 0x102, 128, NEW),
+    ("ffdhe6144", "ffdhe6144", "DH", 0x103, 128, NEW),
+    ("ffdhe8192", "ffdhe8192", "DH", 0x104, 192, NEW),
     ("MLKEM512", "", "ML-KEM-512", 0x200, 128, NEW),
     ("MLKEM768", "", "ML-KEM-768", 0x201, 192, NEW),
     ("MLKEM1024", "", "ML-KEM-1024", 0x202, 256, NEW),
