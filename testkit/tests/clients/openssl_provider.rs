@@ -417,6 +417,27 @@ fn old_keys_modulo_a_prime_are_used_where_the_policy_allows_it() {
         ] {
             line(token, text)?;
         }
+        // In mode 'all' keys of files stay with OpenSSL, whatever the policy says.
+        let text = fs::read_to_string(token.path("openssl.cnf"))?;
+        let text = text.replace("pin-source = ", "mode = all\npin-source = ");
+        let text = text.replace("[start]", "[start]\nalg_section = usual");
+        token.write(
+            "openssl.cnf",
+            format!("{text}[usual]\ndefault_properties = ?provider=metaslot\n"),
+        )?;
+        for text in [
+            "+ dgst -sha256 -sign URI:dsa -out sig message",
+            "- dgst -sha256 -verify dsa.pub -signature sig message => Verified OK",
+            "+ pkeyutl -derive -inkey URI:dhx -peerkey peer.pub -out ours",
+            "= ours theirs",
+        ] {
+            line(token, text)?;
+        }
+        token.policy("default")?;
+        line(token, "+ dgst -sha256 -sign dsa.key -out sig message")?;
+        line(token, "- dgst -sha256 -verify dsa.pub -signature sig message => Verified OK")?;
+        line(token, "+ pkeyutl -derive -inkey peer.key -peerkey dhx.pub -out ours")?;
+        line(token, "= ours theirs")?;
         Ok(())
     });
 }

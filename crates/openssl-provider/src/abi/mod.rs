@@ -96,6 +96,11 @@ impl Algorithm {
         Self { names, properties, functions: functions.as_ptr(), description: ptr::null() }
     }
 
+    /// The same with other properties.
+    pub(crate) fn with_properties(self, properties: &'static CStr) -> Self {
+        Self { properties: properties.as_ptr(), ..self }
+    }
+
     /// Whether it is the one of these names, which are those of a table.
     pub(crate) fn is_called(&self, names: &'static CStr) -> bool {
         self.names == names.as_ptr()

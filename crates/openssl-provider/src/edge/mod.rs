@@ -28,6 +28,10 @@ type Home = Context<Arc<Provider>>;
 /// What every algorithm says of itself.
 const PROPERTIES: &CStr = c"provider=metaslot";
 
+/// The same of DSA and Diffie-Hellman in mode `all`, where `?provider=metaslot` prefers what says so: keys of files stay with OpenSSL, and a
+/// token's keys are used here all the same.
+const OF_TOKENS: &CStr = c"metaslot.keys=tokens";
+
 /// A table and its end: `M` is one more than `N`.
 const fn ended<const N: usize, const M: usize>(rows: &[Algorithm; N]) -> [Algorithm; M] {
     joined(&[], rows)
@@ -62,13 +66,16 @@ fn offered(
         Offer::Nothing => return Table::null(),
         Offer::Of(token) => token,
     };
-    let rows = table[..table.len() - 1].iter().enumerate();
-    let rows =
-        rows.filter(|(place, row)| match KINDS.iter().find(|kind| row.is_called(kind.names)) {
+    let rows = table[..table.len() - 1].iter().enumerate().filter_map(|(place, row)| {
+        let kind = KINDS.iter().find(|kind| row.is_called(kind.names));
+        let has = match kind {
             Some(kind) => generate::has(provider, &token, kind, None),
-            None => needs(*place).iter().all(|needed| token.has(*needed)),
-        });
-    let rows: Vec<_> = rows.map(|(_, row)| *row).chain([Algorithm::END]).collect();
+            None => needs(place).iter().all(|needed| token.has(*needed)),
+        };
+        let old = kind.is_some_and(|kind| kind.field().is_some());
+        has.then(|| if old { row.with_properties(OF_TOKENS) } else { *row })
+    });
+    let rows: Vec<_> = rows.chain([Algorithm::END]).collect();
     let mut offered = OFFERED.get().lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(same) = offered.iter().find(|same| **same == rows) {
         return Table::of(same);
