@@ -89,6 +89,19 @@ const SALTS: &[(Salt, i64, &str)] = &[
     (Salt::AutoDigest, -4, "auto-digestmax"),
 ];
 
+/// An instance of EdDSA (RFC 8032 §5): its name, the kind of keys, whether the digest of the message is signed, and the shortest and the longest
+/// context string.
+#[derive(Debug)]
+struct Instance(&'static str, &'static str, bool, usize, usize);
+
+const INSTANCES: [Instance; 5] = [
+    Instance("Ed25519", "ED25519", false, 0, 0),
+    Instance("Ed448", "ED448", false, 0, 255),
+    Instance("Ed25519ctx", "ED25519", false, 1, 255),
+    Instance("Ed25519ph", "ED25519", true, 0, 255),
+    Instance("Ed448ph", "ED448", true, 0, 255),
+];
+
 /// A signature that is being made or checked.
 #[derive(Debug)]
 pub(crate) struct Signature {
@@ -103,17 +116,12 @@ pub(crate) struct Signature {
     hashes: bool,
     /// What EdDSA, ML-DSA and SLH-DSA sign with the message.
     context: Vec<u8>,
-    /// Of EdDSA: the digest of the message is signed. Of the others: without random numbers.
-    variant: Variant,
-}
-
-/// A variant of signatures by numbers.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-enum Variant {
-    #[default]
-    Usual,
-    Prehash,
-    Deterministic,
+    /// Of EdDSA.
+    instance: Option<&'static Instance>,
+    /// Without random numbers, which ML-DSA and SLH-DSA have.
+    deterministic: bool,
+    /// What is to be checked in the end.
+    given: Vec<u8>,
 }
 
 impl Operation for Signature {
@@ -129,7 +137,9 @@ impl Operation for Signature {
             message: Message::default(),
             hashes: false,
             context: Vec::new(),
-            variant: Variant::Usual,
+            instance: None,
+            deterministic: false,
+            given: Vec::new(),
         }
     }
 
@@ -140,7 +150,7 @@ impl Operation for Signature {
     fn copy(&self) -> Result<Self> {
         let (provider, key) = (Arc::clone(&self.provider), self.key.clone());
         let (message, context) = (self.message.copy()?, self.context.clone());
-        Ok(Self { provider, key, message, context, ..*self })
+        Ok(Self { provider, key, message, context, given: self.given.clone(), ..*self })
     }
 
     fn set(&mut self, params: &Params) -> Result<()> {
@@ -216,13 +226,35 @@ impl Signature {
             self.context = context.to_vec();
         }
         if let Some(is) = number(c"deterministic") {
-            self.variant = if is == 0 { Variant::Usual } else { Variant::Deterministic };
+            self.deterministic = is != 0;
         }
         if let Some(name) = params.find(c"instance").and_then(Given::text) {
-            let prehash = name.ends_with("ph");
-            self.variant = if prehash { Variant::Prehash } else { Variant::Usual };
+            let found = INSTANCES.iter().find(|instance| instance.0.eq_ignore_ascii_case(name));
+            let unknown = || Failure::unsupported(format!("EdDSA has no instance {name}"));
+            self.instance = Some(found.ok_or_else(unknown)?);
+        }
+        if let Some(given) = params.find(c"signature").and_then(Given::octets) {
+            self.given = given.to_vec();
         }
         Ok(())
+    }
+
+    /// Whether a key signs by its instance of EdDSA with such a context string.
+    fn suits(&self, key: &Key) -> Result<()> {
+        if key.kind.key_type != CKK_EC_EDWARDS {
+            return Ok(());
+        }
+        let is_usual = |instance: &&Instance| instance.1 == key.kind.text();
+        let instance = self.instance.or_else(|| INSTANCES.iter().find(is_usual));
+        let length = self.context.len();
+        match instance.filter(|instance| is_usual(instance)) {
+            Some(instance) if (instance.3..=instance.4).contains(&length) => Ok(()),
+            Some(Instance(name, ..)) => {
+                let text = format!("{name} has no context string of {length} bytes");
+                Err(Failure::input(text))
+            }
+            None => Err(Failure::input("this instance of EdDSA is that of other keys")),
+        }
     }
 
     /// Whether it is what the key is restricted to.
@@ -253,7 +285,7 @@ impl Signature {
             let pss = key.signs_by_pss_only();
             self.padding = if pss { Padding::Pss } else { Padding::Pkcs1 };
             (self.salt, self.mgf) = (Salt::Auto, None);
-            (self.context, self.variant) = Default::default();
+            (self.context, self.instance, self.deterministic) = Default::default();
             if let Some(only) = key.pss {
                 (self.salt, self.mgf) = (Salt::Bytes(only.salt), Some(only.mgf));
                 self.hash = Some(only.hash);
@@ -281,6 +313,21 @@ impl Signature {
         let kept = self.hash.is_none_or(Hash::is_pair);
         self.message = if kept { Message::kept() } else { Message::default() };
         self.set(params)
+    }
+
+    /// The same for a message of which the key says how it is signed.
+    pub(crate) fn begin_message(&mut self, key: Option<Arc<Key>>, params: &Params) -> Result<()> {
+        self.begin(key, Some(None), params)?;
+        match self.key()?.kind.form {
+            Form::Number(_) => Ok(()),
+            _ => Err(Failure::unsupported("no hash function is named")),
+        }
+    }
+
+    /// Checks the signature that was given before the message.
+    pub(crate) fn check_given(&mut self) -> Result<()> {
+        let given = std::mem::take(&mut self.given);
+        self.check(&given)
     }
 
     /// What was signed: what is padded, or the digest in it.
@@ -355,6 +402,7 @@ impl Signature {
 
     fn sign_whole(&self, whole: &Whole) -> Result<Vec<u8>> {
         let key = self.key()?;
+        self.suits(key)?;
         if let Whole::Bytes(message) = whole {
             let (mechanism, salt) = (self.combined(key), self.salt_length(key));
             let at_once = |token: &Arc<Token>, handle| {
@@ -455,6 +503,7 @@ impl Signature {
 
     /// The mechanism that signs a digest, and what it is given.
     fn of_digest(&self, key: &Key, digest: &[u8]) -> Result<(CK_MECHANISM_TYPE, Vec<u8>)> {
+        self.suits(key)?;
         if let Some(hash) = self.hash.filter(|hash| hash.length != digest.len()) {
             let (is, name) = (digest.len(), hash.names[0]);
             return Err(Failure::input(format!("a digest of {is} bytes is none of {name}")));
@@ -493,17 +542,16 @@ impl Signature {
     /// A mechanism, with its parameter where it has one.
     fn mechanism(&self, mechanism: CK_MECHANISM_TYPE, salt: usize) -> Mechanism<'_> {
         let context = &*self.context;
-        let is_usual = context.is_empty() && self.variant == Variant::Usual;
+        let prehash = self.instance.is_some_and(|instance| instance.2);
         match (self.padding, self.hash) {
-            _ if mechanism == CKM_EDDSA && !is_usual => {
-                let prehash = self.variant == Variant::Prehash;
+            _ if mechanism == CKM_EDDSA && (prehash || !context.is_empty()) => {
                 Mechanism::with(mechanism, Parameter::EdDsa { prehash, context })
             }
-            _ if matches!(mechanism, CKM_ML_DSA | CKM_SLH_DSA) && !is_usual => {
-                let hedge = match self.variant {
-                    Variant::Deterministic => CKH_DETERMINISTIC_REQUIRED,
-                    _ => CKH_HEDGE_PREFERRED,
-                };
+            _ if matches!(mechanism, CKM_ML_DSA | CKM_SLH_DSA)
+                && (self.deterministic || !context.is_empty()) =>
+            {
+                let sure = self.deterministic;
+                let hedge = if sure { CKH_DETERMINISTIC_REQUIRED } else { CKH_HEDGE_PREFERRED };
                 Mechanism::with(mechanism, Parameter::SignContext { hedge, context })
             }
             (Padding::Pss, Some(hash)) => {

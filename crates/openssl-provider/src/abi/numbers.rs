@@ -111,6 +111,12 @@ pub(crate) mod signature {
     pub(crate) const GETTABLE_CTX_PARAMS: c_int = 19;
     pub(crate) const SET_CTX_PARAMS: c_int = 20;
     pub(crate) const SETTABLE_CTX_PARAMS: c_int = 21;
+    pub(crate) const SIGN_MESSAGE_INIT: c_int = 27;
+    pub(crate) const SIGN_MESSAGE_UPDATE: c_int = 28;
+    pub(crate) const SIGN_MESSAGE_FINAL: c_int = 29;
+    pub(crate) const VERIFY_MESSAGE_INIT: c_int = 30;
+    pub(crate) const VERIFY_MESSAGE_UPDATE: c_int = 31;
+    pub(crate) const VERIFY_MESSAGE_FINAL: c_int = 32;
 }
 
 /// Functions of asymmetric ciphers.

@@ -113,6 +113,15 @@ extern "C" fn verify_message(
     with(context, |signature| signature.verify_message(data.of(size), given.of(length)))
 }
 
+/// What is given is the message.
+extern "C" fn begin_message(context: SignatureContext, key: KeyContext, params: Params) -> c_int {
+    with(context, |signature| signature.begin_message(held(&key), &params))
+}
+
+extern "C" fn check_given(context: SignatureContext) -> c_int {
+    with(context, Signature::check_given)
+}
+
 extern "C" fn settable(_context: SignatureContext, _home: Home) -> Table<Param> {
     Table::of(&SETTABLE)
 }
@@ -121,7 +130,7 @@ extern "C" fn gettable(_context: SignatureContext, _home: Home) -> Table<Param> 
     Table::of(&GETTABLE)
 }
 
-static SETTABLE: [Param; 9] = [
+static SETTABLE: [Param; 10] = [
     Param::named(c"digest", Kind::Utf8),
     Param::named(c"properties", Kind::Utf8),
     Param::named(c"pad-mode", Kind::Utf8),
@@ -130,6 +139,7 @@ static SETTABLE: [Param; 9] = [
     Param::named(c"context-string", Kind::Octets),
     Param::named(c"instance", Kind::Utf8),
     Param::named(c"deterministic", Kind::Integer),
+    Param::named(c"signature", Kind::Octets),
     Param::END,
 ];
 
@@ -142,7 +152,7 @@ static GETTABLE: [Param; 6] = [
     Param::END,
 ];
 
-static FUNCTIONS: [Dispatch; 22] = [
+static FUNCTIONS: [Dispatch; 28] = [
     Dispatch::new(number::NEWCTX, context::new_with::<Signature> as *const ()),
     Dispatch::new(number::FREECTX, context::free::<Signature> as *const ()),
     Dispatch::new(number::DUPCTX, context::copy::<Signature> as *const ()),
@@ -160,6 +170,12 @@ static FUNCTIONS: [Dispatch; 22] = [
     Dispatch::new(number::DIGEST_VERIFY_UPDATE, update as *const ()),
     Dispatch::new(number::DIGEST_VERIFY_FINAL, check as *const ()),
     Dispatch::new(number::DIGEST_VERIFY, verify_message as *const ()),
+    Dispatch::new(number::SIGN_MESSAGE_INIT, begin_message as *const ()),
+    Dispatch::new(number::SIGN_MESSAGE_UPDATE, update as *const ()),
+    Dispatch::new(number::SIGN_MESSAGE_FINAL, finish as *const ()),
+    Dispatch::new(number::VERIFY_MESSAGE_INIT, begin_message as *const ()),
+    Dispatch::new(number::VERIFY_MESSAGE_UPDATE, update as *const ()),
+    Dispatch::new(number::VERIFY_MESSAGE_FINAL, check_given as *const ()),
     Dispatch::new(number::GET_CTX_PARAMS, context::get::<Signature> as *const ()),
     Dispatch::new(number::GETTABLE_CTX_PARAMS, gettable as *const ()),
     Dispatch::new(number::SET_CTX_PARAMS, context::set::<Signature> as *const ()),
