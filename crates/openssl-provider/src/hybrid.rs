@@ -99,9 +99,11 @@ impl Half {
     }
 
     fn public(&self, bytes: &[u8]) -> Public {
-        let bytes = bytes.to_vec();
-        self.curve()
-            .map_or(Public::Number(bytes.clone()), |curve| Public::Ec { curve, point: bytes })
+        let point = bytes.to_vec();
+        match self.curve() {
+            Some(curve) => Public::Ec { curve, point },
+            None => Public::Number(point),
+        }
     }
 
     /// A new pair: the public key, and the handle of the private one.
