@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Key management of hybrid groups, and what libssl is told of them (provider-base(7), "TLS-GROUP"). What TLS does with their keys is all: it
+//! Key management of hybrid groups; what libssl is told of them says `tls`. What TLS does with their keys is all: it
 //! makes a pair, shows and takes public halves, encapsulates and decapsulates.
 
 use super::context::with;
-use super::{Home, PROPERTIES, answer, made, tls};
+use super::{Home, PROPERTIES, answer, made};
 use crate::abi::numbers::{keymgmt as number, select};
 use crate::abi::{
-    Algorithm, Answer, Argument, Builder, Callback, Context, Dispatch, Given, Kind, Param, Params,
-    Table, caught,
+    Algorithm, Answer, Argument, Callback, Context, Dispatch, Given, Kind, Param, Params, Table,
+    caught,
 };
 use crate::failure::Failure;
 use crate::hybrid::{GROUPS, HybridKem, HybridKey};
@@ -20,16 +20,6 @@ type KeyContext = Context<Arc<HybridKey>>;
 
 /// What libcrypto calls the public half.
 const PUBLIC: &CStr = c"encoded-pub-key";
-
-/// What libssl learns of those that there are.
-pub(super) fn groups(provider: &Provider) -> impl Iterator<Item = Builder> {
-    let on = GROUPS.iter().filter(|_| provider.hybrid_groups);
-    on.filter(|group| group.is_offered(provider)).map(|group| {
-        let name = group.name.to_str().unwrap_or_default();
-        let security = i32::try_from(group.security()).unwrap_or_default();
-        tls::group(&(name, "", name, group.number, security, tls::NEW))
-    })
-}
 
 /// For the operations of `kem`.
 pub(super) extern "C" fn begin(

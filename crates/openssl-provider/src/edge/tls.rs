@@ -2,11 +2,12 @@
 //! What libssl is told of keys that come from here (provider-base(7), CAPABILITIES): until OpenSSL 3.5 it uses the groups of a kind of keys, and always
 //! the signatures, only where the provider that the keys come from names them.
 
-use super::{Home, hybrid};
+use super::Home;
 use crate::abi::{Argument, Builder, Callback, Text, caught};
 use crate::generate;
+use crate::hybrid::GROUPS as HYBRID;
 use crate::kind::KINDS;
-use crate::provider::{Mode, Offer};
+use crate::provider::{Mode, Offer, Provider};
 use crate::public::curve_named;
 use std::ffi::c_int;
 
@@ -17,13 +18,13 @@ const DTLS_1_0: i32 = 0xfeff;
 const DTLS_1_2: i32 = 0xfefd;
 
 /// The versions of TLS and of DTLS, the first and the last; none is -1, and 0 is without an end.
-pub(super) type Versions = [i32; 4];
+type Versions = [i32; 4];
 const EVERY: Versions = [TLS_1_0, 0, DTLS_1_0, 0];
 const OLD: Versions = [TLS_1_0, TLS_1_2, DTLS_1_0, DTLS_1_2];
-pub(super) const NEW: Versions = [TLS_1_3, 0, -1, -1];
+const NEW: Versions = [TLS_1_3, 0, -1, -1];
 
 /// A group: its name in TLS and libcrypto's, the kind of keys, number, bits of security, versions. Of KEMs libcrypto's name is empty.
-pub(super) type Group = (&'static str, &'static str, &'static str, i32, i32, Versions);
+type Group = (&'static str, &'static str, &'static str, i32, i32, Versions);
 
 #[rustfmt::skip]
 const GROUPS: [Group; 24] = [
@@ -66,13 +67,23 @@ fn versions(params: Builder, [first, last, first_dtls, last_dtls]: Versions) -> 
     params.number(c"tls-min-dtls", first_dtls).number(c"tls-max-dtls", last_dtls)
 }
 
-pub(super) fn group(row: &Group) -> Builder {
+fn group(row: &Group) -> Builder {
     let (name, internal, algorithm, number, bits, when) = *row;
     let params = Builder::default().text(c"tls-group-name", name);
     let params = params.text(c"tls-group-name-internal", internal);
     let params = params.text(c"tls-group-alg", algorithm).number(c"tls-group-id", number);
     let params = params.number(c"tls-group-sec-bits", bits);
     versions(params.number(c"tls-group-is-kem", internal.is_empty().into()), when)
+}
+
+/// Those of two keys that there are.
+fn hybrid(provider: &Provider) -> impl Iterator<Item = Builder> {
+    let on = HYBRID.iter().filter(|_| provider.hybrid_groups);
+    on.filter(|row| row.is_offered(provider)).map(|row| {
+        let name = row.name.to_str().unwrap_or_default();
+        let security = i32::try_from(row.security()).unwrap_or_default();
+        group(&(name, "", name, row.number, security, NEW))
+    })
 }
 
 pub(super) extern "C" fn capabilities(
@@ -95,7 +106,7 @@ pub(super) extern "C" fn capabilities(
         let mut rows: Vec<Builder> = match asked.get() {
             Some("TLS-GROUP") => {
                 let rows = GROUPS.iter().filter(|row| known(row.2, row.1)).map(group);
-                rows.chain(hybrid::groups(provider)).collect()
+                rows.chain(hybrid(provider)).collect()
             }
             Some("TLS-SIGALG") => {
                 let rows = SIGNATURES.iter().filter(|row| known(row.1, ""));
