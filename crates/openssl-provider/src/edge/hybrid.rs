@@ -10,8 +10,7 @@ use crate::abi::{
     caught,
 };
 use crate::failure::Failure;
-use crate::hybrid::{GROUPS, HybridKem, HybridKey};
-use crate::provider::Provider;
+use crate::hybrid::{GROUPS, Group, HybridKem, HybridKey};
 use crate::public::GROUP;
 use std::ffi::{CStr, c_int};
 use std::sync::Arc;
@@ -31,14 +30,23 @@ pub(super) extern "C" fn begin(
 }
 
 extern "C" fn new<const N: usize>(home: Home) -> KeyContext {
-    caught(Context::null(), || match home.get() {
-        Some(provider) => Context::new(Arc::new(empty::<N>(provider))),
-        None => Context::null(),
-    })
+    with_empty(&home, &GROUPS[N], |key| key)
 }
 
-fn empty<const N: usize>(provider: &Arc<Provider>) -> HybridKey {
-    HybridKey::public(Arc::clone(provider), &GROUPS[N], Vec::new())
+/// What is the same for all groups is there once.
+#[inline(never)]
+fn with_empty<T>(
+    home: &Home,
+    group: &'static Group,
+    then: impl FnOnce(Arc<HybridKey>) -> T,
+) -> Context<T> {
+    caught(Context::null(), || match home.get() {
+        Some(provider) => {
+            let key = HybridKey::public(Arc::clone(provider), group, Vec::new());
+            Context::new(then(Arc::new(key)))
+        }
+        None => Context::null(),
+    })
 }
 
 extern "C" fn free(key: KeyContext) {
@@ -109,13 +117,13 @@ extern "C" fn generator<const N: usize>(
     selection: c_int,
     _params: Params,
 ) -> Context<(Arc<HybridKey>, bool)> {
-    caught(Context::null(), || match home.get() {
-        Some(provider) => {
-            let pair = selection & (select::PUBLIC | select::PRIVATE) != 0;
-            Context::new((Arc::new(empty::<N>(provider)), pair))
-        }
-        None => Context::null(),
-    })
+    begun(&home, &GROUPS[N], selection)
+}
+
+#[inline(never)]
+fn begun(home: &Home, group: &'static Group, selection: c_int) -> Context<(Arc<HybridKey>, bool)> {
+    let pair = selection & (select::PUBLIC | select::PRIVATE) != 0;
+    with_empty(home, group, |key| (key, pair))
 }
 
 /// The name of the group is that of the algorithm.
