@@ -37,7 +37,7 @@ impl<'a> Test<'a> {
             text.lines()
                 .find_map(|line| line.strip_prefix("Environment=OPENSSL_CONF=").map(PathBuf::from))
         });
-        match self.run(enabled.as_deref()) {
+        match run(self.script, enabled.as_deref()) {
             Ok(()) => Ok(()),
             Err(Unproved::Failed(said)) => {
                 let what = format!("{}'s configuration is broken already", self.program.name);
@@ -53,7 +53,7 @@ impl<'a> Test<'a> {
         let kept = kept(directory, plan)?;
         let written = apply(directory, plan)?;
         let openssl = self.program.file().map(|file| directory.join(file));
-        match self.run(openssl.as_deref()) {
+        match run(self.script, openssl.as_deref()) {
             Ok(()) => Ok(written),
             Err(Unproved::Failed(said)) => {
                 let name = self.program.name;
@@ -64,30 +64,30 @@ impl<'a> Test<'a> {
             Err(interrupted) => interrupted.after(Some(kept)),
         }
     }
+}
 
-    /// Its last words, where it fails. It has no terminal to ask at.
-    fn run(&self, openssl: Option<&Path>) -> std::result::Result<(), Unproved> {
-        let cannot = |error: io::Error| Failure::io("it cannot be run", &error);
-        let said = memfd_create("said", MemfdFlags::CLOEXEC).map(File::from);
-        let mut said = said.map_err(|errno| cannot(errno.into()))?;
-        let both = said.try_clone().and_then(|out| Ok((out, said.try_clone()?)));
-        let (out, err) = both.map_err(cannot)?;
-        let mut shell = Command::new("setsid");
-        shell.args(["--wait", "/bin/sh", "-c", self.script]).stdin(Stdio::null());
-        shell.envs(openssl.map(|file| ("OPENSSL_CONF", file)));
-        let mut path = env::var_os("PATH").unwrap_or_default();
-        path.push(":/usr/sbin:/sbin");
-        let tree = Tree::start(shell.env("PATH", path).stdout(out).stderr(err));
-        match tree.and_then(|mut tree| tree.wait(PATIENCE, &mut || {})) {
-            Ok(Ended::With(status)) if status.success() => return Ok(()),
-            Ok(Ended::Interrupted(signal)) => return Err(Unproved::Interrupted(signal)),
-            Ok(_) => {}
-            Err(error) => return Err(cannot(error).into()),
-        }
-        let mut bytes = Vec::new();
-        said.rewind().and_then(|()| said.read_to_end(&mut bytes)).map_err(cannot)?;
-        let said = String::from_utf8_lossy(&bytes);
-        let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
-        Err(Failure::failed(lines[lines.len().saturating_sub(3)..].join("; ")).into())
+/// A script's last words, where it fails. It has no terminal to ask at.
+pub(super) fn run(script: &str, openssl: Option<&Path>) -> std::result::Result<(), Unproved> {
+    let cannot = |error: io::Error| Failure::io("it cannot be run", &error);
+    let said = memfd_create("said", MemfdFlags::CLOEXEC).map(File::from);
+    let mut said = said.map_err(|errno| cannot(errno.into()))?;
+    let both = said.try_clone().and_then(|out| Ok((out, said.try_clone()?)));
+    let (out, err) = both.map_err(cannot)?;
+    let mut shell = Command::new("setsid");
+    shell.args(["--wait", "/bin/sh", "-c", script]).stdin(Stdio::null());
+    shell.envs(openssl.map(|file| ("OPENSSL_CONF", file)));
+    let mut path = env::var_os("PATH").unwrap_or_default();
+    path.push(":/usr/sbin:/sbin");
+    let tree = Tree::start(shell.env("PATH", path).stdout(out).stderr(err));
+    match tree.and_then(|mut tree| tree.wait(PATIENCE, &mut || {})) {
+        Ok(Ended::With(status)) if status.success() => return Ok(()),
+        Ok(Ended::Interrupted(signal)) => return Err(Unproved::Interrupted(signal)),
+        Ok(_) => {}
+        Err(error) => return Err(cannot(error).into()),
     }
+    let mut bytes = Vec::new();
+    said.rewind().and_then(|()| said.read_to_end(&mut bytes)).map_err(cannot)?;
+    let said = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+    Err(Failure::failed(lines[lines.len().saturating_sub(3)..].join("; ")).into())
 }
