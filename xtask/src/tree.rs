@@ -26,7 +26,8 @@ const LARGEST_PROVIDER: u64 = 1 << 20;
 const OPENSSL: u64 = 5 << 19;
 
 /// The Solaris commands that the command is, too, by names that clash with nothing.
-const PERSONALITIES: [&str; 6] = ["cryptoadm", "decrypt", "digest", "encrypt", "mac", "pktool"];
+const PERSONALITIES: [&str; 7] =
+    ["cryptoadm", "decrypt", "digest", "encrypt", "ksslcfg", "mac", "pktool"];
 
 /// Both programs write a page of this name. The lab's package has it: two that have one file cannot both be installed.
 const LABS_PAGE: &str = "metaslot-lab.1";

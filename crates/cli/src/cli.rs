@@ -6,7 +6,7 @@ use crate::command::{
     cert, config, data, derive, doctor, encapsulate, explain, import, key, lab, mechanisms, pages,
     policy, provider, random, setup, sign, stat, token, top, tune, uri2pem, verify, wrap,
 };
-use crate::personality::{crypt, cryptoadm, hash, pktool};
+use crate::personality::{crypt, cryptoadm, hash, ksslcfg, pktool};
 use clap::{Parser, Subcommand};
 
 /// Keys in an encrypted token, behind one PKCS#11 module
@@ -118,6 +118,12 @@ pub(crate) enum Command {
     /// Exit codes: 0 done, 1 wrong usage, 3 the module or the token refused, 4 the system did. Called as
     /// metaslot-pktool or pktool, by a link, the command is this one.
     Pktool(pktool::Args),
+    /// Put a TLS proxy before a plain server, as the Solaris command of this name does
+    ///
+    /// HAProxy or nginx does TLS, with a key in a token; it is configured, checked and started as a service (docs/kssl.md).
+    /// Exit codes: 0 done, 1 failed, 2 wrong usage, 3 every address of the port has a proxy already. Called as
+    /// metaslot-ksslcfg or ksslcfg, by a link, the command is this one.
+    Ksslcfg(ksslcfg::Args),
     /// Print random bytes
     ///
     /// They are the token's (C_GenerateRandom). Needs no PIN, and no token that is initialised. A file is made with the mode

@@ -77,6 +77,7 @@ pub fn run() -> ExitCode {
         Command::Encrypt(args) => personality::encrypt(&app, &args),
         Command::Decrypt(args) => personality::decrypt(&app, &args),
         Command::Cryptoadm(args) => personality::cryptoadm(&app, &args),
+        Command::Ksslcfg(args) => personality::ksslcfg(&app, &args),
         Command::Pktool(args) => personality::pktool(&app, &args),
         Command::Provider(command) => command::provider::run(&app, &command),
         Command::Policy(command) => command::policy::run(&app, &command),

@@ -5,6 +5,7 @@ pub(crate) mod algorithm;
 pub(crate) mod crypt;
 pub(crate) mod cryptoadm;
 pub(crate) mod hash;
+pub(crate) mod ksslcfg;
 pub(crate) mod material;
 mod operands;
 pub(crate) mod pktool;
@@ -18,7 +19,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 /// Names under which the command is a personality; each is a subcommand too.
-const NAMES: &[&str] = &["cryptoadm", "decrypt", "digest", "encrypt", "mac", "pktool"];
+const NAMES: &[&str] = &["cryptoadm", "decrypt", "digest", "encrypt", "ksslcfg", "mac", "pktool"];
 
 /// The arguments as if the subcommand had been written: `metaslot-digest -l` or `digest -l` is
 /// `metaslot digest -l`.
@@ -48,6 +49,10 @@ pub(crate) fn decrypt(app: &App, args: &crypt::DecryptArgs) -> Result<()> {
 
 pub(crate) fn cryptoadm(app: &App, args: &cryptoadm::Args) -> Result<()> {
     cryptoadm::run(app, args).map_err(Failure::plain)
+}
+
+pub(crate) fn ksslcfg(app: &App, args: &ksslcfg::Args) -> Result<()> {
+    ksslcfg::run(app, args).map_err(Failure::plain)
 }
 
 pub(crate) fn pktool(app: &App, args: &pktool::Args) -> Result<()> {

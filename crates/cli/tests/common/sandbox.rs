@@ -2,6 +2,7 @@
 //! A directory, a configuration and a module for one test of the command.
 
 use std::fs::Permissions;
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,6 +18,8 @@ const LIMIT: Duration = Duration::from_secs(300);
 pub(crate) struct Sandbox {
     directory: PathBuf,
     module: PathBuf,
+    /// That were free when it was made.
+    ports: [u16; 2],
 }
 
 impl Drop for Sandbox {
@@ -41,7 +44,11 @@ impl Sandbox {
             fs::write(&file, pin).expect("a file can be written");
             fs::set_permissions(&file, Permissions::from_mode(0o600)).expect("it is ours");
         }
-        Self { directory, module: module.to_owned() }
+        // Both at once, so that they are two.
+        let listeners =
+            [(); 2].map(|()| TcpListener::bind(("127.0.0.1", 0)).expect("there is a port"));
+        let port = |it: &TcpListener| it.local_addr().expect("it is bound").port();
+        Self { directory, module: module.to_owned(), ports: listeners.each_ref().map(port) }
     }
 
     /// Where it is.
@@ -59,6 +66,9 @@ impl Sandbox {
         program.current_dir(&self.directory).env("PATH", path).env("HOME", &self.directory);
         program.env("METASLOT_MODULE", &self.module);
         program.env("METASLOT_CONF", self.directory.join("metaslot.toml"));
+        for (name, port) in ["TLS", "PLAIN"].iter().zip(self.ports) {
+            program.env(name, port.to_string());
+        }
         program.env("TESTDATA", Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata"));
         program.env("XDG_RUNTIME_DIR", self.directory.join("run"));
         program.env("LC_ALL", "C.UTF-8").env("NO_COLOR", "1").env("COLUMNS", "100");

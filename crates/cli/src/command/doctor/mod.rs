@@ -28,9 +28,9 @@ Examples:
   metaslot doctor --pid $(pgrep -o nginx)";
 
 /// Why a user may not read a file, and what helps; of a user that is not there nothing is known.
-pub(super) fn unreadable(user: &str, path: &Path) -> Option<(String, String)> {
+pub(super) fn unreadable(user: &str, path: &Path, what: &str) -> Option<(String, String)> {
     let user = User::named(user)?;
-    let Finding { level, found, fix } = rights::of_pin(&user, path);
+    let Finding { level, found, fix } = rights::secret(&user, path, what);
     (level == Level::Error).then(|| (found, fix.unwrap_or_default()))
 }
 
@@ -40,6 +40,11 @@ pub(super) fn closed(user: &str, token: &TokenSection) -> Option<(String, String
     let Finding { level, found, fix } = rights::usable(&user, token);
     let is_closed = level == Level::Error && !rights::is_opened_by_lists(&user, &token.path);
     is_closed.then(|| (found, fix.unwrap_or_default()))
+}
+
+/// The name of the user who asks.
+pub(super) fn own_user() -> Option<String> {
+    User::asking().map(|user| user.name)
 }
 
 /// Whether a service's user is there.

@@ -28,11 +28,11 @@ pub(super) fn readable(user: &User, path: &Path, what: &str, how: &str) -> Findi
     )
 }
 
-/// What a service's user may do with the file of its PIN.
-pub(super) fn of_pin(user: &User, path: &Path) -> Finding {
+/// What a service's user may do with a file that others are not to read.
+pub(super) fn secret(user: &User, path: &Path, what: &str) -> Finding {
     let (group, file) = (&user.group, word(path.display()));
     let how = format!("chgrp {group} {file}; chmod 640 {file}");
-    readable(user, path, "the file with the PIN", &how)
+    readable(user, path, what, &how)
 }
 
 /// Nothing is known where who asks may not look.

@@ -3,6 +3,7 @@
 
 use super::program::{Plan, Program};
 use crate::failure::{Failure, Result};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// Where systemd looks for encrypted credentials by itself, too.
@@ -11,7 +12,7 @@ const STORE: &str = "/etc/credstore.encrypted";
 /// A credential of a unit's.
 #[derive(Debug)]
 pub(super) struct Credential {
-    unit: &'static str,
+    unit: Cow<'static, str>,
     before: &'static str,
 }
 
@@ -27,15 +28,20 @@ impl Credential {
             ));
         };
         match pin {
-            Some(_) => Ok(Self { unit, before }),
+            Some(_) => Ok(Self { unit: unit.into(), before }),
             None => Err(Failure::pin("a credential is made of a file with the PIN")
                 .hint("name the file: --pin-source FILE")),
         }
     }
 
+    /// One of a unit that is written with it.
+    pub(super) const fn of_unit(unit: String) -> Self {
+        Self { unit: Cow::Owned(unit), before: "" }
+    }
+
     /// What the unit's processes read.
     pub(super) fn file(&self) -> PathBuf {
-        Path::new("/run/credentials").join(self.unit).join("pin")
+        Path::new("/run/credentials").join(&*self.unit).join("pin")
     }
 
     /// The line of the unit.

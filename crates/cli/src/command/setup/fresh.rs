@@ -283,7 +283,7 @@ fn new_pin(app: &App, path: &Path) -> Result<()> {
 }
 
 /// Says which command it is, and runs it.
-fn run(app: &App, line: &[&str]) -> Result<()> {
+pub(crate) fn run(app: &App, line: &[&str]) -> Result<()> {
     app.output.note(&format!("metaslot {}", line.join(" ")));
     run_quietly(app, line).map(drop)
 }

@@ -7,6 +7,7 @@ mod files;
 mod fresh;
 mod plain;
 mod program;
+mod proxy;
 mod service;
 mod tested;
 mod tree;
@@ -22,8 +23,11 @@ use crate::pin::{Role, Source};
 use crate::places;
 use credential::Credential;
 use files::{apply, before, kept, may_be_included};
+pub(crate) use fresh::run as run_command;
 use fresh::{Chosen, Wanted};
 use program::{ALL, Bridge, Plan, Program, Proof};
+pub(crate) use proxy::{Proxy, TokenKey, check_paths, is_user, may_read, own_user, runs};
+use rustix::fs::Mode;
 use serde_json::{Value, json};
 use std::env;
 use std::mem;
@@ -297,7 +301,8 @@ fn whole_name(path: &str) -> String {
     whole.map_or_else(|| path.to_owned(), |whole| whole.display().to_string())
 }
 
-fn directory(said: Option<&Path>) -> Result<PathBuf> {
+/// Where files of ours are.
+pub(crate) fn directory(said: Option<&Path>) -> Result<PathBuf> {
     let home = || env::var_os("HOME").map_or_else(|| PathBuf::from("."), PathBuf::from);
     let user = || {
         let config = env::var_os("XDG_CONFIG_HOME").filter(|path| !path.is_empty());
@@ -320,7 +325,7 @@ fn directory(said: Option<&Path>) -> Result<PathBuf> {
 }
 
 /// Root writes nothing where another user could change it: root's services load what it names.
-fn own(directory: &Path) -> Result<()> {
+pub(crate) fn own(directory: &Path) -> Result<()> {
     let is_root = rustix::process::geteuid().is_root();
     match is_root.then(|| places::in_others_hands(directory)).flatten() {
         None => Ok(()),
@@ -333,9 +338,14 @@ fn own(directory: &Path) -> Result<()> {
 }
 
 fn in_path(command: &str) -> bool {
+    program_path(command).is_some()
+}
+
+fn program_path(command: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let more = ["/usr/sbin", "/sbin"].map(PathBuf::from);
-    env::split_paths(&path).chain(more).any(|directory| directory.join(command).is_file())
+    let all = env::split_paths(&path).chain(more).map(|directory| directory.join(command));
+    all.into_iter().find(|file| file.is_file())
 }
 
 fn report(

@@ -14,6 +14,7 @@ const PATHS: &[(&str, &str)] = &[
     ("directory", "the directory"),
     ("cert", "the certificate"),
     ("room", "the temporary directory"),
+    ("conf", "the configuration"),
 ];
 
 /// Refuses paths among a recipe's values, and that of the PIN's file, that are more than letters, digits and a few marks.

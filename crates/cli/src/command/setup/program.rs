@@ -3,7 +3,8 @@
 //! begins a file of its configuration, `= /NAME` one that Debian's package of the program includes, `= user` who serves, `= certificate` what
 //! else is said where one is made, `= shows` that it shows no key without one in the token,
 //! `= start` how it is started with the latter, `= unit` its unit of systemd's and what is typed before that is started, `= test` how it tests the machine's own configuration, `= then` what is typed without them, `= no ed25519` what of it takes no such key
-//! from a token, and `= verify PROCESS` runs it until PROCESS has signed. A section whose name ends in `by provider` is in the place of the one without where a
+//! from a token, `= proxy FILE` its configuration as a TLS proxy, which `= proxy check` checks, and a unit has by `= proxy service` and a shell starts by `= proxy daemon`,
+//! and `= verify PROCESS` runs it until PROCESS has signed. A section whose name ends in `by provider` is in the place of the one without where a
 //! provider is the bridge.
 
 use crate::failure::{Failure, Result};
@@ -15,6 +16,9 @@ const OF_KEY: [&str; 14] = [
     "bare", "barepem", "uri", "keyuri", "tokenuri", "token", "serial", "label", "id", "slot",
     "family", "pem", "sshkey", "kind",
 ];
+
+/// How the names of sections begin that make a TLS proxy of it.
+const OF_PROXY: &str = "proxy ";
 
 /// How the names of sections end that are a provider's.
 const BY_PROVIDER: &str = " by provider";
@@ -313,7 +317,7 @@ impl Program {
                 "then" => plan.then = lines(),
                 "start" => plan.start = lines(),
                 "user" | "unit" | "test" | "certificate" | "shows" | "no ed25519" => {}
-                _ if name.starts_with("verify ") => {}
+                _ if name.starts_with("verify ") || name.starts_with(OF_PROXY) => {}
                 _ if name.starts_with('/') => plan.included.push(file),
                 _ => plan.files.push(file),
             }
@@ -402,6 +406,16 @@ impl Program {
         self.sections().find_map(|(name, content)| {
             let process = name.strip_prefix("verify ")?;
             Some(Proof { process, script: filled(content, values) })
+        })
+    }
+
+    /// Of a TLS proxy the file, the command lines and the lines of a unit, by their names.
+    pub(super) fn proxy<'a>(
+        &'a self,
+        values: &'a [(&str, String)],
+    ) -> impl Iterator<Item = (&'static str, String)> {
+        self.sections().filter_map(|(name, content)| {
+            Some((name.strip_prefix(OF_PROXY)?, filled(content, values).trim_end().to_owned()))
         })
     }
 

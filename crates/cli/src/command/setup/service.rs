@@ -21,9 +21,14 @@ pub(super) fn is_there(program: &Program, user: &str) -> Result<()> {
 
 /// Refuses a token of ours that is closed to that user, before root writes anything for the service.
 pub(super) fn may_use(program: &Program, app: &App, token: &Token) -> Result<()> {
-    let Some(user) = program.user().filter(|_| rustix::process::geteuid().is_root()) else {
+    program.user().map_or(Ok(()), |user| user_may_use(program, user, app, token))
+}
+
+/// The same for another user.
+pub(super) fn user_may_use(program: &Program, user: &str, app: &App, token: &Token) -> Result<()> {
+    if !rustix::process::geteuid().is_root() {
         return Ok(());
-    };
+    }
     let module = app.host(&Uri::default())?.module();
     if !module.is_metaslot() || token.is_others() {
         return Ok(());

@@ -134,7 +134,7 @@ impl Said<'_> {
         Ok(self.credential.map(Credential::file).or(source))
     }
 
-    fn of_machine(&self, host: &Host) -> Result<Values> {
+    pub(super) fn of_machine(&self, host: &Host) -> Result<Values> {
         let Self { is_run, chosen, credential, program, directory, .. } = self;
         let module = fs::canonicalize(host.module().path())
             .map_err(|error| Failure::io("cannot find the module", &error))?;

@@ -262,7 +262,7 @@ impl Run<'_> {
     fn of_pin(&self, program: &Program) -> Option<Failure> {
         let given_up = rustix::process::geteuid().is_root() && program.reads_late();
         let user = program.user().filter(|_| given_up)?;
-        let (why, fix) = unreadable(user, self.pin?)?;
+        let (why, fix) = unreadable(user, self.pin?, "the file with the PIN")?;
         Some(Failure::failed(why).hint(fix))
     }
 

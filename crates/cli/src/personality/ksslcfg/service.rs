@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How a proxy runs: as a unit of systemd's, or as a daemon that a script starts.
+
+use super::entry::Entry;
+use crate::failure::{Failure, Result};
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs::{self, File};
+use std::io::{self, Read, Seek};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The first line of a unit.
+const MADE: &str = "# Made by 'ksslcfg create'; 'ksslcfg delete' removes it.";
+
+/// The lines of every unit: a proxy needs its port, its token, and nothing else of the machine.
+const HARDENED: &str = "\
+CapabilityBoundingSet=CAP_NET_BIND_SERVICE
+AmbientCapabilities=CAP_NET_BIND_SERVICE
+NoNewPrivileges=yes
+ProtectHome=read-only
+PrivateTmp=yes
+ProtectKernelTunables=yes
+ProtectKernelModules=yes
+ProtectKernelLogs=yes
+ProtectControlGroups=yes
+ProtectClock=yes
+ProtectHostname=yes
+ProtectProc=invisible
+RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_ALG
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+SystemCallErrorNumber=EPERM
+LimitMEMLOCK=8M
+";
+
+/// What a token of ours needs; modules of others may need devices, and make code of their own.
+const OURS: &str = "\
+ProtectSystem=strict
+PrivateDevices=yes
+MemoryDenyWriteExecute=yes
+";
+
+/// How long a proxy may take to start or to end.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a unit says.
+#[derive(Debug)]
+pub(super) struct Unit<'a> {
+    pub(super) entry: &'a Entry,
+    pub(super) user: &'a str,
+    /// The lines that start the server.
+    pub(super) start: &'a str,
+    pub(super) variables: &'a [(&'static str, String)],
+    /// The file with the PIN that systemd reads for it.
+    pub(super) credential: Option<&'a Path>,
+    /// The directories that the token is written in; none where it is another module's.
+    pub(super) writes: Option<&'a [String]>,
+}
+
+impl Unit<'_> {
+    pub(super) fn text(&self) -> String {
+        let Entry { name, port, proxy_port, .. } = self.entry;
+        let variables = self.variables.iter();
+        let variables: String =
+            variables.map(|(name, value)| format!("Environment={name}={value}\n")).collect();
+        let credential =
+            self.credential.map(|pin| format!("LoadCredential=pin:{}\n", pin.display()));
+        let credential = credential.unwrap_or_default();
+        let writes = match self.writes {
+            Some(paths) => {
+                let paths = paths.iter().map(|path| format!("ReadWritePaths=-{path}\n"));
+                OURS.to_owned() + &paths.collect::<String>()
+            }
+            None => "ProtectSystem=full\n".to_owned(),
+        };
+        let Self { user, start, .. } = self;
+        format!(
+            "{MADE}\n[Unit]\nDescription=TLS of port {port} for the plain server on port {proxy_port}\n\
+             Documentation=man:metaslot-ksslcfg(1)\nWants=network-online.target\nAfter=network-online.target\n\n\
+             [Service]\n{start}\nUser={user}\n{variables}{credential}RuntimeDirectory=metaslot-kssl/{name}\n\
+             RuntimeDirectoryMode=0700\nRestart=on-failure\n{HARDENED}{writes}\n\
+             [Install]\nWantedBy=multi-user.target\n"
+        )
+    }
+}
+
+/// What a line of a shell begins with so that a user's rights are all that it has, but for low ports.
+pub(super) fn as_user(user: &str) -> String {
+    let ports = ["inh", "ambient"].map(|set| format!("--{set}-caps=-all,+net_bind_service"));
+    format!(
+        "setpriv --reuid={user} --regid=\"$(id -g {user})\" --init-groups {} --bounding-set=-all,+net_bind_service --no-new-privs ",
+        ports.join(" ")
+    )
+}
+
+/// The script that starts it.
+pub(super) fn script(line: &str, variables: &[(&'static str, String)]) -> String {
+    let variables = variables.iter().map(|(name, value)| format!("export {name}={value}\n"));
+    let variables: String = variables.collect();
+    format!("#!/bin/sh\n{MADE}\nPATH=$PATH:/usr/sbin:/sbin\n{variables}exec {line}\n")
+}
+
+/// Starts what stands in its directory now, and has systemd start it with the machine.
+pub(super) fn start(entry: &Entry) -> Result<()> {
+    let Some(unit) = &entry.unit else {
+        let script = entry.directory.join("start").display().to_string();
+        let said = said_by(&["timeout", &PATIENCE.as_secs().to_string(), "sh", &script]);
+        return said.map_err(|failure| failure.context(format!("{} does not start", entry.server)));
+    };
+    let name = unit.as_str();
+    said_by(&["systemctl", "daemon-reload"])?;
+    said_by(&["systemctl", "--quiet", "enable", name])?;
+    said_by(&["systemctl", "restart", name]).map_err(|failure| {
+        failure
+            .context(format!("{name} does not start"))
+            .hint(format!("journalctl -u {name} says why"))
+    })
+}
+
+/// Ends it, if it runs.
+pub(super) fn stop(entry: &Entry) -> Result<()> {
+    if let Some(unit) = &entry.unit {
+        if entry.unit_file().is_some_and(|file| file.exists()) {
+            said_by(&["systemctl", "--quiet", "disable", "--now", unit])?;
+            said_by(&["systemctl", "reset-failed", unit]).ok();
+        }
+        return Ok(());
+    }
+    let Some(pid) = process(entry) else { return Ok(()) };
+    let end = Instant::now() + PATIENCE;
+    // It may have ended just now.
+    kill_process(pid, Signal::TERM).ok();
+    while process(entry).is_some() {
+        if Instant::now() > end {
+            let what = format!("{} (process {}) does not end", entry.server, pid.as_raw_pid());
+            return Err(Failure::failed(what).hint("kill -KILL ends it; then this again"));
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+/// Has systemd forget a unit that is gone.
+pub(super) fn forget(entry: &Entry) {
+    if entry.unit.is_some() {
+        said_by(&["systemctl", "daemon-reload"]).ok();
+    }
+}
+
+pub(super) fn is_running(entry: &Entry) -> bool {
+    match &entry.unit {
+        Some(unit) => said_by(&["systemctl", "--quiet", "is-active", unit]).is_ok(),
+        None => process(entry).is_some(),
+    }
+}
+
+/// The process, if it is the server with this configuration: its user writes the file with its number, and may write any.
+fn process(entry: &Entry) -> Option<Pid> {
+    let number: i32 = fs::read_to_string(entry.run.join("pid")).ok()?.trim().parse().ok()?;
+    let of = |what: &str| fs::read(format!("/proc/{number}/{what}")).unwrap_or_default();
+    let line = String::from_utf8_lossy(&of("cmdline")).replace('\0', " ");
+    let is_it = of("comm").trim_ascii_end() == entry.server.as_bytes()
+        && line.contains(&entry.configuration().display().to_string());
+    Pid::from_raw(number).filter(|_| is_it && number > 1)
+}
+
+/// Runs a program that may leave a daemon behind; its last words where it fails.
+fn said_by(line: &[&str]) -> Result<()> {
+    let cannot = |error: io::Error| Failure::io(format!("cannot run {}", line[0]), &error);
+    let said = memfd_create("said", MemfdFlags::CLOEXEC).map_err(|errno| cannot(errno.into()))?;
+    let mut said = File::from(said);
+    let [out, err] = [said.try_clone().map_err(cannot)?, said.try_clone().map_err(cannot)?];
+    let mut command = Command::new(line[0]);
+    command.args(&line[1..]).stdin(Stdio::null()).stdout(out).stderr(err).current_dir("/");
+    if command.status().map_err(cannot)?.success() {
+        return Ok(());
+    }
+    let mut bytes = Vec::new();
+    said.rewind().and_then(|()| said.read_to_end(&mut bytes)).map_err(cannot)?;
+    let said = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+    Err(Failure::failed(match lines.is_empty() {
+        true => "it said nothing".to_owned(),
+        false => lines[lines.len().saturating_sub(3)..].join("; "),
+    }))
+}
