@@ -16,6 +16,7 @@ mod gnutls;
 mod go;
 mod java;
 mod knot;
+mod kssl;
 mod nginx;
 mod node;
 mod nss;
