@@ -63,6 +63,7 @@ const LINES: &[(&str, Line)] = &[
     ("metaslot decrypt -a aes -i file.enc -o copy", Ends(&[PHRASE])),
     ("metaslot cryptoadm list", Ends(&[])),
     ("metaslot pktool list", Ends(&[])),
+    ("metaslot ksslcfg list", Ends(&[])),
     (
         "metaslot token import --from /usr/lib/softhsm/libsofthsm2.so",
         Elsewhere("docs/commands/token-import.md has a token for it"),

@@ -233,8 +233,10 @@ impl Maker<'_> {
         // Root alone reads what systemd is to hand on.
         let user = self.user.filter(|_| self.credential().is_none());
         let prefix = if user.is_some() { prefix } else { String::new() };
-        let line = at(&stage.place, &stage.room(user)?, "check");
-        stage.check(server, &(prefix + &line), openssl.map(|name| (name, for_check)))?;
+        let line = prefix + &at(&stage.place, &stage.room(user)?, "check");
+        let conf: Vec<_> = variables.into_iter().filter(|row| row.0 != "OPENSSL_CONF").collect();
+        let line = service::script(&line, &conf);
+        stage.check(server, &line, openssl.map(|name| (name, for_check)))?;
         Ok(stage)
     }
 
@@ -247,6 +249,7 @@ impl Maker<'_> {
         Entry {
             name: self.spot.name.clone(),
             server: self.proxy.name().to_owned(),
+            host: self.spot.host.clone(),
             port: self.spot.port,
             proxy_port: self.args.proxy_port,
             key: self.material.name(),

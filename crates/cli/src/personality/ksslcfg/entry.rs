@@ -156,6 +156,7 @@ pub(super) fn base(place: &Place) -> Result<PathBuf> {
 pub(super) struct Entry {
     pub(super) name: String,
     pub(super) server: String,
+    pub(super) host: Option<String>,
     pub(super) port: u16,
     pub(super) proxy_port: u16,
     pub(super) key: String,
@@ -191,6 +192,7 @@ impl Entry {
         Some(Self {
             name,
             server: text("server")?,
+            host: text("host"),
             port: port("port")?,
             proxy_port: port("proxy_port")?,
             key: text("key")?,
@@ -202,8 +204,8 @@ impl Entry {
     }
 
     pub(super) fn json(&self) -> Value {
-        let Self { name, server, port, proxy_port, key, unit, run, files, .. } = self;
-        json!({"name": name, "server": server, "port": port, "proxy_port": proxy_port, "key": key,
+        let Self { name, server, host, port, proxy_port, key, unit, run, files, .. } = self;
+        json!({"name": name, "server": server, "host": host, "port": port, "proxy_port": proxy_port, "key": key,
             "unit": unit, "run": run, "files": files})
     }
 

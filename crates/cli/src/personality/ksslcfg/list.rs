@@ -61,7 +61,7 @@ fn handshakes(socket: &Path) -> Option<Handshakes> {
     counted(&text)
 }
 
-/// HAProxy counts connections whose handshake is done, and sessions that were looked for and not found.
+/// HAProxy counts connections, those whose handshake failed as well, and sessions that were looked for and not found.
 fn counted(text: &str) -> Option<Handshakes> {
     let value = |name: &str| -> Option<u64> {
         let mut rows = text.lines().filter_map(|line| line.split_once(": "));

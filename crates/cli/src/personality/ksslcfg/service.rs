@@ -7,6 +7,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -100,28 +101,50 @@ pub(super) fn as_user(user: &str) -> String {
     )
 }
 
-/// The script that starts it.
+/// The script that starts it, or has it checked. HAProxy goes back to the directory in which it was started, so its user must be
+/// able to.
 pub(super) fn script(line: &str, variables: &[(&'static str, String)]) -> String {
     let variables = variables.iter().map(|(name, value)| format!("export {name}={value}\n"));
     let variables: String = variables.collect();
-    format!("#!/bin/sh\n{MADE}\nPATH=$PATH:/usr/sbin:/sbin\n{variables}exec {line}\n")
+    format!("#!/bin/sh\n{MADE}\nPATH=$PATH:/usr/sbin:/sbin\n{variables}cd / && exec {line}\n")
 }
 
 /// Starts what stands in its directory now, and has systemd start it with the machine.
 pub(super) fn start(entry: &Entry) -> Result<()> {
-    let Some(unit) = &entry.unit else {
-        let script = entry.directory.join("start").display().to_string();
-        let said = said_by(&["timeout", &PATIENCE.as_secs().to_string(), "sh", &script]);
-        return said.map_err(|failure| failure.context(format!("{} does not start", entry.server)));
+    let started = match &entry.unit {
+        None => {
+            let script = entry.directory.join("start").display().to_string();
+            said_by(&["timeout", &PATIENCE.as_secs().to_string(), "sh", &script])
+        }
+        Some(unit) => said_by(&["systemctl", "daemon-reload"])
+            .and_then(|_| said_by(&["systemctl", "--quiet", "enable", unit]))
+            .and_then(|_| said_by(&["systemctl", "restart", unit])),
     };
-    let name = unit.as_str();
-    said_by(&["systemctl", "daemon-reload"])?;
-    said_by(&["systemctl", "--quiet", "enable", name])?;
-    said_by(&["systemctl", "restart", name]).map_err(|failure| {
-        failure
-            .context(format!("{name} does not start"))
-            .hint(format!("journalctl -u {name} says why"))
+    started.map(drop).and_then(|()| answers(entry)).map_err(|failure| {
+        // systemctl says where it is said.
+        let line = ["journalctl", "--quiet", "--no-pager", "-o", "cat", "-n", "3", "-u"];
+        let journal = entry.unit.as_deref().map(|unit| said_by(&[&line[..], &[unit]].concat()));
+        let words = journal.and_then(|said| said.ok()).filter(|said| !said.is_empty());
+        let words = words.unwrap_or_else(|| failure.message().to_owned());
+        Failure::failed(format!("{} does not start: {words}", entry.server))
     })
+}
+
+/// Waits until it takes connections, where starting it did not wait for that: systemd does for HAProxy, and daemons begin then.
+fn answers(entry: &Entry) -> Result<()> {
+    if entry.unit.is_none() || entry.server == "haproxy" {
+        return Ok(());
+    }
+    let end = Instant::now() + PATIENCE;
+    let host = entry.host.as_deref().unwrap_or("localhost");
+    while TcpStream::connect((host, entry.port)).is_err() {
+        if Instant::now() > end || !is_running(entry) {
+            let what = format!("nothing takes connections on port {}", entry.port);
+            return Err(Failure::failed(what));
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    Ok(())
 }
 
 /// Ends it, if it runs.
@@ -171,23 +194,23 @@ fn process(entry: &Entry) -> Option<Pid> {
     Pid::from_raw(number).filter(|_| is_it && number > 1)
 }
 
-/// Runs a program that may leave a daemon behind; its last words where it fails.
-fn said_by(line: &[&str]) -> Result<()> {
+/// Runs a program that may leave a daemon behind; its last words, which are the failure where it fails.
+fn said_by(line: &[&str]) -> Result<String> {
     let cannot = |error: io::Error| Failure::io(format!("cannot run {}", line[0]), &error);
     let said = memfd_create("said", MemfdFlags::CLOEXEC).map_err(|errno| cannot(errno.into()))?;
     let mut said = File::from(said);
     let [out, err] = [said.try_clone().map_err(cannot)?, said.try_clone().map_err(cannot)?];
     let mut command = Command::new(line[0]);
     command.args(&line[1..]).stdin(Stdio::null()).stdout(out).stderr(err).current_dir("/");
-    if command.status().map_err(cannot)?.success() {
-        return Ok(());
-    }
+    let status = command.status().map_err(cannot)?;
     let mut bytes = Vec::new();
     said.rewind().and_then(|()| said.read_to_end(&mut bytes)).map_err(cannot)?;
     let said = String::from_utf8_lossy(&bytes);
     let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
-    Err(Failure::failed(match lines.is_empty() {
-        true => "it said nothing".to_owned(),
-        false => lines[lines.len().saturating_sub(3)..].join("; "),
-    }))
+    let last = lines[lines.len().saturating_sub(3)..].join("; ");
+    match status.success() {
+        true => Ok(last),
+        false if last.is_empty() => Err(Failure::failed("it said nothing")),
+        false => Err(Failure::failed(last)),
+    }
 }
