@@ -44,6 +44,8 @@ pub(super) fn run(app: &App, args: &Create) -> Result<()> {
     maker.may_be_used()?;
     open(&spot.base)?;
     let _alone = spot.lock()?;
+    // Another one may have made it meanwhile.
+    let old = Entry::read(&spot.directory())?;
     let said = |what: &str| args.verbose.then(|| app.output.note(what));
     said(&format!("{} checks its configuration", proxy.name()));
     let stage = maker.stage(&offer)?;

@@ -111,10 +111,7 @@ impl Spot {
         let Err(error) = tried else { return Ok(()) };
         let place = host.map_or_else(String::new, |host| format!(" of {host}"));
         Err(match error.kind() {
-            io::ErrorKind::AddrInUse => Failure::failed(format!(
-                "another program has port {port}{place}"
-            ))
-            .hint(format!("ss -ltnp 'sport = :{port}' says which: stop it, or give another port")),
+            io::ErrorKind::AddrInUse => self.taken(&place),
             io::ErrorKind::AddrNotAvailable => Failure::failed(format!(
                 "'{}' is no address of this machine",
                 host.unwrap_or_default()
@@ -126,6 +123,19 @@ impl Spot {
             }
             _ => Failure::io(format!("port {port}{place} cannot be served"), &error),
         })
+    }
+
+    /// Who has the port.
+    fn taken(&self, place: &str) -> Failure {
+        let port = self.port;
+        let Some(other) = all(&self.base).into_iter().find(|other| other.port == port) else {
+            let hint =
+                format!("ss -ltnp 'sport = :{port}' says which: stop it, or give another port");
+            return Failure::failed(format!("another program has port {port}{place}")).hint(hint);
+        };
+        let host = other.host.map_or_else(String::new, |host| format!("{host} "));
+        Failure::failed(format!("the proxy {} has port {port}", other.name))
+            .hint(format!("ksslcfg delete {host}{port}, and then this again"))
     }
 
     /// What HAProxy or nginx calls the address.
