@@ -214,3 +214,66 @@ fn said_by(line: &[&str]) -> Result<String> {
         false => Err(Failure::failed(last)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::env;
+
+    fn entry() -> Entry {
+        Entry {
+            name: "any-443".into(),
+            server: "haproxy".into(),
+            host: None,
+            port: 443,
+            proxy_port: 8080,
+            key: "pkcs11:token=web".into(),
+            unit: Some("metaslot-kssl@any-443.service".into()),
+            run: "/run/metaslot-kssl/any-443".into(),
+            files: Vec::new(),
+            directory: "/etc/metaslot/kssl/any-443".into(),
+        }
+    }
+
+    /// The lines of a unit for a token of ours, and for one of another module.
+    fn texts() -> [String; 2] {
+        let paths = ["/var/lib/metaslot/web".to_owned()];
+        [Some(&paths[..]), None].map(|writes| {
+            let unit = Unit {
+                entry: &entry(),
+                user: "root",
+                start: "Type=notify\nExecStart=/bin/true",
+                variables: &[("OPENSSL_CONF", "/etc/metaslot/kssl/any-443/openssl.cnf".into())],
+                credential: Some(Path::new("/etc/metaslot/pin")),
+                writes,
+            };
+            unit.text()
+        })
+    }
+
+    #[test]
+    fn systemd_reads_every_line_of_a_unit() {
+        let place = env::temp_dir().join(format!("metaslot-kssl-{}", std::process::id()));
+        fs::create_dir_all(&place).expect("it is made");
+        for text in texts() {
+            let file = place.join("metaslot-kssl@any-443.service");
+            fs::write(&file, text.replace("Documentation=man", "# man")).expect("it is written");
+            match Command::new("systemd-analyze").arg("verify").arg(&file).output() {
+                Ok(said) => assert_eq!(String::from_utf8_lossy(&said.stderr), ""),
+                Err(_) => println!("not run: systemd-analyze is not installed"),
+            }
+        }
+        fs::remove_dir_all(&place).expect("it goes");
+    }
+
+    #[test]
+    fn a_token_of_ours_is_all_that_is_written_and_others_keep_their_devices() {
+        let [ours, others] = texts();
+        assert!(
+            ours.contains("\nProtectSystem=strict\n") && ours.contains("\nPrivateDevices=yes\n")
+        );
+        assert!(ours.contains("\nReadWritePaths=-/var/lib/metaslot/web\n"));
+        assert!(ours.contains("\nLoadCredential=pin:/etc/metaslot/pin\n"));
+        assert!(others.contains("\nProtectSystem=full\n") && !others.contains("PrivateDevices"));
+    }
+}
