@@ -12,6 +12,7 @@
 
 mod aa;
 mod apart;
+mod bridge;
 mod buffer;
 mod child;
 mod clock;
@@ -52,10 +53,12 @@ mod study;
 mod summary;
 mod table;
 mod tcp;
+mod tls;
 mod token;
 pub mod verdict;
 
 pub use aa::{Of, Options as AaOptions};
+pub use bridge::Mode as ProviderMode;
 pub use compare::{Metric, Options as CompareOptions};
 pub use copy::{
     Consumer as CopyConsumer, Options as CopyOptions, PageSize as CopyPageSize, State as CopyState,
@@ -75,10 +78,11 @@ pub use profile::{
 };
 pub use report::Options as ReportOptions;
 pub use scenario::{RunOptions, SamplingOptions, TokenOptions};
-pub use speed::{Mode as ProviderMode, Options as SpeedOptions};
+pub use speed::Options as SpeedOptions;
 pub use store::Options as StoreOptions;
 pub use study::{Options as StudyOptions, Study};
 pub use tcp::{Beside, Buffer, Cpus, Options as TcpOptions, Path as TcpPath};
+pub use tls::{Options as TlsOptions, ServerKind};
 
 use std::path::PathBuf;
 
@@ -129,6 +133,14 @@ pub enum Command {
     /// visited in every repetition, in random order, so cells can be compared. Needs no privileges on
     /// the loopback interface; control groups and namespaces want root.
     Tcp(TcpOptions),
+    /// Measure full handshakes of TLS servers: the key in a file, in a token, and with OpenSSL's jobs
+    ///
+    /// HAProxy, nginx and Apache, each in a control group of its own, with this project's provider for
+    /// OpenSSL; the clients are outside. What counts is the server's processor time for each handshake,
+    /// beside the same server with its key in a file. With --servers loop,haproxy and 1 connection among
+    /// --connections it says which share of a handshake the signature has, what a pause costs, and what
+    /// Amdahl's law allows. Writes an experiment with every sample.
+    Tls(TlsOptions),
     /// Compare local paths: TCP loopback, AF_UNIX, pipe; what they cost, and when they refuse
     ///
     /// One thread writes, another one reads: CPU time of both for each KB, throughput, and how many
@@ -199,6 +211,7 @@ impl Command {
             Self::Store(options) => &mut options.token.module,
             Self::Kill(options) => &mut options.token.module,
             Self::Lanes(options) => &mut options.token.module,
+            Self::Tls(options) => &mut options.token.module,
             // The others look at the machine, or at what was measured.
             _ => return,
         };
@@ -226,6 +239,7 @@ pub fn run(command: &Command) -> Result<()> {
         Command::Kill(options) => killed(kill::run(options)?),
         Command::Local(options) => shown(local::run(options)?),
         Command::Tcp(options) => print::show(&tcp::run(options)?),
+        Command::Tls(options) => print::show(&tls::run(options)?),
         Command::Aa(options) => aa::run(options),
         Command::Copy(options) => print::show(&copy::run(options)?),
         Command::Study(options) => shown(study::run(options)?),

@@ -8,7 +8,7 @@ use crate::output::{self, say};
 use crate::scenario::Made;
 use crate::summary::{cells, summary};
 use crate::{
-    Failure, Result, aa, copy, kill, lanes, local, profile, scenario, speed, store, study, tcp,
+    Failure, Result, aa, copy, kill, lanes, local, profile, scenario, speed, store, study, tcp, tls,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -150,6 +150,7 @@ pub(crate) fn text(directory: &Path, experiment: &Experiment, goals: bool) -> St
         "store" => store::text(directory, experiment),
         "tcp" => tcp::text(experiment),
         "through-openssl" => speed::through_text(experiment),
+        "tls" => tls::text(experiment),
         "transfer" => tcp::transfer_text(experiment),
         _ => return format!("{}\n{}", scenario::heading(experiment), cells(experiment).render()),
     };
@@ -178,6 +179,7 @@ fn json(directory: &Path, experiment: &Experiment) -> Value {
         "speed" => speed::sun_json(directory, experiment),
         "store" => store::json(directory, experiment),
         "through-openssl" => speed::through_json(experiment),
+        "tls" => tls::json(experiment),
         "tcp" | "transfer" => tcp::json(experiment),
         _ => summary(experiment),
     }

@@ -22,8 +22,7 @@ pub(crate) use overhead::{
 };
 pub(crate) use part::Part;
 pub(crate) use sun::{json as sun_json, text as sun_text};
-pub use through::Mode;
-pub(crate) use through::{json as through_json, text as through_text};
+pub(crate) use through::{Shape, json as through_json, loops, text as through_text};
 
 use crate::scenario::Made;
 use crate::{Failure, Result};

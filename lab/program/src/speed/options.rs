@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What to measure, and how.
 
-use super::through::Mode;
+use crate::bridge::Mode;
 use crate::scenario::TokenOptions;
 use std::path::PathBuf;
 

@@ -2,7 +2,6 @@
 //! `lab speed --through-openssl`: the real `openssl speed`, plain, with this project's provider and with libp11's engine, and its loop
 //! with a key that is named; on one process and on several, without jobs and with up to many.
 
-mod configuration;
 mod place;
 mod print;
 mod program;
@@ -11,12 +10,11 @@ mod scenario;
 mod view;
 
 pub(crate) use print::{json, text};
+pub(crate) use program::{Shape, loops};
 
 use super::Options;
 use crate::Result;
 use crate::scenario::{Made, RunOptions, make};
-
-pub use configuration::Mode;
 
 /// Measures.
 pub(super) fn run(options: &Options) -> Result<Made> {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A token with a key for every operation, the same kinds of keys in files, and the programs.
 
-use super::configuration::{Bridge, Mode, configuration};
 use super::program::{Ran, Shape, loops, speed};
 use super::rows::{Doer, ThroughRow};
+use crate::bridge::{Bridge, LOOP, Mode, compiled, configuration, provider_beside};
 use crate::child::Child;
 use crate::experiment::Measured;
 use crate::role::Role;
@@ -14,9 +14,6 @@ use crate::{Failure, Result};
 use metaslot_counters::{Event, read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-
-/// The loop's source.
-const LOOP: &str = include_str!("../../../../../examples/openssl_loop.c");
 
 /// Everything that a run needs.
 pub(super) struct Place {
@@ -66,7 +63,7 @@ impl Place {
         let mut made = Child::start(store.command(&part)?)?;
         made.answer::<String>()?;
         made.end()?;
-        let program = compiled(&place);
+        let program = compiled(&place, "openssl_loop", LOOP);
         let engine = engine.filter(|engine| engine.exists());
         let mode = options.provider_mode;
         let place =
@@ -143,7 +140,7 @@ impl Place {
             let program = self.program.as_ref().map_err(|why| Failure::new(why.clone()))?;
             let mut command = Command::new(program);
             self.configure(&mut command, doer, shape.jobs > 0)?;
-            loops(command, &self.key(row, doer), row, shape)?
+            loops(command, &self.key(row, doer), row.group, shape)?
         };
         let counted = self.counted(row).since(before);
         if doer.by_module() && counted.operations < ran.operations {
@@ -192,29 +189,6 @@ impl Counted {
 
 pub(super) const BATCHES: &str = "batches";
 pub(super) const BATCHED: &str = "batched";
-
-/// The provider of the same build, or of the same package.
-fn provider_beside(module: &Path) -> Result<PathBuf> {
-    let directory = module.parent().unwrap_or(Path::new("."));
-    let places = ["libmetaslot_ossl.so", "../ossl-modules/metaslot.so"];
-    let mut files = places.map(|place| directory.join(place)).into_iter();
-    files.find(|file| file.exists()).ok_or_else(|| {
-        Failure::new(format!("{}: there is no provider for OpenSSL with it", module.display()))
-            .hint("name it with --provider: metaslot.so, or libmetaslot_ossl.so of a build")
-    })
-}
-
-fn compiled(place: &Sandbox) -> std::result::Result<PathBuf, String> {
-    let (source, program) = (place.file("openssl_loop.c"), place.file("openssl_loop"));
-    let why = |what: String| format!("its loop is not compiled: {what}");
-    std::fs::write(&source, LOOP).map_err(|error| why(error.to_string()))?;
-    let mut cc = Command::new("cc");
-    cc.arg("-O2").arg(&source).arg("-o").arg(&program).arg("-lcrypto");
-    let output = cc.output().map_err(|error| why(format!("cc: {error}")))?;
-    let errors = String::from_utf8_lossy(&output.stderr);
-    let first = errors.lines().find(|line| line.contains("error")).unwrap_or("cc fails");
-    if output.status.success() { Ok(program) } else { Err(why(first.trim().to_owned())) }
-}
 
 /// What a program says that succeeds.
 fn said(command: &mut Command) -> Option<String> {

@@ -16,19 +16,19 @@ use std::time::{Duration, Instant};
 
 /// What a run came to.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
-pub(super) struct Ran {
-    pub(super) operations: f64,
+pub(crate) struct Ran {
+    pub(crate) operations: f64,
     /// Of all processes.
-    pub(super) cpu_ns: f64,
+    pub(crate) cpu_ns: f64,
     /// As long as it would have taken at the processes' rates together.
-    pub(super) wall_ns: f64,
+    pub(crate) wall_ns: f64,
 }
 
 /// How many processes, and how many jobs each; none without jobs.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
-    pub(super) processes: usize,
-    pub(super) jobs: usize,
+pub(crate) struct Shape {
+    pub(crate) processes: usize,
+    pub(crate) jobs: usize,
 }
 
 /// How long `openssl speed` works for a figure: its shortest time.
@@ -138,13 +138,13 @@ fn cpu_of(group: u32) -> Result<f64> {
 ///
 /// # Errors
 /// It says why.
-pub(super) fn loops(
+pub(crate) fn loops(
     mut command: Command,
     key: &Path,
-    row: &ThroughRow,
+    group: Option<&str>,
     shape: Shape,
 ) -> Result<Ran> {
-    command.arg(key).arg(row.group.unwrap_or("sign"));
+    command.arg(key).arg(group.unwrap_or("sign"));
     command.args([shape.processes.to_string(), shape.jobs.to_string(), LOOP.to_owned()]);
     let output = command.stdin(Stdio::null()).output()?;
     let text = String::from_utf8_lossy(&output.stdout);

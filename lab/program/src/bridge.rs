@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What OpenSSL is configured with.
+//! What OpenSSL is configured with, and what is compiled for it.
 
+use crate::sandbox::Sandbox;
+use crate::{Failure, Result};
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 /// What the provider does.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
@@ -25,7 +28,7 @@ impl Mode {
 
 /// Who does the work.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Bridge<'a> {
+pub(crate) enum Bridge<'a> {
     /// OpenSSL itself.
     None,
     /// This provider.
@@ -35,7 +38,7 @@ pub(super) enum Bridge<'a> {
 }
 
 /// The whole of `openssl.cnf`.
-pub(super) fn configuration(bridge: Bridge<'_>, module: &Path, pin: &str) -> String {
+pub(crate) fn configuration(bridge: Bridge<'_>, module: &Path, pin: &str) -> String {
     let mut text = "openssl_conf = start\n[start]\n".to_owned();
     let module = module.display();
     match bridge {
@@ -71,6 +74,40 @@ pub(super) fn configuration(bridge: Bridge<'_>, module: &Path, pin: &str) -> Str
     }
     text
 }
+
+/// The provider of the same build as the module, or of the same package.
+///
+/// # Errors
+/// There is none.
+pub(crate) fn provider_beside(module: &Path) -> Result<PathBuf> {
+    let directory = module.parent().unwrap_or(Path::new("."));
+    let places = ["libmetaslot_ossl.so", "../ossl-modules/metaslot.so"];
+    let mut files = places.map(|place| directory.join(place)).into_iter();
+    files.find(|file| file.exists()).ok_or_else(|| {
+        Failure::new(format!("{}: there is no provider for OpenSSL with it", module.display()))
+            .hint("name it with --provider: metaslot.so, or libmetaslot_ossl.so of a build")
+    })
+}
+
+/// A program in C over the installed OpenSSL; the text says why there is none.
+pub(crate) fn compiled(
+    place: &Sandbox,
+    name: &str,
+    text: &str,
+) -> std::result::Result<PathBuf, String> {
+    let (source, program) = (place.file(&format!("{name}.c")), place.file(name));
+    let why = |what: String| format!("{name}.c is not compiled: {what}");
+    std::fs::write(&source, text).map_err(|error| why(error.to_string()))?;
+    let mut cc = Command::new("cc");
+    cc.arg("-O2").arg(&source).arg("-o").arg(&program).args(["-lssl", "-lcrypto", "-lpthread"]);
+    let output = cc.stdin(Stdio::null()).output().map_err(|error| why(format!("cc: {error}")))?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let first = errors.lines().find(|line| line.contains("error")).unwrap_or("cc fails");
+    if output.status.success() { Ok(program) } else { Err(why(first.trim().to_owned())) }
+}
+
+/// The loop of `openssl speed`.
+pub(crate) const LOOP: &str = include_str!("../../../examples/openssl_loop.c");
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A token with a key of each kind, the same kinds in files, certificates of all, and the programs.
+
+use super::load::{Running, free_port};
+use super::options::{Options, Server};
+use super::rows::{Arm, BATCHED, BATCHES, MECHANISMS, TlsKey};
+use super::server::Site;
+use crate::bridge::{Bridge, LOOP, Mode, compiled, configuration, provider_beside};
+use crate::child::Child;
+use crate::experiment::Measured;
+use crate::role::Role;
+use crate::sandbox::{Sandbox, Store};
+use crate::speed::Part;
+use crate::token::{LABEL, PIN, own_module};
+use crate::{Failure, Result};
+use metaslot_counters::{Event, read};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The clients.
+const CLIENT: &str = include_str!("../../../../examples/tls_load.c");
+
+/// What the module counted: signatures, batches, signatures in batches.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counted {
+    pub(super) signatures: f64,
+    batches: f64,
+    batched: f64,
+}
+
+/// Everything that a run needs.
+pub(super) struct Place {
+    pub(super) module: PathBuf,
+    provider: PathBuf,
+    pub(super) client: PathBuf,
+    /// The loop.
+    pub(super) program: PathBuf,
+    store: Store,
+    /// A copy of the token for a server that is not root: a token is opened by its owner only.
+    given: Option<Store>,
+    workers: u16,
+    /// Goes away after those who work in it.
+    place: Sandbox,
+}
+
+impl Place {
+    /// Makes the token, keys and certificates, and compiles the programs.
+    ///
+    /// # Errors
+    /// There is no module, no provider, no `openssl`, no compiler.
+    pub(super) fn new(options: &Options, keys: &[TlsKey]) -> Result<Self> {
+        let module = own_module(options.token.module.as_deref())?;
+        let provider = options.provider.clone().map_or_else(|| provider_beside(&module), Ok)?;
+        let place = Sandbox::guarded(options.token.dir.as_deref(), options.token.keep)?;
+        let store = place.store("token")?;
+        let part = Role::Speed(Part::Module(module.clone()));
+        let mut made = Child::start(store.command(&part)?)?;
+        made.answer::<String>()?;
+        made.end()?;
+        let built = |name: &str, text: &str| {
+            compiled(&place, name, text).map_err(|why| {
+                Failure::new(why)
+                    .hint("install a C compiler and OpenSSL's headers: gcc, libssl-dev")
+            })
+        };
+        let (client, program) = (built("tls_load", CLIENT)?, built("openssl_loop", LOOP)?);
+        let workers = options.workers;
+        let given = None;
+        let mut place = Self { module, provider, client, program, store, given, workers, place };
+        keys.iter().try_for_each(|key| place.keys(key))?;
+        place.given = Some(place.place.copy(&place.store, "given")?);
+        Ok(place)
+    }
+
+    fn keys(&self, key: &TlsKey) -> Result<()> {
+        let uri = format!("pkcs11_uri:pkcs11:token={LABEL};object={}", key.name);
+        let own = ["-propquery", "provider=metaslot", "-pkeyopt", &uri];
+        for (arm, more) in [(Arm::Token, &own[..]), (Arm::File, &[])] {
+            let [certificate, file, both] = self.files(key, arm);
+            let openssl = |arguments: &mut dyn FnMut(&mut Command)| -> Result<()> {
+                let mut command = Command::new("openssl");
+                self.store.configure(&mut command);
+                command.env("OPENSSL_CONF", self.openssl_cnf(arm)?);
+                arguments(&mut command);
+                let output = command.stdin(Stdio::null()).output()?;
+                let errors = String::from_utf8_lossy(&output.stderr);
+                let why = || Failure::new(format!("{}: {}", key.name, errors.trim()));
+                if output.status.success() { Ok(()) } else { Err(why()) }
+            };
+            openssl(&mut |command| {
+                command.arg("genpkey").args(key.generate).args(more).arg("-out").arg(&file);
+            })?;
+            openssl(&mut |command| {
+                command.args(["req", "-new", "-x509", "-days", "30", "-sha256"]);
+                command.args(["-subj", "/CN=localhost", "-key"]).arg(&file);
+                command.arg("-out").arg(&certificate);
+            })?;
+            let read = |path: &Path| fs::read(path).map_err(|error| Failure::file(path, &error));
+            let text = [read(&certificate)?, read(&file)?].concat();
+            fs::write(&both, text).map_err(|error| Failure::file(&both, &error))?;
+        }
+        Ok(())
+    }
+
+    /// A certificate, its key, and both.
+    fn files(&self, key: &TlsKey, arm: Arm) -> [PathBuf; 3] {
+        let place = if arm == Arm::File { "file" } else { "token" };
+        ["pem", "key", "both"].map(|end| self.place.file(&format!("{}-{place}.{end}", key.name)))
+    }
+
+    fn openssl_cnf(&self, arm: Arm) -> Result<PathBuf> {
+        let (file, jobs) = (self.provider.as_path(), arm == Arm::Jobs);
+        let bridge = match arm {
+            Arm::File => Bridge::None,
+            Arm::Token | Arm::Jobs => Bridge::Provider { file, mode: Mode::Keys, jobs },
+        };
+        let text = configuration(bridge, &self.module, &String::from_utf8_lossy(PIN));
+        let text = format!("{text}[req]\ndistinguished_name = name\n[name]\n");
+        let path = self.place.file(&format!("{}.cnf", arm.word()));
+        fs::write(&path, text).map_err(|error| Failure::file(&path, &error))?;
+        Ok(path)
+    }
+
+    /// Where the processes of the loop count.
+    pub(super) fn counters(&self) -> PathBuf {
+        self.store.counters()
+    }
+
+    /// The loop with a key, ready to be told how.
+    pub(super) fn signing(&self, key: &TlsKey, arm: Arm) -> Result<(Command, PathBuf)> {
+        let mut command = Command::new(&self.program);
+        self.store.configure(&mut command);
+        command.env("OPENSSL_CONF", self.openssl_cnf(arm)?);
+        let [_, file, _] = self.files(key, arm);
+        Ok((command, file))
+    }
+
+    /// Starts a server.
+    ///
+    /// # Errors
+    /// It does not listen.
+    pub(super) fn serve(&self, server: Server, key: &TlsKey, arm: Arm) -> Result<Running> {
+        let name = format!("{}-{}-{}", server.word(), key.name, arm.word());
+        let home = self.place.file(&name);
+        let counters = home.join("counters");
+        for directory in [&home, &counters, &home.join("tmp")] {
+            fs::create_dir_all(directory).map_err(|error| Failure::file(directory, &error))?;
+        }
+        let [certificate, private, both] = self.files(key, arm);
+        let port = free_port()?;
+        let files = [certificate.as_path(), &private, &both];
+        let site = Site { arm, home: &home, files, port, workers: self.workers };
+        let file = home.join("server.conf");
+        let program = server.program().unwrap_or_default();
+        let user = server.user().filter(|_| rustix::process::getuid().is_root());
+        let store = self.given.as_ref().filter(|_| user.is_some()).unwrap_or(&self.store);
+        // Processes that are forked log in anew, and 64 that take the long way at once wait too long for each other.
+        let own = format!(
+            "counters = {counters:?}\n[[token]]\npath = {:?}\nfast_login = \"15m\"\n",
+            store.database()
+        );
+        for (path, text) in
+            [(&file, server.configuration(site)), (&home.join("metaslot.toml"), own)]
+        {
+            fs::write(path, text).map_err(|error| Failure::file(path, &error))?;
+        }
+        let mut command = match user {
+            None => Command::new(&program),
+            Some(user) => {
+                self.give(user, store, &home, &files)?;
+                let mut command = Command::new("setpriv");
+                let (user, group) = (format!("--reuid={user}"), format!("--regid={user}"));
+                command.args([&*user, &*group, "--clear-groups", "--pdeathsig", "TERM", "--"]);
+                command.arg(&program);
+                command
+            }
+        };
+        server.arguments(&mut command, &home, &file);
+        command.env("METASLOT_CONF", home.join("metaslot.toml"));
+        command.env("OPENSSL_CONF", self.openssl_cnf(arm)?);
+        Running::start(&command, port, &home.join("log"), certificate, counters)
+            .map_err(|failure| failure.context(name))
+    }
+
+    /// What a server needs that is not root, to its user; root may read it all the same. The configuration of the others stays root's.
+    fn give(&self, user: &str, store: &Store, home: &Path, files: &[&Path]) -> Result<()> {
+        let database = store.database();
+        let token = database.parent().unwrap_or(home);
+        let mut chown = Command::new("chown");
+        chown.args(["-R", user]).args([home, token]).args(files);
+        if !chown.status()?.success() {
+            return Err(Failure::new(format!("chown to {user} fails")));
+        }
+        let open = fs::Permissions::from_mode(0o711);
+        for path in [self.place.file(""), store.file("")] {
+            fs::set_permissions(&path, open.clone())
+                .map_err(|error| Failure::file(&path, &error))?;
+        }
+        Ok(())
+    }
+}
+
+impl Counted {
+    /// What all processes counted so far that count there.
+    pub(super) fn of(counters: &Path) -> Self {
+        let mut counted = Self::default();
+        for process in read::processes(&[counters.to_owned()]) {
+            let operations = process.operations.iter();
+            let own = operations.filter(|(kind, _)| MECHANISMS.contains(&kind.mechanism));
+            counted.signatures += own.map(|(_, cell)| cell.operations as f64).sum::<f64>();
+            for (event, count) in process.events {
+                match event {
+                    Event::LaneBatch => counted.batches += count as f64,
+                    Event::LaneBatched => counted.batched += count as f64,
+                    _ => {}
+                }
+            }
+        }
+        counted
+    }
+
+    pub(super) fn since(self, before: Self) -> Self {
+        Self {
+            signatures: self.signatures - before.signatures,
+            batches: self.batches - before.batches,
+            batched: self.batched - before.batched,
+        }
+    }
+
+    /// Beside the sample.
+    pub(super) fn into_sample(self, measured: &mut Measured) {
+        let Self { signatures, batches, batched } = self;
+        let all = [("signatures", signatures), (BATCHES, batches), (BATCHED, batched)];
+        measured.counters.extend(all.map(|(name, value)| (name.to_owned(), value)));
+    }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Kinds of keys, and the three arms.
+
+use metaslot_ck::*;
+
+/// A kind of key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TlsKey {
+    pub(super) name: &'static str,
+    /// What `openssl genpkey` is asked for.
+    pub(super) generate: &'static [&'static str],
+}
+
+/// All of them.
+pub(super) const KEYS: [TlsKey; 4] = [
+    TlsKey {
+        name: "rsa2048",
+        generate: &["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"],
+    },
+    TlsKey {
+        name: "rsa4096",
+        generate: &["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:4096"],
+    },
+    TlsKey { name: "p384", generate: &["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-384"] },
+    TlsKey { name: "p256", generate: &["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"] },
+];
+
+/// The mechanisms that signatures of TLS 1.3 may be counted under, and those of the loop.
+pub(super) const MECHANISMS: [CK_MECHANISM_TYPE; 7] = [
+    CKM_RSA_PKCS,
+    CKM_RSA_PKCS_PSS,
+    CKM_SHA256_RSA_PKCS_PSS,
+    CKM_SHA384_RSA_PKCS_PSS,
+    CKM_ECDSA,
+    CKM_ECDSA_SHA256,
+    CKM_ECDSA_SHA384,
+];
+
+/// Where the key is, and what the server waits for.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(super) enum Arm {
+    /// In a file.
+    File,
+    /// In the token; every signature is made at once.
+    Token,
+    /// In the token; signatures pause OpenSSL's jobs.
+    Jobs,
+}
+
+impl Arm {
+    pub(super) const ALL: [Self; 3] = [Self::File, Self::Token, Self::Jobs];
+
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Token => "token",
+            Self::Jobs => "jobs",
+        }
+    }
+
+    pub(super) fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|arm| arm.word() == word)
+    }
+}
+
+pub(super) const SERVER: &str = "server";
+pub(super) const KEY: &str = "key";
+pub(super) const CONNECTIONS: &str = "connections";
+/// Counters beside each sample.
+pub(super) const BATCHES: &str = "batches";
+pub(super) const BATCHED: &str = "batched";
+/// The longest of 99 handshakes in 100, in milliseconds.
+pub(super) const P99: &str = "latency_p99_ms";

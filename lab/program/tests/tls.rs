@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `lab tls` from end to end: a short run, whose figures do not count here.
+#![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
+
+use metaslot_lab::experiment::{Experiment, State};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const LAB: &str = env!("CARGO_BIN_EXE_metaslot-lab");
+
+/// The module that the tests were given, or the one of this build, with the provider beside it.
+fn module() -> PathBuf {
+    if let Some(module) = std::env::var_os("METASLOT_MODULE") {
+        return PathBuf::from(module);
+    }
+    let directory = Path::new(LAB).parent().unwrap();
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "--package", "metaslot-module"]);
+    cargo.args(["--package", "metaslot-openssl-provider"]);
+    cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
+    if directory.ends_with("release") {
+        cargo.arg("--release");
+    }
+    assert!(cargo.status().unwrap().success(), "the module does not build");
+    directory.join("libmetaslot.so")
+}
+
+fn lab(place: &Path, arguments: &[&str]) -> String {
+    let mut command = Command::new(LAB);
+    command.current_dir(place).env("METASLOT_MODULE", module()).args(arguments);
+    let output = command.output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn every_handshake_is_counted_by_the_module_whose_key_the_server_has() {
+    let place = std::env::temp_dir().join(format!("lab-tls-{}", std::process::id()));
+    std::fs::create_dir_all(&place).unwrap();
+    let line = ["tls", "--servers", "loop,haproxy,nginx", "--filter", "rsa2048", "--window", "0.2"];
+    let more = ["--connections", "1,4", "--repetitions", "1", "--json", "-o", "x.labx"];
+    let printed: Value = serde_json::from_str(&lab(&place, &[&line[..], &more].concat())).unwrap();
+    let lines = printed["tls"]["lines"].as_array().unwrap();
+    let arms = |server: &str, connections: u64| -> Vec<&str> {
+        let line = lines.iter().find(|line| {
+            line["server"] == server && line["connections"].as_u64() == Some(connections)
+        });
+        let arms = line.and_then(|line| line["arms"].as_array()).into_iter().flatten();
+        arms.filter_map(|arm| arm["arm"].as_str()).collect()
+    };
+    assert_eq!(arms("haproxy", 1), ["file", "token", "jobs"]);
+    assert_eq!(arms("loop", 4), ["file", "token", "jobs"]);
+    // nginx has no jobs, and one connection says nothing of it.
+    assert_eq!((arms("nginx", 4), arms("nginx", 1)), (vec!["file", "token"], Vec::new()));
+    let gain = &lines.iter().find(|line| line["gain"].is_object()).unwrap()["gain"];
+    let share = gain["share_of_signing"].as_f64().unwrap();
+    assert!(share > 0.0 && gain["amdahl_limit"].as_f64() > Some(0.0), "{gain}");
+    let experiment = Experiment::read(&place.join("x.labx")).unwrap();
+    assert_eq!(experiment.state, State::Sealed);
+    for sample in experiment.samples.iter().filter(|sample| sample.run.arm != "file") {
+        assert!(sample.measured.counters["signatures"] >= sample.measured.work, "{sample:?}");
+    }
+    let said = lab(&place, &["print", "x.labx"]);
+    assert!(said.contains("haproxy, rsa2048, 4 connections: a handshake"), "{said}");
+    std::fs::remove_dir_all(&place).unwrap();
+}
