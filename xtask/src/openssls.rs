@@ -18,7 +18,10 @@ const RELEASES: &[(&str, &str)] = &[("3.5", "=300.5.5"), ("4.0", "=400.0.2")];
 
 /// What no test here asks for is not built.
 const OPTIONS: &str = "no-shared no-tests no-docs no-fips no-legacy no-quic no-engine no-comp no-gost no-srp no-sm2 no-sm3 no-sm4 no-idea \
-    no-camellia no-aria no-seed no-bf no-cast no-rc2 no-rc4 no-whirlpool no-mdc2 no-ec2m no-dtls -O1";
+    no-camellia no-aria no-seed no-bf no-cast no-rc2 no-rc4 no-whirlpool no-mdc2 no-ec2m no-dtls -O1 -Wl,--export-dynamic";
+
+/// What is kept of a build: the program, whose jobs the provider sees, and what programs of the tests are linked with.
+const KEPT: &[&str] = &["libcrypto.a", "include", "apps/openssl"];
 
 /// Builds the programs, the module, the command and the provider, and runs the tests of the provider with each.
 pub(crate) fn run() -> Result<()> {
@@ -34,7 +37,7 @@ pub(crate) fn run() -> Result<()> {
         test.env("METASLOT_MODULE", built.join("libmetaslot.so"));
         test.env("METASLOT_COMMAND", built.join("metaslot"));
         test.env("METASLOT_OPENSSL", program);
-        all_pass(test.args(["--test", "clients", "--", "openssl_provider"]))?;
+        all_pass(test.args(["--test", "clients", "--", "openssl_provider", "async_jobs"]))?;
     }
     Ok(())
 }
@@ -43,7 +46,7 @@ pub(crate) fn run() -> Result<()> {
 fn program(release: &str, package: &str) -> Result<PathBuf> {
     let home = root().join("target/openssls").join(release);
     let program = home.join("openssl");
-    if program.exists() {
+    if program.exists() && home.join("libcrypto.a").exists() {
         return Ok(program);
     }
     println!("==> building OpenSSL {release} (some minutes, once)");
@@ -55,7 +58,9 @@ fn program(release: &str, package: &str) -> Result<PathBuf> {
     run(Command::new("perl").args(["Configure", "linux-x86_64"]).args(OPTIONS.split_whitespace()))?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     run(Command::new("make").arg(format!("-j{threads}")).arg("build_sw"))?;
-    fs::copy(build.join("apps/openssl"), &program).context("copy the program")?;
+    for name in KEPT {
+        check(Command::new("cp").arg("-r").arg(build.join(name)).arg(&home))?;
+    }
     fs::remove_dir_all(&build).context("remove what it was built from")?;
     Ok(program)
 }

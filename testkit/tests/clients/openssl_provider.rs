@@ -69,12 +69,19 @@ fn filled(word: &str) -> String {
     format!("pkcs11:token=testing;object={key};type=private{query}")
 }
 
-/// A program of `testdata/openssl-provider`.
+/// A program of `testdata/openssl-provider`, with Debian's libcrypto or, inside of it, with that beside the `openssl` which is tried.
 pub(crate) fn compile(token: &TestToken, name: &str) -> Result<()> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/openssl-provider");
     let gcc = token.program("gcc").line("-std=c11 -D_DEFAULT_SOURCE -Wall -Wextra -Werror -o");
     let gcc = gcc.arg(name).arg(directory.join(format!("{name}.c")));
-    gcc.line("-lcrypto -lpthread").run().map(|_| ())
+    let home = Path::new(&openssl()).parent().map(Path::to_owned).unwrap_or_default();
+    let gcc = match home.join("libcrypto.a") {
+        library if library.exists() => {
+            gcc.arg("-rdynamic").arg("-I").arg(home.join("include")).arg(library)
+        }
+        _ => gcc.arg("-lcrypto"),
+    };
+    gcc.line("-lpthread -ldl").run().map(|_| ())
 }
 
 /// How often each mechanism was used so far, in all processes.
