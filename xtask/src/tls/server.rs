@@ -46,7 +46,7 @@ impl Place {
         match self {
             Self::File => None,
             Self::Token | Self::TokenWithoutLanes => Some(("metaslot", "nginx-openssl.cnf")),
-            Self::TokenByProvider => Some(("pkcs11-provider", "provider.cnf")),
+            Self::TokenByProvider => Some(("pkcs11-provider", "nginx-openssl.cnf")),
             Self::TokenByEngine => Some(("engine", "openssl.cnf")),
         }
     }

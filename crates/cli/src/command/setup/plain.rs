@@ -23,8 +23,12 @@ pub(super) fn check(values: &[(&str, String)], pin: Option<&Path>) -> Result<()>
         PATHS.iter().find(|row| row.0 == *name).map(|row| (row.1, path.clone()))
     });
     let pin = pin.map(|pin| ("the PIN's file", pin.display().to_string()));
-    match of_recipe.chain(pin).find(|(_, path)| !path.bytes().all(is_plain)) {
+    match of_recipe.chain(pin).find(|(_, path)| !path.chars().all(is_plain)) {
         None => Ok(()),
+        Some((what, path)) if path.contains(char::REPLACEMENT_CHARACTER) => {
+            Err(Failure::failed(format!("the path of {what} is not UTF-8: '{path}'"))
+                .hint("files of configuration cannot name it: give it another one"))
+        }
         Some((what, path)) => {
             Err(Failure::failed(format!("the path of {what} means something to a shell: '{path}'"))
                 .hint("give it one of letters, digits and ._@+:,=~/-, without blanks"))
@@ -32,10 +36,10 @@ pub(super) fn check(values: &[(&str, String)], pin: Option<&Path>) -> Result<()>
     }
 }
 
-const fn is_plain(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-        || matches!(byte, b'.' | b'_' | b'@' | b'+' | b':' | b',' | b'=' | b'~' | b'/' | b'-')
-        || !byte.is_ascii()
+fn is_plain(letter: char) -> bool {
+    // What no UTF-8 is reads as the replacement for it.
+    let is_foreign = !letter.is_ascii() && letter.is_alphanumeric();
+    is_foreign || letter.is_ascii_alphanumeric() || "._@+:,=~/-".contains(letter)
 }
 
 #[cfg(test)]
@@ -46,7 +50,10 @@ mod tests {
     fn a_path_that_a_shell_or_a_configuration_would_read_is_refused() {
         let values = |path: &str| [("uri", "a;b".to_owned()), ("cert", path.to_owned())];
         assert!(check(&values("/etc/metaslot/é-1.pem"), Some(Path::new("~/pin"))).is_ok());
-        for path in ["$(id)", "`id`", "a b", "a;b", "a\nb", "a\"", "a'", "a|b", "a\\", "a{", "*"] {
+        for path in [
+            "$(id)", "`id`", "a b", "a;b", "a\nb", "a\"", "a'", "a|b", "a\\", "a{", "*",
+            "\u{fffd}", "\u{a0}",
+        ] {
             assert!(check(&values(path), None).is_err(), "{path:?}");
             assert!(check(&values("a"), Some(Path::new(path))).is_err(), "{path:?}");
         }

@@ -34,7 +34,7 @@ pub(super) struct Program {
     pub(super) bridge: Bridge,
     /// What it needed before there was a provider of ours.
     usual: Bridge,
-    /// The file of OpenSSL's configuration with our provider.
+    /// The file of OpenSSL's configuration with a provider.
     own: &'static str,
     text: &'static str,
 }
@@ -297,9 +297,9 @@ impl Program {
     pub(super) const fn file(&self) -> Option<&'static str> {
         match self.bridge {
             Bridge::None => None,
-            Bridge::Own | Bridge::All => Some(self.own),
+            // They name the file of the PIN.
+            Bridge::Own | Bridge::All | Bridge::Provider => Some(self.own),
             Bridge::Engine => Some("openssl.cnf"),
-            Bridge::Provider => Some("provider.cnf"),
         }
     }
 
@@ -332,10 +332,15 @@ impl Program {
 
     /// Whether what it is told says anything of a key.
     pub(super) fn names_key(&self) -> bool {
+        self.says(&OF_KEY)
+    }
+
+    /// Whether what it is told says anything of these.
+    pub(super) fn says(&self, names: &[&str]) -> bool {
         let Plan { files, included, then, start } = self.plan(&[]);
         let files = files.into_iter().chain(included).map(|file| file.1);
         let said: String = files.chain(then).chain(start).collect();
-        OF_KEY.iter().any(|name| said.contains(&format!("{{{name}}}")))
+        names.iter().any(|name| said.contains(&format!("{{{name}}}")))
     }
 
     /// Refuses a certificate that is not there: the program does not start where its configuration names it.
@@ -494,7 +499,7 @@ mod tests {
 
     /// What is set up later, in the same directory, changes nothing of what was set up before.
     #[test]
-    fn no_two_programs_write_one_file_but_that_of_a_bridge() {
+    fn no_two_programs_write_one_file_but_that_of_the_engine() {
         let by = [Bridge::Own, Bridge::Provider, Bridge::Engine];
         let of = |program: &Program| {
             let ways = by.iter().filter_map(|bridge| program.by(*bridge).ok()).chain([*program]);
@@ -507,8 +512,7 @@ mod tests {
             .chain([&ALL])
             .flat_map(|it| of(it).into_iter().map(|file| (it.name, file)))
         {
-            let is_bridges = ["openssl.cnf", "provider.cnf"].contains(&file);
-            let other = all.insert(file, program).filter(|_| !is_bridges);
+            let other = all.insert(file, program).filter(|_| file != "openssl.cnf");
             assert_eq!(other, None, "{program} writes {file}, too");
         }
     }

@@ -101,7 +101,9 @@ impl Said<'_> {
         };
         let public = key.part(Class::Public).map(|half| key::public_key(&session, &key, half));
         let public = public.transpose()?.unwrap_or_default();
-        of_this_key(&chosen.cert, &public)?;
+        if program.says(&["cert"]) {
+            of_this_key(&chosen.cert, &public)?;
+        }
         for (what, name) in [("token", &token.info.label), ("label", &key.label)] {
             program.take_name(what, name)?;
         }
