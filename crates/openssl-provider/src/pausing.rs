@@ -141,7 +141,6 @@ impl Signing<'_> {
             deep(|| drop(pending));
             return None;
         };
-        jobs.away.fetch_add(1, Ordering::Relaxed);
         away(token, &job, waiter, new, pending)
     }
 }
@@ -156,6 +155,8 @@ fn away(
 ) -> Option<metaslot_client::Result<Vec<u8>>> {
     for _ in 0..MAX_PAUSES {
         let number = waiter.put(pending);
+        // One that never comes back stays counted.
+        waiter.jobs.away.fetch_add(1, Ordering::Relaxed);
         let paused = job.pause::<Waiter>(new);
         new = false;
         if !waiter.is_own() {
@@ -164,19 +165,16 @@ fn away(
             let gone = metaslot_ck::Error::CRYPTOKI_NOT_INITIALIZED;
             return Some(Err(Error::new(Function::AsyncComplete, gone)));
         }
+        waiter.jobs.away.fetch_sub(1, Ordering::Relaxed);
         let progress =
             waiter.take(number).map(|pending| deep(|| arrived(token, pending.complete())));
         pending = match progress {
             Some(Err(pending)) if paused => pending,
-            done => {
-                waiter.jobs.away.fetch_sub(1, Ordering::Relaxed);
-                // What is not there yet is dropped, and so cancelled. Where its session or its login went meanwhile, what is done at once says so or
-                // has another.
-                return deep(|| done?.ok()?.ok().map(Ok));
-            }
+            // What is not there yet is dropped, and so cancelled. Where its session or its login went meanwhile, what is done at once says so or
+            // has another.
+            done => return deep(|| done?.ok()?.ok().map(Ok)),
         };
     }
-    waiter.jobs.away.fetch_sub(1, Ordering::Relaxed);
     deep(|| drop(pending));
     None
 }
