@@ -28,6 +28,10 @@ const BITS: CK_ULONG = 2048;
 /// Bytes of a `CKA_ID` that the URI does not name.
 const ID: usize = 16;
 
+/// What keys are for; modules switch on what nothing is said of.
+const OF_PUBLIC: [CK_ATTRIBUTE_TYPE; 3] = [CKA_VERIFY, CKA_ENCRYPT, CKA_WRAP];
+const OF_PRIVATE: [CK_ATTRIBUTE_TYPE; 3] = [CKA_SIGN, CKA_DECRYPT, CKA_UNWRAP];
+
 /// A pair that is to be made.
 #[derive(Debug)]
 pub(crate) struct Generator {
@@ -140,6 +144,7 @@ impl Generator {
         let private = Template::new().bool(CKA_PRIVATE, true).bool(CKA_SENSITIVE, true);
         let private = private.bool(CKA_EXTRACTABLE, false);
         let (public, private) = self.templates(private)?;
+        let (public, private) = (only(public, OF_PUBLIC), only(private, OF_PRIVATE));
         let mechanism = Mechanism::new(self.kind.generates);
         let pair = session.generate_key_pair(&mechanism, &named(public), &named(private));
         let (public, private) = pair.map_err(failed)?;
@@ -210,9 +215,9 @@ impl Generator {
             (None, _) => {
                 Err(Failure::new(Reason::NotFound, format!("{uri}: there is no such token")))
             }
-            (Some(_), false) => {
-                Err(Failure::input(format!("{uri}: several tokens are meant: name one by token=")))
-            }
+            (Some(_), false) => Err(Failure::input(format!(
+                "{uri}: several tokens are meant: name one by token= or serial="
+            ))),
         }
     }
 
@@ -281,6 +286,15 @@ pub(crate) fn usages(kind: &KeyKind, public: Template, private: Template) -> (Te
             }
         },
     }
+}
+
+/// For what the template says, and for nothing else.
+fn only(template: Template, uses: [CK_ATTRIBUTE_TYPE; 3]) -> Template {
+    let off = |template: Template, usage| match template.find(usage) {
+        None => template.bool(usage, false),
+        Some(_) => template,
+    };
+    uses.into_iter().fold(template, off)
 }
 
 /// What finds the private keys that a URI names.

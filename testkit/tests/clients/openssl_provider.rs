@@ -329,6 +329,32 @@ fn threads_children_library_contexts_and_exit_handlers_sign() {
 }
 
 #[test]
+fn keys_that_are_made_stay_in_the_token_and_are_for_what_their_kinds_are_for() {
+    let (provider, command) = (openssl_provider(), command());
+    check(CLIENT, "what keys are for", &["openssl", &provider, &command], |token| {
+        configure(token)?;
+        for (kind, uses) in [
+            ("RSA", vec!["sign", "verify", "decrypt", "encrypt"]),
+            ("RSA-PSS", vec!["sign", "verify"]),
+            ("EC -pkeyopt ec_paramgen_curve:P-256", vec!["sign", "verify", "derive"]),
+            ("ED25519", vec!["sign", "verify"]),
+        ] {
+            let label = kind.split(' ').next().unwrap_or_default();
+            let made = token.program(&openssl()).line("genpkey -propquery provider=metaslot");
+            let made = made.line("-out new.key -algorithm").line(kind).arg("-pkeyopt");
+            made.arg(format!("pkcs11_uri:pkcs11:token=testing;object={label}")).run()?;
+            let listed = token.program(&command).line("key list --json --pin-source pin");
+            let listed: serde_json::Value =
+                serde_json::from_slice(&listed.args(["--", label]).run()?.stdout)?;
+            let key = &listed["keys"][0];
+            ensure!(key["usage"] == serde_json::json!(uses), "{kind}: {key}");
+            ensure!(key["sensitive"] == true && key["extractable"] == false, "{kind}: {key}");
+        }
+        Ok(())
+    });
+}
+
+#[test]
 fn a_key_that_is_made_and_cannot_be_read_does_not_stay() {
     let provider = openssl_provider();
     let needs = ["openssl", "pkcs11-tool", "gcc", &provider];
