@@ -27,7 +27,6 @@ pub(crate) use fresh::run as run_command;
 use fresh::{Chosen, Wanted};
 use program::{ALL, Bridge, Plan, Program, Proof};
 pub(crate) use proxy::{Proxy, TokenKey, check_paths, is_user, may_read, own_user, runs};
-use rustix::fs::Mode;
 use serde_json::{Value, json};
 use std::env;
 use std::mem;
