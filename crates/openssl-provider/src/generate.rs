@@ -269,6 +269,7 @@ pub(crate) fn has(
 /// What the halves of a kind are for.
 pub(crate) fn usages(kind: &KeyKind, public: Template, private: Template) -> (Template, Template) {
     match &kind.form {
+        Form::Rsa { pss: true } => (public.bool(CKA_VERIFY, true), private.bool(CKA_SIGN, true)),
         Form::Rsa { .. } => (
             public.bool(CKA_VERIFY, true).bool(CKA_ENCRYPT, true),
             private.bool(CKA_SIGN, true).bool(CKA_DECRYPT, true),
