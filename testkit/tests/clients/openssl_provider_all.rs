@@ -28,6 +28,11 @@ pub(crate) fn configure_all(token: &mut TestToken) -> Result<()> {
     token.write("openssl.cnf", format!("{}\n[{algorithms}\n", text.join("\n"))).map(|_| ())
 }
 
+/// Another module may be made of libcrypto itself, as SoftHSM is.
+fn check_ours(what: &str, needs: &[&str], work: impl FnOnce(&mut TestToken) -> Result<()>) {
+    check(CLIENT, what, needs, |token| if token.is_ours() { work(token) } else { Ok(()) });
+}
+
 /// What it finds there.
 fn prepared(token: &mut TestToken) -> Result<()> {
     configure_all(token)?;
@@ -39,7 +44,7 @@ fn prepared(token: &mut TestToken) -> Result<()> {
 #[test]
 fn commands_use_keys_of_files_by_the_module() {
     let (provider, command) = (openssl_provider(), command());
-    check(CLIENT, "commands", &["openssl", "pkcs11-tool", &provider, &command], |token| {
+    check_ours("commands", &["openssl", "pkcs11-tool", &provider, &command], |token| {
         prepared(token)?;
         blocks(token, COMMANDS)
     });
@@ -49,7 +54,7 @@ fn commands_use_keys_of_files_by_the_module() {
 fn a_program_keeps_its_keys_and_their_parts() {
     let provider = openssl_provider();
     let needs = ["openssl", "pkcs11-tool", "gcc", "/usr/include/openssl/store.h", &provider];
-    check(CLIENT, "a program with keys of its own", &needs, |token| {
+    check_ours("a program with keys of its own", &needs, |token| {
         prepared(token)?;
         for text in [
             "- genrsa -out rsa.key 2048",
@@ -75,7 +80,7 @@ fn a_program_keeps_its_keys_and_their_parts() {
 /// Server and client, their keys and their shares of keys by the module; the other side is OpenSSL.
 fn agrees(what: &str, make: &str, mechanisms: &[&str], versions: &[&str]) {
     let (provider, command) = (openssl_provider(), command());
-    check(CLIENT, what, &["openssl", "pkcs11-tool", &provider, &command], |token| {
+    check_ours(what, &["openssl", "pkcs11-tool", &provider, &command], |token| {
         prepared(token)?;
         line(token, make)?;
         line(token, "- req -new -x509 -key site.key -subj /CN=localhost -out site.pem")?;
@@ -137,7 +142,7 @@ fn tls_with_a_p256_key_is_by_the_module() {
 #[test]
 fn without_the_module_openssl_does_it_only_where_that_is_said() {
     let provider = openssl_provider();
-    check(CLIENT, "no module", &["openssl", "pkcs11-tool", &provider], |token| {
+    check_ours("no module", &["openssl", "pkcs11-tool", &provider], |token| {
         prepared(token)?;
         line(token, "- genrsa -out rsa.key 2048")?;
         let file = token.path("openssl.cnf");
