@@ -7,7 +7,7 @@ use crate::hash::Hash;
 use crate::host::Lease;
 use crate::key::Key;
 use crate::kind::Form;
-use crate::operation::{Operation, key_of, passing, taken};
+use crate::operation::{Operation, key_of, passing_by, taken};
 use crate::provider::Provider;
 use crate::public::Public;
 use crate::sign::named;
@@ -172,7 +172,7 @@ impl Exchange {
                 _ => Parameter::Ecdh1 { kdf, shared, public },
             };
             let mechanism = Mechanism::with(number, params);
-            taken(lease, lease.derive(&mechanism, handle, &passing(length))?)
+            taken(lease, lease.derive(&mechanism, handle, &passing_by(key, length))?)
         };
         let mut secret = key.with_private("agree", |lease, handle| {
             match (agreed(lease, handle, kdf, shared, length), self.hash) {

@@ -4,7 +4,7 @@
 use crate::failure::{Failure, Result};
 use crate::key::Key;
 use crate::kind::Does;
-use crate::operation::{Operation, key_of, passing, taken};
+use crate::operation::{Operation, key_of, passing_by, taken};
 use crate::provider::Provider;
 use metaslot_ck::*;
 use metaslot_client::Mechanism;
@@ -66,8 +66,10 @@ impl Encapsulates for Kem {
     }
 
     fn encapsulate(&self) -> Result<(Vec<u8>, Vec<u8>)> {
-        self.key()?.with_public("encapsulate", |lease, handle| {
-            let made = lease.encapsulate(&Mechanism::new(CKM_ML_KEM), handle, &passing(SECRET));
+        let key = self.key()?;
+        key.with_public("encapsulate", |lease, handle| {
+            let template = passing_by(key, SECRET);
+            let made = lease.encapsulate(&Mechanism::new(CKM_ML_KEM), handle, &template);
             let (ciphertext, secret) = made?;
             Ok((ciphertext, taken(lease, secret)?))
         })
@@ -77,7 +79,8 @@ impl Encapsulates for Kem {
         let key = self.key()?;
         key.with_private("decapsulate", |lease, handle| {
             let mechanism = Mechanism::new(CKM_ML_KEM);
-            taken(lease, lease.decapsulate(&mechanism, handle, ciphertext, &passing(SECRET))?)
+            let template = passing_by(key, SECRET);
+            taken(lease, lease.decapsulate(&mechanism, handle, ciphertext, &template)?)
         })
     }
 }

@@ -44,6 +44,12 @@ pub(crate) fn passing(length: usize) -> Template {
         .ulong(CKA_VALUE_LEN, length as CK_ULONG)
 }
 
+/// Such a secret that comes of a key; of one that wants no login, it wants none either.
+pub(crate) fn passing_by(key: &Key, length: usize) -> Template {
+    let template = passing(length);
+    if key.uri().is_some() { template } else { template.bool(CKA_PRIVATE, false) }
+}
+
 /// Takes such a secret out of the token.
 pub(crate) fn taken(lease: &Lease, secret: ObjectHandle) -> metaslot_client::Result<Vec<u8>> {
     let value = lease.attribute(secret, CKA_VALUE);
