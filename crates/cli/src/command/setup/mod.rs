@@ -122,11 +122,7 @@ fn pin_of_environment(args: &Args) -> Option<PathBuf> {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let program = Program::find(&args.program)?;
-    let program = &match args.mode {
-        Mode::All => with_files(args, program)?,
-        Mode::Keys => bridged(program, args.bridge, app.named_module())?,
-    };
+    let program = &chosen(args, app.named_module())?;
     let directory = directory(args.directory.as_deref())?;
     let is_here = in_path(program.command);
     possible(args, program, is_here, &directory)?;
@@ -207,6 +203,15 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+/// The program with its keys in the token, or with those of files.
+fn chosen(args: &Args, module: Option<&Path>) -> Result<Program> {
+    let program = Program::find(&args.program)?;
+    match args.mode {
+        Mode::All => with_files(args, program),
+        Mode::Keys => bridged(program, args.bridge, module),
+    }
 }
 
 /// Programs with keys of files.
