@@ -35,7 +35,7 @@ pub(crate) struct Key {
 #[derive(Debug)]
 pub(crate) enum Private {
     /// It is in a token and stays there.
-    Named(Named),
+    Named(Box<Named>),
     /// It is the program's own, and brought into a token as a session object.
     Own(Parts),
 }
@@ -276,7 +276,7 @@ impl Key {
             let template = key.template(&id, &label);
             let label = String::from_utf8(label).ok();
             let uri = named(token, uri, id, label.filter(|label| !label.is_empty()));
-            key.private = Some(Private::Named(Named { uri, template, always }));
+            key.private = Some(Private::Named(Box::new(Named { uri, template, always })));
             provider.host().found(key.number, Arc::clone(token), handle);
         }
         Ok(Some(key))
@@ -387,8 +387,8 @@ impl Key {
     /// The login for one use, of a key that wants one.
     pub(crate) fn authorize(&self, lease: &Lease) -> metaslot_client::Result<()> {
         match &self.private {
-            Some(Private::Named(Named { uri, always: true, .. })) => {
-                let pin = self.provider.pin(lease.token(), uri, &no_question);
+            Some(Private::Named(named)) if named.always => {
+                let pin = self.provider.pin(lease.token(), &named.uri, &no_question);
                 lease.token().authorize(lease, pin.unwrap_or_default())
             }
             _ => Ok(()),
