@@ -24,22 +24,34 @@ use std::ffi::{CStr, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
+/// The address of a constant or of a function; NULL where there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+struct Constant<T>(*const T);
+
+// SAFETY: nothing changes what is there.
+unsafe impl<T> Sync for Constant<T> {}
+
+impl<T> Constant<T> {
+    const NULL: Self = Self(ptr::null());
+}
+
 /// `OSSL_DISPATCH`
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub(crate) struct Dispatch {
     number: c_int,
-    function: *const (),
+    function: Constant<()>,
 }
 
 /// `OSSL_ALGORITHM`
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub(crate) struct Algorithm {
-    names: *const c_char,
-    properties: *const c_char,
-    functions: *const Dispatch,
-    description: *const c_char,
+    names: Constant<c_char>,
+    properties: Constant<c_char>,
+    functions: Constant<Dispatch>,
+    description: Constant<c_char>,
 }
 
 /// `OSSL_ITEM`
@@ -47,43 +59,36 @@ pub(crate) struct Algorithm {
 #[repr(C)]
 pub(crate) struct Item {
     number: u32,
-    text: *const c_char,
+    text: Constant<c_char>,
 }
 
 impl Item {
     /// The last entry.
-    pub(crate) const END: Self = Self { number: 0, text: ptr::null() };
+    pub(crate) const END: Self = Self { number: 0, text: Constant::NULL };
 
     /// A number and its name.
     pub(crate) const fn new(number: u32, text: &'static CStr) -> Self {
-        Self { number, text: text.as_ptr() }
+        Self { number, text: Constant(text.as_ptr()) }
     }
 }
 
-// SAFETY: a number and the address of a constant text, which nothing changes.
-unsafe impl Sync for Item {}
-// SAFETY: numbers and addresses of functions, which nothing changes.
-unsafe impl Sync for Dispatch {}
-// SAFETY: addresses of constant texts and tables, which nothing changes.
-unsafe impl Sync for Algorithm {}
-
 impl Dispatch {
     /// The last entry.
-    pub(crate) const END: Self = Self { number: 0, function: ptr::null() };
+    pub(crate) const END: Self = Self { number: 0, function: Constant::NULL };
 
     /// One function; `function` is the address of one that has the signature of that number.
     pub(crate) const fn new(number: c_int, function: *const ()) -> Self {
-        Self { number, function }
+        Self { number, function: Constant(function) }
     }
 }
 
 impl Algorithm {
     /// The last entry.
     pub(crate) const END: Self = Self {
-        names: ptr::null(),
-        properties: ptr::null(),
-        functions: ptr::null(),
-        description: ptr::null(),
+        names: Constant::NULL,
+        properties: Constant::NULL,
+        functions: Constant::NULL,
+        description: Constant::NULL,
     };
 
     /// An algorithm by its names, which colons part.
@@ -92,18 +97,19 @@ impl Algorithm {
         properties: &'static CStr,
         functions: &'static [Dispatch],
     ) -> Self {
-        let (names, properties) = (names.as_ptr(), properties.as_ptr());
-        Self { names, properties, functions: functions.as_ptr(), description: ptr::null() }
+        let (names, properties) = (Constant(names.as_ptr()), Constant(properties.as_ptr()));
+        let functions = Constant(functions.as_ptr());
+        Self { names, properties, functions, description: Constant::NULL }
     }
 
     /// The same with other properties.
     pub(crate) fn with_properties(self, properties: &'static CStr) -> Self {
-        Self { properties: properties.as_ptr(), ..self }
+        Self { properties: Constant(properties.as_ptr()), ..self }
     }
 
     /// Whether it is the one of these names, which are those of a table.
     pub(crate) fn is_called(&self, names: &'static CStr) -> bool {
-        self.names == names.as_ptr()
+        self.names == Constant(names.as_ptr())
     }
 }
 
