@@ -3,12 +3,12 @@
 
 use crate::abi::{Answer, Given, Params};
 use crate::failure::{Failure, Result};
-use crate::hash::Hash;
+use crate::hash::{Hash, named};
 use crate::host::Lease;
 use crate::key::Key;
 use crate::operation::{Operation, key_of};
 use crate::provider::Provider;
-use crate::sign::{Padding, named};
+use crate::sign::Padding;
 use metaslot_ck::*;
 use metaslot_client::{Mechanism, Params as Parameter};
 use std::sync::Arc;

@@ -3,14 +3,13 @@
 
 use crate::abi::{Answer, Given, Params};
 use crate::failure::{Failure, Result};
-use crate::hash::Hash;
+use crate::hash::{Hash, named};
 use crate::host::Lease;
 use crate::key::Key;
 use crate::kind::Form;
 use crate::operation::{Operation, key_of, passing_by, taken};
 use crate::provider::Provider;
 use crate::public::Public;
-use crate::sign::named;
 use metaslot_ck::*;
 use metaslot_client::{Mechanism, Params as Parameter};
 use std::sync::Arc;

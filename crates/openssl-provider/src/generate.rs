@@ -5,7 +5,7 @@ use crate::abi::{Given, Params};
 use crate::failure::{Failure, Reason, Result};
 use crate::host::Token;
 use crate::key::{BY_PSS, Key, keeping};
-use crate::kind::{Does, Form, KeyKind, Number, Variant};
+use crate::kind::{Form, KeyKind, Number, Variant};
 use crate::own::Parts;
 use crate::provider::{Mode, Provider, no_question};
 use crate::pss::Pss;
@@ -236,7 +236,7 @@ impl Generator {
             (_, Some(curve)) => Template::new().bytes(CKA_EC_PARAMS, Node::Oid(curve.oid).to_vec()),
             (Form::Number(_), _) => Public::Number(Vec::new()).domain(self.kind, Template::new()),
         };
-        Ok(usages(self.kind, public, private))
+        Ok(self.kind.usages(public, private))
     }
 }
 
@@ -264,29 +264,6 @@ pub(crate) fn has(
         let key = Key::public(Arc::clone(provider), kind, none);
         !matches!(key.own(Parts::of_any(length)), Ok(None))
     })
-}
-
-/// What the halves of a kind are for.
-pub(crate) fn usages(kind: &KeyKind, public: Template, private: Template) -> (Template, Template) {
-    match &kind.form {
-        Form::Rsa { pss: true } => (public.bool(CKA_VERIFY, true), private.bool(CKA_SIGN, true)),
-        Form::Rsa { .. } => (
-            public.bool(CKA_VERIFY, true).bool(CKA_ENCRYPT, true),
-            private.bool(CKA_SIGN, true).bool(CKA_DECRYPT, true),
-        ),
-        Form::Ec => {
-            (public.bool(CKA_VERIFY, true), private.bool(CKA_SIGN, true).bool(CKA_DERIVE, true))
-        }
-        Form::Field(_) if kind.agrees_only() => (public, private.bool(CKA_DERIVE, true)),
-        Form::Field(_) => (public.bool(CKA_VERIFY, true), private.bool(CKA_SIGN, true)),
-        Form::Number(number) => match number.does {
-            Does::Sign(_) => (public.bool(CKA_VERIFY, true), private.bool(CKA_SIGN, true)),
-            Does::Agree => (public, private.bool(CKA_DERIVE, true)),
-            Does::Encapsulate => {
-                (public.bool(CKA_ENCAPSULATE, true), private.bool(CKA_DECAPSULATE, true))
-            }
-        },
-    }
 }
 
 /// For what the template says, and for nothing else.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Table: hash functions, as libcrypto names them, and what signs with them.
 
+use crate::failure::{Failure, Result};
 use metaslot_ck::*;
 
 /// A hash function.
@@ -75,6 +76,12 @@ impl Hash {
     pub(crate) const fn is_pair(&self) -> bool {
         self.oid.is_empty()
     }
+}
+
+/// The one of this name, or why there is none.
+pub(crate) fn named(name: &str) -> Result<&'static Hash> {
+    Hash::named(name)
+        .ok_or_else(|| Failure::unsupported(format!("the hash function {name} is not supported")))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! Table: kinds of keys, as libcrypto names them.
 
 use metaslot_ck::*;
+use metaslot_client::Template;
 use metaslot_spi::field_key::FieldKind;
 use metaslot_spi::key_info::EcParams;
 use std::ffi::CStr;
@@ -244,6 +245,31 @@ impl KeyKind {
     /// Its group, of keys that have one.
     pub(crate) fn field(&self) -> Option<&'static FieldKind> {
         FieldKind::of(self.key_type)
+    }
+
+    /// What the halves are for.
+    pub(crate) fn usages(&self, public: Template, private: Template) -> (Template, Template) {
+        match &self.form {
+            Form::Rsa { pss: true } => {
+                (public.bool(CKA_VERIFY, true), private.bool(CKA_SIGN, true))
+            }
+            Form::Rsa { .. } => (
+                public.bool(CKA_VERIFY, true).bool(CKA_ENCRYPT, true),
+                private.bool(CKA_SIGN, true).bool(CKA_DECRYPT, true),
+            ),
+            Form::Ec => {
+                (public.bool(CKA_VERIFY, true), private.bool(CKA_SIGN, true).bool(CKA_DERIVE, true))
+            }
+            Form::Field(_) if self.agrees_only() => (public, private.bool(CKA_DERIVE, true)),
+            Form::Field(_) => (public.bool(CKA_VERIFY, true), private.bool(CKA_SIGN, true)),
+            Form::Number(number) => match number.does {
+                Does::Sign(_) => (public.bool(CKA_VERIFY, true), private.bool(CKA_SIGN, true)),
+                Does::Agree => (public, private.bool(CKA_DERIVE, true)),
+                Does::Encapsulate => {
+                    (public.bool(CKA_ENCAPSULATE, true), private.bool(CKA_DECAPSULATE, true))
+                }
+            },
+        }
     }
 
     /// Its number, of keys that are numbers.

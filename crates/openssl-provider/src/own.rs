@@ -3,8 +3,6 @@
 
 use crate::abi::{Answer, Builder, Params};
 use crate::failure::{Failure, Result};
-use crate::generate::usages;
-use crate::key::Key;
 use crate::kind::{Form, KeyKind, Number, Variant};
 use crate::public::Public;
 use metaslot_ck::*;
@@ -113,7 +111,7 @@ impl Parts {
     pub(crate) fn template(&self, kind: &KeyKind, public: &Public) -> Template {
         let template = Template::new().class(CKO_PRIVATE_KEY).key_type(kind.key_type).token(false);
         let template = template.bool(CKA_PRIVATE, false).bool(CKA_SENSITIVE, true);
-        let (_, template) = usages(kind, Template::new(), template.bool(CKA_EXTRACTABLE, false));
+        let (_, template) = kind.usages(Template::new(), template.bool(CKA_EXTRACTABLE, false));
         let mut template = public.domain(kind, template);
         template.extend(self.0.iter().map(|(name, value)| (name, value.clone())));
         template
@@ -152,42 +150,41 @@ impl Parts {
     }
 
     /// A `PrivateKeyInfo`.
-    pub(crate) fn info(&self, key: &Key) -> Result<Secret> {
+    pub(crate) fn info(
+        &self,
+        kind: &KeyKind,
+        public: &Public,
+        algorithm: &[Node<'_>],
+    ) -> Result<Secret> {
         let part = |attribute| {
             let missing = || Failure::unsupported("the key is written with parts that it lacks");
             self.part(attribute).ok_or_else(missing)
         };
-        key.identifier(|algorithm| {
-            Ok(match (&key.public, &key.kind.form) {
-                (Public::Rsa { modulus, exponent }, _) => {
-                    let mut numbers =
-                        vec![Node::Integer(&[]), Node::Integer(modulus), Node::Integer(exponent)];
-                    for (_, attribute) in RSA {
-                        numbers.push(Node::Integer(part(attribute)?));
-                    }
-                    key_info::private(algorithm, &Node::Sequence(&numbers))
+        Ok(match (public, &kind.form) {
+            (Public::Rsa { modulus, exponent }, _) => {
+                let mut numbers =
+                    vec![Node::Integer(&[]), Node::Integer(modulus), Node::Integer(exponent)];
+                for (_, attribute) in RSA {
+                    numbers.push(Node::Integer(part(attribute)?));
                 }
-                (Public::Ec { curve, point }, _) => {
-                    key_info::ec_private(curve.oid, part(CKA_VALUE)?, point)
-                }
-                (_, Form::Number(Number { variant: Variant::Set(_), oid, .. })) => {
-                    let value = part(CKA_VALUE)?;
-                    match self.part(CKA_SEED) {
-                        None if key.kind.key_type == CKK_SLH_DSA => {
-                            key_info::bare_private(oid, value)
-                        }
-                        None => key_info::private(algorithm, &Node::OctetString(value)),
-                        Some(seed) => {
-                            let both = [Node::OctetString(seed), Node::OctetString(value)];
-                            key_info::private(algorithm, &Node::Sequence(&both))
-                        }
+                key_info::private(algorithm, &Node::Sequence(&numbers))
+            }
+            (Public::Ec { curve, point }, _) => {
+                key_info::ec_private(curve.oid, part(CKA_VALUE)?, point)
+            }
+            (_, Form::Number(Number { variant: Variant::Set(_), oid, .. })) => {
+                let value = part(CKA_VALUE)?;
+                match self.part(CKA_SEED) {
+                    None if kind.key_type == CKK_SLH_DSA => key_info::bare_private(oid, value),
+                    None => key_info::private(algorithm, &Node::OctetString(value)),
+                    Some(seed) => {
+                        let both = [Node::OctetString(seed), Node::OctetString(value)];
+                        key_info::private(algorithm, &Node::Sequence(&both))
                     }
                 }
-                (_, Form::Field(_)) => {
-                    key_info::private(algorithm, &Node::Integer(part(CKA_VALUE)?))
-                }
-                _ => key_info::private(algorithm, &Node::OctetString(part(CKA_VALUE)?)),
-            })
+            }
+            (_, Form::Field(_)) => key_info::private(algorithm, &Node::Integer(part(CKA_VALUE)?)),
+            _ => key_info::private(algorithm, &Node::OctetString(part(CKA_VALUE)?)),
         })
     }
 }

@@ -3,9 +3,8 @@
 
 use crate::abi::{Builder, Given, Params};
 use crate::failure::Result;
-use crate::hash::Hash;
+use crate::hash::{Hash, named};
 use crate::public::PSS;
-use crate::sign::named;
 use metaslot_ck::CKM_SHA_1;
 use metaslot_spi::der::Node;
 

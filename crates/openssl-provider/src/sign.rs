@@ -3,7 +3,7 @@
 
 use crate::abi::{Answer, Given, Params, deep};
 use crate::failure::{Failure, Result};
-use crate::hash::Hash;
+use crate::hash::{Hash, named};
 use crate::host::Token;
 use crate::key::Key;
 use crate::kind::{Does, Form};
@@ -643,11 +643,6 @@ fn info(hash: &Hash, digest: &[u8]) -> Vec<u8> {
 
 fn some(oid: &[u8]) -> Option<&[u8]> {
     Some(oid).filter(|oid| !oid.is_empty())
-}
-
-pub(crate) fn named(name: &str) -> Result<&'static Hash> {
-    Hash::named(name)
-        .ok_or_else(|| Failure::unsupported(format!("the hash function {name} is not supported")))
 }
 
 fn salt_of(given: Given<'_>) -> Result<Salt> {

@@ -170,7 +170,9 @@ extern "C" fn encode<const FORM: u8>(
                     pem::written(pem::LABEL, &pem::document(&named.uri.to_string())).into_bytes()
                 }
                 Some(Private::Own(parts)) => {
-                    pem::written("PRIVATE KEY", parts.info(&key)?.expose()).into_bytes()
+                    let info =
+                        key.identifier(|algorithm| parts.info(key.kind, &key.public, algorithm));
+                    pem::written("PRIVATE KEY", info?.expose()).into_bytes()
                 }
                 None => return Err(Failure::input("the key has no private half")),
             },
