@@ -42,7 +42,7 @@ pub(crate) enum Offer {
 }
 
 thread_local! {
-    /// This thread loads the module, which may be made of libcrypto itself and ask it for algorithms.
+    /// This thread loads the module, or asks it with a lock held; it may be made of libcrypto itself and ask that for algorithms.
     static LOADING: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -192,7 +192,13 @@ impl Provider {
     fn token(&self, module: &Module, slot: SlotId, uri: &Uri) -> Option<Arc<Token>> {
         let info = module.token_info(slot).ok()?;
         let meant = uri.is_of(slot, &info) && is_of_library(uri, module);
-        meant.then(|| self.host().token(module, slot, info))
+        meant.then(|| {
+            // It asks the module for mechanisms.
+            LOADING.set(true);
+            let token = self.host().token(module, slot, info);
+            LOADING.set(false);
+            token
+        })
     }
 
     /// Logs in to the token, if it wants that.

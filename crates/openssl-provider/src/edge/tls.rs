@@ -93,7 +93,8 @@ pub(super) extern "C" fn capabilities(
     argument: Argument,
 ) -> c_int {
     caught(1, || {
-        let Some(provider) = home.get() else { return 1 };
+        // Nor does a module that makes connections while it is being loaded learn of any.
+        let Some(provider) = home.get().filter(|_| !Provider::is_loading()) else { return 1 };
         let offer = provider.offer();
         let known = |name, curve: &str| match &offer {
             _ if provider.mode == Mode::Keys => false,
