@@ -264,7 +264,7 @@ impl Public {
                 Self::Number(point)
             }
         };
-        public.has_form().then_some(public)
+        (public.has_form() && public.is_known()).then_some(public)
     }
 
     /// Whether both are the same key, in whichever form a point is.
@@ -548,5 +548,21 @@ mod tests {
         assert!(rsa(&[9; 256], &[3]) && rsa(&[9; 256], &[1, 0, 1]));
         assert!(!rsa(&[8; 256], &[3]) && !rsa(&[9; 256], &[2]) && !rsa(&[9; 256], &[1]));
         assert!(!rsa(&[9; 256], &[9; 256]) && !rsa(&[9; 256], &[11; 256]) && !rsa(&[], &[3]));
+    }
+    #[test]
+    fn numbers_of_a_group_are_between_one_and_its_prime_and_sent_as_long_as_it() {
+        let key = |value: &[u8]| Public::Field {
+            group: vec![(CKA_PRIME, vec![200, 7]), (CKA_BASE, vec![2])],
+            value: value.to_vec(),
+        };
+        assert!(key(&[9]).is_sound() && key(&[200, 6]).is_sound());
+        for wrong in [&[1][..], &[200, 7], &[201, 0], &[1, 0, 0]] {
+            assert!(!key(wrong).is_sound(), "{wrong:?}");
+        }
+        assert_eq!(key(&[9]).padded(&[9]), [0, 9]);
+        let kind = KeyKind::named(c"DH");
+        assert_eq!(key(&[]).with_encoded(&[0, 9], kind), Some(key(&[9])));
+        assert!(key(&[]).with_encoded(&[9], kind).is_none());
+        assert!(key(&[9]).is_beside(&key(&[8])) && !key(&[9]).emptied().is_known());
     }
 }
