@@ -13,7 +13,7 @@ use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{self, Command};
+use std::process::Command;
 
 /// What the kernel says where programs may have TLS done by it.
 const KERNEL: &str = "/proc/sys/net/ipv4/tcp_available_ulp";
@@ -96,8 +96,8 @@ impl Stage {
         files: &[(String, String)],
         unit: Option<String>,
     ) -> Result<Self> {
-        let place = spot.base.join(format!(".{}.{}.new", spot.name, process::id()));
-        // Of a process of this number that was killed.
+        // One at a time has this name: what is there is of one that was killed.
+        let place = spot.base.join(format!(".{}.new", spot.name));
         fs::remove_dir_all(&place).ok();
         let stage = Self { place, entry, unit };
         let cannot = |error| Failure::io(format!("cannot make {}", stage.place.display()), &error);
