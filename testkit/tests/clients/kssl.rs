@@ -19,7 +19,11 @@ struct Proxy<'a> {
 
 impl Drop for Proxy<'_> {
     fn drop(&mut self) {
-        drop(ksslcfg(self.token, "delete --directory kssl").arg(self.port.to_string()).output());
+        drop(
+            ksslcfg(self.token, "delete --directory kssl localhost")
+                .arg(self.port.to_string())
+                .output(),
+        );
     }
 }
 
