@@ -38,7 +38,7 @@ fn has_lanes() -> bool {
 }
 
 /// The provider's configuration, with jobs or without.
-fn configure(token: &mut TestToken, jobs: &str) -> Result<()> {
+pub(crate) fn configure(token: &mut TestToken, jobs: &str) -> Result<()> {
     own::configure(token)?;
     let file = token.path("openssl.cnf");
     let text = fs::read_to_string(&file)?;
@@ -131,7 +131,7 @@ fn a_configuration_that_means_neither_is_refused() {
 }
 
 /// HAProxy with these lines among its global ones, its key in the token; the module is loaded.
-fn haproxy(token: &mut TestToken, lines: &str) -> Result<(Server, u16)> {
+pub(crate) fn haproxy(token: &mut TestToken, lines: &str) -> Result<(Server, u16)> {
     token.key_pair("rsa:2048", "01", "site")?;
     configure(token, "async-jobs = yes")?;
     let uri = "pkcs11:token=testing;object=site;type=private";
@@ -155,7 +155,7 @@ fn haproxy(token: &mut TestToken, lines: &str) -> Result<(Server, u16)> {
 }
 
 /// Many at once.
-fn served(token: &TestToken, (server, port): &(Server, u16)) -> Result<()> {
+pub(crate) fn served(token: &TestToken, (server, port): &(Server, u16)) -> Result<()> {
     let fetched = processes::at_once(token, 24, |token, time| {
         let answer = nginx::fetch(token, *port, ["--tlsv1.3", "--tls-max 1.2"][time % 2])?;
         ensure!(answer == "from the server", "{answer}");
@@ -164,7 +164,7 @@ fn served(token: &TestToken, (server, port): &(Server, u16)) -> Result<()> {
     fetched.with_context(|| server.log())
 }
 
-fn with_haproxy(what: &str, work: impl Fn(&mut TestToken) -> Result<()>) {
+pub(crate) fn with_haproxy(what: &str, work: impl Fn(&mut TestToken) -> Result<()>) {
     let (provider, command) = (openssl_provider(), command());
     let needs = ["openssl", "pkcs11-tool", "haproxy", "curl", "python3", "prlimit"];
     check(CLIENT, what, &[&needs[..], &[&provider, &command]].concat(), |token| work(token));

@@ -37,5 +37,6 @@ mod recipe;
 mod rust_cryptoki;
 mod servers;
 mod setup;
+mod storm;
 mod strongswan;
 mod stunnel;

@@ -15,16 +15,27 @@ const NEEDS: &[&str] = &["nginx", "curl", "openssl", "pkcs11-tool"];
 
 /// Two workers of another user; `main` and `server` are what the token needs in the two places.
 pub(crate) fn start(token: &TestToken, main: &str, server: &str) -> Result<(Server, u16)> {
+    start_with(token, main, server, [2, 64])
+}
+
+/// The same with so many workers, of so many connections each.
+pub(crate) fn start_with(
+    token: &TestToken,
+    main: &str,
+    server: &str,
+    [workers, connections]: [usize; 2],
+) -> Result<(Server, u16)> {
     let (port, home) = (free_port()?, token.home().display());
+    let server = server.replace("PORT", &port.to_string());
     token.write(
         "nginx.conf",
         format!(
-            "daemon off;\nuser www-data;\nworker_processes 2;\npid {home}/nginx.pid;\nerror_log {home}/error.log;\n\
+            "daemon off;\nuser www-data;\nworker_processes {workers};\npid {home}/nginx.pid;\nerror_log {home}/error.log;\n\
              env SOFTHSM2_CONF;\n{main}\n\
-             events {{ worker_connections 64; }}\nhttp {{\naccess_log off;\n\
+             events {{ worker_connections {connections}; }}\nhttp {{\naccess_log off;\n\
              client_body_temp_path {home}/tmp;\nproxy_temp_path {home}/tmp;\nfastcgi_temp_path {home}/tmp;\n\
              uwsgi_temp_path {home}/tmp;\nscgi_temp_path {home}/tmp;\n\
-             server {{ listen 127.0.0.1:{port} ssl;\nssl_session_tickets off;\n{server}\n\
+             server {{ listen 127.0.0.1:{port} ssl backlog=4096;\nssl_session_tickets off;\n{server}\n\
              location / {{ return 200 \"worker $pid\\n\"; }} }} }}\n"
         ),
     )?;
