@@ -80,7 +80,7 @@ pub(crate) fn configuration(bridge: Bridge<'_>, module: &Path, pin: &str) -> Str
 /// # Errors
 /// There is none.
 pub(crate) fn provider_beside(module: &Path) -> Result<PathBuf> {
-    let directory = module.parent().unwrap_or(Path::new("."));
+    let directory = module.parent().unwrap_or_else(|| Path::new("."));
     let places = ["libmetaslot_ossl.so", "../ossl-modules/metaslot.so"];
     let mut files = places.map(|place| directory.join(place)).into_iter();
     files.find(|file| file.exists()).ok_or_else(|| {
