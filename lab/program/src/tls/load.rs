@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A server that runs in a control group of its own, and the clients, which are outside.
 
-use super::place::Counted;
+use super::counted::Counted;
 use crate::clock::children_cpu;
 use crate::experiment::Measured;
 use crate::meter::{Account, Group, Meter, besides};

@@ -2,6 +2,7 @@
 //! `lab tls`: what a full handshake of TLS 1.3 costs a server, with its key in a file, in a token, and in a token with signatures
 //! that pause OpenSSL's jobs.
 
+mod counted;
 mod load;
 mod options;
 mod place;

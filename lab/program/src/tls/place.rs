@@ -3,17 +3,15 @@
 
 use super::load::{Running, free_port};
 use super::options::{Options, Server};
-use super::rows::{Arm, BATCHED, BATCHES, MECHANISMS, TlsKey};
+use super::rows::{Arm, TlsKey};
 use super::server::Site;
 use crate::bridge::{Bridge, LOOP, Mode, compiled, configuration, provider_beside};
 use crate::child::Child;
-use crate::experiment::Measured;
 use crate::role::Role;
 use crate::sandbox::{Sandbox, Store};
 use crate::speed::Part;
 use crate::token::{LABEL, PIN, own_module};
 use crate::{Failure, Result};
-use metaslot_counters::{Event, read};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -21,14 +19,6 @@ use std::process::{Command, Stdio};
 
 /// The clients.
 const CLIENT: &str = include_str!("../../../../examples/tls_load.c");
-
-/// What the module counted: signatures, batches, signatures in batches.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counted {
-    pub(super) signatures: f64,
-    batches: f64,
-    batched: f64,
-}
 
 /// Everything that a run needs.
 pub(super) struct Place {
@@ -199,40 +189,5 @@ impl Place {
                 .map_err(|error| Failure::file(&path, &error))?;
         }
         Ok(())
-    }
-}
-
-impl Counted {
-    /// What all processes counted so far that count there.
-    pub(super) fn of(counters: &Path) -> Self {
-        let mut counted = Self::default();
-        for process in read::processes(&[counters.to_owned()]) {
-            let operations = process.operations.iter();
-            let own = operations.filter(|(kind, _)| MECHANISMS.contains(&kind.mechanism));
-            counted.signatures += own.map(|(_, cell)| cell.operations as f64).sum::<f64>();
-            for (event, count) in process.events {
-                match event {
-                    Event::LaneBatch => counted.batches += count as f64,
-                    Event::LaneBatched => counted.batched += count as f64,
-                    _ => {}
-                }
-            }
-        }
-        counted
-    }
-
-    pub(super) fn since(self, before: Self) -> Self {
-        Self {
-            signatures: self.signatures - before.signatures,
-            batches: self.batches - before.batches,
-            batched: self.batched - before.batched,
-        }
-    }
-
-    /// Beside the sample.
-    pub(super) fn into_sample(self, measured: &mut Measured) {
-        let Self { signatures, batches, batched } = self;
-        let all = [("signatures", signatures), (BATCHES, batches), (BATCHED, batched)];
-        measured.counters.extend(all.map(|(name, value)| (name.to_owned(), value)));
     }
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Handshakes as a scenario: a sample is a run of the clients.
 
+use super::counted::Counted;
 use super::load::Running;
 use super::options::{Options, Server};
-use super::place::{Counted, Place};
+use super::place::Place;
 use super::rows::{Arm, CONNECTIONS, KEY, KEYS, SERVER, TlsKey};
 use crate::experiment::{Factor, Measured, Run, level};
 use crate::filter::wanted;
