@@ -4,6 +4,7 @@
 
 use super::caught;
 use std::ffi::{CStr, c_int, c_void};
+use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, OnceLock};
@@ -94,10 +95,9 @@ impl Job {
             return None;
         }
         if let Some((_, data)) = self.registered() {
-            // SAFETY: what `set` was given below, of which the wait context has a share.
-            unsafe { Arc::increment_strong_count(data.cast::<T>()) };
-            // SAFETY: that share.
-            return Some((unsafe { Arc::from_raw(data.cast::<T>()) }, false));
+            // SAFETY: what `set` was given below; the share is the wait context's, and stays so.
+            let its = ManuallyDrop::new(unsafe { Arc::from_raw(data.cast::<T>()) });
+            return Some((Arc::clone(&its), false));
         }
         let descriptor = readable()?;
         let waits = Arc::new(new());
