@@ -29,6 +29,11 @@ pub trait Provider: Sync {
         false
     }
 
+    /// Whether somebody else answers for what it computes, as another module does for its digests: it is not tested here.
+    fn answers_for_itself(&self) -> bool {
+        false
+    }
+
     /// Fills `out` with random bytes fit for keys.
     ///
     /// # Errors

@@ -82,6 +82,10 @@ impl Provider for Keyless {
         true
     }
 
+    fn answers_for_itself(&self) -> bool {
+        true
+    }
+
     fn algorithms(&'static self) -> &'static [Algorithm] {
         self.rows
     }
