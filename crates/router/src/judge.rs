@@ -6,6 +6,7 @@ use crate::material::Pair;
 use metaslot_ck::{CKF_DECRYPT, CKF_DIGEST, CKF_ENCRYPT, CKF_SIGN, CKF_VERIFY, Error, Result};
 use metaslot_spi::Params;
 use metaslot_spi::provider::{Algorithm, Direction};
+use std::sync::Arc;
 
 /// One job, for any provider.
 pub(crate) struct Judge {
@@ -24,6 +25,11 @@ impl Judge {
         Self { job, pair, params, data }
     }
 
+    /// Whether one key does both.
+    pub(crate) fn has_secret_key(&self) -> bool {
+        self.pair.as_ref().is_some_and(|[one, other]| Arc::ptr_eq(one, other))
+    }
+
     /// Whether a provider's results are also another's (or its own again); `None` where one of them does not do this job.
     pub(crate) fn agree(&self, one: &Algorithm, other: &Algorithm) -> Option<bool> {
         let agreed = match self.job.operation {
@@ -37,13 +43,13 @@ impl Judge {
         Some(agreed)
     }
 
-    fn digest(&self, row: &Algorithm) -> Option<Result<Vec<u8>>> {
+    pub(crate) fn digest(&self, row: &Algorithm) -> Option<Result<Vec<u8>>> {
         let digest = row.digest?;
         let mut out = vec![0; digest.length()];
         Some(digest.digest(&self.data, &mut out).map(|()| out))
     }
 
-    fn sealed(&self, row: &Algorithm) -> Option<Result<Vec<u8>>> {
+    pub(crate) fn sealed(&self, row: &Algorithm) -> Option<Result<Vec<u8>>> {
         let ([key, _], direction) = (self.pair.as_ref()?, Direction::Forward);
         let cipher = row.encrypt.filter(|row| row.serves(key))?;
         cipher.check(direction, key, &self.params).ok()?;
@@ -57,26 +63,31 @@ impl Judge {
         Some(sealed)
     }
 
-    /// Whether what was sealed is the data again, and is not when a bit of it is another one, where that must show.
-    fn opened(&self, row: &Algorithm, sealed: Result<Vec<u8>>) -> Option<bool> {
+    /// Whether what was sealed is the data again.
+    pub(crate) fn open(&self, row: &Algorithm, sealed: &[u8]) -> Option<Result<bool>> {
         let ([_, key], direction) = (self.pair.as_ref()?, Direction::Backward);
         let cipher = row.decrypt.filter(|row| row.serves(key))?;
         cipher.check(direction, key, &self.params).ok()?;
-        let open = |sealed: &[u8]| -> Result<bool> {
-            let mut out = vec![0; cipher.length(direction, key, &self.params, sealed.len())?];
+        let opened = cipher.length(direction, key, &self.params, sealed.len()).and_then(|length| {
+            let mut out = vec![0; length];
             let used = cipher.run(direction, key, &self.params, sealed, &mut out)?;
             // What is raw has zeros before it.
             Ok(out[..used].ends_with(&self.data))
-        };
-        let Ok(mut sealed) = sealed else { return Some(false) };
-        let agreed = open(&sealed) == Ok(true);
+        });
+        Some(opened)
+    }
+
+    /// Whether what was sealed is the data again, and is not when a bit of it is another one, where that must show.
+    fn opened(&self, row: &Algorithm, sealed: Result<Vec<u8>>) -> Option<bool> {
+        let Ok(mut sealed) = sealed else { return row.decrypt.map(|_| false) };
+        let agreed = self.open(row, &sealed)? == Ok(true);
         if let Some(bit) = sealed.first_mut() {
             *bit ^= 1;
         }
-        Some(agreed && open(&sealed) != Ok(true))
+        Some(agreed && self.open(row, &sealed)? != Ok(true))
     }
 
-    fn signed(&self, row: &Algorithm) -> Option<Result<Vec<u8>>> {
+    pub(crate) fn signed(&self, row: &Algorithm) -> Option<Result<Vec<u8>>> {
         let [_, key] = self.pair.as_ref()?;
         let signer = row.sign.filter(|row| row.serves(key))?;
         signer.check(Direction::Forward, key, &self.params).ok()?;
@@ -88,17 +99,21 @@ impl Judge {
         }))
     }
 
-    /// Whether a signature is taken, and refused when a bit of it is another one.
-    fn verified(&self, row: &Algorithm, signature: Result<Vec<u8>>) -> Option<bool> {
+    /// What is said of a signature.
+    pub(crate) fn verify(&self, row: &Algorithm, signature: &[u8]) -> Option<Result<()>> {
         let [key, _] = self.pair.as_ref()?;
         let verifier = row.verify.filter(|row| row.serves(key))?;
         verifier.check(Direction::Backward, key, &self.params).ok()?;
-        let verify = |signature: &[u8]| verifier.verify(key, &self.params, &self.data, signature);
-        let Ok(mut signature) = signature else { return Some(false) };
-        let taken = verify(&signature) == Ok(());
+        Some(verifier.verify(key, &self.params, &self.data, signature))
+    }
+
+    /// Whether a signature is taken, and refused when a bit of it is another one.
+    fn verified(&self, row: &Algorithm, signature: Result<Vec<u8>>) -> Option<bool> {
+        let Ok(mut signature) = signature else { return row.verify.map(|_| false) };
+        let taken = self.verify(row, &signature)? == Ok(());
         if let Some(bit) = signature.last_mut() {
             *bit ^= 1;
         }
-        Some(taken && verify(&signature) == Err(Error::SIGNATURE_INVALID))
+        Some(taken && self.verify(row, &signature)? == Err(Error::SIGNATURE_INVALID))
     }
 }
