@@ -8,6 +8,7 @@ use crate::token::handles::Handles;
 use crate::token::{CACHED, SlotConfig, Token};
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
+use metaslot_router::tested::Tested;
 use metaslot_router::{Count, HomeRoute, Routes, Settings};
 use metaslot_rules::Policy;
 use metaslot_spi::provider::{Algorithm, Provider};
@@ -243,7 +244,7 @@ impl Engine {
     }
 
     /// The provider's implementation of one operation of `mechanism`.
-    pub(crate) fn route<T>(
+    pub(crate) fn route<T: Tested>(
         &self,
         mechanism: CK_MECHANISM_TYPE,
         operation: impl Fn(&'static Algorithm) -> Option<T>,
@@ -259,7 +260,7 @@ impl Engine {
 
     /// Who serves an operation with the key of an object: the token that keeps it, or the first
     /// provider. A public key has nothing to keep.
-    pub(crate) fn route_with<T>(
+    pub(crate) fn route_with<T: Tested>(
         &self,
         object: &Object,
         mechanism: CK_MECHANISM_TYPE,
@@ -286,7 +287,7 @@ impl Engine {
 
     /// The error of an operation that cannot start: that no provider serves it comes before `error`.
     #[cold]
-    pub(crate) fn refused<T>(
+    pub(crate) fn refused<T: Tested>(
         &self,
         mechanism: CK_MECHANISM_TYPE,
         operation: impl Fn(&'static Algorithm) -> Option<T>,

@@ -72,11 +72,11 @@ impl Pairs {
 }
 
 /// Whether keys of a type are pairs, of sizes that matter.
-const fn sized(kind: CK_KEY_TYPE) -> bool {
+pub(crate) const fn sized(kind: CK_KEY_TYPE) -> bool {
     matches!(kind, CKK_RSA | CKK_EC | CKK_EC_EDWARDS | CKK_EC_MONTGOMERY | CKK_ML_DSA)
 }
 
-fn secret_key(kind: CK_KEY_TYPE, mechanism: CK_MECHANISM_TYPE) -> Key {
+pub(crate) fn secret_key(kind: CK_KEY_TYPE, mechanism: CK_MECHANISM_TYPE) -> Key {
     let length = match Lengths::of(kind) {
         // AES-128 only.
         _ if matches!(mechanism, CKM_AES_XCBC_MAC | CKM_AES_XCBC_MAC_96) => 16,
@@ -93,7 +93,11 @@ fn secret_key(kind: CK_KEY_TYPE, mechanism: CK_MECHANISM_TYPE) -> Key {
     key(CKO_SECRET_KEY, kind, new)
 }
 
-fn key(class: u64, kind: CK_KEY_TYPE, NewObject { mut attributes, secrets }: NewObject) -> Key {
+pub(crate) fn key(
+    class: u64,
+    kind: CK_KEY_TYPE,
+    NewObject { mut attributes, secrets }: NewObject,
+) -> Key {
     attributes.set(CKA_CLASS, Value::Ulong(class));
     attributes.set(CKA_KEY_TYPE, Value::Ulong(kind));
     Key::new(Arc::new(attributes), Arc::new(Material::new(secrets)))

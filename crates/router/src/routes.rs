@@ -3,18 +3,23 @@
 //! configuration, or the one that is expected to take least.
 
 use crate::cost::{self, Cost, Line, is_clearly_less};
-use crate::health::Health;
+use crate::health::{Health, is_providers};
 use crate::material::Pairs;
 use crate::meeting::Meeting;
+use crate::selftest::{self, Test};
+use crate::tested::{self, Kind, State, Tested};
 use crate::versions::Versions;
 use crate::{Candidate, Count, Job};
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::{
     CK_MECHANISM_TYPE, CKF_DECRYPT, CKF_DIGEST, CKF_ENCRYPT, CKF_SIGN, CKF_VERIFY, Error, Result,
+    mechanism_name,
 };
 use metaslot_counters::Subject;
+use metaslot_spi::detail;
 use metaslot_spi::provider::{Algorithm, Digest, Direction, Provider, Signature};
 use smallvec::SmallVec;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
@@ -67,6 +72,8 @@ struct Row {
     /// What its operations are counted under.
     subject: Subject,
     algorithm: &'static Algorithm,
+    /// What its self tests said.
+    state: &'static State,
     /// What is only needed where costs are compared: the rest is read at each `*Init`.
     costs: Option<Box<Costs>>,
 }
@@ -98,6 +105,30 @@ pub struct Estimate {
     pub failures: u64,
     /// It is left alone for a while.
     pub out: bool,
+}
+
+/// What a self test of a row said.
+#[derive(Clone, Copy, Debug)]
+pub struct SelfTest {
+    /// The provider's place in the list of them.
+    pub provider: usize,
+    /// `CKM_…`
+    pub mechanism: CK_MECHANISM_TYPE,
+    /// What of it.
+    pub kind: Kind,
+    /// `None` where no answer is known.
+    pub right: Result<Option<bool>>,
+}
+
+/// What a row answers in its self test.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// `CKM_…`
+    pub mechanism: CK_MECHANISM_TYPE,
+    /// What of it.
+    pub kind: Kind,
+    /// As the table has it, or one of many.
+    pub answer: std::result::Result<u32, Vec<u8>>,
 }
 
 /// An operation that takes longer is counted while it is on its way, in nanoseconds.
@@ -187,12 +218,13 @@ impl Routes {
         Ok(&self.table.get().rows[at])
     }
 
-    /// The first provider's implementation of one operation of a mechanism, of those that work.
+    /// The first provider's implementation of one operation of a mechanism, of those that work. One that was never used in this
+    /// process is tested.
     ///
     /// # Errors
-    /// `CKR_MECHANISM_INVALID` when no provider has it.
+    /// `CKR_MECHANISM_INVALID` when no provider has it, `CKR_FIPS_SELF_TEST_FAILED` when those that have it compute wrong.
     #[inline]
-    pub fn find<T>(
+    pub fn find<T: Tested>(
         &self,
         mechanism: CK_MECHANISM_TYPE,
         operation: impl Fn(&'static Algorithm) -> Option<T>,
@@ -201,6 +233,7 @@ impl Routes {
         for row in &rows.all {
             if let Some(found) =
                 operation(row.algorithm).filter(|_| self.health.takes(row.provider))
+                && self.computes_right(rows, row, T::KIND)
             {
                 return Ok((Count::new(row.subject, rows.in_flight.is_some()), found));
             }
@@ -214,38 +247,138 @@ impl Routes {
     /// # Errors
     /// As [`Self::find`].
     #[cold]
-    pub fn another<T>(
+    pub fn another<T: Tested>(
         &self,
         mechanism: CK_MECHANISM_TYPE,
         tried: impl Iterator<Item = usize> + Clone,
         operation: impl Fn(&'static Algorithm) -> Option<T>,
     ) -> Result<(Count, T)> {
         let rows = self.rows_of(mechanism)?;
-        let mut left =
-            rows.all.iter().filter(|row| !tried.clone().any(|tried| tried == row.provider));
-        left.find_map(|row| {
-            let found = operation(row.algorithm)?;
-            Some((Count::new(row.subject, false), found))
+        let left = rows.all.iter().filter(|row| !tried.clone().any(|tried| tried == row.provider));
+        let mut wrong = None;
+        for row in left {
+            let Some(found) = operation(row.algorithm) else { continue };
+            if self.computes_right(rows, row, T::KIND) {
+                return Ok((Count::new(row.subject, false), found));
+            }
+            wrong = Some(row.provider);
+        }
+        let Some(wrong) = wrong else { return Err(Error::MECHANISM_INVALID) };
+        let (name, what) = (self.providers[wrong].name(), mechanism_name(mechanism));
+        detail::set(format_args!(
+            "{name} computes {} wrong, as its self test showed, and no other provider does it",
+            what.unwrap_or("this mechanism")
+        ));
+        Err(Error::FIPS_SELF_TEST_FAILED)
+    }
+
+    /// Whether a row passes its self test, or has passed it.
+    #[inline]
+    fn computes_right(&self, rows: &Rows, row: &Row, kind: Kind) -> bool {
+        row.state.is_good(kind) || self.passes(rows, row, kind)
+    }
+
+    /// Tests a row, unless it has failed before. Two threads may do that at once.
+    #[cold]
+    #[inline(never)]
+    fn passes(&self, rows: &Rows, row: &Row, kind: Kind) -> bool {
+        if row.state.is_bad(kind) {
+            return false;
+        }
+        let said = if self.providers[row.provider].answers_for_itself() {
+            Ok(None)
+        } else {
+            // What a test says explains no call of the caller's.
+            let _aside = detail::aside();
+            self.test(rows, row, kind)
+        };
+        match said {
+            Ok(Some(false)) => {
+                if row.state.bad(kind) {
+                    self.failed_over(std::iter::once(Count::new(row.subject, false)), true);
+                }
+                return false;
+            }
+            // It may be another time that it works, and then it is tested.
+            Err(error) if is_providers(error) => {}
+            // What is no answer is not wrong, and the caller sees it.
+            Ok(_) | Err(_) => row.state.good(kind),
+        }
+        true
+    }
+
+    fn test(&self, rows: &Rows, row: &Row, kind: Kind) -> Result<Option<bool>> {
+        let (mechanism, providers) = (row.algorithm.mechanism, self.providers);
+        let rows: SmallVec<[_; 4]> = rows.all.iter().map(|row| row.algorithm).collect();
+        let test = || Test { providers, rows: &rows, mechanism, kind }.of(row.algorithm);
+        // A panic is for the call that computes.
+        std::panic::catch_unwind(AssertUnwindSafe(test)).unwrap_or(Err(Error::GENERAL_ERROR))
+    }
+
+    /// Tests all rows, whatever is known of them.
+    #[must_use]
+    pub fn self_tests(&self) -> Vec<SelfTest> {
+        self.each_kind(|rows, row, kind| {
+            let (provider, mechanism) = (row.provider, row.algorithm.mechanism);
+            let right = self.test(rows, row, kind);
+            Some(SelfTest { provider, mechanism, kind, right })
         })
-        .ok_or(Error::MECHANISM_INVALID)
+    }
+
+    /// What the table of known answers is made of: those of the last provider of each mechanism, which is the plainest.
+    #[must_use]
+    pub fn answers(&self) -> Vec<Answer> {
+        let providers = self.providers;
+        let mut all: Vec<Answer> = self.each_kind(|_, row, kind| {
+            let (mechanism, rows) = (row.algorithm.mechanism, &[][..]);
+            let test = Test { providers, rows, mechanism, kind };
+            let answer = selftest::answer(&test, row.algorithm)?;
+            Some(Answer { mechanism, kind, answer })
+        });
+        all.reverse();
+        all.sort_by_key(|one| (one.mechanism, one.kind));
+        all.dedup_by_key(|one| (one.mechanism, one.kind));
+        all
+    }
+
+    fn each_kind<T>(&self, each: impl Fn(&Rows, &Row, Kind) -> Option<T>) -> Vec<T> {
+        let all = self.table.get().rows.iter();
+        let rows = all.flat_map(|rows| rows.all.iter().map(move |row| (rows, row)));
+        let kinds = |row: &Algorithm| {
+            [
+                (tested::DIGEST, row.digest.is_some()),
+                (tested::CIPHER, row.encrypt.is_some() || row.decrypt.is_some()),
+                (tested::SIGNATURE, row.sign.is_some() || row.verify.is_some()),
+            ]
+        };
+        let each_of = |(rows, row): (&Rows, &Row)| -> Vec<T> {
+            let there = kinds(row.algorithm).into_iter().filter(|kind| kind.1);
+            there.filter_map(|kind| each(rows, row, kind.0)).collect()
+        };
+        rows.flat_map(each_of).collect()
     }
 
     /// Of those that are able to do a job and work, the one that is expected to take least, where that is not who
     /// was found; and the job's place among those that are on their way.
-    pub fn cheaper<T>(
+    pub fn cheaper<T: Tested>(
         &self,
         found: Count,
         job: Job,
         operation: impl Fn(&'static Algorithm) -> Option<T>,
     ) -> (Option<(Count, T)>, Option<Flight<'_>>) {
-        let Ok(Rows { all: rows, in_flight: Some(in_flight) }) = self.rows_of(job.mechanism) else {
+        let Ok(of_it @ Rows { all: rows, in_flight: Some(in_flight) }) =
+            self.rows_of(job.mechanism)
+        else {
             return (None, None);
         };
         let Some(first) = rows.iter().position(|row| row.provider == found.provider()) else {
             return (None, None);
         };
-        let able =
-            |row: &Row| operation(row.algorithm).is_some() && self.health.takes(row.provider);
+        let able = |row: &Row| {
+            operation(row.algorithm).is_some()
+                && self.health.takes(row.provider)
+                && self.computes_right(of_it, row, T::KIND)
+        };
         let (least, expected) = Self::least(rows, first, job, self.load(in_flight), able);
         let row = &rows[least];
         let flight = expected.is_some_and(|time| time > COUNTED).then(|| {
@@ -341,7 +474,8 @@ impl Routes {
             row.algorithm.flags() & job.operation != 0 && remark.is_empty()
         };
         let gains = |row: &Row| able(row) && for_waiting(row.algorithm, job.operation);
-        let works = |row: &Row| gains(row) && !self.health.is_out(row.provider);
+        let right = |row: &Row| !row.state.is_bad(Kind::MAX >> 4);
+        let works = |row: &Row| gains(row) && right(row) && !self.health.is_out(row.provider);
         let first = rows.iter().position(works).or_else(|| rows.iter().position(gains));
         let least = first.map(|first| Self::least(rows, first, job, load, works).0);
         let estimate = |row: &Row| {
@@ -375,11 +509,12 @@ impl Table {
             !settings.disabled.iter().any(|row| row.0 == name && row.1 == mechanism)
         };
         for (provider, served) in providers.iter().enumerate() {
-            let algorithms = served.algorithms().iter();
-            for algorithm in algorithms.filter(|row| may(served.name(), row.mechanism)) {
+            let algorithms = served.algorithms();
+            let all = algorithms.iter().zip(tested::states(algorithms));
+            for (algorithm, state) in all.filter(|row| may(served.name(), row.0.mechanism)) {
                 if let Some(at) = MechanismRow::index(algorithm.mechanism) {
                     let subject = Subject::new(provider, at);
-                    rows[at].all.push(Row { provider, subject, algorithm, costs: None });
+                    rows[at].all.push(Row { provider, subject, algorithm, state, costs: None });
                 }
             }
         }
@@ -447,7 +582,8 @@ mod tests {
 
     fn row(lines: &[Line]) -> Row {
         let costs = Some(Box::new(Costs { lines: lines.to_vec() }));
-        Row { provider: 0, subject: Subject::new(0, 0), algorithm: &Algorithm::NONE, costs }
+        let (algorithm, state) = (&Algorithm::NONE, &tested::states(&[Algorithm::NONE])[0]);
+        Row { provider: 0, subject: Subject::new(0, 0), algorithm, state, costs }
     }
 
     #[test]
@@ -486,6 +622,10 @@ mod tests {
 
         fn algorithms(&'static self) -> &'static [Algorithm] {
             &self.1
+        }
+
+        fn answers_for_itself(&self) -> bool {
+            true
         }
     }
 

@@ -5,12 +5,13 @@ use super::{Choice, Lock, OperationKind};
 use crate::engine::Engine;
 use crate::session::SessionGuard;
 use metaslot_ck::{CK_MECHANISM_TYPE, Error, ObjectHandle, Result};
+use metaslot_router::tested::Tested;
 use metaslot_rules::policy::KeyUse;
 use metaslot_spi::provider::{Algorithm, Cipher, Digest, Direction, Recover, Signature};
 use metaslot_spi::{Key, Params};
 
 /// What is asked of an algorithm before it does anything.
-pub(crate) trait Served: 'static {
+pub(crate) trait Served: Tested + 'static {
     /// What a provider has for operations of a kind.
     fn of(row: &'static Algorithm, kind: OperationKind) -> Option<&'static Self>;
 
@@ -120,7 +121,10 @@ impl Engine {
             .route_with(&object, mechanism, |row| {
                 operation(row).filter(|a| a.takes(key) && (later || a.gains(direction)))
             })
-            .map_err(|_| self.refused(mechanism, operation, Error::KEY_SIZE_RANGE))?;
+            .map_err(|error| match error {
+                Error::FIPS_SELF_TEST_FAILED => error,
+                _ => self.refused(mechanism, operation, Error::KEY_SIZE_RANGE),
+            })?;
         algorithm.refuse(direction, key, params)?;
         let slot = session.slot;
         session.uses(&object, kind, &*self.token(slot)?.store);

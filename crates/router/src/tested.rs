@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What this process knows of rows from their self tests.
+
+use metaslot_memory::PerProcess;
+use metaslot_spi::provider::{
+    Algorithm, Cipher, Derive, Digest, Encapsulation, Generate, GeneratePair, Recover, Signature,
+    Wrap,
+};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// What is tested of a row at once: a bit. [`NOTHING`] is tested of what has no known answer.
+pub type Kind = u8;
+
+/// What has no test of its own.
+pub const NOTHING: Kind = 0;
+/// A hash.
+pub const DIGEST: Kind = 1;
+/// Encryption and decryption.
+pub const CIPHER: Kind = 2;
+/// Signatures, and verification.
+pub const SIGNATURE: Kind = 4;
+
+/// An operation of a row, and what is tested before it is used.
+pub trait Tested {
+    /// One of the bits.
+    const KIND: Kind = NOTHING;
+}
+
+impl<T: Tested + ?Sized> Tested for &T {
+    const KIND: Kind = T::KIND;
+}
+
+impl Tested for dyn Digest {
+    const KIND: Kind = DIGEST;
+}
+
+impl Tested for dyn Cipher {
+    const KIND: Kind = CIPHER;
+}
+
+impl Tested for dyn Signature {
+    const KIND: Kind = SIGNATURE;
+}
+
+impl Tested for dyn Recover {
+    const KIND: Kind = SIGNATURE;
+}
+
+// A key is wrapped by the cipher of its row.
+impl Tested for dyn Wrap {
+    const KIND: Kind = CIPHER;
+}
+
+impl Tested for dyn Derive {}
+impl Tested for dyn Encapsulation {}
+impl Tested for dyn Generate {}
+impl Tested for dyn GeneratePair {}
+
+/// What is known of one row: the bits of what is good, and above them those of what is bad.
+#[derive(Debug, Default)]
+pub(crate) struct State(AtomicU8);
+
+const BAD: u32 = 4;
+
+impl State {
+    #[inline]
+    pub(crate) fn is_good(&self, kind: Kind) -> bool {
+        self.0.load(Ordering::Relaxed) & kind == kind
+    }
+
+    pub(crate) fn is_bad(&self, kind: Kind) -> bool {
+        self.0.load(Ordering::Relaxed) & (kind << BAD) != 0
+    }
+
+    pub(crate) fn good(&self, kind: Kind) {
+        self.0.fetch_or(kind, Ordering::Relaxed);
+    }
+
+    /// Says whether that is new.
+    pub(crate) fn bad(&self, kind: Kind) -> bool {
+        let bad = kind << BAD;
+        self.0.fetch_or(bad, Ordering::Relaxed) & bad == 0
+    }
+}
+
+/// The states of a provider's rows.
+type States = &'static [State];
+
+/// Where tables of rows are, and their states. They are there for as long as the tables, which is until the process ends; a
+/// forked child has its parent's.
+static ALL: PerProcess<Mutex<Vec<(usize, States)>>> = PerProcess::new(|parents| {
+    // A lock that a thread of the parent held nobody opens any more: then rows are tested again.
+    let known = parents.and_then(|parents| parents.try_lock().ok().map(|all| all.clone()));
+    Mutex::new(known.unwrap_or_default())
+});
+
+/// What is known of these rows, whoever asked first.
+pub(crate) fn states(rows: &'static [Algorithm]) -> States {
+    let place = rows.as_ptr().addr();
+    let mut all = ALL.get().lock().unwrap_or_else(PoisonError::into_inner);
+    let known = all.iter().find(|one| (one.0, one.1.len()) == (place, rows.len()));
+    if let Some((_, states)) = known {
+        return states;
+    }
+    let states: States = Vec::leak(rows.iter().map(|_| State::default()).collect());
+    all.push((place, states));
+    states
+}

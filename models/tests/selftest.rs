@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Self tests: what they find, of every row, and what becomes of who fails one.
+
+use metaslot_awslc::AWSLC;
+use metaslot_ck::*;
+use metaslot_classics::CLASSICS;
+use metaslot_engine::{Config, Engine, Policy, SlotConfig};
+use metaslot_lanes::provider::Lanes;
+use metaslot_models::{MemoryStore, collect, open};
+use metaslot_router::tested::{CIPHER, DIGEST, SIGNATURE};
+use metaslot_router::{Answer, Routes, SelfTest, Settings};
+use metaslot_spi::provider::*;
+use metaslot_spi::{Key, Params};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{env, fs};
+
+static LANES: Lanes = Lanes::beside(&AWSLC);
+static ALL: [&dyn Provider; 3] = [&LANES, &AWSLC, &CLASSICS];
+
+fn routes(providers: &'static [&'static dyn Provider]) -> Routes {
+    Routes::new(providers, Settings::default())
+}
+
+const HEAD: &str = "// SPDX-License-Identifier: Apache-2.0
+//! Table: what comes out of self tests. Written by `METASLOT_BLESS=1 cargo test -p metaslot-models --test selftest`.
+
+use crate::tested::{CIPHER, DIGEST, Kind, SIGNATURE};
+use metaslot_ck::*;
+
+/// Mechanism, what of it, and the answer.
+#[rustfmt::skip]
+pub(crate) const ANSWERS: &[(CK_MECHANISM_TYPE, Kind, u32)] = &[
+";
+
+const MIDDLE: &str = "];
+
+/// Signatures of mechanisms that make another one each time.
+#[rustfmt::skip]
+pub(crate) const SIGNATURES: &[(CK_MECHANISM_TYPE, [u8; 64])] = &[
+";
+
+fn table(answers: &[Answer]) -> String {
+    let (mut text, mut signatures) = (String::from(HEAD), String::from(MIDDLE));
+    for Answer { mechanism, kind, answer } in answers {
+        let name = mechanism_name(*mechanism).expect("a mechanism has a name");
+        match answer {
+            Ok(answer) => {
+                let kind = ["", "DIGEST", "CIPHER", "", "SIGNATURE"][usize::from(*kind)];
+                writeln!(text, "    ({name}, {kind}, 0x{answer:08x}),")
+            }
+            Err(signature) if *kind == SIGNATURE && signature.len() == 64 => {
+                writeln!(signatures, "    ({name}, {signature:?}),")
+            }
+            Err(_) => Ok(()),
+        }
+        .expect("there is room");
+    }
+    text + &signatures + "];\n"
+}
+
+/// Beginnings of what is not tested, as the book says (docs/functions.md).
+const UNTESTED: [&str; 10] = [
+    "awslc CKM_DSA",
+    "awslc CKM_HOTP",
+    "classics CKM_RC2_",
+    "classics CKM_RC5_",
+    "lanes CKM_SLH_DSA",
+    "lanes CKM_HASH_SLH_DSA",
+    "lanes CKM_HSS",
+    "lanes CKM_XMSS",
+    // Those of binary curves.
+    "lanes CKM_ECDSA 4",
+    "lanes CKM_ECDSA_SHA",
+];
+
+#[test]
+fn every_row_computes_what_is_known() {
+    let routes = routes(&ALL);
+    if env::var_os("METASLOT_BLESS").is_some() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/router/src/known.rs");
+        fs::write(path, table(&routes.answers())).expect("the table can be written");
+        return;
+    }
+    let tests = routes.self_tests();
+    let wrong = |test: &&SelfTest| !matches!(test.right, Ok(Some(true) | None));
+    let shown = |test: &SelfTest| {
+        let name = mechanism_name(test.mechanism).unwrap_or("?");
+        format!("{} {name} {}", ALL[test.provider].name(), test.kind)
+    };
+    assert_eq!(tests.iter().filter(wrong).map(shown).collect::<Vec<_>>(), [""; 0]);
+    // A kernel that lacks its instructions serves no key.
+    let there = |test: &&SelfTest| ALL[test.provider].remark(test.mechanism).is_empty();
+    let untested = tests.iter().filter(|test| test.right == Ok(None)).filter(there).map(shown);
+    let of_these = |name: &String| UNTESTED.iter().any(|start| name.starts_with(start));
+    assert_eq!(untested.filter(|name| !of_these(name)).collect::<Vec<_>>(), [""; 0]);
+}
+
+/// Which result of a row is wrong.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Lie {
+    /// The first byte of what is hashed, encrypted or signed.
+    First,
+    /// Its last byte.
+    Last,
+    /// A byte of what is decrypted.
+    Decrypts,
+    /// Every signature is right.
+    Accepts,
+    /// None is.
+    Refuses,
+}
+
+/// A row of another provider, and how its results are changed.
+#[derive(Debug)]
+struct Liar<T: ?Sized + 'static>(&'static T, Lie);
+
+impl<T: ?Sized> Liar<T> {
+    fn change(&self, out: &mut [u8], decrypts: bool) {
+        let byte = match (self.1, decrypts) {
+            (Lie::First, false) | (Lie::Decrypts, true) => out.first_mut(),
+            (Lie::Last, false) => out.last_mut(),
+            _ => None,
+        };
+        if let Some(byte) = byte {
+            *byte ^= 0x10;
+        }
+    }
+}
+
+impl Digest for Liar<dyn Digest> {
+    fn length(&self) -> usize {
+        self.0.length()
+    }
+
+    fn digest(&self, data: &[u8], out: &mut [u8]) -> Result<()> {
+        ASKED.fetch_add(1, Ordering::SeqCst);
+        self.0.digest(data, out)?;
+        self.change(out, false);
+        Ok(())
+    }
+
+    fn start(&self) -> Result<Box<dyn DigestStream>> {
+        self.0.start()
+    }
+
+    fn restore(&self, state: &[u8]) -> Result<Box<dyn DigestStream>> {
+        self.0.restore(state)
+    }
+}
+
+impl Cipher for Liar<dyn Cipher> {
+    fn serves(&self, key: &Key) -> bool {
+        self.0.serves(key)
+    }
+
+    fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
+        self.0.check(direction, key, params)
+    }
+
+    fn length(&self, to: Direction, key: &Key, params: &Params, input: usize) -> Result<usize> {
+        self.0.length(to, key, params, input)
+    }
+
+    fn run(
+        &self,
+        direction: Direction,
+        key: &Key,
+        params: &Params,
+        input: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize> {
+        let used = self.0.run(direction, key, params, input, out)?;
+        // What is raw has zeros before it.
+        let of = if direction == Direction::Backward { used.saturating_sub(20) } else { 0 };
+        self.change(&mut out[of..used], direction == Direction::Backward);
+        Ok(used)
+    }
+
+    fn start(&self, to: Direction, key: &Arc<Key>, p: &Params) -> Result<Box<dyn CipherStream>> {
+        self.0.start(to, key, p)
+    }
+}
+
+impl Signature for Liar<dyn Signature> {
+    fn serves(&self, key: &Key) -> bool {
+        self.0.serves(key)
+    }
+
+    fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
+        self.0.check(direction, key, params)
+    }
+
+    fn length(&self, key: &Key, params: &Params) -> usize {
+        self.0.length(key, params)
+    }
+
+    fn sign(&self, key: &Key, params: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
+        let used = self.0.sign(key, params, data, out)?;
+        self.change(&mut out[..used], false);
+        Ok(used)
+    }
+
+    fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
+        match self.1 {
+            Lie::Accepts => Ok(()),
+            Lie::Refuses => Err(Error::SIGNATURE_INVALID),
+            _ => self.0.verify(key, params, data, signature),
+        }
+    }
+
+    fn start(&self, to: Direction, key: &Arc<Key>, p: &Params) -> Result<Box<dyn SignatureStream>> {
+        self.0.start(to, key, p)
+    }
+}
+
+/// How often a liar was asked for a digest.
+static ASKED: AtomicUsize = AtomicUsize::new(0);
+
+fn leaked<T>(value: T) -> &'static T {
+    Box::leak(Box::new(value))
+}
+
+/// The plain provider's rows, which lie.
+#[derive(Debug)]
+struct Lying(Vec<Algorithm>);
+
+impl Lying {
+    fn new(lie: Lie, of: impl Fn(&Algorithm) -> bool) -> &'static dyn Provider {
+        let digest = |row| leaked(Liar::<dyn Digest>(row, lie)) as &dyn Digest;
+        let cipher = |row| leaked(Liar::<dyn Cipher>(row, lie)) as &dyn Cipher;
+        let signature = |row| leaked(Liar::<dyn Signature>(row, lie)) as &dyn Signature;
+        let row = |row: &Algorithm| Algorithm {
+            digest: row.digest.map(digest),
+            encrypt: row.encrypt.map(cipher),
+            decrypt: row.decrypt.map(cipher),
+            sign: row.sign.map(signature),
+            verify: row.verify.map(signature),
+            ..*row
+        };
+        leaked(Self(AWSLC.algorithms().iter().filter(|row| of(row)).map(row).collect()))
+    }
+}
+
+impl Provider for Lying {
+    fn name(&self) -> &'static str {
+        "lying"
+    }
+
+    fn algorithms(&'static self) -> &'static [Algorithm] {
+        &self.0
+    }
+
+    fn decode_private_key(&self, der: &[u8]) -> Result<metaslot_spi::NewObject> {
+        AWSLC.decode_private_key(der)
+    }
+}
+
+#[test]
+fn every_lie_is_found() {
+    let is_tested: Vec<_> = routes(&ALL).self_tests();
+    let is_tested = |mechanism, kind| {
+        is_tested.iter().any(|test| {
+            (test.mechanism, test.kind, test.right, test.provider)
+                == (mechanism, kind, Ok(Some(true)), 1)
+        })
+    };
+    for (lie, kinds) in [
+        (Lie::First, &[DIGEST, CIPHER, SIGNATURE][..]),
+        (Lie::Last, &[DIGEST, CIPHER, SIGNATURE]),
+        (Lie::Decrypts, &[CIPHER]),
+        (Lie::Accepts, &[SIGNATURE]),
+        (Lie::Refuses, &[SIGNATURE]),
+    ] {
+        let alone: &'static [_] = leaked([Lying::new(lie, |_| true)]);
+        let mut missed = Vec::new();
+        for test in routes(alone).self_tests() {
+            let here = kinds.contains(&test.kind) && is_tested(test.mechanism, test.kind);
+            if here && test.right != Ok(Some(false)) {
+                missed.push((mechanism_name(test.mechanism), test.right));
+            }
+        }
+        assert_eq!(missed, [], "{lie:?}");
+    }
+}
+
+fn engine(providers: &'static [&'static dyn Provider]) -> Engine {
+    let store = Box::new(MemoryStore::default());
+    let slot = SlotConfig { description: "test".into(), store, policy: Policy::DEFAULT };
+    Engine::new(Config { slots: vec![slot], providers })
+}
+
+fn digest(engine: &Engine, session: SessionHandle) -> Result<Vec<u8>> {
+    engine.digest_init(session, CKM_SHA256)?;
+    collect(|out| engine.digest(session, b"abc", out))
+}
+
+#[test]
+fn one_that_computes_wrong_is_asked_once_and_another_does_it() {
+    let lying = Lying::new(Lie::Last, |row| row.mechanism == CKM_SHA256);
+    let both: &'static [_] = leaked([lying, &AWSLC]);
+    let right = {
+        let plain = engine(leaked([&AWSLC as &dyn Provider]));
+        digest(&plain, open(&plain))
+    };
+    let before = ASKED.load(Ordering::SeqCst);
+    let two = engine(both);
+    let session = open(&two);
+    for _ in 0..10 {
+        assert_eq!(digest(&two, session), right);
+    }
+    // Neither another configuration nor another start gives it a second chance.
+    let left_out = vec!["nobody".to_owned()];
+    assert!(two.change_routes(Settings { left_out, ..Settings::default() }));
+    assert_eq!(digest(&two, session), right);
+    let again = engine(both);
+    assert_eq!(digest(&again, open(&again)), right);
+    let alone = engine(leaked([lying]));
+    assert_eq!(digest(&alone, open(&alone)), Err(Error::FIPS_SELF_TEST_FAILED));
+    assert!(metaslot_spi::detail::with(|said| said.contains("lying computes CKM_SHA256 wrong")));
+    // The search for every lie asks others of its kind.
+    assert!(ASKED.load(Ordering::SeqCst) > before);
+}
