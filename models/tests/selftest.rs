@@ -61,6 +61,20 @@ fn table(answers: &[Answer]) -> String {
     text + &signatures + "];\n"
 }
 
+#[test]
+fn key_pairs_are_tested_where_that_is_wanted() {
+    let lying = Lying::new(Lie::Last, |row| row.mechanism == CKM_ECDSA);
+    let both: &'static [_] = leaked([lying, &AWSLC]);
+    let routes = routes(both);
+    let taken = || routes.find(CKM_ECDSA, |row| row.sign).map(|(count, _)| count.provider());
+    let tested = |pairs_tested| Settings { pairs_tested, ..Settings::default() };
+    assert_eq!(taken(), Ok(0));
+    routes.change(tested(true));
+    assert_eq!(taken(), Ok(1));
+    routes.change(Settings { left_out: vec!["nobody".to_owned()], ..tested(false) });
+    assert_eq!(taken(), Ok(1), "what is known is not forgotten");
+}
+
 /// Beginnings of what is not tested, as the book says (docs/functions.md).
 const UNTESTED: [&str; 10] = [
     "awslc CKM_DSA",

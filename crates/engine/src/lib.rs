@@ -20,7 +20,7 @@ pub use engine::{Config, Engine};
 pub use keys::Apart;
 pub use metaslot_router::Candidate;
 pub use metaslot_rules::Policy;
-pub use metaslot_rules::policy::NonceBy;
+pub use metaslot_rules::policy::{NonceBy, Refusal};
 pub use object::{Answer, Object};
 pub use operation::OperationKind;
 pub use output::{Output, Room};

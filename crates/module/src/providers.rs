@@ -30,6 +30,7 @@ static KERNEL: Kernel = Kernel::beside(&AWSLC);
 /// What a configuration says of routes.
 pub(crate) fn settings(config: &Config) -> Settings {
     let mut settings = config.routes.clone();
+    settings.pairs_tested = config.tests_pairs();
     if !config.lanes {
         settings.left_out.push(LANES.name().to_owned());
         let named = |row: &Algorithm| (LANES.name().to_owned(), row.mechanism);

@@ -7,7 +7,7 @@ use crate::health::{Health, is_providers};
 use crate::material::Pairs;
 use crate::meeting::Meeting;
 use crate::selftest::{self, Test};
-use crate::tested::{self, Kind, State, Tested};
+use crate::tested::{self, ALL_KINDS, Kind, State, Tested};
 use crate::versions::Versions;
 use crate::{Candidate, Count, Job};
 use metaslot_ck::mechanism::MechanismRow;
@@ -53,6 +53,8 @@ pub struct Settings {
     pub left_out: Vec<String>,
     /// What operations cost, for the choice between providers.
     pub costs: Vec<Cost>,
+    /// Whether what is done with key pairs is tested, too: such a test takes as long as the operation, or several.
+    pub pairs_tested: bool,
 }
 
 /// The rows of one mechanism, in place: most have one provider or two.
@@ -474,7 +476,7 @@ impl Routes {
             row.algorithm.flags() & job.operation != 0 && remark.is_empty()
         };
         let gains = |row: &Row| able(row) && for_waiting(row.algorithm, job.operation);
-        let right = |row: &Row| !row.state.is_bad(Kind::MAX >> 4);
+        let right = |row: &Row| !row.state.is_bad(ALL_KINDS);
         let works = |row: &Row| gains(row) && right(row) && !self.health.is_out(row.provider);
         let first = rows.iter().position(works).or_else(|| rows.iter().position(gains));
         let least = first.map(|first| Self::least(rows, first, job, load, works).0);
@@ -511,9 +513,14 @@ impl Table {
         for (provider, served) in providers.iter().enumerate() {
             let algorithms = served.algorithms();
             let all = algorithms.iter().zip(tested::states(algorithms));
+            let is_tested = |row: &MechanismRow, state: &State| {
+                settings.pairs_tested || !selftest::with_pairs(row) || state.is_bad(ALL_KINDS)
+            };
             for (algorithm, state) in all.filter(|row| may(served.name(), row.0.mechanism)) {
                 if let Some(at) = MechanismRow::index(algorithm.mechanism) {
                     let subject = Subject::new(provider, at);
+                    let tested = is_tested(&MechanismRow::all()[at], state);
+                    let state = if tested { state } else { &tested::PASSED };
                     rows[at].all.push(Row { provider, subject, algorithm, state, costs: None });
                 }
             }

@@ -76,7 +76,7 @@ impl Test<'_> {
     /// What is done, with each key that it may be done with, and whether what is known is known of that key.
     fn judges(&self) -> impl Iterator<Item = (bool, Judge)> {
         let row = MechanismRow::find(self.mechanism);
-        let kind = row.and_then(|row| row.keys.iter().copied().find(|kind| sized(*kind)));
+        let kind = row.and_then(pair_kind);
         let of_kind = KEYS.iter().filter(move |key| Some(key.0) == kind).enumerate();
         let pairs = of_kind.filter_map(move |(at, (kind, key))| {
             Some((at == 0, Some(pair(*kind, key, self.providers)?)))
@@ -141,6 +141,16 @@ impl Test<'_> {
         }
         Ok(Some(right && verifies(row, &given).transpose()? == Some(false)))
     }
+}
+
+/// The type of a mechanism's pairs.
+fn pair_kind(row: &MechanismRow) -> Option<CK_KEY_TYPE> {
+    row.keys.iter().copied().find(|kind| sized(*kind))
+}
+
+/// Whether a mechanism is tested with a pair of keys.
+pub(crate) fn with_pairs(row: &MechanismRow) -> bool {
+    pair_kind(row).is_some()
 }
 
 fn digests(judge: &Judge, row: &Algorithm, known: Known) -> Result<Option<bool>> {

@@ -63,6 +63,12 @@ pub(crate) struct State(AtomicU8);
 
 const BAD: u32 = 4;
 
+/// Each bit.
+pub(crate) const ALL_KINDS: Kind = DIGEST | CIPHER | SIGNATURE;
+
+/// Of what is not tested.
+pub(crate) static PASSED: State = State(AtomicU8::new(ALL_KINDS));
+
 impl State {
     #[inline]
     pub(crate) fn is_good(&self, kind: Kind) -> bool {

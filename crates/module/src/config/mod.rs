@@ -18,7 +18,7 @@ pub(crate) mod source;
 mod token;
 
 use metaslot::MetaslotConfig;
-use metaslot_engine::{MAX_SLOTS, Policy};
+use metaslot_engine::{MAX_SLOTS, Policy, Refusal};
 use metaslot_foreign::Config as Foreign;
 use metaslot_keystore::Cost;
 use metaslot_lanes::cpu::Cpu;
@@ -48,6 +48,8 @@ pub(crate) struct Config {
     pub(crate) lanes: bool,
     /// Instructions that kernels do without although the processor has them.
     pub(crate) lanes_without: Cpu,
+    /// Whether what is done with key pairs is tested at its first use, whatever the policies are.
+    pub(crate) self_tests: bool,
     /// Which providers are there, too, of those that have to be wanted.
     pub(crate) wanted: Vec<&'static str>,
     /// What providers of ours may not do, and what operations cost here, as `metaslot tune` measured it.
@@ -147,6 +149,10 @@ const SETTINGS: &[Setting<Draft>] = &[
         _ => Err(wrong(value, "lanes is true or false")),
     }),
     ("lanes_without", |draft, value| set(&mut draft.config.lanes_without, extensions(value)?)),
+    ("self_tests", |draft, value| match value.get_ref() {
+        DeValue::Boolean(all) => set(&mut draft.config.self_tests, *all),
+        _ => Err(wrong(value, "self_tests is true or false")),
+    }),
 ];
 
 /// What was read so far.
@@ -166,9 +172,23 @@ impl Config {
         audit: None,
         lanes: true,
         lanes_without: Cpu::NONE,
+        self_tests: false,
         wanted: Vec::new(),
-        routes: Settings { disabled: Vec::new(), left_out: Vec::new(), costs: Vec::new() },
+        routes: Settings {
+            disabled: Vec::new(),
+            left_out: Vec::new(),
+            costs: Vec::new(),
+            pairs_tested: false,
+        },
     };
+
+    /// Whether key pairs have self tests: also where a policy refuses what is not approved.
+    pub(crate) fn tests_pairs(&self) -> bool {
+        let ours = self.tokens.iter().map(|token| token.policy);
+        let others = self.foreign.iter().map(|one| one.policy);
+        let mut all = ours.chain(others).chain(self.pools.iter().map(|pool| pool.policy));
+        self.self_tests || all.any(|policy| policy.refuses(Refusal::NotApproved))
+    }
 
     /// What files say together: lists of sections grow, and of single settings the last counts.
     fn of(texts: &[Text]) -> Result<Self, Problem> {

@@ -154,6 +154,15 @@ fn pools_are_read_and_have_names_of_their_own() {
 }
 
 #[test]
+fn key_pairs_are_tested_under_fips_or_where_that_is_said() {
+    let tested = |text: &str| parse(text).map(|config| config.tests_pairs());
+    assert_eq!(tested("[[token]]\npath = \"/a\"\n"), Ok(false));
+    assert_eq!(tested("self_tests = true\n[[token]]\npath = \"/a\"\n"), Ok(true));
+    let fips = "[[token]]\npath = \"/a\"\n[[token]]\npath = \"/b\"\npolicy = \"fips\"\n";
+    assert_eq!(tested(fips), Ok(true));
+}
+
+#[test]
 fn lanes_can_be_left_out_wholly_or_by_instruction_set() {
     let lanes = |text: &str| {
         let text = format!("{text}\n[[token]]\npath = \"/a\"\n");

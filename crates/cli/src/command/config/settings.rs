@@ -11,6 +11,7 @@ pub(super) const WHOLE: Settings = &[
     ("audit_required", "false"),
     ("lanes", "true"),
     ("lanes_without", "[]"),
+    ("self_tests", "false"),
 ];
 
 /// Of each `[[token]]`.
