@@ -113,3 +113,20 @@ pub(crate) fn states(rows: &'static [Algorithm]) -> States {
     all.push((place, states));
     states
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_has_one_state_whoever_asks_and_both_bits_stay() {
+        static ROWS: [Algorithm; 2] = [Algorithm::NONE; 2];
+        assert!(states(&ROWS)[0].bad(DIGEST));
+        let again = states(&ROWS);
+        assert!(again[0].is_bad(ALL_KINDS) && !again[0].bad(DIGEST), "it was told before");
+        again[0].good(CIPHER);
+        assert!(again[0].is_good(CIPHER) && !again[0].is_good(DIGEST) && again[0].is_good(NOTHING));
+        assert!(!again[1].is_bad(ALL_KINDS) && !PASSED.is_bad(ALL_KINDS));
+        assert!(PASSED.is_good(ALL_KINDS));
+    }
+}
