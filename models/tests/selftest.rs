@@ -63,7 +63,7 @@ fn table(answers: &[Answer]) -> String {
 
 #[test]
 fn key_pairs_are_tested_where_that_is_wanted() {
-    let lying = Lying::new(Lie::Last, |row| row.mechanism == CKM_ECDSA);
+    let lying = Lying::leaked(Lie::Last, |row| row.mechanism == CKM_ECDSA);
     let both: &'static [_] = leaked([lying, &AWSLC]);
     let routes = routes(both);
     let taken = || routes.find(CKM_ECDSA, |row| row.sign).map(|(count, _)| count.provider());
@@ -242,7 +242,7 @@ fn leaked<T>(value: T) -> &'static T {
 struct Lying(Vec<Algorithm>);
 
 impl Lying {
-    fn new(lie: Lie, of: impl Fn(&Algorithm) -> bool) -> &'static dyn Provider {
+    fn leaked(lie: Lie, of: impl Fn(&Algorithm) -> bool) -> &'static dyn Provider {
         let digest = |row| leaked(Liar::<dyn Digest>(row, lie)) as &dyn Digest;
         let cipher = |row| leaked(Liar::<dyn Cipher>(row, lie)) as &dyn Cipher;
         let signature = |row| leaked(Liar::<dyn Signature>(row, lie)) as &dyn Signature;
@@ -288,7 +288,7 @@ fn every_lie_is_found() {
         (Lie::Accepts, &[SIGNATURE]),
         (Lie::Refuses, &[SIGNATURE]),
     ] {
-        let alone: &'static [_] = leaked([Lying::new(lie, |_| true)]);
+        let alone: &'static [_] = leaked([Lying::leaked(lie, |_| true)]);
         let mut missed = Vec::new();
         for test in routes(alone).self_tests() {
             let here = kinds.contains(&test.kind) && is_tested(test.mechanism, test.kind);
@@ -313,7 +313,7 @@ fn digest(engine: &Engine, session: SessionHandle) -> Result<Vec<u8>> {
 
 #[test]
 fn one_that_computes_wrong_is_asked_once_and_another_does_it() {
-    let lying = Lying::new(Lie::Last, |row| row.mechanism == CKM_SHA256);
+    let lying = Lying::leaked(Lie::Last, |row| row.mechanism == CKM_SHA256);
     let both: &'static [_] = leaked([lying, &AWSLC]);
     let right = {
         let plain = engine(leaked([&AWSLC as &dyn Provider]));
