@@ -154,6 +154,11 @@ pub const fn is_providers(error: Error) -> bool {
     )
 }
 
+/// Whether an error says that somebody failed, the provider or the machine, and not that something is wrong with what was asked.
+pub(crate) const fn is_failure(error: Error) -> bool {
+    is_providers(error) || matches!(error, Error::HOST_MEMORY)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,11 +2,65 @@
 //! Whether providers agree: what one seals or signs every other one opens or verifies, and digests are the same.
 
 use crate::Job;
+use crate::health::is_failure;
 use crate::material::Pair;
 use metaslot_ck::{CKF_DECRYPT, CKF_DIGEST, CKF_ENCRYPT, CKF_SIGN, CKF_VERIFY, Error, Result};
-use metaslot_spi::Params;
-use metaslot_spi::provider::{Algorithm, Direction};
+use metaslot_spi::provider::{Algorithm, Cipher, Direction, Postponed, Signature, SignatureStream};
+use metaslot_spi::{Key, Params};
+use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
+
+/// How a row is asked for something.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Way {
+    /// In one call.
+    Once,
+    /// In parts, of which none is whole blocks.
+    Parts,
+    /// By several who come back for it, as asynchronous sessions do: what has lanes computes these side by side.
+    Together,
+}
+
+/// As many as most kernels have lanes.
+const TOGETHER: usize = 16;
+/// Room for what a stream may write last, in bytes.
+const LAST: usize = 256;
+
+/// What each of those gets who asked; nothing where that is not done, or not so.
+pub(crate) type Said = SmallVec<[Result<Vec<u8>>; 1]>;
+
+/// What one gets, of so many bytes at most.
+fn one(length: usize, write: impl FnOnce(&mut [u8]) -> Result<usize>) -> Said {
+    match written(length, write) {
+        Err(Error::FUNCTION_NOT_SUPPORTED) => Said::new(),
+        said => smallvec![said],
+    }
+}
+
+/// What several get who all begin before the first comes back.
+fn together(length: usize, begin: impl Fn() -> Postponed) -> Said {
+    let begun: Vec<_> = (0..TOGETHER).map_while(|_| begin().transpose()).collect();
+    let ended = begun.into_iter().map(|one| written(length, |out| one?.finish(out)));
+    ended.collect()
+}
+
+fn written(length: usize, write: impl FnOnce(&mut [u8]) -> Result<usize>) -> Result<Vec<u8>> {
+    let mut out = vec![0; length];
+    let used = write(&mut out)?;
+    out.truncate(used);
+    Ok(out)
+}
+
+/// What is said where a check lets nothing begin: one that refuses says nothing of its answers, one that fails has failed.
+fn begins(checked: Result<()>) -> std::result::Result<(), Said> {
+    checked.map_err(|error| if is_failure(error) { smallvec![Err(error)] } else { Said::new() })
+}
+
+/// Neither half is whole blocks.
+fn parts(data: &[u8]) -> [&[u8]; 2] {
+    let (one, other) = data.split_at(data.len() * 2 / 3 | 1);
+    [one, other]
+}
 
 /// One job, for any provider.
 pub(crate) struct Judge {
@@ -25,95 +79,151 @@ impl Judge {
         Self { job, pair, params, data }
     }
 
-    /// Whether one key does both.
-    pub(crate) fn has_secret_key(&self) -> bool {
-        self.pair.as_ref().is_some_and(|[one, other]| Arc::ptr_eq(one, other))
+    /// Whether two keys do it.
+    pub(crate) fn has_pair(&self) -> bool {
+        self.pair.as_ref().is_some_and(|[public, private]| !Arc::ptr_eq(public, private))
     }
 
     /// Whether a provider's results are also another's (or its own again); `None` where one of them does not do this job.
     pub(crate) fn agree(&self, one: &Algorithm, other: &Algorithm) -> Option<bool> {
         let agreed = match self.job.operation {
-            CKF_DIGEST => self.digest(one)? == self.digest(other)?,
-            CKF_ENCRYPT => self.opened(other, self.sealed(one)?)?,
-            CKF_DECRYPT => self.opened(one, self.sealed(other)?)?,
-            CKF_SIGN => self.verified(other, self.signed(one)?)?,
-            CKF_VERIFY => self.verified(one, self.signed(other)?)?,
+            CKF_DIGEST => {
+                self.digest(one, Way::Once).pop()? == self.digest(other, Way::Once).pop()?
+            }
+            CKF_ENCRYPT => self.opened(other, self.sealed(one, Way::Once).pop()?)?,
+            CKF_DECRYPT => self.opened(one, self.sealed(other, Way::Once).pop()?)?,
+            CKF_SIGN => self.verified(other, self.signed(one, Way::Once).pop()?)?,
+            CKF_VERIFY => self.verified(one, self.signed(other, Way::Once).pop()?)?,
             _ => return None,
         };
         Some(agreed)
     }
 
-    pub(crate) fn digest(&self, row: &Algorithm) -> Option<Result<Vec<u8>>> {
-        let digest = row.digest?;
-        let mut out = vec![0; digest.length()];
-        Some(digest.digest(&self.data, &mut out).map(|()| out))
+    pub(crate) fn digest(&self, row: &Algorithm, way: Way) -> Said {
+        let Some(digest) = row.digest else { return Said::new() };
+        let length = digest.length();
+        match way {
+            Way::Once => one(length, |out| digest.digest(&self.data, out).map(|()| length)),
+            Way::Parts => one(length, |out| {
+                let mut stream = digest.start()?;
+                parts(&self.data).into_iter().try_for_each(|part| stream.update(part))?;
+                stream.finish(out).map(|()| length)
+            }),
+            Way::Together => together(length, || digest.digest_later(&self.data)),
+        }
     }
 
-    pub(crate) fn sealed(&self, row: &Algorithm) -> Option<Result<Vec<u8>>> {
-        let ([key, _], direction) = (self.pair.as_ref()?, Direction::Forward);
-        let cipher = row.encrypt.filter(|row| row.serves(key))?;
-        cipher.check(direction, key, &self.params).ok()?;
-        let sealed =
-            cipher.length(direction, key, &self.params, self.data.len()).and_then(|length| {
-                let mut out = vec![0; length];
-                let used = cipher.run(direction, key, &self.params, &self.data, &mut out)?;
-                out.truncate(used);
-                Ok(out)
-            });
-        Some(sealed)
+    pub(crate) fn sealed(&self, row: &Algorithm, way: Way) -> Said {
+        self.ciphered(row.encrypt, Direction::Forward, &self.data, way)
     }
 
-    /// Whether what was sealed is the data again.
-    pub(crate) fn open(&self, row: &Algorithm, sealed: &[u8]) -> Option<Result<bool>> {
-        let ([_, key], direction) = (self.pair.as_ref()?, Direction::Backward);
-        let cipher = row.decrypt.filter(|row| row.serves(key))?;
-        cipher.check(direction, key, &self.params).ok()?;
-        let opened = cipher.length(direction, key, &self.params, sealed.len()).and_then(|length| {
-            let mut out = vec![0; length];
-            let used = cipher.run(direction, key, &self.params, sealed, &mut out)?;
-            // What is raw has zeros before it.
-            Ok(out[..used].ends_with(&self.data))
-        });
-        Some(opened)
+    pub(crate) fn open(&self, row: &Algorithm, way: Way, sealed: &[u8]) -> Said {
+        self.ciphered(row.decrypt, Direction::Backward, sealed, way)
+    }
+
+    /// Whether this is what was sealed.
+    pub(crate) fn is_data(&self, opened: &[u8]) -> bool {
+        // What is raw has zeros before it.
+        opened.ends_with(&self.data)
+    }
+
+    fn ciphered(&self, row: Option<&dyn Cipher>, to: Direction, input: &[u8], way: Way) -> Said {
+        let Some(pair) = &self.pair else { return Said::new() };
+        let key = &pair[usize::from(to == Direction::Backward)];
+        let Some(cipher) = row.filter(|row| row.serves(key)) else { return Said::new() };
+        if let Err(said) = begins(cipher.check(to, key, &self.params)) {
+            return said;
+        }
+        let length = match cipher.length(to, key, &self.params, input.len()) {
+            Ok(length) => length,
+            Err(error) => return smallvec![Err(error)],
+        };
+        match way {
+            Way::Once => one(length, |out| cipher.run(to, key, &self.params, input, out)),
+            Way::Parts => one(length + LAST, |out| {
+                let mut stream = cipher.start(to, key, &self.params)?;
+                let mut at = 0;
+                for part in parts(input) {
+                    let end = at + stream.update_length(part.len());
+                    stream.update(part, out.get_mut(at..end).ok_or(Error::FUNCTION_FAILED)?)?;
+                    at = end;
+                }
+                let last = out.get_mut(at..at + stream.finish_length());
+                Ok(at + stream.finish(last.ok_or(Error::FUNCTION_FAILED)?)?)
+            }),
+            Way::Together => together(length, || cipher.run_later(to, key, &self.params, input)),
+        }
     }
 
     /// Whether what was sealed is the data again, and is not when a bit of it is another one, where that must show.
     fn opened(&self, row: &Algorithm, sealed: Result<Vec<u8>>) -> Option<bool> {
         let Ok(mut sealed) = sealed else { return row.decrypt.map(|_| false) };
-        let agreed = self.open(row, &sealed)? == Ok(true);
+        let opens = |sealed: &[u8]| -> Option<bool> {
+            let opened = self.open(row, Way::Once, sealed).pop()?;
+            Some(opened.is_ok_and(|opened| self.is_data(&opened)))
+        };
+        let agreed = opens(&sealed)?;
         if let Some(bit) = sealed.first_mut() {
             *bit ^= 1;
         }
-        Some(agreed && self.open(row, &sealed)? != Ok(true))
+        Some(agreed && !opens(&sealed)?)
     }
 
-    pub(crate) fn signed(&self, row: &Algorithm) -> Option<Result<Vec<u8>>> {
-        let [_, key] = self.pair.as_ref()?;
-        let signer = row.sign.filter(|row| row.serves(key))?;
-        signer.check(Direction::Forward, key, &self.params).ok()?;
-        let mut out = vec![0; signer.length(key, &self.params)];
-        let used = signer.sign(key, &self.params, &self.data, &mut out);
-        Some(used.map(|used| {
-            out.truncate(used);
-            out
-        }))
+    pub(crate) fn signed(&self, row: &Algorithm, way: Way) -> Said {
+        let Some([_, key]) = &self.pair else { return Said::new() };
+        let Some(signer) = row.sign.filter(|row| row.serves(key)) else { return Said::new() };
+        if let Err(said) = begins(signer.check(Direction::Forward, key, &self.params)) {
+            return said;
+        }
+        let length = signer.length(key, &self.params);
+        match way {
+            Way::Once => one(length, |out| signer.sign(key, &self.params, &self.data, out)),
+            Way::Parts => {
+                one(length, |out| self.stream(signer, Direction::Forward, key)?.sign(out))
+            }
+            Way::Together => together(length, || signer.sign_later(key, &self.params, &self.data)),
+        }
     }
 
     /// What is said of a signature.
-    pub(crate) fn verify(&self, row: &Algorithm, signature: &[u8]) -> Option<Result<()>> {
-        let [key, _] = self.pair.as_ref()?;
-        let verifier = row.verify.filter(|row| row.serves(key))?;
-        verifier.check(Direction::Backward, key, &self.params).ok()?;
-        Some(verifier.verify(key, &self.params, &self.data, signature))
+    pub(crate) fn verify(&self, row: &Algorithm, way: Way, signature: &[u8]) -> Said {
+        let Some([key, _]) = &self.pair else { return Said::new() };
+        let Some(verifier) = row.verify.filter(|row| row.serves(key)) else { return Said::new() };
+        if let Err(said) = begins(verifier.check(Direction::Backward, key, &self.params)) {
+            return said;
+        }
+        let (params, data) = (&self.params, &self.data);
+        let taken = |taken: Result<()>| taken.map(|()| 0);
+        match way {
+            Way::Once => one(0, |_| taken(verifier.verify(key, params, data, signature))),
+            Way::Parts => one(0, |_| {
+                let mut stream = self.stream(verifier, Direction::Backward, key)?;
+                taken(stream.verify(signature))
+            }),
+            Way::Together => together(0, || verifier.verify_later(key, params, data, signature)),
+        }
+    }
+
+    /// All of the data in a stream.
+    fn stream(
+        &self,
+        signature: &dyn Signature,
+        to: Direction,
+        key: &Arc<Key>,
+    ) -> Result<Box<dyn SignatureStream>> {
+        let mut stream = signature.start(to, key, &self.params)?;
+        parts(&self.data).into_iter().try_for_each(|part| stream.update(part))?;
+        Ok(stream)
     }
 
     /// Whether a signature is taken, and refused when a bit of it is another one.
     fn verified(&self, row: &Algorithm, signature: Result<Vec<u8>>) -> Option<bool> {
         let Ok(mut signature) = signature else { return row.verify.map(|_| false) };
-        let taken = self.verify(row, &signature)? == Ok(());
+        let verify = |signature: &[u8]| self.verify(row, Way::Once, signature).pop();
+        let taken = verify(&signature)?.is_ok();
         if let Some(bit) = signature.last_mut() {
             *bit ^= 1;
         }
-        Some(taken && self.verify(row, &signature)? == Err(Error::SIGNATURE_INVALID))
+        Some(taken && verify(&signature)? == Err(Error::SIGNATURE_INVALID))
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! Nothing here asks for a route, so that no test begins another one.
 
-use crate::health::is_providers;
-use crate::judge::Judge;
+use crate::health::is_failure;
+use crate::judge::{Judge, Said, Way};
 use crate::known::{ANSWERS, SIGNATURES};
 use crate::material::{Pair, key, params, secret_key, sized};
 use crate::tested::{CIPHER, DIGEST, Kind, SIGNATURE};
@@ -47,20 +47,31 @@ struct Known {
 }
 
 impl Test<'_> {
-    /// Whether a row computes what it should; `None` where no answer is known.
+    /// Whether a row computes what it should, in each way that it can be asked; `None` where no answer is known.
     ///
     /// # Errors
     /// What the provider says where it computes nothing.
     pub(crate) fn of(&self, row: &Algorithm) -> Result<Option<bool>> {
-        for (is_known, judge) in self.judges() {
+        for judge in self.judges() {
+            let (is_known, judge) = judge?;
             let known = if is_known { self.known() } else { Known::default() };
-            let right = match self.kind {
-                DIGEST => digests(&judge, row, known),
-                CIPHER => self.enciphers(&judge, row, known),
-                _ => self.signs(&judge, row, known),
-            };
-            if right != Ok(None) {
-                return right;
+            // With a private key parts would cost as much again.
+            let ways = [Way::Once, Way::Together, Way::Parts];
+            let ways = &ways[..if judge.has_pair() { 2 } else { 3 }];
+            let (mut given, mut tested) = (None, None);
+            for way in ways.iter().copied() {
+                let right = match self.kind {
+                    DIGEST => digests(judge.digest(row, way), known)?,
+                    CIPHER => self.enciphers(&judge, row, known, way, &mut given)?,
+                    _ => self.signs(&judge, row, known, way, &mut given)?,
+                };
+                if right == Some(false) {
+                    return Ok(right);
+                }
+                tested = tested.or(right);
+            }
+            if tested.is_some() {
+                return Ok(tested);
             }
         }
         Ok(None)
@@ -74,73 +85,122 @@ impl Test<'_> {
     }
 
     /// What is done, with each key that it may be done with, and whether what is known is known of that key.
-    fn judges(&self) -> impl Iterator<Item = (bool, Judge)> {
+    fn judges(&self) -> impl Iterator<Item = Result<(bool, Judge)>> {
         let row = MechanismRow::find(self.mechanism);
         let kind = row.and_then(pair_kind);
         let of_kind = KEYS.iter().filter(move |key| Some(key.0) == kind).enumerate();
-        let pairs = of_kind.filter_map(move |(at, (kind, key))| {
-            Some((at == 0, Some(pair(*kind, key, self.providers)?)))
+        let pairs = of_kind.map(move |(at, (kind, key))| {
+            pair(*kind, key, self.providers).map(|pair| (at == 0, Some(pair)))
         });
         let secret = row.filter(|_| kind.is_none()).map(|row| {
             let key = row.keys.first().map(|kind| Arc::new(secret_key(*kind, row.number)));
-            (true, key.map(|key| [Arc::clone(&key), key]))
+            Ok((true, key.map(|key| [Arc::clone(&key), key])))
         });
         let judge = move |(known, pair)| Some((known, judge(row?, self.kind, pair)?));
-        pairs.chain(secret).filter_map(judge)
+        pairs.chain(secret).filter_map(move |pair| pair.map(judge).transpose())
     }
 
     /// What is encrypted, decrypted again, and something else where a bit of it is another one.
-    fn enciphers(&self, judge: &Judge, row: &Algorithm, known: Known) -> Result<Option<bool>> {
-        let is_known = |sealed: &Vec<u8>| known.answer.is_none_or(|known| fold(sealed) == known);
-        let sealed = judge.sealed(row).transpose()?;
-        if sealed.as_ref().is_some_and(|sealed| !is_known(sealed)) {
+    fn enciphers(
+        &self,
+        judge: &Judge,
+        row: &Algorithm,
+        known: Known,
+        way: Way,
+        given: &mut Option<Vec<u8>>,
+    ) -> Result<Option<bool>> {
+        let own = all(judge.sealed(row, way))?;
+        if !own.iter().all(|sealed| known.is(sealed)) {
             return Ok(Some(false));
         }
-        let tested = sealed.is_some() && known.answer.is_some();
-        let others = || self.rows.iter().filter_map(|other| judge.sealed(other)?.ok());
-        let Some(mut sealed) = sealed.or_else(|| others().find(is_known)) else { return Ok(None) };
-        let opens = |sealed: &[u8]| judge.open(row, sealed).map(is_right).transpose();
-        let Some(right) = opens(&sealed)? else { return Ok(tested.then_some(true)) };
+        let tested = !own.is_empty() && known.answer.is_some();
+        let others = || self.rows.iter().flat_map(|other| judge.sealed(other, Way::Once));
+        let mut others = || others().flatten().find(|sealed| known.is(sealed));
+        *given = given.take().or_else(|| own.into_iter().next()).or_else(&mut others);
+        let Some(sealed) = given else { return Ok(None) };
+        let opens =
+            |sealed: &[u8]| count(judge.open(row, way, sealed), |opened| judge.is_data(opened));
+        let right = match opens(sealed)? {
+            (_, 0) => return Ok(tested.then_some(true)),
+            (right, of) => right == of,
+        };
         // With a private key that would cost as much again.
-        if let Some(bit) = sealed.first_mut().filter(|_| right && judge.has_secret_key()) {
-            *bit ^= 1;
-            return Ok(Some(opens(&sealed)? == Some(false)));
-        }
-        Ok(Some(right))
+        let refuses = || -> Result<bool> { Ok(opens(&other_bit(sealed, 0))?.0 == 0) };
+        Ok(Some(right && (judge.has_pair() || refuses()?)))
     }
 
     /// What is signed, verified; what is known, too; and what is wrong is refused.
-    fn signs(&self, judge: &Judge, row: &Algorithm, known: Known) -> Result<Option<bool>> {
-        let is_known = |signed: &Vec<u8>| known.answer.is_none_or(|known| fold(signed) == known);
-        let own = judge.signed(row).transpose()?;
-        if own.as_ref().is_some_and(|signed| !is_known(signed)) {
+    fn signs(
+        &self,
+        judge: &Judge,
+        row: &Algorithm,
+        known: Known,
+        way: Way,
+        given: &mut Option<Vec<u8>>,
+    ) -> Result<Option<bool>> {
+        let own = all(judge.signed(row, way))?;
+        if !own.iter().all(|signed| known.is(signed)) {
             return Ok(Some(false));
         }
-        let signs = own.is_some();
-        let verifies = |row: &Algorithm, signature: &[u8]| {
-            let said = judge.verify(row, signature)?;
-            Some(is_right(said.map(|()| true)))
-        };
-        if let Some(own) = own.as_ref().filter(|_| known.answer.is_none()) {
+        let verifies =
+            |row: &Algorithm, way, signed: &[u8]| count(judge.verify(row, way, signed), |_| true);
+        for signed in own.iter().filter(|_| known.answer.is_none()) {
             // Who does not verify has it verified.
-            let mut all = std::iter::once(row).chain(self.rows.iter().copied());
-            match all.find_map(|row| verifies(row, own)) {
+            let judges = std::iter::once(row).chain(self.rows.iter().copied());
+            let mut said = judges.map(|row| verifies(row, Way::Once, signed));
+            match said.find(|said| !matches!(said, Ok((_, 0)))).transpose()? {
                 None => return Ok(None),
-                Some(Ok(true)) => {}
-                Some(wrong) => return wrong.map(Some),
+                Some((0, _)) => return Ok(Some(false)),
+                Some(_) => {}
             }
         }
-        let others = || self.rows.iter().filter_map(|other| judge.signed(other)?.ok());
-        let given = known.signature.map(<[u8]>::to_vec).or(own);
-        let Some(mut given) = given.or_else(|| others().find(is_known)) else { return Ok(None) };
-        let Some(right) = verifies(row, &given).transpose()? else {
-            return Ok(signs.then_some(true));
+        let signs = !own.is_empty();
+        let others = || self.rows.iter().flat_map(|other| judge.signed(other, Way::Once));
+        let mut others = || others().flatten().find(|signed| known.is(signed));
+        let known = known.signature.map(<[u8]>::to_vec);
+        *given = given.take().or(known).or_else(|| own.into_iter().next()).or_else(&mut others);
+        let Some(signed) = given else { return Ok(None) };
+        let right = match verifies(row, way, signed)? {
+            (_, 0) => return Ok(signs.then_some(true)),
+            (right, of) => right == of,
         };
-        if let Some(bit) = given.last_mut() {
-            *bit ^= 1;
-        }
-        Ok(Some(right && verifies(row, &given).transpose()? == Some(false)))
+        let wrong = other_bit(signed, signed.len().saturating_sub(1));
+        Ok(Some(right && verifies(row, way, &wrong)?.0 == 0))
     }
+}
+
+impl Known {
+    /// Whether this is the answer, if that is known.
+    fn is(&self, answer: &[u8]) -> bool {
+        self.answer.is_none_or(|known| fold(answer) == known)
+    }
+}
+
+/// What all got.
+fn all(said: Said) -> Result<Vec<Vec<u8>>> {
+    said.into_iter().collect()
+}
+
+/// How many got what is right, and of how many: one that fails says nothing, and one that refuses what is right is wrong.
+fn count(said: Said, right: impl Fn(&[u8]) -> bool) -> Result<(usize, usize)> {
+    let of = said.len();
+    let mut rights = 0;
+    for one in said {
+        match one {
+            Err(error) if is_failure(error) => return Err(error),
+            one => rights += usize::from(one.is_ok_and(|one| right(&one))),
+        }
+    }
+    Ok((rights, of))
+}
+
+/// The same, but for a bit of a byte.
+fn other_bit(bytes: &[u8], at: usize) -> Vec<u8> {
+    let mut other = bytes.to_vec();
+    if let Some(byte) = other.get_mut(at) {
+        *byte ^= 1;
+    }
+    other
 }
 
 /// The type of a mechanism's pairs.
@@ -153,35 +213,33 @@ pub(crate) fn with_pairs(row: &MechanismRow) -> bool {
     pair_kind(row).is_some()
 }
 
-fn digests(judge: &Judge, row: &Algorithm, known: Known) -> Result<Option<bool>> {
-    let Some((digest, known)) = judge.digest(row).zip(known.answer) else { return Ok(None) };
-    Ok(Some(fold(&digest?) == known))
-}
-
-/// A provider that fails says nothing about its answers; one that refuses what is right gives a wrong one.
-fn is_right(said: Result<bool>) -> Result<bool> {
-    match said {
-        Err(error) if is_providers(error) => Err(error),
-        said => Ok(said == Ok(true)),
-    }
+fn digests(said: Said, known: Known) -> Result<Option<bool>> {
+    let said = all(said)?;
+    let tested = !said.is_empty() && known.answer.is_some();
+    Ok(tested.then(|| said.iter().all(|digest| known.is(digest))))
 }
 
 /// The key in a `PrivateKeyInfo`, and its public half.
-fn pair(kind: CK_KEY_TYPE, private: &[u8], providers: Providers) -> Option<Pair> {
-    let mut decoded = providers.iter().map(|provider| provider.decode_private_key(private));
-    let private = decoded.find_map(Result::ok)?;
+fn pair(kind: CK_KEY_TYPE, der: &[u8], providers: Providers) -> Result<Pair> {
+    let mut private = Err(Error::WRAPPED_KEY_INVALID);
+    for provider in providers {
+        private = private.or_else(|_| provider.decode_private_key(der));
+    }
+    let private = private?;
     let mut public = NewObject { attributes: private.attributes.clone(), ..NewObject::default() };
     if kind == CKK_ML_DSA {
-        let info = private.attributes.bytes(CKA_PUBLIC_KEY_INFO).and_then(public_bits)?;
-        public.attributes.set(CKA_VALUE, Value::Bytes(info.to_vec()));
+        let info = private.attributes.bytes(CKA_PUBLIC_KEY_INFO).and_then(public_bits);
+        let info = info.ok_or(Error::WRAPPED_KEY_INVALID)?.to_vec();
+        public.attributes.set(CKA_VALUE, Value::Bytes(info));
     }
-    Some([key(CKO_PUBLIC_KEY, kind, public), key(CKO_PRIVATE_KEY, kind, private)].map(Arc::new))
+    Ok([key(CKO_PUBLIC_KEY, kind, public), key(CKO_PRIVATE_KEY, kind, private)].map(Arc::new))
 }
 
 fn judge(row: &MechanismRow, kind: Kind, pair: Option<Pair>) -> Option<Judge> {
     let key = pair.as_ref().filter(|[public, private]| !Arc::ptr_eq(public, private));
     let key_bits = key.map_or(0, |[public, _]| key_bits(public));
-    let bytes = if key_bits == 0 { 64 } else { 32 };
+    // So much that no kernel leaves it to another provider.
+    let bytes = if key_bits == 0 { 1024 } else { 32 };
     let job = Job { mechanism: row.number, operation: u64::from(kind), key_bits, bytes };
     Some(Judge::new(job, pair, without_chance(row.shape, params(row, job)?)))
 }
@@ -213,11 +271,14 @@ pub(crate) fn answer(
     test: &Test<'_>,
     row: &Algorithm,
 ) -> Option<std::result::Result<u32, Vec<u8>>> {
-    let (_, judge) = test.judges().next()?;
-    let once = || match test.kind {
-        DIGEST => judge.digest(row)?.ok(),
-        CIPHER => judge.sealed(row)?.ok(),
-        _ => judge.signed(row)?.ok(),
+    let (_, judge) = test.judges().next()?.ok()?;
+    let once = || {
+        let said = match test.kind {
+            DIGEST => judge.digest(row, Way::Once),
+            CIPHER => judge.sealed(row, Way::Once),
+            _ => judge.signed(row, Way::Once),
+        };
+        said.into_iter().next()?.ok()
     };
     let (one, other) = (once()?, once()?);
     Some(if one == other { Ok(fold(&one)) } else { Err(one) })
