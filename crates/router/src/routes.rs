@@ -3,7 +3,7 @@
 //! configuration, or the one that is expected to take least.
 
 use crate::cost::{self, Cost, Line, is_clearly_less};
-use crate::health::{Health, is_providers};
+use crate::health::Health;
 use crate::material::Pairs;
 use crate::meeting::Meeting;
 use crate::selftest::{self, Test};
@@ -12,8 +12,8 @@ use crate::versions::Versions;
 use crate::{Candidate, Count, Job};
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::{
-    CK_MECHANISM_TYPE, CKF_DECRYPT, CKF_DIGEST, CKF_ENCRYPT, CKF_SIGN, CKF_VERIFY, Error, Result,
-    mechanism_name,
+    CK_MECHANISM_TYPE, CKF_DECRYPT, CKF_DIGEST, CKF_ENCRYPT, CKF_SIGN, CKF_UNWRAP, CKF_VERIFY,
+    CKF_WRAP, Error, Result, mechanism_name,
 };
 use metaslot_counters::Subject;
 use metaslot_spi::detail;
@@ -76,6 +76,8 @@ struct Row {
     algorithm: &'static Algorithm,
     /// What its self tests said.
     state: &'static State,
+    /// Of what there are any.
+    tested: Kind,
     /// What is only needed where costs are compared: the rest is read at each `*Init`.
     costs: Option<Box<Costs>>,
 }
@@ -137,6 +139,8 @@ pub struct Answer {
 const COUNTED: f32 = 2_000.0;
 /// The largest data that a choice is foreseen for.
 const LARGEST: usize = 1 << 24;
+/// What a cipher does.
+const CIPHERS: u64 = CKF_ENCRYPT | CKF_DECRYPT | CKF_WRAP | CKF_UNWRAP;
 /// Lines of a row that count: three times as many as are measured of any. Each choice looks at them.
 const MOST_LINES: usize = 64;
 
@@ -260,32 +264,40 @@ impl Routes {
         let mut wrong = None;
         for row in left {
             let Some(found) = operation(row.algorithm) else { continue };
-            if self.computes_right(rows, row, T::KIND) {
-                return Ok((Count::new(row.subject, false), found));
+            match self.test_once(rows, row, T::KIND) {
+                Ok(()) => return Ok((Count::new(row.subject, false), found)),
+                Err(error) => wrong = Some((row.provider, error)),
             }
-            wrong = Some(row.provider);
         }
-        let Some(wrong) = wrong else { return Err(Error::MECHANISM_INVALID) };
-        let (name, what) = (self.providers[wrong].name(), mechanism_name(mechanism));
-        detail::set(format_args!(
-            "{name} computes {} wrong, as its self test showed, and no other provider does it",
-            what.unwrap_or("this mechanism")
-        ));
-        Err(Error::FIPS_SELF_TEST_FAILED)
+        let Some((provider, error)) = wrong else { return Err(Error::MECHANISM_INVALID) };
+        let name = self.providers[provider].name();
+        let what = mechanism_name(mechanism).unwrap_or("this mechanism");
+        let [does, how] = match error {
+            Error::FIPS_SELF_TEST_FAILED => ["computes", " wrong, as its self test showed,"],
+            _ => ["fails in its self test of", ","],
+        };
+        detail::set(format_args!("{name} {does} {what}{how} and no other provider does it"));
+        Err(error)
     }
 
     /// Whether a row passes its self test, or has passed it.
     #[inline]
     fn computes_right(&self, rows: &Rows, row: &Row, kind: Kind) -> bool {
-        row.state.is_good(kind) || self.passes(rows, row, kind)
+        row.state.is_good(kind, row.tested) || self.test_once(rows, row, kind).is_ok()
     }
 
-    /// Tests a row, unless it has failed before. Two threads may do that at once.
+    /// Tests a row, unless that was done. Two threads may do it at once.
+    ///
+    /// # Errors
+    /// `CKR_FIPS_SELF_TEST_FAILED` for good; what keeps it from computing is no answer, and it is not used until it has given one.
     #[cold]
     #[inline(never)]
-    fn passes(&self, rows: &Rows, row: &Row, kind: Kind) -> bool {
+    fn test_once(&self, rows: &Rows, row: &Row, kind: Kind) -> Result<()> {
         if row.state.is_bad(kind) {
-            return false;
+            return Err(Error::FIPS_SELF_TEST_FAILED);
+        }
+        if row.state.is_good(kind, row.tested) {
+            return Ok(());
         }
         let said = if self.providers[row.provider].answers_for_itself() {
             Ok(None)
@@ -294,19 +306,15 @@ impl Routes {
             let _aside = detail::aside();
             self.test(rows, row, kind)
         };
-        match said {
-            Ok(Some(false)) => {
-                if row.state.bad(kind) {
-                    self.failed_over(std::iter::once(Count::new(row.subject, false)), true);
-                }
-                return false;
-            }
-            // It may be another time that it works, and then it is tested.
-            Err(error) if is_providers(error) => {}
-            // What is no answer is not wrong, and the caller sees it.
-            Ok(_) | Err(_) => row.state.good(kind),
-        }
-        true
+        let error = match said {
+            Ok(Some(false)) if row.state.bad(kind) => Error::FIPS_SELF_TEST_FAILED,
+            Ok(None | Some(true)) if row.state.good(kind) => return Ok(()),
+            // Another thread was faster.
+            Ok(_) => return Err(Error::FIPS_SELF_TEST_FAILED),
+            Err(error) => error,
+        };
+        self.failed_over(std::iter::once(Count::new(row.subject, false)), true);
+        Err(error)
     }
 
     fn test(&self, rows: &Rows, row: &Row, kind: Kind) -> Result<Option<bool>> {
@@ -349,7 +357,7 @@ impl Routes {
         let kinds = |row: &Algorithm| {
             [
                 (tested::DIGEST, row.digest.is_some()),
-                (tested::CIPHER, row.encrypt.is_some() || row.decrypt.is_some()),
+                (tested::CIPHER, row.flags() & CIPHERS != 0),
                 (tested::SIGNATURE, row.sign.is_some() || row.verify.is_some()),
             ]
         };
@@ -513,15 +521,15 @@ impl Table {
         for (provider, served) in providers.iter().enumerate() {
             let algorithms = served.algorithms();
             let all = algorithms.iter().zip(tested::states(algorithms));
-            let is_tested = |row: &MechanismRow, state: &State| {
-                settings.pairs_tested || !selftest::with_pairs(row) || state.is_bad(ALL_KINDS)
-            };
+            let is_tested =
+                |row: &MechanismRow| settings.pairs_tested || !selftest::with_pairs(row);
             for (algorithm, state) in all.filter(|row| may(served.name(), row.0.mechanism)) {
                 if let Some(at) = MechanismRow::index(algorithm.mechanism) {
                     let subject = Subject::new(provider, at);
-                    let tested = is_tested(&MechanismRow::all()[at], state);
-                    let state = if tested { state } else { &tested::PASSED };
-                    rows[at].all.push(Row { provider, subject, algorithm, state, costs: None });
+                    let tested = is_tested(&MechanismRow::all()[at]);
+                    let tested = if tested { ALL_KINDS } else { tested::NOTHING };
+                    let row = Row { provider, subject, algorithm, state, tested, costs: None };
+                    rows[at].all.push(row);
                 }
             }
         }
@@ -590,7 +598,8 @@ mod tests {
     fn row(lines: &[Line]) -> Row {
         let costs = Some(Box::new(Costs { lines: lines.to_vec() }));
         let (algorithm, state) = (&Algorithm::NONE, &tested::states(&[Algorithm::NONE])[0]);
-        Row { provider: 0, subject: Subject::new(0, 0), algorithm, state, costs }
+        let (provider, subject, tested) = (0, Subject::new(0, 0), ALL_KINDS);
+        Row { provider, subject, algorithm, state, tested, costs }
     }
 
     #[test]

@@ -66,21 +66,20 @@ const BAD: u32 = 4;
 /// Each bit.
 pub(crate) const ALL_KINDS: Kind = DIGEST | CIPHER | SIGNATURE;
 
-/// Of what is not tested.
-pub(crate) static PASSED: State = State(AtomicU8::new(ALL_KINDS));
-
 impl State {
+    /// Whether a test said so of what is tested, and none said anything else.
     #[inline]
-    pub(crate) fn is_good(&self, kind: Kind) -> bool {
-        self.0.load(Ordering::Relaxed) & kind == kind
+    pub(crate) fn is_good(&self, kind: Kind, tested: Kind) -> bool {
+        self.0.load(Ordering::Relaxed) & (kind << BAD | kind & tested) == kind & tested
     }
 
     pub(crate) fn is_bad(&self, kind: Kind) -> bool {
         self.0.load(Ordering::Relaxed) & (kind << BAD) != 0
     }
 
-    pub(crate) fn good(&self, kind: Kind) {
-        self.0.fetch_or(kind, Ordering::Relaxed);
+    /// Says whether no other test said anything else.
+    pub(crate) fn good(&self, kind: Kind) -> bool {
+        self.0.fetch_or(kind, Ordering::Relaxed) & (kind << BAD) == 0
     }
 
     /// Says whether that is new.
@@ -124,9 +123,12 @@ mod tests {
         assert!(states(&ROWS)[0].bad(DIGEST));
         let again = states(&ROWS);
         assert!(again[0].is_bad(ALL_KINDS) && !again[0].bad(DIGEST), "it was told before");
-        again[0].good(CIPHER);
-        assert!(again[0].is_good(CIPHER) && !again[0].is_good(DIGEST) && again[0].is_good(NOTHING));
-        assert!(!again[1].is_bad(ALL_KINDS) && !PASSED.is_bad(ALL_KINDS));
-        assert!(PASSED.is_good(ALL_KINDS));
+        assert!(again[0].good(CIPHER) && again[0].is_good(CIPHER, ALL_KINDS));
+        assert!(again[0].is_good(NOTHING, ALL_KINDS) && !again[0].is_good(DIGEST, ALL_KINDS));
+        assert!(!again[0].good(DIGEST), "two threads tested it at once");
+        for tested in [ALL_KINDS, NOTHING] {
+            assert!(!again[0].is_good(DIGEST, tested), "and what is wrong stays so");
+        }
+        assert!(again[1].is_good(DIGEST, NOTHING) && !again[1].is_good(DIGEST, ALL_KINDS));
     }
 }

@@ -122,8 +122,11 @@ impl Engine {
                 operation(row).filter(|a| a.takes(key) && (later || a.gains(direction)))
             })
             .map_err(|error| match error {
-                Error::FIPS_SELF_TEST_FAILED => error,
-                _ => self.refused(mechanism, operation, Error::KEY_SIZE_RANGE),
+                Error::MECHANISM_INVALID => {
+                    self.refused(mechanism, operation, Error::KEY_SIZE_RANGE)
+                }
+                // Who would do it failed in a self test.
+                error => error,
             })?;
         algorithm.refuse(direction, key, params)?;
         let slot = session.slot;

@@ -55,7 +55,10 @@ impl Engine {
         let approved = self.policy(&session)?.approving(mechanism, CKF_DIGEST, None);
         let approved = approved.map_err(|_| Error::SAVED_STATE_INVALID)?;
         let route = self.route(mechanism, |row| row.digest);
-        let (count, algorithm) = route.map_err(|_| Error::SAVED_STATE_INVALID)?;
+        let (count, algorithm) = route.map_err(|error| match error {
+            Error::MECHANISM_INVALID => Error::SAVED_STATE_INVALID,
+            error => error,
+        })?;
         let stream = algorithm.restore(rest)?;
         let run = digest::DigestRun { stream, holds_key: false, brought: true };
         let Session { operations, recent, find, .. } = &mut *session;
