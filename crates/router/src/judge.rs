@@ -7,7 +7,6 @@ use crate::material::Pair;
 use metaslot_ck::{CKF_DECRYPT, CKF_DIGEST, CKF_ENCRYPT, CKF_SIGN, CKF_VERIFY, Error, Result};
 use metaslot_spi::provider::{Algorithm, Cipher, Direction, Postponed, Signature, SignatureStream};
 use metaslot_spi::{Key, Params};
-use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
 /// How a row is asked for something.
@@ -27,13 +26,13 @@ const TOGETHER: usize = 16;
 const LAST: usize = 256;
 
 /// What each of those gets who asked; nothing where that is not done, or not so.
-pub(crate) type Said = SmallVec<[Result<Vec<u8>>; 1]>;
+pub(crate) type Said = Vec<Result<Vec<u8>>>;
 
 /// What one gets, of so many bytes at most.
 fn one(length: usize, write: impl FnOnce(&mut [u8]) -> Result<usize>) -> Said {
     match written(length, write) {
         Err(Error::FUNCTION_NOT_SUPPORTED) => Said::new(),
-        said => smallvec![said],
+        said => vec![said],
     }
 }
 
@@ -53,7 +52,34 @@ fn written(length: usize, write: impl FnOnce(&mut [u8]) -> Result<usize>) -> Res
 
 /// What is said where a check lets nothing begin: one that refuses says nothing of its answers, one that fails has failed.
 fn begins(checked: Result<()>) -> std::result::Result<(), Said> {
-    checked.map_err(|error| if is_failure(error) { smallvec![Err(error)] } else { Said::new() })
+    checked.map_err(|error| if is_failure(error) { vec![Err(error)] } else { Said::new() })
+}
+
+/// How many got what is right, and of how many: one that fails says nothing, and one that refuses what is right is wrong.
+fn count(said: Said, right: &dyn Fn(Result<Vec<u8>>) -> bool) -> Result<(usize, usize)> {
+    let (mut rights, of) = (0, said.len());
+    for one in said {
+        match one {
+            Err(error) if is_failure(error) => return Err(error),
+            one => rights += usize::from(right(one)),
+        }
+    }
+    Ok((rights, of))
+}
+
+/// What is said of a right signature.
+pub(crate) const TAKEN: Result<()> = Ok(());
+/// And of a wrong one.
+pub(crate) const REFUSED: Result<()> = Err(Error::SIGNATURE_INVALID);
+
+/// The same, but for a bit of a byte: this one, or the last.
+pub(crate) fn other_bit(bytes: &[u8], at: usize) -> Vec<u8> {
+    let mut other = bytes.to_vec();
+    let at = at.min(other.len().saturating_sub(1));
+    if let Some(byte) = other.get_mut(at) {
+        *byte ^= 1;
+    }
+    other
 }
 
 /// Neither half is whole blocks.
@@ -86,17 +112,33 @@ impl Judge {
 
     /// Whether a provider's results are also another's (or its own again); `None` where one of them does not do this job.
     pub(crate) fn agree(&self, one: &Algorithm, other: &Algorithm) -> Option<bool> {
-        let agreed = match self.job.operation {
+        let (from, by) = match self.job.operation {
+            CKF_DIGEST | CKF_ENCRYPT | CKF_SIGN => (one, other),
+            _ => (other, one),
+        };
+        let ciphers = matches!(self.job.operation, CKF_ENCRYPT | CKF_DECRYPT);
+        let made = match self.job.operation {
             CKF_DIGEST => {
-                self.digest(one, Way::Once).pop()? == self.digest(other, Way::Once).pop()?
+                let [one, other] = [one, other].map(|row| self.digest(row, Way::Once));
+                return (!one.is_empty() && !other.is_empty()).then(|| one == other);
             }
-            CKF_ENCRYPT => self.opened(other, self.sealed(one, Way::Once).pop()?)?,
-            CKF_DECRYPT => self.opened(one, self.sealed(other, Way::Once).pop()?)?,
-            CKF_SIGN => self.verified(other, self.signed(one, Way::Once).pop()?)?,
-            CKF_VERIFY => self.verified(one, self.signed(other, Way::Once).pop()?)?,
+            CKF_ENCRYPT | CKF_DECRYPT => self.sealed(from, Way::Once),
+            CKF_SIGN | CKF_VERIFY => self.signed(from, Way::Once),
             _ => return None,
         };
-        Some(agreed)
+        let Ok(made) = made.into_iter().next()? else {
+            let there = if ciphers { by.decrypt.is_some() } else { by.verify.is_some() };
+            return there.then_some(false);
+        };
+        let once = Way::Once;
+        let (taken, other) = if ciphers {
+            (self.opens(by, once, &made), self.opens(by, once, &other_bit(&made, 0)) == Ok((0, 1)))
+        } else {
+            let wrong = other_bit(&made, usize::MAX);
+            let refused = self.verifies(by, once, &wrong, REFUSED);
+            (self.verifies(by, once, &made, TAKEN), refused == Ok((1, 1)))
+        };
+        if taken == Ok((0, 0)) { None } else { Some(taken == Ok((1, 1)) && other) }
     }
 
     pub(crate) fn digest(&self, row: &Algorithm, way: Way) -> Said {
@@ -117,14 +159,14 @@ impl Judge {
         self.ciphered(row.encrypt, Direction::Forward, &self.data, way)
     }
 
-    pub(crate) fn open(&self, row: &Algorithm, way: Way, sealed: &[u8]) -> Said {
-        self.ciphered(row.decrypt, Direction::Backward, sealed, way)
-    }
-
-    /// Whether this is what was sealed.
-    pub(crate) fn is_data(&self, opened: &[u8]) -> bool {
+    /// For how many what was sealed is the data again, and of how many.
+    ///
+    /// # Errors
+    /// What keeps one from an answer.
+    pub(crate) fn opens(&self, row: &Algorithm, way: Way, sealed: &[u8]) -> Result<(usize, usize)> {
         // What is raw has zeros before it.
-        opened.ends_with(&self.data)
+        let right = |said: Result<Vec<u8>>| said.is_ok_and(|said| said.ends_with(&self.data));
+        count(self.ciphered(row.decrypt, Direction::Backward, sealed, way), &right)
     }
 
     fn ciphered(&self, row: Option<&dyn Cipher>, to: Direction, input: &[u8], way: Way) -> Said {
@@ -136,7 +178,7 @@ impl Judge {
         }
         let length = match cipher.length(to, key, &self.params, input.len()) {
             Ok(length) => length,
-            Err(error) => return smallvec![Err(error)],
+            Err(error) => return vec![Err(error)],
         };
         match way {
             Way::Once => one(length, |out| cipher.run(to, key, &self.params, input, out)),
@@ -155,20 +197,6 @@ impl Judge {
         }
     }
 
-    /// Whether what was sealed is the data again, and is not when a bit of it is another one, where that must show.
-    fn opened(&self, row: &Algorithm, sealed: Result<Vec<u8>>) -> Option<bool> {
-        let Ok(mut sealed) = sealed else { return row.decrypt.map(|_| false) };
-        let opens = |sealed: &[u8]| -> Option<bool> {
-            let opened = self.open(row, Way::Once, sealed).pop()?;
-            Some(opened.is_ok_and(|opened| self.is_data(&opened)))
-        };
-        let agreed = opens(&sealed)?;
-        if let Some(bit) = sealed.first_mut() {
-            *bit ^= 1;
-        }
-        Some(agreed && !opens(&sealed)?)
-    }
-
     pub(crate) fn signed(&self, row: &Algorithm, way: Way) -> Said {
         let Some([_, key]) = &self.pair else { return Said::new() };
         let Some(signer) = row.sign.filter(|row| row.serves(key)) else { return Said::new() };
@@ -185,8 +213,21 @@ impl Judge {
         }
     }
 
-    /// What is said of a signature.
-    pub(crate) fn verify(&self, row: &Algorithm, way: Way, signature: &[u8]) -> Said {
+    /// How many say so of a signature, and of how many.
+    ///
+    /// # Errors
+    /// What keeps one from an answer.
+    pub(crate) fn verifies(
+        &self,
+        row: &Algorithm,
+        way: Way,
+        signature: &[u8],
+        said: Result<()>,
+    ) -> Result<(usize, usize)> {
+        count(self.verify(row, way, signature), &|one| one.map(drop) == said)
+    }
+
+    fn verify(&self, row: &Algorithm, way: Way, signature: &[u8]) -> Said {
         let Some([key, _]) = &self.pair else { return Said::new() };
         let Some(verifier) = row.verify.filter(|row| row.serves(key)) else { return Said::new() };
         if let Err(said) = begins(verifier.check(Direction::Backward, key, &self.params)) {
@@ -214,16 +255,5 @@ impl Judge {
         let mut stream = signature.start(to, key, &self.params)?;
         parts(&self.data).into_iter().try_for_each(|part| stream.update(part))?;
         Ok(stream)
-    }
-
-    /// Whether a signature is taken, and refused when a bit of it is another one.
-    fn verified(&self, row: &Algorithm, signature: Result<Vec<u8>>) -> Option<bool> {
-        let Ok(mut signature) = signature else { return row.verify.map(|_| false) };
-        let verify = |signature: &[u8]| self.verify(row, Way::Once, signature).pop();
-        let taken = verify(&signature)?.is_ok();
-        if let Some(bit) = signature.last_mut() {
-            *bit ^= 1;
-        }
-        Some(taken && verify(&signature)? == Err(Error::SIGNATURE_INVALID))
     }
 }

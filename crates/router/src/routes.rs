@@ -259,13 +259,28 @@ impl Routes {
         tried: impl Iterator<Item = usize> + Clone,
         operation: impl Fn(&'static Algorithm) -> Option<T>,
     ) -> Result<(Count, T)> {
+        let able = |row: &Row| {
+            !tried.clone().any(|tried| tried == row.provider) && operation(row.algorithm).is_some()
+        };
+        let row = self.one_of(mechanism, T::KIND, &able)?;
+        let found = operation(row.algorithm).ok_or(Error::MECHANISM_INVALID)?;
+        Ok((Count::new(row.subject, false), found))
+    }
+
+    /// The first of those that are able whose self test does not speak against it.
+    #[cold]
+    #[inline(never)]
+    fn one_of(
+        &self,
+        mechanism: CK_MECHANISM_TYPE,
+        kind: Kind,
+        able: &dyn Fn(&Row) -> bool,
+    ) -> Result<&Row> {
         let rows = self.rows_of(mechanism)?;
-        let left = rows.all.iter().filter(|row| !tried.clone().any(|tried| tried == row.provider));
         let mut wrong = None;
-        for row in left {
-            let Some(found) = operation(row.algorithm) else { continue };
-            match self.test_once(rows, row, T::KIND) {
-                Ok(()) => return Ok((Count::new(row.subject, false), found)),
+        for row in rows.all.iter().filter(|row| able(row)) {
+            match self.test_once(rows, row, kind) {
+                Ok(()) => return Ok(row),
                 Err(error) => wrong = Some((row.provider, error)),
             }
         }

@@ -3,8 +3,7 @@
 //!
 //! Nothing here asks for a route, so that no test begins another one.
 
-use crate::health::is_failure;
-use crate::judge::{Judge, Said, Way};
+use crate::judge::{Judge, REFUSED, Said, TAKEN, Way, other_bit};
 use crate::known::{ANSWERS, SIGNATURES};
 use crate::material::{Pair, key, params, secret_key, sized};
 use crate::tested::{CIPHER, DIGEST, Kind, SIGNATURE};
@@ -118,15 +117,13 @@ impl Test<'_> {
         let mut others = || others().flatten().find(|sealed| known.is(sealed));
         *given = given.take().or_else(|| own.into_iter().next()).or_else(&mut others);
         let Some(sealed) = given else { return Ok(None) };
-        let opens =
-            |sealed: &[u8]| count(judge.open(row, way, sealed), |opened| judge.is_data(opened));
-        let right = match opens(sealed)? {
+        let right = match judge.opens(row, way, sealed)? {
             (_, 0) => return Ok(tested.then_some(true)),
             (right, of) => right == of,
         };
         // With a private key that would cost as much again.
-        let refuses = || -> Result<bool> { Ok(opens(&other_bit(sealed, 0))?.0 == 0) };
-        Ok(Some(right && (judge.has_pair() || refuses()?)))
+        let is_enough = !right || judge.has_pair();
+        Ok(Some(right && (is_enough || judge.opens(row, way, &other_bit(sealed, 0))?.0 == 0)))
     }
 
     /// What is signed, verified; what is known, too; and what is wrong is refused.
@@ -142,12 +139,10 @@ impl Test<'_> {
         if !own.iter().all(|signed| known.is(signed)) {
             return Ok(Some(false));
         }
-        let verifies =
-            |row: &Algorithm, way, signed: &[u8]| count(judge.verify(row, way, signed), |_| true);
         for signed in own.iter().filter(|_| known.answer.is_none()) {
             // Who does not verify has it verified.
             let judges = std::iter::once(row).chain(self.rows.iter().copied());
-            let mut said = judges.map(|row| verifies(row, Way::Once, signed));
+            let mut said = judges.map(|row| judge.verifies(row, Way::Once, signed, TAKEN));
             match said.find(|said| !matches!(said, Ok((_, 0)))).transpose()? {
                 None => return Ok(None),
                 Some((0, _)) => return Ok(Some(false)),
@@ -160,12 +155,13 @@ impl Test<'_> {
         let known = known.signature.map(<[u8]>::to_vec);
         *given = given.take().or(known).or_else(|| own.into_iter().next()).or_else(&mut others);
         let Some(signed) = given else { return Ok(None) };
-        let right = match verifies(row, way, signed)? {
+        let right = match judge.verifies(row, way, signed, TAKEN)? {
             (_, 0) => return Ok(signs.then_some(true)),
             (right, of) => right == of,
         };
-        let wrong = other_bit(signed, signed.len().saturating_sub(1));
-        Ok(Some(right && verifies(row, way, &wrong)?.0 == 0))
+        let wrong = other_bit(signed, usize::MAX);
+        let (refused, of) = judge.verifies(row, way, &wrong, REFUSED)?;
+        Ok(Some(right && refused == of))
     }
 }
 
@@ -179,28 +175,6 @@ impl Known {
 /// What all got.
 fn all(said: Said) -> Result<Vec<Vec<u8>>> {
     said.into_iter().collect()
-}
-
-/// How many got what is right, and of how many: one that fails says nothing, and one that refuses what is right is wrong.
-fn count(said: Said, right: impl Fn(&[u8]) -> bool) -> Result<(usize, usize)> {
-    let of = said.len();
-    let mut rights = 0;
-    for one in said {
-        match one {
-            Err(error) if is_failure(error) => return Err(error),
-            one => rights += usize::from(one.is_ok_and(|one| right(&one))),
-        }
-    }
-    Ok((rights, of))
-}
-
-/// The same, but for a bit of a byte.
-fn other_bit(bytes: &[u8], at: usize) -> Vec<u8> {
-    let mut other = bytes.to_vec();
-    if let Some(byte) = other.get_mut(at) {
-        *byte ^= 1;
-    }
-    other
 }
 
 /// The type of a mechanism's pairs.
@@ -238,7 +212,7 @@ fn pair(kind: CK_KEY_TYPE, der: &[u8], providers: Providers) -> Result<Pair> {
 fn judge(row: &MechanismRow, kind: Kind, pair: Option<Pair>) -> Option<Judge> {
     let key = pair.as_ref().filter(|[public, private]| !Arc::ptr_eq(public, private));
     let key_bits = key.map_or(0, |[public, _]| key_bits(public));
-    // So much that no kernel leaves it to another provider.
+    // So much that no kernel but RC4's leaves it to another provider.
     let bytes = if key_bits == 0 { 1024 } else { 32 };
     let job = Job { mechanism: row.number, operation: u64::from(kind), key_bits, bytes };
     Some(Judge::new(job, pair, without_chance(row.shape, params(row, job)?)))
