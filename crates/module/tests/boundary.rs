@@ -289,7 +289,8 @@ fn a_call_for_which_memory_is_out_says_so_and_harms_no_other() {
 fn a_heap_that_ends_at_any_allocation_ends_no_host() {
     let home = Home::new("heap-ends");
     let (file, token) = (home.path().join("metaslot.toml"), home.path().join("token/token.db"));
-    fs::write(&file, format!("[[token]]\npath = {token:?}\nkdf = \"weak-for-tests\"\n")).unwrap();
+    let token = format!("[[token]]\npath = {token:?}\nkdf = \"weak-for-tests\"\n");
+    fs::write(&file, format!("self_tests = true\n{token}")).unwrap();
     let program = program_with("heap_ends", "heap_ends", &["-rdynamic"]);
     println!("{}", home.run_with(&program, &["11"], &[("METASLOT_CONF", file.as_os_str())]));
 }

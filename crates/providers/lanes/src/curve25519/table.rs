@@ -3,7 +3,7 @@
 
 use super::edwards::{BASE, Entry, NEUTRAL, Order, Point, Prepared};
 use crate::field52::bytes::put;
-use crate::field52::{LANES, Mask, Num, V, load, splat, store};
+use crate::field52::{LANES, Mask, Num, V, load, rows, splat, store};
 use crate::weierstrass::table::{digit, odd, recoded};
 use core::arch::x86_64::*;
 use std::sync::OnceLock;
@@ -39,7 +39,7 @@ impl BaseTable {
 
     #[target_feature(enable = "avx512f,avx512ifma")]
     fn new() -> Self {
-        let mut rows = vec![[[EntryLimbs([0; BASE_ENTRIES]); 5]; 3]; BASE_WINDOWS];
+        let mut rows = rows([[EntryLimbs([0; BASE_ENTRIES]); 5]; 3], BASE_WINDOWS);
         let (mut point, _) = Point::decode(&[BASE; LANES]);
         for window in &mut rows {
             let series = Point::series(&point, &point.double(true), BASE_ENTRIES);

@@ -29,6 +29,14 @@ pub(crate) const BITS: u32 = 52;
 /// All bits of a limb.
 pub(crate) const LIMB: u64 = (1 << BITS) - 1;
 
+/// The rows of a table that is made once. Without memory it panics, which fails one batch: an allocation that fails ends the host.
+pub(crate) fn rows<T: Clone>(row: T, count: usize) -> Vec<T> {
+    let mut rows = Vec::new();
+    assert!(rows.try_reserve_exact(count).is_ok(), "there is no memory for a table");
+    rows.resize(count, row);
+    rows
+}
+
 /// Eight numbers: limb `i` of all of them is vector `i`, least significant first.
 #[derive(Clone, Copy)]
 #[repr(transparent)]

@@ -11,7 +11,7 @@ use crate::field52::bytes::{put, take};
 use crate::field52::inverse::invert_all;
 use crate::field52::modulus::Modulus;
 use crate::field52::montgomery::{least, mul, square};
-use crate::field52::{LANES, Mask, Num, V, load, splat};
+use crate::field52::{LANES, Mask, Num, V, load, rows, splat};
 use core::arch::x86_64::*;
 
 /// Bits of a window of the base point's scalar.
@@ -105,7 +105,7 @@ impl<const N: usize> Base<N> {
     pub(crate) fn new<M: Modulus<N>>(base: &Entry<N>, length: usize) -> Self {
         let entries = 1 << (BASE_WINDOW - 1);
         let count = windows(8 * length, BASE_WINDOW);
-        let mut rows = vec![[[EntryLimbs([0; 32]); N]; 2]; count];
+        let mut rows = rows([[EntryLimbs([0; 32]); N]; 2], count);
         let [x, y] = base.map(|limbs| Num::splat(&limbs));
         let mut point = Point::from_plain::<M>(&x, &y);
         for window in &mut rows {
