@@ -8,7 +8,7 @@ use metaslot_engine::{Config, Engine, Policy, SlotConfig};
 use metaslot_lanes::provider::Lanes;
 use metaslot_models::{MemoryStore, collect, open};
 use metaslot_router::tested::{CIPHER, DIGEST, SIGNATURE};
-use metaslot_router::{Answer, Routes, SelfTest, Settings};
+use metaslot_router::{Answer, Job, Routes, SelfTest, Settings};
 use metaslot_spi::provider::*;
 use metaslot_spi::{Key, Params};
 use std::fmt::Write as _;
@@ -70,6 +70,9 @@ fn key_pairs_are_tested_where_that_is_wanted() {
     let tested = |pairs_tested| Settings { pairs_tested, ..Settings::default() };
     assert_eq!(taken(), Ok(0));
     routes.change(tested(true));
+    let job = Job { mechanism: CKM_ECDSA, operation: CKF_SIGN, key_bits: 256, bytes: 32 };
+    let (estimates, chosen) = routes.estimates(job);
+    assert_eq!((estimates[0].out, estimates[1].out, chosen), (true, false, Some(1)));
     assert_eq!(taken(), Ok(1));
     routes.change(tested(false));
     assert_eq!(taken(), Ok(1), "what is known is not forgotten");

@@ -139,8 +139,12 @@ pub struct Answer {
 const COUNTED: f32 = 2_000.0;
 /// The largest data that a choice is foreseen for.
 const LARGEST: usize = 1 << 24;
-/// What a cipher does.
-const CIPHERS: u64 = CKF_ENCRYPT | CKF_DECRYPT | CKF_WRAP | CKF_UNWRAP;
+/// What is tested, and of what it says whether it is right.
+const KINDS: [(Kind, u64); 3] = [
+    (tested::DIGEST, CKF_DIGEST),
+    (tested::CIPHER, CKF_ENCRYPT | CKF_DECRYPT | CKF_WRAP | CKF_UNWRAP),
+    (tested::SIGNATURE, CKF_SIGN | CKF_VERIFY),
+];
 /// Lines of a row that count: three times as many as are measured of any. Each choice looks at them.
 const MOST_LINES: usize = 64;
 
@@ -369,15 +373,8 @@ impl Routes {
     fn each_kind<T>(&self, each: impl Fn(&Rows, &Row, Kind) -> Option<T>) -> Vec<T> {
         let all = self.table.get().rows.iter();
         let rows = all.flat_map(|rows| rows.all.iter().map(move |row| (rows, row)));
-        let kinds = |row: &Algorithm| {
-            [
-                (tested::DIGEST, row.digest.is_some()),
-                (tested::CIPHER, row.flags() & CIPHERS != 0),
-                (tested::SIGNATURE, row.sign.is_some() || row.verify.is_some()),
-            ]
-        };
         let each_of = |(rows, row): (&Rows, &Row)| -> Vec<T> {
-            let there = kinds(row.algorithm).into_iter().filter(|kind| kind.1);
+            let there = KINDS.iter().filter(|kind| kind.1 & row.algorithm.flags() != 0);
             there.filter_map(|kind| each(rows, row, kind.0)).collect()
         };
         rows.flat_map(each_of).collect()
@@ -488,24 +485,27 @@ impl Routes {
     }
 
     /// Everyone who has the operation of a job and can do it here, in order, with what they are expected to take, and
-    /// which provider would be taken for a caller that waits.
+    /// which provider would be taken for a caller that waits. They are tested as before that.
     #[must_use]
     pub fn estimates(&self, job: Job) -> (Vec<Estimate>, Option<usize>) {
-        let Ok(rows) = self.rows_of(job.mechanism) else { return (Vec::new(), None) };
+        let Ok(of_it) = self.rows_of(job.mechanism) else { return (Vec::new(), None) };
         let (rows, load) =
-            (&rows.all, rows.in_flight.as_deref().map_or(0.0, |count| self.load(count)));
+            (&of_it.all, of_it.in_flight.as_deref().map_or(0.0, |count| self.load(count)));
+        let kind = KINDS.iter().find(|kind| kind.1 & job.operation != 0);
+        let kind = kind.map_or(tested::NOTHING, |kind| kind.0);
         let able = |row: &Row| {
             let remark = self.providers[row.provider].remark(job.mechanism);
             row.algorithm.flags() & job.operation != 0 && remark.is_empty()
         };
         let gains = |row: &Row| able(row) && for_waiting(row.algorithm, job.operation);
-        let right = |row: &Row| !row.state.is_bad(ALL_KINDS);
+        let right = |row: &Row| self.computes_right(of_it, row, kind);
         let works = |row: &Row| gains(row) && right(row) && !self.health.is_out(row.provider);
         let first = rows.iter().position(works).or_else(|| rows.iter().position(gains));
         let least = first.map(|first| Self::least(rows, first, job, load, works).0);
         let estimate = |row: &Row| {
             let (health, provider) = (&self.health, row.provider);
-            let (failures, out) = (health.failures(provider), health.is_out(provider));
+            let out = health.is_out(provider) || !right(row);
+            let failures = health.failures(provider);
             Estimate { provider, nanoseconds: row.expected(job, load), failures, out }
         };
         let mut all: Vec<_> = rows.iter().filter(|row| able(row)).map(estimate).collect();
