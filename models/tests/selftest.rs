@@ -27,12 +27,12 @@ fn routes(providers: &'static [&'static dyn Provider]) -> Routes {
 const HEAD: &str = "// SPDX-License-Identifier: Apache-2.0
 //! Table: what comes out of self tests. Written by `METASLOT_BLESS=1 cargo test -p metaslot-models --test selftest`.
 
-use crate::tested::{CIPHER, DIGEST, Kind, SIGNATURE};
+use crate::tested::{Answer, CIPHER, DIGEST, SIGNATURE, known};
 use metaslot_ck::*;
 
 /// Mechanism, what of it, and the answer.
 #[rustfmt::skip]
-pub(crate) const ANSWERS: &[(CK_MECHANISM_TYPE, Kind, u32)] = &[
+pub(crate) const ANSWERS: &[Answer] = &[
 ";
 
 const MIDDLE: &str = "];
@@ -49,7 +49,7 @@ fn table(answers: &[Answer]) -> String {
         match answer {
             Ok(answer) => {
                 let kind = ["", "DIGEST", "CIPHER", "", "SIGNATURE"][usize::from(*kind)];
-                writeln!(text, "    ({name}, {kind}, 0x{answer:08x}),")
+                writeln!(text, "    known({name}, {kind}, 0x{answer:08x}),")
             }
             Err(signature) if *kind == SIGNATURE && signature.len() == 64 => {
                 writeln!(signatures, "    ({name}, {signature:?}),")

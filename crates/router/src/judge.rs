@@ -38,9 +38,15 @@ fn one(length: usize, write: impl FnOnce(&mut [u8]) -> Result<usize>) -> Said {
 
 /// What several get who all begin before the first comes back.
 fn together(length: usize, begin: impl Fn() -> Postponed) -> Said {
-    let begun: Vec<_> = (0..TOGETHER).map_while(|_| begin().transpose()).collect();
-    let ended = begun.into_iter().map(|one| written(length, |out| one?.finish(out)));
-    ended.collect()
+    let mut begun = Vec::new();
+    while let Some(one) = begin().transpose().filter(|_| begun.len() < TOGETHER) {
+        begun.push(one);
+    }
+    let mut ended = Said::new();
+    for one in begun {
+        ended.push(written(length, |out| one?.finish(out)));
+    }
+    ended
 }
 
 fn written(length: usize, write: impl FnOnce(&mut [u8]) -> Result<usize>) -> Result<Vec<u8>> {
@@ -65,21 +71,6 @@ fn count(said: Said, right: &dyn Fn(Result<Vec<u8>>) -> bool) -> Result<(usize, 
         }
     }
     Ok((rights, of))
-}
-
-/// What is said of a right signature.
-pub(crate) const TAKEN: Result<()> = Ok(());
-/// And of a wrong one.
-pub(crate) const REFUSED: Result<()> = Err(Error::SIGNATURE_INVALID);
-
-/// The same, but for a bit of a byte: this one, or the last.
-pub(crate) fn other_bit(bytes: &[u8], at: usize) -> Vec<u8> {
-    let mut other = bytes.to_vec();
-    let at = at.min(other.len().saturating_sub(1));
-    if let Some(byte) = other.get_mut(at) {
-        *byte ^= 1;
-    }
-    other
 }
 
 /// Neither half is whole blocks.
@@ -113,35 +104,73 @@ impl Judge {
     /// Whether a provider's results are also another's (or its own again); `None` where one of them does not do this job.
     pub(crate) fn agree(&self, one: &Algorithm, other: &Algorithm) -> Option<bool> {
         let (from, by) = match self.job.operation {
-            CKF_DIGEST | CKF_ENCRYPT | CKF_SIGN => (one, other),
-            _ => (other, one),
-        };
-        let ciphers = matches!(self.job.operation, CKF_ENCRYPT | CKF_DECRYPT);
-        let made = match self.job.operation {
             CKF_DIGEST => {
-                let [one, other] = [one, other].map(|row| self.digest(row, Way::Once));
+                let [one, other] = [one, other].map(|row| self.made(row, Way::Once));
                 return (!one.is_empty() && !other.is_empty()).then(|| one == other);
             }
-            CKF_ENCRYPT | CKF_DECRYPT => self.sealed(from, Way::Once),
-            CKF_SIGN | CKF_VERIFY => self.signed(from, Way::Once),
+            CKF_ENCRYPT | CKF_SIGN => (one, other),
+            CKF_DECRYPT | CKF_VERIFY => (other, one),
             _ => return None,
         };
-        let Ok(made) = made.into_iter().next()? else {
+        let ciphers = self.is_of_ciphers();
+        let Ok(made) = self.made(from, Way::Once).pop()? else {
             let there = if ciphers { by.decrypt.is_some() } else { by.verify.is_some() };
             return there.then_some(false);
         };
-        let once = Way::Once;
-        let (taken, other) = if ciphers {
-            (self.opens(by, once, &made), self.opens(by, once, &other_bit(&made, 0)) == Ok((0, 1)))
-        } else {
-            let wrong = other_bit(&made, usize::MAX);
-            let refused = self.verifies(by, once, &wrong, REFUSED);
-            (self.verifies(by, once, &made, TAKEN), refused == Ok((1, 1)))
-        };
-        if taken == Ok((0, 0)) { None } else { Some(taken == Ok((1, 1)) && other) }
+        match self.takes(by, Way::Once, &made) {
+            Ok((0, 0)) => None,
+            Ok((1, 1)) => Some(self.refuses(by, Way::Once, &made).unwrap_or(ciphers)),
+            _ => Some(false),
+        }
     }
 
-    pub(crate) fn digest(&self, row: &Algorithm, way: Way) -> Said {
+    fn is_of_ciphers(&self) -> bool {
+        matches!(self.job.operation, CKF_ENCRYPT | CKF_DECRYPT)
+    }
+
+    /// What a row makes of the data.
+    pub(crate) fn made(&self, row: &Algorithm, way: Way) -> Said {
+        match self.job.operation {
+            CKF_DIGEST => self.digest(row, way),
+            CKF_ENCRYPT | CKF_DECRYPT => {
+                self.ciphered(row.encrypt, Direction::Forward, &self.data, way)
+            }
+            _ => self.signed(row, way),
+        }
+    }
+
+    /// How many get the data of what was made, or take it, and of how many.
+    ///
+    /// # Errors
+    /// What keeps one from an answer.
+    pub(crate) fn takes(&self, row: &Algorithm, way: Way, made: &[u8]) -> Result<(usize, usize)> {
+        // What is raw has zeros before it.
+        let right = |said: Result<Vec<u8>>| said.is_ok_and(|said| said.ends_with(&self.data));
+        match self.is_of_ciphers() {
+            true => count(self.ciphered(row.decrypt, Direction::Backward, made, way), &right),
+            false => count(self.verified(row, way, made), &|said| said.is_ok()),
+        }
+    }
+
+    /// Whether none does so where a bit is another one.
+    ///
+    /// # Errors
+    /// As [`Self::takes`].
+    pub(crate) fn refuses(&self, row: &Algorithm, way: Way, made: &[u8]) -> Result<bool> {
+        let mut wrong = made.to_vec();
+        let ciphers = self.is_of_ciphers();
+        if let Some(byte) = if ciphers { wrong.first_mut() } else { wrong.last_mut() } {
+            *byte ^= 1;
+        }
+        if ciphers {
+            return Ok(self.takes(row, way, &wrong)?.0 == 0);
+        }
+        let refused = |said: Result<Vec<u8>>| said == Err(Error::SIGNATURE_INVALID);
+        let (refused, of) = count(self.verified(row, way, &wrong), &refused)?;
+        Ok(refused == of)
+    }
+
+    fn digest(&self, row: &Algorithm, way: Way) -> Said {
         let Some(digest) = row.digest else { return Said::new() };
         let length = digest.length();
         match way {
@@ -153,20 +182,6 @@ impl Judge {
             }),
             Way::Together => together(length, || digest.digest_later(&self.data)),
         }
-    }
-
-    pub(crate) fn sealed(&self, row: &Algorithm, way: Way) -> Said {
-        self.ciphered(row.encrypt, Direction::Forward, &self.data, way)
-    }
-
-    /// For how many what was sealed is the data again, and of how many.
-    ///
-    /// # Errors
-    /// What keeps one from an answer.
-    pub(crate) fn opens(&self, row: &Algorithm, way: Way, sealed: &[u8]) -> Result<(usize, usize)> {
-        // What is raw has zeros before it.
-        let right = |said: Result<Vec<u8>>| said.is_ok_and(|said| said.ends_with(&self.data));
-        count(self.ciphered(row.decrypt, Direction::Backward, sealed, way), &right)
     }
 
     fn ciphered(&self, row: Option<&dyn Cipher>, to: Direction, input: &[u8], way: Way) -> Said {
@@ -197,7 +212,7 @@ impl Judge {
         }
     }
 
-    pub(crate) fn signed(&self, row: &Algorithm, way: Way) -> Said {
+    fn signed(&self, row: &Algorithm, way: Way) -> Said {
         let Some([_, key]) = &self.pair else { return Said::new() };
         let Some(signer) = row.sign.filter(|row| row.serves(key)) else { return Said::new() };
         if let Err(said) = begins(signer.check(Direction::Forward, key, &self.params)) {
@@ -213,21 +228,7 @@ impl Judge {
         }
     }
 
-    /// How many say so of a signature, and of how many.
-    ///
-    /// # Errors
-    /// What keeps one from an answer.
-    pub(crate) fn verifies(
-        &self,
-        row: &Algorithm,
-        way: Way,
-        signature: &[u8],
-        said: Result<()>,
-    ) -> Result<(usize, usize)> {
-        count(self.verify(row, way, signature), &|one| one.map(drop) == said)
-    }
-
-    fn verify(&self, row: &Algorithm, way: Way, signature: &[u8]) -> Said {
+    fn verified(&self, row: &Algorithm, way: Way, signature: &[u8]) -> Said {
         let Some([key, _]) = &self.pair else { return Said::new() };
         let Some(verifier) = row.verify.filter(|row| row.serves(key)) else { return Said::new() };
         if let Err(said) = begins(verifier.check(Direction::Backward, key, &self.params)) {

@@ -3,7 +3,7 @@
 //!
 //! Nothing here asks for a route, so that no test begins another one.
 
-use crate::judge::{Judge, REFUSED, Said, TAKEN, Way, other_bit};
+use crate::judge::{Judge, Said, Way};
 use crate::known::{ANSWERS, SIGNATURES};
 use crate::material::{Pair, key, params, secret_key, sized};
 use crate::tested::{CIPHER, DIGEST, Kind, SIGNATURE};
@@ -59,11 +59,7 @@ impl Test<'_> {
             let ways = &ways[..if judge.has_pair() { 2 } else { 3 }];
             let (mut given, mut tested) = (None, None);
             for way in ways.iter().copied() {
-                let right = match self.kind {
-                    DIGEST => digests(judge.digest(row, way), known)?,
-                    CIPHER => self.enciphers(&judge, row, known, way, &mut given)?,
-                    _ => self.signs(&judge, row, known, way, &mut given)?,
-                };
+                let right = self.is_right(&judge, row, known, way, &mut given)?;
                 if right == Some(false) {
                     return Ok(right);
                 }
@@ -78,9 +74,9 @@ impl Test<'_> {
 
     fn known(&self) -> Known {
         let asked = (self.mechanism, self.kind);
-        let answer = ANSWERS.iter().find(|row| (row.0, row.1) == asked);
+        let answer = ANSWERS.iter().find(|row| (row.mechanism.into(), row.kind) == asked);
         let signature = SIGNATURES.iter().find(|row| (row.0, SIGNATURE) == asked);
-        Known { answer: answer.map(|row| row.2), signature: signature.map(|row| &row.1[..]) }
+        Known { answer: answer.map(|row| row.answer), signature: signature.map(|row| &row.1[..]) }
     }
 
     /// What is done, with each key that it may be done with, and whether what is known is known of that key.
@@ -99,8 +95,8 @@ impl Test<'_> {
         pairs.chain(secret).filter_map(move |pair| pair.map(judge).transpose())
     }
 
-    /// What is encrypted, decrypted again, and something else where a bit of it is another one.
-    fn enciphers(
+    /// What is made, opened or verified; and what is wrong, refused.
+    fn is_right(
         &self,
         judge: &Judge,
         row: &Algorithm,
@@ -108,60 +104,47 @@ impl Test<'_> {
         way: Way,
         given: &mut Option<Vec<u8>>,
     ) -> Result<Option<bool>> {
-        let own = all(judge.sealed(row, way))?;
-        if !own.iter().all(|sealed| known.is(sealed)) {
+        let own = all(judge.made(row, way))?;
+        if !own.iter().all(|made| known.is(made)) {
             return Ok(Some(false));
         }
-        let tested = !own.is_empty() && known.answer.is_some();
-        let others = || self.rows.iter().flat_map(|other| judge.sealed(other, Way::Once));
-        let mut others = || others().flatten().find(|sealed| known.is(sealed));
-        *given = given.take().or_else(|| own.into_iter().next()).or_else(&mut others);
-        let Some(sealed) = given else { return Ok(None) };
-        let right = match judge.opens(row, way, sealed)? {
+        let mut tested = !own.is_empty() && known.answer.is_some();
+        if self.kind == DIGEST {
+            return Ok(tested.then_some(true));
+        }
+        for made in own.iter().filter(|_| self.kind == SIGNATURE && known.answer.is_none()) {
+            // Who does not verify has it verified.
+            let mut judges = std::iter::once(&row).chain(self.rows);
+            let said = judges.find_map(|row| match judge.takes(row, Way::Once, made) {
+                Ok((_, 0)) => None,
+                said => Some(said),
+            });
+            match said.transpose()? {
+                None => return Ok(None),
+                Some((0, _)) => return Ok(Some(false)),
+                Some(_) => tested = true,
+            }
+        }
+        if given.is_none() {
+            let mut others = own.into_iter().next();
+            others = known.signature.map(<[u8]>::to_vec).or(others);
+            for other in self.rows {
+                if others.is_some() {
+                    break;
+                }
+                let made = judge.made(other, Way::Once).pop();
+                others = made.and_then(Result::ok).filter(|made| known.is(made));
+            }
+            *given = others;
+        }
+        let Some(made) = given else { return Ok(None) };
+        let right = match judge.takes(row, way, made)? {
             (_, 0) => return Ok(tested.then_some(true)),
             (right, of) => right == of,
         };
-        // With a private key that would cost as much again.
-        let is_enough = !right || judge.has_pair();
-        Ok(Some(right && (is_enough || judge.opens(row, way, &other_bit(sealed, 0))?.0 == 0)))
-    }
-
-    /// What is signed, verified; what is known, too; and what is wrong is refused.
-    fn signs(
-        &self,
-        judge: &Judge,
-        row: &Algorithm,
-        known: Known,
-        way: Way,
-        given: &mut Option<Vec<u8>>,
-    ) -> Result<Option<bool>> {
-        let own = all(judge.signed(row, way))?;
-        if !own.iter().all(|signed| known.is(signed)) {
-            return Ok(Some(false));
-        }
-        for signed in own.iter().filter(|_| known.answer.is_none()) {
-            // Who does not verify has it verified.
-            let judges = std::iter::once(row).chain(self.rows.iter().copied());
-            let mut said = judges.map(|row| judge.verifies(row, Way::Once, signed, TAKEN));
-            match said.find(|said| !matches!(said, Ok((_, 0)))).transpose()? {
-                None => return Ok(None),
-                Some((0, _)) => return Ok(Some(false)),
-                Some(_) => {}
-            }
-        }
-        let signs = !own.is_empty();
-        let others = || self.rows.iter().flat_map(|other| judge.signed(other, Way::Once));
-        let mut others = || others().flatten().find(|signed| known.is(signed));
-        let known = known.signature.map(<[u8]>::to_vec);
-        *given = given.take().or(known).or_else(|| own.into_iter().next()).or_else(&mut others);
-        let Some(signed) = given else { return Ok(None) };
-        let right = match judge.verifies(row, way, signed, TAKEN)? {
-            (_, 0) => return Ok(signs.then_some(true)),
-            (right, of) => right == of,
-        };
-        let wrong = other_bit(signed, usize::MAX);
-        let (refused, of) = judge.verifies(row, way, &wrong, REFUSED)?;
-        Ok(Some(right && refused == of))
+        // To decrypt once more with a private key would cost as much again.
+        let is_enough = self.kind == CIPHER && judge.has_pair();
+        Ok(Some(right && (is_enough || judge.refuses(row, way, made)?)))
     }
 }
 
@@ -174,7 +157,11 @@ impl Known {
 
 /// What all got.
 fn all(said: Said) -> Result<Vec<Vec<u8>>> {
-    said.into_iter().collect()
+    let mut all = Vec::new();
+    for one in said {
+        all.push(one?);
+    }
+    Ok(all)
 }
 
 /// The type of a mechanism's pairs.
@@ -185,12 +172,6 @@ fn pair_kind(row: &MechanismRow) -> Option<CK_KEY_TYPE> {
 /// Whether a mechanism is tested with a pair of keys.
 pub(crate) fn with_pairs(row: &MechanismRow) -> bool {
     pair_kind(row).is_some()
-}
-
-fn digests(said: Said, known: Known) -> Result<Option<bool>> {
-    let said = all(said)?;
-    let tested = !said.is_empty() && known.answer.is_some();
-    Ok(tested.then(|| said.iter().all(|digest| known.is(digest))))
 }
 
 /// The key in a `PrivateKeyInfo`, and its public half.
@@ -214,7 +195,12 @@ fn judge(row: &MechanismRow, kind: Kind, pair: Option<Pair>) -> Option<Judge> {
     let key_bits = key.map_or(0, |[public, _]| key_bits(public));
     // So much that no kernel but RC4's leaves it to another provider.
     let bytes = if key_bits == 0 { 1024 } else { 32 };
-    let job = Job { mechanism: row.number, operation: u64::from(kind), key_bits, bytes };
+    let operation = match kind {
+        DIGEST => CKF_DIGEST,
+        CIPHER => CKF_ENCRYPT,
+        _ => CKF_SIGN,
+    };
+    let job = Job { mechanism: row.number, operation, key_bits, bytes };
     Some(Judge::new(job, pair, without_chance(row.shape, params(row, job)?)))
 }
 
@@ -246,14 +232,7 @@ pub(crate) fn answer(
     row: &Algorithm,
 ) -> Option<std::result::Result<u32, Vec<u8>>> {
     let (_, judge) = test.judges().next()?.ok()?;
-    let once = || {
-        let said = match test.kind {
-            DIGEST => judge.digest(row, Way::Once),
-            CIPHER => judge.sealed(row, Way::Once),
-            _ => judge.signed(row, Way::Once),
-        };
-        said.into_iter().next()?.ok()
-    };
+    let once = || judge.made(row, Way::Once).pop()?.ok();
     let (one, other) = (once()?, once()?);
     Some(if one == other { Ok(fold(&one)) } else { Err(one) })
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What this process knows of rows from their self tests.
 
+use metaslot_ck::CK_MECHANISM_TYPE;
 use metaslot_memory::PerProcess;
 use metaslot_spi::provider::{
     Algorithm, Cipher, Derive, Digest, Encapsulation, Generate, GeneratePair, Recover, Signature,
@@ -56,6 +57,21 @@ impl Tested for dyn Derive {}
 impl Tested for dyn Encapsulation {}
 impl Tested for dyn Generate {}
 impl Tested for dyn GeneratePair {}
+
+/// A row of the table of known answers, in 8 bytes.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) mechanism: u16,
+    pub(crate) kind: Kind,
+    pub(crate) answer: u32,
+}
+
+/// Of this mechanism.
+#[expect(clippy::cast_possible_truncation, reason = "it is looked at before")]
+pub(crate) const fn known(mechanism: CK_MECHANISM_TYPE, kind: Kind, answer: u32) -> Answer {
+    assert!(mechanism < 1 << 16, "no mechanism of the standard's own");
+    Answer { mechanism: mechanism as u16, kind, answer }
+}
 
 /// What is known of one row: the bits of what is good, and above them those of what is bad.
 #[derive(Debug, Default)]
