@@ -75,7 +75,7 @@ fn count(said: Said, right: &dyn Fn(Result<Vec<u8>>) -> bool) -> Result<(usize, 
 
 /// Neither half is whole blocks.
 fn parts(data: &[u8]) -> [&[u8]; 2] {
-    let (one, other) = data.split_at(data.len() * 2 / 3 | 1);
+    let (one, other) = data.split_at((data.len() * 2 / 3 + 1).min(data.len()));
     [one, other]
 }
 

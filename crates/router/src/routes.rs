@@ -249,7 +249,9 @@ impl Routes {
             }
         }
         // One that fails is better than none.
-        self.another(mechanism, std::iter::empty(), operation)
+        let row = self.one_of(mechanism, T::KIND, &|row| operation(row.algorithm).is_some())?;
+        let found = operation(row.algorithm).ok_or(Error::MECHANISM_INVALID)?;
+        Ok((Count::new(row.subject, false), found))
     }
 
     /// As [`Self::find`], but none of those that were tried, and whether it works or not.

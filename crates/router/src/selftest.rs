@@ -51,9 +51,9 @@ impl Test<'_> {
     /// # Errors
     /// What the provider says where it computes nothing.
     pub(crate) fn of(&self, row: &Algorithm) -> Result<Option<bool>> {
-        for judge in self.judges() {
-            let (is_known, judge) = judge?;
-            let known = if is_known { self.known() } else { Known::default() };
+        let mut known = self.known();
+        for at in 0.. {
+            let Some(judge) = self.judge(at)? else { break };
             // With a private key parts would cost as much again.
             let ways = [Way::Once, Way::Together, Way::Parts];
             let ways = &ways[..if judge.has_pair() { 2 } else { 3 }];
@@ -68,6 +68,8 @@ impl Test<'_> {
             if tested.is_some() {
                 return Ok(tested);
             }
+            // Of another key it is not.
+            known = Known::default();
         }
         Ok(None)
     }
@@ -79,20 +81,22 @@ impl Test<'_> {
         Known { answer: answer.map(|row| row.answer), signature: signature.map(|row| &row.1[..]) }
     }
 
-    /// What is done, with each key that it may be done with, and whether what is known is known of that key.
-    fn judges(&self) -> impl Iterator<Item = Result<(bool, Judge)>> {
-        let row = MechanismRow::find(self.mechanism);
-        let kind = row.and_then(pair_kind);
-        let of_kind = KEYS.iter().filter(move |key| Some(key.0) == kind).enumerate();
-        let pairs = of_kind.map(move |(at, (kind, key))| {
-            pair(*kind, key, self.providers).map(|pair| (at == 0, Some(pair)))
-        });
-        let secret = row.filter(|_| kind.is_none()).map(|row| {
-            let key = row.keys.first().map(|kind| Arc::new(secret_key(*kind, row.number)));
-            Ok((true, key.map(|key| [Arc::clone(&key), key])))
-        });
-        let judge = move |(known, pair)| Some((known, judge(row?, self.kind, pair)?));
-        pairs.chain(secret).filter_map(move |pair| pair.map(judge).transpose())
+    /// What is done with the first of the keys that it may be done with, or a later one; `None` where that is not there.
+    fn judge(&self, at: usize) -> Result<Option<Judge>> {
+        let Some(row) = MechanismRow::find(self.mechanism) else { return Ok(None) };
+        let pair = match pair_kind(row) {
+            Some(kind) => {
+                let mut of_kind = KEYS.iter().filter(|key| key.0 == kind);
+                let Some((_, key)) = of_kind.nth(at) else { return Ok(None) };
+                Some(pair(kind, key, self.providers)?)
+            }
+            None if at > 0 => return Ok(None),
+            None => row.keys.first().map(|kind| {
+                let key = Arc::new(secret_key(*kind, row.number));
+                [Arc::clone(&key), key]
+            }),
+        };
+        Ok(judge(row, self.kind, pair))
     }
 
     /// What is made, opened or verified; and what is wrong, refused.
@@ -231,7 +235,7 @@ pub(crate) fn answer(
     test: &Test<'_>,
     row: &Algorithm,
 ) -> Option<std::result::Result<u32, Vec<u8>>> {
-    let (_, judge) = test.judges().next()?.ok()?;
+    let judge = test.judge(0).ok()??;
     let once = || judge.made(row, Way::Once).pop()?.ok();
     let (one, other) = (once()?, once()?);
     Some(if one == other { Ok(fold(&one)) } else { Err(one) })
