@@ -34,7 +34,7 @@ struct Inner {
     interface_list: CK_C_GetInterfaceList,
     /// Where it is in another process. Then there are no lists, and what is not carried is not supported.
     remote: Option<Remote>,
-    _library: Option<Library>,
+    library: Option<Library>,
 }
 
 /// Copies of the function lists: reading a field then needs no pointer.
@@ -83,8 +83,8 @@ impl Module {
         };
         let interface_list = symbol(&library, c"C_GetInterfaceList");
         let vendor = interface.and_then(Vendor::of);
-        let _library = Some(library);
-        Ok(Self(Arc::new(Inner { path, lists, vendor, interface_list, remote: None, _library })))
+        let library = Some(library);
+        Ok(Self(Arc::new(Inner { path, lists, vendor, interface_list, remote: None, library })))
     }
 
     /// The module at `path` in a process of its own, which `carrier` starts. Nothing is loaded here.
@@ -97,7 +97,7 @@ impl Module {
             vendor: None,
             interface_list: None,
             remote: Some(Remote::new(carrier)),
-            _library: None,
+            library: None,
         }))
     }
 
@@ -132,6 +132,13 @@ impl Module {
     #[must_use]
     pub fn is_metaslot(&self) -> bool {
         self.0.vendor.is_some()
+    }
+
+    /// Whether it, or a library that it needs, has a function of this name.
+    #[must_use]
+    pub fn has_function(&self, name: &CStr) -> bool {
+        let library = self.0.library.as_ref();
+        library.is_some_and(|library| symbol::<CK_C_Initialize>(library, name).is_some())
     }
 
     /// The module's explanation of this thread's last failure, where it offers one.

@@ -112,16 +112,10 @@ impl Session {
         }
         let mut used = ulong(USUAL);
         let mut out = room(function, used, 0)?;
-        let fill = |out: &mut Vec<u8>, used: &mut CK_ULONG| {
-            self.call(function, pointer, |f, session| {
-                // SAFETY: room for `used` bytes.
-                unsafe { f(session, out.as_mut_ptr(), used) }
-            })
-        };
-        match fill(&mut out, &mut used) {
+        match self.output_at(function, pointer, &mut out, &mut used) {
             Err(failure) if failure.code == Error::BUFFER_TOO_SMALL => {
                 out = room(function, used, 0)?;
-                fill(&mut out, &mut used)?;
+                self.output_at(function, pointer, &mut out, &mut used)?;
             }
             filled => filled?,
         }
@@ -130,6 +124,32 @@ impl Session {
         }
         out.truncate(length(used));
         Ok(out)
+    }
+
+    /// The same, into `out`, which has room for `used` bytes.
+    #[inline]
+    fn output_at(
+        &self,
+        function: Function,
+        pointer: Output,
+        out: &mut [u8],
+        used: &mut CK_ULONG,
+    ) -> Result<()> {
+        self.call(function, pointer, |f, session| {
+            // SAFETY: room for `used` bytes.
+            unsafe { f(session, out.as_mut_ptr(), used) }
+        })
+    }
+
+    /// The same; how many bytes were written.
+    #[inline]
+    fn output_into(&self, function: Function, pointer: Output, out: &mut [u8]) -> Result<usize> {
+        if let Some(remote) = self.module().other_process() {
+            return remote.output_into(function, self.handle().0, None, out);
+        }
+        let mut used = ulong(out.len());
+        self.output_at(function, pointer, out, &mut used)?;
+        Ok(length(used))
     }
 
     /// `C_EncryptInit` and `C_Encrypt`.
@@ -172,12 +192,30 @@ impl Session {
         self.transform(Function::EncryptUpdate, self.list().C_EncryptUpdate, data)
     }
 
+    /// `C_EncryptUpdate` into `out`; how many bytes were written.
+    ///
+    /// # Errors
+    /// The module's code; `CKR_BUFFER_TOO_SMALL` keeps the operation.
+    #[inline]
+    pub fn encrypt_update_into(&self, data: &[u8], out: &mut [u8]) -> Result<usize> {
+        self.transform_into(Function::EncryptUpdate, self.list().C_EncryptUpdate, data, out)
+    }
+
     /// `C_EncryptFinal`
     ///
     /// # Errors
     /// The module's code.
     pub fn encrypt_final(&self) -> Result<Vec<u8>> {
         self.output(Function::EncryptFinal, self.list().C_EncryptFinal)
+    }
+
+    /// `C_EncryptFinal` into `out`; how many bytes were written.
+    ///
+    /// # Errors
+    /// The module's code; `CKR_BUFFER_TOO_SMALL` keeps the operation.
+    #[inline]
+    pub fn encrypt_final_into(&self, out: &mut [u8]) -> Result<usize> {
+        self.output_into(Function::EncryptFinal, self.list().C_EncryptFinal, out)
     }
 
     /// `C_DecryptInit` and `C_Decrypt`.
@@ -290,6 +328,15 @@ impl Session {
         self.output(Function::DigestFinal, self.list().C_DigestFinal)
     }
 
+    /// `C_DigestFinal` into `out`; how many bytes were written.
+    ///
+    /// # Errors
+    /// The module's code; `CKR_BUFFER_TOO_SMALL` keeps the operation.
+    #[inline]
+    pub fn digest_final_into(&self, out: &mut [u8]) -> Result<usize> {
+        self.output_into(Function::DigestFinal, self.list().C_DigestFinal, out)
+    }
+
     /// `C_SignInit` and `C_Sign`.
     ///
     /// # Errors
@@ -345,6 +392,15 @@ impl Session {
     /// The module's code.
     pub fn sign_final(&self) -> Result<Vec<u8>> {
         self.output(Function::SignFinal, self.list().C_SignFinal)
+    }
+
+    /// `C_SignFinal` into `out`; how many bytes were written.
+    ///
+    /// # Errors
+    /// The module's code; `CKR_BUFFER_TOO_SMALL` keeps the operation.
+    #[inline]
+    pub fn sign_final_into(&self, out: &mut [u8]) -> Result<usize> {
+        self.output_into(Function::SignFinal, self.list().C_SignFinal, out)
     }
 
     /// `C_VerifyInit` and `C_Verify`.

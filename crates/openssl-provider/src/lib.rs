@@ -5,6 +5,7 @@
 //! pointers: none is linked. `abi` is the edge, `edge` has the functions and tables that libcrypto calls, the other files are what they do.
 
 mod abi;
+mod bulk;
 mod cipher;
 mod edge;
 mod exchange;

@@ -2,6 +2,7 @@
 //! One loaded provider: its configuration and its tokens.
 
 use crate::abi::Core;
+use crate::bulk::Bulk;
 use crate::failure::{Failure, Reason, Result};
 use crate::host::{Host, Token};
 use crate::pin::{Pin, Pins, is_refused};
@@ -29,6 +30,7 @@ pub(crate) struct Provider {
     host: PerProcess<Mutex<Host>>,
     /// What tokens took. Apart from the rest, whose lock is often held when a program with threads forks.
     pins: PerProcess<Mutex<Pins>>,
+    bulk: PerProcess<Bulk>,
 }
 
 /// What is offered of the tables.
@@ -105,8 +107,8 @@ impl Provider {
             wrong,
         };
         let host = PerProcess::new(|_| Mutex::default());
-        let pins = PerProcess::new(Pins::after);
-        Self { core, mode, async_jobs, fallback, hybrid_groups, config, host, pins }
+        let (pins, bulk) = (PerProcess::new(Pins::after), PerProcess::new(Bulk::new));
+        Self { core, mode, async_jobs, fallback, hybrid_groups, config, host, pins, bulk }
     }
 
     /// Puts a failure into libcrypto's queue.
@@ -119,6 +121,12 @@ impl Provider {
         self.host.get().lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What it has for operations without a URI.
+    #[inline]
+    pub(crate) fn bulk(&self) -> &'static Bulk {
+        self.bulk.get()
+    }
+
     fn pins(&self) -> MutexGuard<'static, Pins> {
         self.pins.get().lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -126,6 +134,7 @@ impl Provider {
     /// The end.
     pub(crate) fn close(&self) {
         self.pins().clear();
+        self.bulk().close();
         self.host().close();
     }
 

@@ -28,6 +28,7 @@ pub(crate) mod provider {
 /// Operations.
 pub(crate) mod operation {
     use super::c_int;
+    pub(crate) const DIGEST: c_int = 1;
     pub(crate) const KEYMGMT: c_int = 10;
     pub(crate) const KEYEXCH: c_int = 11;
     pub(crate) const SIGNATURE: c_int = 12;
@@ -36,6 +37,20 @@ pub(crate) mod operation {
     pub(crate) const ENCODER: c_int = 20;
     pub(crate) const DECODER: c_int = 21;
     pub(crate) const STORE: c_int = 22;
+}
+
+/// Functions of digests.
+pub(crate) mod digest {
+    use super::c_int;
+    pub(crate) const NEWCTX: c_int = 1;
+    pub(crate) const INIT: c_int = 2;
+    pub(crate) const UPDATE: c_int = 3;
+    pub(crate) const FINAL: c_int = 4;
+    pub(crate) const DIGEST: c_int = 5;
+    pub(crate) const FREECTX: c_int = 6;
+    pub(crate) const DUPCTX: c_int = 7;
+    pub(crate) const GET_PARAMS: c_int = 8;
+    pub(crate) const GETTABLE_PARAMS: c_int = 11;
 }
 
 /// Functions of key management.

@@ -4,6 +4,7 @@
 mod asym_cipher;
 mod coder;
 mod context;
+mod digest;
 mod hybrid;
 mod kem;
 mod keyexch;
@@ -12,6 +13,7 @@ mod provider;
 mod signature;
 mod store;
 mod tls;
+mod work;
 
 use crate::abi::{Algorithm, Context, Output, Place, Table, caught};
 use crate::failure::{Failure, Result};
@@ -75,7 +77,11 @@ fn offered(
         let old = kind.is_some_and(|kind| kind.field().is_some());
         has.then(|| if old { row.with_properties(OF_TOKENS) } else { *row })
     });
-    let rows: Vec<_> = rows.chain([Algorithm::END]).collect();
+    kept(rows.chain([Algorithm::END]).collect())
+}
+
+/// A table that libcrypto keeps.
+fn kept(rows: Vec<Algorithm>) -> Table<Algorithm> {
     let mut offered = OFFERED.get().lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(same) = offered.iter().find(|same| **same == rows) {
         return Table::of(same);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The provider itself (provider-base(7)).
 
-use super::{Home, asym_cipher, coder, kem, keyexch, keymgmt, offered, signature, store, tls};
+use super::{
+    Home, asym_cipher, coder, kem, keyexch, keymgmt, offered, signature, store, tls, work,
+};
 use crate::abi::numbers::{operation, provider as number};
 use crate::abi::{
     Algorithm, Answer, Context, Core, CoreHandle, Dispatch, Item, Kind, Param, Params, Place,
@@ -87,7 +89,7 @@ extern "C" fn query(home: Home, asked: c_int, mut no_store: Place<c_int>) -> Tab
             operation::STORE => Table::of(&store::ALGORITHMS),
             operation::DECODER => Table::of(&coder::DECODERS),
             operation::ENCODER => Table::of(&coder::ENCODERS_OF_KEYS),
-            _ => Table::null(),
+            _ => work::algorithms(provider, asked),
         }
     })
 }

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Digests. A short message is kept, so that the token hashes it in one call; a long one goes to a session as it comes.
+
+use super::{Held, Work};
+use crate::failure::{Failure, Result};
+use crate::provider::Provider;
+use metaslot_ck::*;
+use metaslot_client::{Mechanism, Session};
+use std::ffi::CStr;
+use std::sync::Arc;
+
+/// A message that is longer is not kept.
+const SHORT: usize = 2048;
+
+/// A hash function, as libcrypto names it.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) names: &'static CStr,
+    pub(crate) mechanism: CK_MECHANISM_TYPE,
+    /// In bytes, as the next one.
+    pub(crate) length: usize,
+    pub(crate) block: usize,
+    /// Whether an `AlgorithmIdentifier` of it has no parameters.
+    pub(crate) bare: bool,
+}
+
+const fn row(
+    names: &'static CStr,
+    mechanism: CK_MECHANISM_TYPE,
+    length: usize,
+    block: usize,
+) -> Row {
+    let bare = !matches!(mechanism, CKM_MD5 | CKM_RIPEMD160);
+    Row { names, mechanism, length, block, bare }
+}
+
+#[rustfmt::skip]
+pub(crate) static ROWS: [Row; 13] = [
+    row(c"SHA1:SHA-1:SSL3-SHA1:1.3.14.3.2.26", CKM_SHA_1, 20, 64),
+    row(c"SHA2-224:SHA-224:SHA224:2.16.840.1.101.3.4.2.4", CKM_SHA224, 28, 64),
+    row(c"SHA2-256:SHA-256:SHA256:2.16.840.1.101.3.4.2.1", CKM_SHA256, 32, 64),
+    row(c"SHA2-384:SHA-384:SHA384:2.16.840.1.101.3.4.2.2", CKM_SHA384, 48, 128),
+    row(c"SHA2-512:SHA-512:SHA512:2.16.840.1.101.3.4.2.3", CKM_SHA512, 64, 128),
+    row(c"SHA2-512/224:SHA-512/224:SHA512-224:2.16.840.1.101.3.4.2.5", CKM_SHA512_224, 28, 128),
+    row(c"SHA2-512/256:SHA-512/256:SHA512-256:2.16.840.1.101.3.4.2.6", CKM_SHA512_256, 32, 128),
+    row(c"SHA3-224:2.16.840.1.101.3.4.2.7", CKM_SHA3_224, 28, 144),
+    row(c"SHA3-256:2.16.840.1.101.3.4.2.8", CKM_SHA3_256, 32, 136),
+    row(c"SHA3-384:2.16.840.1.101.3.4.2.9", CKM_SHA3_384, 48, 104),
+    row(c"SHA3-512:2.16.840.1.101.3.4.2.10", CKM_SHA3_512, 64, 72),
+    row(c"MD5:SSL3-MD5:1.2.840.113549.2.5", CKM_MD5, 16, 64),
+    row(c"RIPEMD-160:RIPEMD160:RIPEMD:RMD160:1.3.36.3.2.1", CKM_RIPEMD160, 20, 64),
+];
+
+/// A message that is being hashed.
+#[derive(Debug)]
+pub(crate) struct Digest {
+    provider: Arc<Provider>,
+    row: &'static Row,
+    /// What came; in the end, what came after what is elsewhere.
+    bytes: Vec<u8>,
+    rest: Rest,
+}
+
+/// What of the message is no longer in `bytes`.
+#[derive(Debug)]
+enum Rest {
+    Nothing,
+    /// The module cannot copy what it hashes: all of it stays in `bytes`.
+    Kept,
+    /// In a session.
+    Running(Held),
+    /// As a session said it, which has gone on meanwhile.
+    Saved(Vec<u8>),
+}
+
+impl Work for Digest {
+    fn provider(&self) -> &Arc<Provider> {
+        &self.provider
+    }
+}
+
+impl Digest {
+    pub(crate) const fn new(provider: Arc<Provider>, row: &'static Row) -> Self {
+        Self { provider, row, bytes: Vec::new(), rest: Rest::Nothing }
+    }
+
+    /// A new message.
+    pub(crate) fn begin(&mut self) {
+        self.bytes.clear();
+        self.rest = Rest::Nothing;
+    }
+
+    pub(crate) fn update(&mut self, part: &[u8]) -> Result<()> {
+        if matches!(self.rest, Rest::Nothing) && self.bytes.len() + part.len() > SHORT {
+            self.start()?;
+        }
+        if let Rest::Running(held) = &self.rest {
+            return hash(&self.provider, held, part);
+        }
+        self.bytes.extend_from_slice(part);
+        if matches!(self.rest, Rest::Saved(_)) && self.bytes.len() > SHORT {
+            self.restore()?;
+        }
+        Ok(())
+    }
+
+    /// Has a session hash what came so far, if the message can be copied from there.
+    fn start(&mut self) -> Result<()> {
+        let bulk = self.provider.bulk();
+        let held = bulk.session(&self.provider)?;
+        let begun = held.digest_init(&Mechanism::new(self.row.mechanism));
+        begun.map_err(|error| bulk.failed(&self.provider, "hash", error))?;
+        if !held.module().is_metaslot() {
+            let begun = held.digest_update(&[]).and_then(|()| held.operation_state());
+            if begun.is_err() {
+                self.rest = Rest::Kept;
+                return Ok(());
+            }
+        }
+        hash(&self.provider, &held, &self.bytes)?;
+        self.bytes.clear();
+        self.rest = Rest::Running(held);
+        Ok(())
+    }
+
+    /// Goes on where the session was that this was copied from.
+    fn restore(&mut self) -> Result<()> {
+        let Rest::Saved(state) = &self.rest else { return Ok(()) };
+        let bulk = self.provider.bulk();
+        let held = bulk.session(&self.provider)?;
+        let set = held.set_operation_state(state, ObjectHandle(0), ObjectHandle(0));
+        set.map_err(|error| bulk.failed(&self.provider, "go on hashing", error))?;
+        if !self.bytes.is_empty() {
+            hash(&self.provider, &held, &self.bytes)?;
+            self.bytes.clear();
+        }
+        self.rest = Rest::Running(held);
+        Ok(())
+    }
+
+    /// The digest; how long it is.
+    pub(crate) fn finish(&mut self, out: &mut [u8]) -> Result<usize> {
+        let room = out.get_mut(..self.row.length);
+        let room = room.ok_or_else(|| Failure::input("there is too little room for the digest"))?;
+        self.restore()?;
+        let provider = &self.provider;
+        match std::mem::replace(&mut self.rest, Rest::Nothing) {
+            Rest::Running(held) => {
+                here(provider, &held)?;
+                let done = held.digest_final_into(room);
+                done.map_err(|error| provider.bulk().failed(provider, "hash", error))?;
+                held.back();
+            }
+            _ => once(provider, self.row, &self.bytes, room)?,
+        }
+        Ok(self.row.length)
+    }
+
+    /// A copy, which goes on for itself.
+    pub(crate) fn copy(&self) -> Result<Self> {
+        let rest = match &self.rest {
+            Rest::Nothing => Rest::Nothing,
+            Rest::Kept => Rest::Kept,
+            Rest::Saved(state) => Rest::Saved(state.clone()),
+            Rest::Running(held) => {
+                here(&self.provider, held)?;
+                let state = held.operation_state();
+                let failed = |error| {
+                    self.provider.bulk().failed(&self.provider, "copy what is hashed", error)
+                };
+                Rest::Saved(state.map_err(failed)?)
+            }
+        };
+        let (provider, bytes) = (Arc::clone(&self.provider), self.bytes.clone());
+        Ok(Self { provider, row: self.row, bytes, rest })
+    }
+}
+
+/// The digest of a whole message; `room` is as long as it.
+pub(crate) fn once(provider: &Provider, row: &Row, message: &[u8], room: &mut [u8]) -> Result<()> {
+    let call = |session: &Session| {
+        session.digest_init(&Mechanism::new(row.mechanism))?;
+        session.digest_into(message, room)
+    };
+    provider.bulk().with(provider, "hash", call).map(drop)
+}
+
+fn hash(provider: &Provider, held: &Held, part: &[u8]) -> Result<()> {
+    here(provider, held)?;
+    held.digest_update(part).map_err(|error| provider.bulk().failed(provider, "hash", error))
+}
+
+/// A session of the parent's process is none here.
+fn here(provider: &Provider, held: &Held) -> Result<()> {
+    let elsewhere = || Failure::input("the message was begun before the process was forked");
+    held.is_of(provider.bulk()).then_some(()).ok_or_else(elsewhere)
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the functions of all operations without a key of a token have in common. They are called often: nothing is done that is not necessary.
+
+use super::{Home, digest, kept, made};
+use crate::abi::numbers::operation;
+use crate::abi::{Algorithm, Context, Table, caught};
+use crate::bulk::Work;
+use crate::failure::Result;
+use crate::provider::{Mode, Offer, Provider};
+use metaslot_ck::CK_MECHANISM_TYPE;
+use metaslot_client::Module;
+use std::ffi::c_int;
+use std::sync::Arc;
+
+/// An algorithm, and the mechanism that the token has to have for it.
+pub(super) struct Row {
+    pub(super) needs: CK_MECHANISM_TYPE,
+    pub(super) algorithm: Algorithm,
+}
+
+pub(super) fn new<T>(home: Home, new: impl FnOnce(Arc<Provider>) -> T) -> Context<T> {
+    match home.get() {
+        Some(provider) => Context::new(new(Arc::clone(provider))),
+        None => Context::null(),
+    }
+}
+
+pub(super) extern "C" fn free<T>(context: Context<T>) {
+    caught((), || drop(context.take()));
+}
+
+pub(super) fn copy<T: Work>(context: Context<T>, copy: impl FnOnce(&T) -> Result<T>) -> Context<T> {
+    let Some(context) = context.get() else { return Context::null() };
+    made(context.provider(), || copy(context))
+}
+
+/// Something done with a context.
+#[inline]
+pub(super) fn with<T: Work>(
+    mut context: Context<T>,
+    call: impl FnOnce(&mut T) -> Result<()>,
+) -> c_int {
+    let Some(context) = context.get_mut() else { return 0 };
+    caught(0, || match call(context) {
+        Ok(()) => 1,
+        Err(failure) => {
+            context.provider().raise(&failure);
+            0
+        }
+    })
+}
+
+/// What is offered of an operation in mode `all`.
+pub(super) fn algorithms(provider: &Arc<Provider>, asked: c_int) -> Table<Algorithm> {
+    if provider.mode != Mode::All || is_of_libcrypto(provider) {
+        return Table::null();
+    }
+    match asked {
+        operation::DIGEST => offered(provider, digest::rows()),
+        _ => Table::null(),
+    }
+}
+
+/// A module that is made of libcrypto would ask for algorithms, find these, and be called for what it is doing.
+fn is_of_libcrypto(provider: &Provider) -> bool {
+    let made = |module: Module| !module.is_metaslot() && module.has_function(c"EVP_DigestInit_ex");
+    provider.module().is_ok_and(made)
+}
+
+/// Those of the rows that the token has.
+fn offered(provider: &Arc<Provider>, rows: impl Iterator<Item = Row>) -> Table<Algorithm> {
+    let has: &dyn Fn(&Row) -> bool = match provider.offer() {
+        Offer::Nothing => return Table::null(),
+        Offer::All => &|_| true,
+        Offer::Of(token) => &move |row| token.has(row.needs),
+    };
+    let rows = rows.filter(|row| has(row)).map(|row| row.algorithm);
+    kept(rows.chain([Algorithm::END]).collect())
+}
