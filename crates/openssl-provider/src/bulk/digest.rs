@@ -12,6 +12,9 @@ use std::sync::Arc;
 /// A message that is longer is not kept.
 const SHORT: usize = 2048;
 
+/// What fails, in words.
+const WHAT: &str = "hash";
+
 /// A hash function, as libcrypto names it.
 #[derive(Debug)]
 pub(crate) struct Row {
@@ -95,7 +98,7 @@ impl Digest {
             self.start()?;
         }
         if let Rest::Running(held) = &self.rest {
-            return hash(&self.provider, held, part);
+            return held.call(&self.provider, WHAT, |session| session.digest_update(part));
         }
         self.bytes.extend_from_slice(part);
         if matches!(self.rest, Rest::Saved(_)) && self.bytes.len() > SHORT {
@@ -106,34 +109,29 @@ impl Digest {
 
     /// Has a session hash what came so far, if the message can be copied from there.
     fn start(&mut self) -> Result<()> {
-        let bulk = self.provider.bulk();
-        let held = bulk.session(&self.provider)?;
-        let begun = held.digest_init(&Mechanism::new(self.row.mechanism));
-        begun.map_err(|error| bulk.failed(&self.provider, "hash", error))?;
-        if !held.module().is_metaslot() {
-            let begun = held.digest_update(&[]).and_then(|()| held.operation_state());
-            if begun.is_err() {
-                self.rest = Rest::Kept;
-                return Ok(());
-            }
+        let held = self.provider.bulk().session(&self.provider)?;
+        let is_copied = held.call(&self.provider, WHAT, |session| {
+            session.digest_init(&Mechanism::new(self.row.mechanism))?;
+            session.digest_update(&self.bytes)?;
+            Ok(session.module().is_metaslot() || session.operation_state().is_ok())
+        })?;
+        self.rest = Rest::Kept;
+        if is_copied {
+            self.bytes.clear();
+            self.rest = Rest::Running(held);
         }
-        hash(&self.provider, &held, &self.bytes)?;
-        self.bytes.clear();
-        self.rest = Rest::Running(held);
         Ok(())
     }
 
     /// Goes on where the session was that this was copied from.
     fn restore(&mut self) -> Result<()> {
         let Rest::Saved(state) = &self.rest else { return Ok(()) };
-        let bulk = self.provider.bulk();
-        let held = bulk.session(&self.provider)?;
-        let set = held.set_operation_state(state, ObjectHandle(0), ObjectHandle(0));
-        set.map_err(|error| bulk.failed(&self.provider, "go on hashing", error))?;
-        if !self.bytes.is_empty() {
-            hash(&self.provider, &held, &self.bytes)?;
-            self.bytes.clear();
-        }
+        let held = self.provider.bulk().session(&self.provider)?;
+        held.call(&self.provider, WHAT, |session| {
+            session.set_operation_state(state, ObjectHandle(0), ObjectHandle(0))?;
+            session.digest_update(&self.bytes)
+        })?;
+        self.bytes.clear();
         self.rest = Rest::Running(held);
         Ok(())
     }
@@ -146,9 +144,7 @@ impl Digest {
         let provider = &self.provider;
         match std::mem::replace(&mut self.rest, Rest::Nothing) {
             Rest::Running(held) => {
-                here(provider, &held)?;
-                let done = held.digest_final_into(room);
-                done.map_err(|error| provider.bulk().failed(provider, "hash", error))?;
+                held.call(provider, WHAT, |session| session.digest_final_into(room))?;
                 held.back();
             }
             _ => once(provider, self.row, &self.bytes, room)?,
@@ -163,12 +159,7 @@ impl Digest {
             Rest::Kept => Rest::Kept,
             Rest::Saved(state) => Rest::Saved(state.clone()),
             Rest::Running(held) => {
-                here(&self.provider, held)?;
-                let state = held.operation_state();
-                let failed = |error| {
-                    self.provider.bulk().failed(&self.provider, "copy what is hashed", error)
-                };
-                Rest::Saved(state.map_err(failed)?)
+                Rest::Saved(held.call(&self.provider, WHAT, Session::operation_state)?)
             }
         };
         let (provider, bytes) = (Arc::clone(&self.provider), self.bytes.clone());
@@ -182,16 +173,5 @@ pub(crate) fn once(provider: &Provider, row: &Row, message: &[u8], room: &mut [u
         session.digest_init(&Mechanism::new(row.mechanism))?;
         session.digest_into(message, room)
     };
-    provider.bulk().with(provider, "hash", call).map(drop)
-}
-
-fn hash(provider: &Provider, held: &Held, part: &[u8]) -> Result<()> {
-    here(provider, held)?;
-    held.digest_update(part).map_err(|error| provider.bulk().failed(provider, "hash", error))
-}
-
-/// A session of the parent's process is none here.
-fn here(provider: &Provider, held: &Held) -> Result<()> {
-    let elsewhere = || Failure::input("the message was begun before the process was forked");
-    held.is_of(provider.bulk()).then_some(()).ok_or_else(elsewhere)
+    provider.bulk().with(provider, WHAT, call).map(drop)
 }

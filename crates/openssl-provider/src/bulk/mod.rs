@@ -4,6 +4,7 @@
 
 pub(crate) mod digest;
 
+use crate::abi::deep;
 use crate::failure::{Failure, Result};
 use crate::host::Token;
 use crate::provider::Provider;
@@ -13,18 +14,19 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Lists of idle sessions: threads share one only where there are more of them.
-const LISTS: usize = 32;
+/// Sessions for calls: threads share one only where there are more of them.
+const NEAR: usize = 32;
 
-/// Sessions that each keeps.
-const IDLE: usize = 8;
+/// Sessions that are kept for messages.
+const IDLE: usize = 64;
 
 /// What one process has for it.
 #[derive(Debug)]
 pub(crate) struct Bulk {
     process: u32,
     token: OnceLock<Arc<Token>>,
-    idle: [Mutex<Vec<Session>>; LISTS],
+    near: [Mutex<Option<Session>>; NEAR],
+    idle: Mutex<Vec<Session>>,
 }
 
 /// A session that is given back where its operation succeeded, and closed where it did not: what it began may go on there.
@@ -36,7 +38,8 @@ pub(crate) struct Held {
 
 impl Bulk {
     pub(crate) fn new(_: Option<&'static Self>) -> Self {
-        Self { process: std::process::id(), token: OnceLock::new(), idle: Default::default() }
+        let (near, idle) = Default::default();
+        Self { process: std::process::id(), token: OnceLock::new(), near, idle }
     }
 
     /// The token that does it.
@@ -50,15 +53,16 @@ impl Bulk {
 
     /// A session.
     pub(crate) fn session(&'static self, provider: &Provider) -> Result<Held> {
-        let idle = self.idle().pop();
-        let session = match idle {
-            Some(session) => session,
-            None => self.token(provider)?.open(Access::ReadOnly)?,
-        };
+        let idle = lock(&self.idle).pop();
+        let session = idle.map_or_else(|| self.open(provider), Ok)?;
         Ok(Held { session: Some(session), bulk: self })
     }
 
-    /// Something that one call or two do.
+    fn open(&self, provider: &Provider) -> Result<Session> {
+        deep(|| self.token(provider)?.open(Access::ReadOnly))
+    }
+
+    /// What one call does or two do, in a session that nothing goes on in.
     #[inline]
     pub(crate) fn with<T>(
         &'static self,
@@ -66,13 +70,24 @@ impl Bulk {
         what: &str,
         call: impl FnOnce(&Session) -> metaslot_client::Result<T>,
     ) -> Result<T> {
-        let held = self.session(provider)?;
-        match call(&held) {
-            Ok(done) => {
-                held.back();
-                Ok(done)
+        let Ok(mut near) = self.near[this_thread()].try_lock() else {
+            let held = self.session(provider)?;
+            let done = held.call(provider, what, call)?;
+            held.back();
+            return Ok(done);
+        };
+        let session = match &*near {
+            Some(session) => session,
+            None => near.insert(self.open(provider)?),
+        };
+        match deep(|| call(session)) {
+            Ok(done) => Ok(done),
+            Err(error) => {
+                let failure = self.failed(provider, what, error);
+                // What it began may go on there.
+                *near = None;
+                Err(failure)
             }
-            Err(error) => Err(self.failed(provider, what, error)),
         }
     }
 
@@ -90,55 +105,69 @@ impl Bulk {
         }
     }
 
-    /// This thread's list.
-    fn idle(&self) -> MutexGuard<'_, Vec<Session>> {
-        static THREADS: AtomicUsize = AtomicUsize::new(0);
-        thread_local! {
-            static LIST: Cell<usize> = const { Cell::new(usize::MAX) };
-        }
-        let mut list = LIST.get();
-        if list == usize::MAX {
-            list = THREADS.fetch_add(1, Ordering::Relaxed) % LISTS;
-            LIST.set(list);
-        }
-        self.idle[list].lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// At the end of the provider.
     pub(crate) fn close(&self) {
-        for list in &self.idle {
-            let sessions =
-                std::mem::take(&mut *list.lock().unwrap_or_else(PoisonError::into_inner));
+        let near = self.near.iter().filter_map(|near| lock(near).take());
+        let sessions: Vec<Session> = near.chain(std::mem::take(&mut *lock(&self.idle))).collect();
+        if !sessions.first().is_some_and(|session| session.module().is_metaslot()) {
             // As the rest of what the process has: other modules do not stand calls in exit handlers.
-            if !self.token.get().is_some_and(|token| token.is_metaslot()) {
-                std::mem::forget(sessions);
-            }
+            std::mem::forget(sessions);
         }
     }
 }
 
+/// A number below `NEAR`.
+#[inline]
+fn this_thread() -> usize {
+    static THREADS: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        static NUMBER: Cell<usize> = const { Cell::new(NEAR) };
+    }
+    let number = NUMBER.get();
+    if number < NEAR {
+        return number;
+    }
+    NUMBER.set(THREADS.fetch_add(1, Ordering::Relaxed) % NEAR);
+    NUMBER.get()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Held {
+    /// Something done in it, in the process that has it.
+    pub(crate) fn call<T>(
+        &self,
+        provider: &Provider,
+        what: &str,
+        call: impl FnOnce(&Session) -> metaslot_client::Result<T>,
+    ) -> Result<T> {
+        let bulk = provider.bulk();
+        if !std::ptr::eq(self.bulk, bulk) {
+            return Err(Failure::input("what was begun before the process was forked ends there"));
+        }
+        deep(|| call(self)).map_err(|error| bulk.failed(provider, what, error))
+    }
+
     /// Its operation is at its end.
-    #[inline]
     pub(crate) fn back(mut self) {
         let session = self.session.take();
-        let mut idle = self.bulk.idle();
+        let mut idle = lock(&self.bulk.idle);
         if idle.len() < IDLE {
             idle.extend(session);
         }
-    }
-
-    /// Whether it is of the process that has this.
-    pub(crate) fn is_of(&self, bulk: &'static Bulk) -> bool {
-        std::ptr::eq(self.bulk, bulk)
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        if self.session.is_some() && self.bulk.process != std::process::id() {
+        let Some(session) = self.session.take() else { return };
+        if self.bulk.process == std::process::id() {
+            deep(|| drop(session));
+        } else {
             // Its number may be another session's here.
-            std::mem::forget(self.session.take());
+            std::mem::forget(session);
         }
     }
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the functions of all operations without a key of a token have in common. They are called often: nothing is done that is not necessary.
+//! What the functions of all operations without a key of a token have in common. They are called often: nothing is done that is not
+//! necessary, and what calls the module looks for a larger stack where that is needed.
 
 use super::{Home, digest, kept, made};
 use crate::abi::numbers::operation;
-use crate::abi::{Algorithm, Context, Table, caught};
+use crate::abi::{Algorithm, Context, Table, caught, caught_here};
 use crate::bulk::Work;
 use crate::failure::Result;
 use crate::provider::{Mode, Offer, Provider};
@@ -26,7 +27,7 @@ pub(super) fn new<T>(home: Home, new: impl FnOnce(Arc<Provider>) -> T) -> Contex
 }
 
 pub(super) extern "C" fn free<T>(context: Context<T>) {
-    caught((), || drop(context.take()));
+    caught_here((), || drop(context.take()));
 }
 
 pub(super) fn copy<T: Work>(context: Context<T>, copy: impl FnOnce(&T) -> Result<T>) -> Context<T> {
@@ -35,13 +36,12 @@ pub(super) fn copy<T: Work>(context: Context<T>, copy: impl FnOnce(&T) -> Result
 }
 
 /// Something done with a context.
-#[inline]
 pub(super) fn with<T: Work>(
     mut context: Context<T>,
     call: impl FnOnce(&mut T) -> Result<()>,
 ) -> c_int {
     let Some(context) = context.get_mut() else { return 0 };
-    caught(0, || match call(context) {
+    caught_here(0, || match call(context) {
         Ok(()) => 1,
         Err(failure) => {
             context.provider().raise(&failure);
