@@ -144,12 +144,225 @@ static void digests(void)
 		digest(names[i]);
 }
 
+// ---- ciphers
+
+static unsigned char one[ROOM + 64], other[ROOM + 64], back[ROOM + 64];
+
+struct message {
+	const EVP_CIPHER *cipher;
+	unsigned char key[64], iv[16], aad[300], tag[16];
+	int iv_length, aad_length, tag_length, pads, mode;
+};
+
+// The parameters of a message, in one call or in several.
+static int start(EVP_CIPHER_CTX *context, const struct message *m, int forward, int again)
+{
+	int aead = EVP_CIPHER_get_flags(m->cipher) & EVP_CIPH_FLAG_AEAD_CIPHER;
+	if (!again && aead) {
+		CHECK(EVP_CipherInit_ex2(context, m->cipher, NULL, NULL, forward, NULL));
+		CHECK(EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_IVLEN, m->iv_length, NULL) > 0);
+		if (m->mode == EVP_CIPH_CCM_MODE)
+			CHECK(EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, m->tag_length,
+				forward ? NULL : (void *)m->tag) > 0);
+	}
+	// To name the cipher again would make all of it anew.
+	const EVP_CIPHER *cipher = again || aead ? NULL : m->cipher;
+	if (chance(2)) {
+		CHECK(EVP_CipherInit_ex2(context, cipher, m->key, m->iv, forward, NULL));
+	} else {
+		if (!again || chance(2))
+			CHECK(EVP_CipherInit_ex2(context, cipher, m->key, NULL, forward, NULL));
+		CHECK(EVP_CipherInit_ex2(context, NULL, NULL, m->iv, forward, NULL));
+	}
+	if (again && m->mode == EVP_CIPH_CCM_MODE && !forward)
+		CHECK(EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, m->tag_length, (void *)m->tag) > 0);
+	if (!aead)
+		CHECK(EVP_CIPHER_CTX_set_padding(context, m->pads));
+	return aead;
+}
+
+// A message in parts; how much came out, -1 where it is refused.
+static int pass(EVP_CIPHER_CTX *context, const struct message *m, int forward, const unsigned char *in, int length,
+	unsigned char *out, int again, EVP_CIPHER_CTX **copied, int *copied_at)
+{
+	int aead = start(context, m, forward, again), done = 0, part, taken = 0, in_place = chance(3) == 0 && !copied;
+	int whole = m->mode == EVP_CIPH_CCM_MODE || m->mode == EVP_CIPH_XTS_MODE || chance(3) == 0;
+	int tag_first = chance(2), copy_at = copied ? (int)chance(length + 1) : -1;
+	if (aead && !forward && tag_first && m->mode != EVP_CIPH_CCM_MODE)
+		CHECK(EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, m->tag_length, (void *)m->tag) > 0);
+	if (m->mode == EVP_CIPH_CCM_MODE)
+		CHECK(EVP_CipherUpdate(context, NULL, &part, NULL, length));
+	if (aead && m->aad_length > 0) {
+		int first = m->mode == EVP_CIPH_CCM_MODE ? m->aad_length : (int)chance(m->aad_length + 1);
+		if (first > 0)
+			CHECK(EVP_CipherUpdate(context, NULL, &part, m->aad, first));
+		if (first < m->aad_length)
+			CHECK(EVP_CipherUpdate(context, NULL, &part, m->aad + first, m->aad_length - first));
+	}
+	if (in_place)
+		memcpy(out, in, length);
+	while (taken < length) {
+		int now = whole ? length : (int)chance(chance(3) ? 40 : length) + 1;
+		if (now > length - taken)
+			now = length - taken;
+		// What is written in place never comes before what is read.
+		const unsigned char *from = in + taken;
+		if (in_place && done == taken)
+			from = out + taken;
+		if (!EVP_CipherUpdate(context, out + done, &part, from, now))
+			return -1;
+		done += part;
+		taken += now;
+		if (in_place && done != taken)
+			in_place = 0;
+		if (copied && !*copied && taken >= copy_at) {
+			*copied = EVP_CIPHER_CTX_new();
+			if (!EVP_CIPHER_CTX_copy(*copied, context)) {
+				// OpenSSL 3.0 copies none that authenticate; ours none that is long.
+				EVP_CIPHER_CTX_free(*copied);
+				*copied = NULL;
+				copy_at = length + 1;
+				ERR_clear_error();
+			}
+			copied_at[0] = taken;
+			copied_at[1] = done;
+		}
+	}
+	if (aead && !forward && !tag_first && m->mode != EVP_CIPH_CCM_MODE)
+		CHECK(EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, m->tag_length, (void *)m->tag) > 0);
+	if (!EVP_CipherFinal_ex(context, out + done, &part))
+		return -1;
+	return done + part;
+}
+
+static void cipher(const char *name)
+{
+	EVP_CIPHER *ours = EVP_CIPHER_fetch(NULL, name, OURS), *theirs = EVP_CIPHER_fetch(NULL, name, THEIRS);
+	struct message m;
+	with = name;
+	CHECK(ours && theirs);
+	CHECK(EVP_CIPHER_get_mode(ours) == EVP_CIPHER_get_mode(theirs));
+	CHECK(EVP_CIPHER_get_flags(ours) == EVP_CIPHER_get_flags(theirs));
+	CHECK(EVP_CIPHER_get_nid(ours) == EVP_CIPHER_get_nid(theirs));
+	CHECK(EVP_CIPHER_get_block_size(ours) == EVP_CIPHER_get_block_size(theirs));
+	CHECK(EVP_CIPHER_get_key_length(ours) == EVP_CIPHER_get_key_length(theirs));
+	CHECK(EVP_CIPHER_get_iv_length(ours) == EVP_CIPHER_get_iv_length(theirs));
+	int aead = EVP_CIPHER_get_flags(theirs) & EVP_CIPH_FLAG_AEAD_CIPHER, block = EVP_CIPHER_get_block_size(theirs);
+	EVP_CIPHER_CTX *mine = EVP_CIPHER_CTX_new(), *context = EVP_CIPHER_CTX_new(), *reader = EVP_CIPHER_CTX_new();
+	memset(&m, 0, sizeof m);
+	m.mode = EVP_CIPHER_get_mode(theirs);
+	for (int round = 0; round < 60; round++) {
+		int again = round % 4 != 0, length = (int)some_length(), at[2] = { 0, 0 };
+		EVP_CIPHER_CTX *copied = NULL;
+		fill(input, length);
+		if (!again) {
+			EVP_CIPHER_CTX_reset(mine);
+			EVP_CIPHER_CTX_reset(context);
+			EVP_CIPHER_CTX_reset(reader);
+			fill(m.key, sizeof m.key);
+			m.iv_length = EVP_CIPHER_get_iv_length(theirs);
+			if (m.mode == EVP_CIPH_GCM_MODE && chance(3) == 0)
+				m.iv_length = 1 + (int)chance(16);
+			if (m.mode == EVP_CIPH_CCM_MODE)
+				m.iv_length = 7 + (int)chance(7);
+			m.tag_length = m.mode == EVP_CIPH_CCM_MODE ? 8 + 2 * (int)chance(5) : 16;
+		}
+		fill(m.iv, sizeof m.iv);
+		m.aad_length = (int)chance(sizeof m.aad);
+		fill(m.aad, sizeof m.aad);
+		m.pads = (int)chance(2);
+		if (block > 1 && !m.pads)
+			length -= length % block;
+		if (m.mode == EVP_CIPH_XTS_MODE && length < 16)
+			length = 16;
+		// OpenSSL's own has no tag of nothing by CCM.
+		if (m.mode == EVP_CIPH_CCM_MODE && length == 0)
+			length = 1;
+		if (m.mode == EVP_CIPH_CCM_MODE && 15 - m.iv_length < 3 && length > 65535)
+			length = 65535;
+		m.cipher = theirs;
+		int expected = pass(context, &m, 1, input, length, one, again, NULL, NULL);
+		CHECK(expected >= length);
+		m.cipher = ours;
+		int made = pass(mine, &m, 1, input, length, other, again, chance(2) ? &copied : NULL, at);
+		CHECK(made == expected && !memcmp(one, other, made));
+		if (aead) {
+			unsigned char tag[16];
+			CHECK(EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, m.tag_length, m.tag) > 0);
+			CHECK(EVP_CIPHER_CTX_ctrl(mine, EVP_CTRL_AEAD_GET_TAG, m.tag_length, tag) > 0);
+			CHECK(!memcmp(tag, m.tag, m.tag_length));
+		}
+		if (copied) {
+			int part = 0, end = 0;
+			memcpy(back, one, made);
+			if (at[0] < length)
+				CHECK(EVP_CipherUpdate(copied, back + at[1], &part, input + at[0], length - at[0]));
+			CHECK(EVP_CipherFinal_ex(copied, back + at[1] + part, &end));
+			CHECK(at[1] + part + end == made && !memcmp(one, back, made));
+			EVP_CIPHER_CTX_free(copied);
+		}
+		int got = pass(reader, &m, 0, one, made, back, again, NULL, NULL);
+		CHECK(got == length && !memcmp(back, input, length));
+		// Wrong ones are refused, by both.
+		if (aead && round % 4 == 1) {
+			struct message wrong = m;
+			EVP_CIPHER_CTX *fresh = EVP_CIPHER_CTX_new();
+			if (m.aad_length > 0 && chance(2))
+				wrong.aad[chance(m.aad_length)] ^= 1;
+			else
+				wrong.tag[chance(m.tag_length)] ^= 1;
+			CHECK(pass(fresh, &wrong, 0, one, made, back, 0, NULL, NULL) == -1);
+			ERR_clear_error();
+			CHECK(pass(fresh, &m, 0, one, made, back, 0, NULL, NULL) == length && !memcmp(back, input, length));
+			EVP_CIPHER_CTX_free(fresh);
+		}
+		if (block > 1 && m.pads && round % 4 == 2) {
+			m.pads = 0;
+			CHECK(pass(reader, &m, 0, one, made - 1, back, 1, NULL, NULL) == -1);
+			ERR_clear_error();
+		}
+	}
+	// A child goes on with its parent's keys, and has its own.
+	m.pads = 1;
+	int length = 1000, made;
+	fill(input, length);
+	m.cipher = theirs;
+	CHECK((made = pass(context, &m, 1, input, length, one, 1, NULL, NULL)) >= length);
+	if (aead)
+		CHECK(EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, m.tag_length, m.tag) > 0);
+	m.cipher = ours;
+	pid_t child = fork();
+	if (child == 0) {
+		int right = pass(mine, &m, 1, input, length, other, 1, NULL, NULL) == made && !memcmp(one, other, made);
+		right &= pass(reader, &m, 0, one, made, back, 1, NULL, NULL) == length && !memcmp(back, input, length);
+		EVP_CIPHER_CTX_free(mine);
+		_exit(!right);
+	}
+	int status;
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+	CHECK(pass(mine, &m, 1, input, length, other, 1, NULL, NULL) == made && !memcmp(one, other, made));
+	EVP_CIPHER_CTX_free(mine);
+	EVP_CIPHER_CTX_free(context);
+	EVP_CIPHER_CTX_free(reader);
+	EVP_CIPHER_free(ours);
+	EVP_CIPHER_free(theirs);
+}
+
+static void ciphers(void)
+{
+	static const char *const names[] = { "AES-128-GCM", "AES-192-GCM", "AES-256-GCM", "AES-128-CCM", "AES-256-CCM",
+		"ChaCha20-Poly1305", "AES-128-CBC", "AES-192-CBC", "AES-256-CBC", "AES-128-CTR", "AES-192-CTR", "AES-256-CTR",
+		"AES-128-ECB", "AES-192-ECB", "AES-256-ECB", "AES-128-XTS", "AES-256-XTS" };
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		cipher(names[i]);
+}
+
 int main(int count, char **arguments)
 {
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} operations[] = { { "digests", digests } };
+	} operations[] = { { "digests", digests }, { "ciphers", ciphers } };
 	const char *ours = EVP_MD_get0_name(EVP_sha256());
 	CHECK(ours != NULL);
 	for (int place = 1; place < count; place++) {

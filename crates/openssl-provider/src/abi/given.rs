@@ -85,6 +85,14 @@ impl Text {
 pub(crate) struct Input(*const u8);
 
 impl Input {
+    pub(crate) const fn null() -> Self {
+        Self(ptr::null())
+    }
+
+    pub(crate) const fn is_null(&self) -> bool {
+        self.0.is_null()
+    }
+
     /// The bytes; none where it is NULL.
     pub(crate) fn of(&self, length: usize) -> &[u8] {
         if self.0.is_null() || length == 0 {
@@ -104,6 +112,16 @@ pub(crate) type Reference = Input;
 pub(crate) struct Output(*mut u8);
 
 impl Output {
+    pub(crate) const fn is_null(&self) -> bool {
+        self.0.is_null()
+    }
+
+    /// Whether the first `length` bytes of both have some in common.
+    pub(crate) fn overlaps(&self, input: &Input, length: usize) -> bool {
+        let (one, other) = (self.0.addr(), input.0.addr());
+        one.abs_diff(other) < length
+    }
+
     /// The room, or `None` where the length is asked for.
     pub(crate) fn of(&mut self, length: usize) -> Option<&mut [u8]> {
         if self.0.is_null() {

@@ -51,7 +51,8 @@ impl Param {
 
     /// The bytes at `data`; none where it is NULL.
     fn bytes(&self) -> &[u8] {
-        if self.data.is_null() || self.size == 0 {
+        // A length of -1 means something to some ciphers, and nothing here.
+        if self.data.is_null() || self.size == 0 || isize::try_from(self.size).is_err() {
             return &[];
         }
         // SAFETY: `data` has `size` bytes, which the one who made the array keeps while it is passed.
@@ -147,6 +148,11 @@ impl<'a> Given<'a> {
             return str::from_utf8(text).ok();
         }
         (self.0.kind == Kind::Utf8Pointer as u32).then(|| self.0.pointed()?.to_str().ok())?
+    }
+
+    /// How many bytes it has, or has room for.
+    pub(crate) const fn size(self) -> usize {
+        self.0.size
     }
 
     /// Bytes.

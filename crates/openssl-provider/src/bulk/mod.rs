@@ -2,7 +2,12 @@
 //! What the module does where no key of a token is meant (mode `all`): digests, and what is done with secrets that the program itself has. The calls
 //! are many and short: a session is taken for a call, or for as long as a message is in it.
 
+pub(crate) mod aead;
+pub(crate) mod cipher;
 pub(crate) mod digest;
+pub(crate) mod key;
+pub(crate) mod plain;
+pub(crate) mod tls;
 
 use crate::abi::deep;
 use crate::failure::{Failure, Result};
@@ -27,6 +32,8 @@ pub(crate) struct Bulk {
     token: OnceLock<Arc<Token>>,
     near: [Mutex<Option<Session>>; NEAR],
     idle: Mutex<Vec<Session>>,
+    /// That of the objects.
+    keeper: Mutex<Option<Arc<Session>>>,
 }
 
 /// A session that is given back where its operation succeeded, and closed where it did not: what it began may go on there.
@@ -38,8 +45,8 @@ pub(crate) struct Held {
 
 impl Bulk {
     pub(crate) fn new(_: Option<&'static Self>) -> Self {
-        let (near, idle) = Default::default();
-        Self { process: std::process::id(), token: OnceLock::new(), near, idle }
+        let (token, near, idle, keeper) = Default::default();
+        Self { process: std::process::id(), token, near, idle, keeper }
     }
 
     /// The token that does it.
@@ -56,6 +63,15 @@ impl Bulk {
         let idle = lock(&self.idle).pop();
         let session = idle.map_or_else(|| self.open(provider), Ok)?;
         Ok(Held { session: Some(session), bulk: self })
+    }
+
+    /// The session that has the objects of this process.
+    pub(crate) fn keeper(&self, provider: &Provider) -> Result<Arc<Session>> {
+        let mut keeper = lock(&self.keeper);
+        match &*keeper {
+            Some(keeper) => Ok(Arc::clone(keeper)),
+            None => Ok(Arc::clone(keeper.insert(Arc::new(self.open(provider)?)))),
+        }
     }
 
     fn open(&self, provider: &Provider) -> Result<Session> {
@@ -109,9 +125,10 @@ impl Bulk {
     pub(crate) fn close(&self) {
         let near = self.near.iter().filter_map(|near| lock(near).take());
         let sessions: Vec<Session> = near.chain(std::mem::take(&mut *lock(&self.idle))).collect();
-        if !sessions.first().is_some_and(|session| session.module().is_metaslot()) {
+        let all = (sessions, lock(&self.keeper).take());
+        if !self.token.get().is_some_and(|token| token.is_metaslot()) {
             // As the rest of what the process has: other modules do not stand calls in exit handlers.
-            std::mem::forget(sessions);
+            std::mem::forget(all);
         }
     }
 }

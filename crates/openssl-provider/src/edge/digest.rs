@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Digests (provider-digest(7)).
 
-use super::work::{self, Row, with};
-use super::{Home, PROPERTIES};
+use super::Home;
+use super::work::{self, PROPERTIES, Row, with};
 use crate::abi::numbers::digest as number;
 use crate::abi::{
     Algorithm, Answer, Context, Dispatch, Input, Kind, Output, Param, Params, Place, Table, caught,

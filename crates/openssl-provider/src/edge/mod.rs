@@ -2,6 +2,7 @@
 //! The functions that libcrypto calls, one file for each operation: they take what it passes apart, and no more.
 
 mod asym_cipher;
+mod cipher;
 mod coder;
 mod context;
 mod digest;

@@ -2,16 +2,19 @@
 //! What the functions of all operations without a key of a token have in common. They are called often: nothing is done that is not
 //! necessary, and what calls the module looks for a larger stack where that is needed.
 
-use super::{Home, digest, kept, made};
+use super::{Home, cipher, digest, kept, made};
 use crate::abi::numbers::operation;
-use crate::abi::{Algorithm, Context, Table, caught, caught_here};
+use crate::abi::{Algorithm, Context, Table, caught_here};
 use crate::bulk::Work;
 use crate::failure::Result;
 use crate::provider::{Mode, Offer, Provider};
 use metaslot_ck::CK_MECHANISM_TYPE;
 use metaslot_client::Module;
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 use std::sync::Arc;
+
+/// What every algorithm of these says of itself: a program may prefer them, and not what is done with keys.
+pub(super) const PROPERTIES: &CStr = c"provider=metaslot,metaslot.bulk=yes";
 
 /// An algorithm, and the mechanism that the token has to have for it.
 pub(super) struct Row {
@@ -57,6 +60,7 @@ pub(super) fn algorithms(provider: &Arc<Provider>, asked: c_int) -> Table<Algori
     }
     match asked {
         operation::DIGEST => offered(provider, digest::rows()),
+        operation::CIPHER => offered(provider, cipher::rows()),
         _ => Table::null(),
     }
 }

@@ -1,0 +1,562 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Ciphers that authenticate: AES-GCM, AES-CCM, ChaCha20-Poly1305.
+//!
+//! libcrypto does not say which part of a message is the last, and takes what a part becomes before it has the tag. The first part is done as if it
+//! were the only one, in one call, which it mostly is. When a second one comes the message is begun again, in a session that takes parts.
+//! A module that decrypts in parts gives nothing out before it has the tag: there, the key stream is what zeros are encrypted to, and the
+//! tag that of what came out, encrypted again.
+
+use super::Held;
+use super::cipher::{Mode, Pass, Row};
+use super::key::{Hidden, Key, same};
+use crate::abi::{Answer, Given, Params};
+use crate::failure::{Failure, Result};
+use crate::provider::Provider;
+use metaslot_ck::*;
+use metaslot_client::{Mechanism, Params as Parameter, Session};
+use std::sync::Arc;
+
+/// The longest tag.
+const TAG: usize = 16;
+
+/// Longest part that is done at once as if it were all.
+const WHOLE: usize = 20 * 1024;
+
+/// Zeros that are encrypted at once.
+static ZEROS: [u8; 4096] = [0; 4096];
+
+/// Bytes that a TLS record's header is authenticated as, and of its IV that are sent (RFC 5288 §3, RFC 6655 §3).
+const HEADER: usize = 13;
+const EXPLICIT: usize = 8;
+
+/// A message under such a cipher.
+#[derive(Debug)]
+pub(crate) struct Aead {
+    pub(crate) provider: Arc<Provider>,
+    row: &'static Row,
+    key: Option<Key>,
+    forward: bool,
+    iv: Vec<u8>,
+    iv_is: Iv,
+    /// The tag that was made or that is expected, and how long it is; zero where that is not known.
+    tag: [u8; TAG],
+    tag_length: usize,
+    aad: Vec<u8>,
+    /// Of CCM, which must know it first.
+    length: Option<usize>,
+    /// The header of the TLS record that comes next.
+    header: Option<[u8; HEADER]>,
+    state: State,
+    /// What the first part became, with its tag; or what a call has to have at one place.
+    joined: Hidden,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Iv {
+    None,
+    /// For the next message.
+    Set,
+    /// The message has begun, or has ended.
+    Used,
+}
+
+#[derive(Debug)]
+enum State {
+    /// No data yet.
+    Begun,
+    /// One part, as if it were all: of so many bytes.
+    Whole(usize),
+    /// In parts: what encrypts, and where it decrypts, what makes the key stream.
+    Parts(Held, Option<Held>),
+    Ended,
+}
+
+impl Aead {
+    pub(crate) fn new(provider: Arc<Provider>, row: &'static Row) -> Self {
+        Self {
+            provider,
+            row,
+            key: None,
+            forward: true,
+            // What is usual with CCM is not what a message begins with.
+            iv: vec![0; if row.mode == Mode::Ccm { 7 } else { row.iv() }],
+            iv_is: Iv::None,
+            tag: [0; TAG],
+            tag_length: if row.mode == Mode::Ccm { 12 } else { 0 },
+            aad: Vec::new(),
+            length: None,
+            header: None,
+            state: State::Ended,
+            joined: Hidden::default(),
+        }
+    }
+
+    pub(crate) fn copy(&self) -> Result<Self> {
+        let state = match &self.state {
+            State::Begun => State::Begun,
+            State::Whole(length) => State::Whole(*length),
+            State::Ended => State::Ended,
+            State::Parts(..) => {
+                return Err(Failure::unsupported("a long message is not copied in its middle"));
+            }
+        };
+        Ok(Self {
+            provider: Arc::clone(&self.provider),
+            key: self.key.clone(),
+            iv: self.iv.clone(),
+            aad: self.aad.clone(),
+            joined: self.joined.clone(),
+            state,
+            ..*self
+        })
+    }
+
+    pub(crate) fn begin(&mut self, forward: bool, key: &[u8], iv: &[u8]) -> Result<()> {
+        self.forward = forward;
+        if !iv.is_empty() {
+            let longest = if self.row.mode == Mode::Gcm { 128 } else { self.iv.len() };
+            if iv.len() > longest || self.row.mode != Mode::Gcm && iv.len() != longest {
+                return Err(Failure::input("this length of an IV is not supported"));
+            }
+            self.iv.clear();
+            self.iv.extend_from_slice(iv);
+            self.start(Iv::Set);
+        }
+        if !key.is_empty() {
+            let key = self.row.checked(key)?;
+            if self.key.as_ref().is_none_or(|old| !old.is(key)) {
+                self.key = Some(Key::new(&self.provider, self.row.form(), key));
+            }
+        }
+        Ok(())
+    }
+
+    /// A new message.
+    fn start(&mut self, iv: Iv) {
+        self.iv_is = iv;
+        self.aad.clear();
+        (self.length, self.header) = (None, None);
+        self.state = State::Begun;
+    }
+
+    pub(crate) fn set(&mut self, params: &Params) -> Result<()> {
+        if let Some(length) = params.find(c"ivlen").and_then(Given::number) {
+            let range = match self.row.mode {
+                Mode::Gcm => 1..=128,
+                Mode::Ccm => 7..=13,
+                _ => 12..=12,
+            };
+            let length = usize::try_from(length).ok().filter(|length| range.contains(length));
+            let length =
+                length.ok_or_else(|| Failure::input("this length of an IV is not supported"))?;
+            if length != self.iv.len() {
+                self.iv = vec![0; length];
+                self.iv_is = Iv::None;
+            }
+        }
+        if let Some(length) = params.find(c"keylen").and_then(Given::number)
+            && usize::try_from(length) != Ok(self.row.key)
+        {
+            return Err(Failure::input("the length of the key is another one"));
+        }
+        if let Some(tag) = params.find(c"tag") {
+            self.set_tag(tag.size(), tag.octets().unwrap_or_default())?;
+        }
+        if let Some(fixed) = params.find(c"tlsivfixed").and_then(Given::octets) {
+            self.set_fixed(fixed)?;
+        }
+        if let Some(explicit) = params.find(c"tlsivinv").and_then(Given::octets) {
+            let place = self.iv.len().checked_sub(explicit.len()).filter(|_| !self.forward);
+            let place = place.ok_or_else(|| Failure::input("this is no part of an IV"))?;
+            self.iv[place..].copy_from_slice(explicit);
+            self.start(Iv::Set);
+        }
+        if let Some(header) = params.find(c"tlsaad").and_then(Given::octets) {
+            self.set_header(header)?;
+        }
+        Ok(())
+    }
+
+    fn set_tag(&mut self, length: usize, tag: &[u8]) -> Result<()> {
+        let ccm = self.row.mode == Mode::Ccm;
+        let right = length <= TAG && length > 0 && (!ccm || length % 2 == 0 && length >= 4);
+        if !right || !tag.is_empty() && self.forward {
+            return Err(Failure::input("this is no tag of this cipher"));
+        }
+        self.tag[..tag.len()].copy_from_slice(tag);
+        self.tag_length = length;
+        Ok(())
+    }
+
+    /// The part of the IV that a TLS connection keeps; the other one is random at first, and counted.
+    fn set_fixed(&mut self, fixed: &[u8]) -> Result<()> {
+        let rest = self.iv.len().checked_sub(fixed.len());
+        let Some(rest) = rest.filter(|rest| fixed.len() >= 4 && (*rest == 0 || *rest >= EXPLICIT))
+        else {
+            return Err(Failure::input("this is no fixed part of an IV"));
+        };
+        self.iv[..fixed.len()].copy_from_slice(fixed);
+        if rest > 0 && self.forward && self.row.mode == Mode::Gcm {
+            let bytes = &mut self.iv[fixed.len()..];
+            self.provider
+                .bulk()
+                .with(&self.provider, "make an IV", |session| session.random(bytes))?;
+        }
+        self.start(Iv::Set);
+        Ok(())
+    }
+
+    /// The header of a record: with the length of what it carries in the clear.
+    fn set_header(&mut self, header: &[u8]) -> Result<()> {
+        let wrong = || Failure::input("this is no header of a record");
+        let mut header: [u8; HEADER] = header.try_into().map_err(|_| wrong())?;
+        let mut length = u16::from_be_bytes([header[11], header[12]]);
+        let more = self.explicit() + if self.forward { 0 } else { self.tag_room() };
+        length =
+            u16::try_from(more).ok().and_then(|more| length.checked_sub(more)).ok_or_else(wrong)?;
+        header[11..].copy_from_slice(&length.to_be_bytes());
+        self.header = Some(header);
+        Ok(())
+    }
+
+    /// Bytes of the IV that a record carries.
+    const fn explicit(&self) -> usize {
+        if matches!(self.row.mode, Mode::Stream) { 0 } else { EXPLICIT }
+    }
+
+    fn tag_room(&self) -> usize {
+        if self.row.mode == Mode::Ccm { self.tag_length } else { TAG }
+    }
+
+    /// The last bytes of the IV for a message, which the next one has another of.
+    pub(crate) fn counted(&mut self, length: usize) -> Vec<u8> {
+        let length = if length == 0 { self.iv.len() } else { length.min(self.iv.len()) };
+        let last = self.iv[self.iv.len() - length..].to_vec();
+        self.start(Iv::Set);
+        last
+    }
+
+    pub(crate) fn answer(&self, name: &[u8], room: usize) -> Option<Answer<'_>> {
+        let number = |number: usize| Some(Answer::Number(number.try_into().unwrap_or_default()));
+        match name {
+            b"ivlen" => number(self.iv.len()),
+            b"taglen" => number(if self.tag_length == 0 { TAG } else { self.tag_length }),
+            b"tlsaadpad" => number(self.tag_room()),
+            b"iv" | b"updated-iv" if self.iv_is != Iv::None => Some(Answer::Octets(&self.iv)),
+            b"tag" if self.forward && self.tag_length > 0 => {
+                Some(Answer::Octets(&self.tag[..room.min(TAG)]))
+            }
+            _ => self.row.answer(name).and_then(number),
+        }
+    }
+
+    pub(crate) fn update(&mut self, pass: Pass<'_>) -> Result<usize> {
+        if self.header.is_some() {
+            return self.record(pass);
+        }
+        if self.key.is_none() || self.iv_is == Iv::None {
+            return Err(Failure::input("a key or an IV is missing"));
+        }
+        if matches!(self.state, State::Ended) {
+            return Err(Failure::input("each message has an IV of its own"));
+        }
+        let ccm = self.row.mode == Mode::Ccm;
+        if pass.out.is_null() {
+            if ccm && pass.data.is_null() {
+                self.length = Some(pass.length);
+                return Ok(pass.length);
+            }
+            if !matches!(self.state, State::Begun) {
+                return Err(Failure::input("what is authenticated only comes first"));
+            }
+            self.aad.extend_from_slice(pass.bytes());
+            return Ok(pass.length);
+        }
+        if ccm {
+            if self.length.is_some_and(|length| length != pass.length) {
+                return Err(Failure::input("the data is not as long as was said"));
+            }
+        } else if pass.length == 0 {
+            return Ok(0);
+        }
+        self.iv_is = Iv::Used;
+        match (&self.state, self.forward) {
+            (State::Begun, true) if ccm || pass.length <= WHOLE => self.seal_first(pass),
+            (State::Begun, false) if ccm => self.open_first(pass),
+            (State::Begun, false) if self.tag_length == TAG && pass.length <= WHOLE => {
+                // The tag may be that of a longer message.
+                let Pass { data, length, out, room } = pass;
+                let opened = self.open_first(Pass { data, length, out: &mut *out, room });
+                let mut pass = Pass { data, length, out, room };
+                if opened.is_ok() {
+                    return opened;
+                }
+                if pass.out.overlaps(data, length) {
+                    // Where it was there may be anything now.
+                    pass.out(length)?.copy_from_slice(&self.joined[..length]);
+                }
+                self.part(pass)
+            }
+            _ => self.part(pass),
+        }
+    }
+
+    /// The first part of a message that is encrypted.
+    fn seal_first(&mut self, mut pass: Pass<'_>) -> Result<usize> {
+        self.seal(pass.bytes())?;
+        let length = pass.length;
+        pass.out(length)?.copy_from_slice(&self.joined[..length]);
+        Ok(length)
+    }
+
+    /// Encrypts all of a message into `joined`.
+    fn seal(&mut self, data: &[u8]) -> Result<()> {
+        let length = data.len();
+        let tag = self.tag_room();
+        let key = handle(&mut self.key)?;
+        let mechanism = mechanism(self.row, &self.iv, &self.aad, length, tag);
+        let joined = self.joined.room(length + tag);
+        self.provider.bulk().with(&self.provider, "encrypt", |session| {
+            session.encrypt_init(&mechanism, key)?;
+            session.encrypt_into(data, joined)
+        })?;
+        self.tag[..tag].copy_from_slice(&joined[length..]);
+        self.tag_length = tag;
+        self.state = State::Whole(length);
+        Ok(())
+    }
+
+    /// The first part of a message that is decrypted, whose tag is known; it fails where that is not its tag.
+    fn open_first(&mut self, mut pass: Pass<'_>) -> Result<usize> {
+        let (length, tag) = (pass.length, self.tag_length);
+        if tag == 0 {
+            return Err(Failure::input("there is no tag"));
+        }
+        let key = handle(&mut self.key)?;
+        let mechanism = mechanism(self.row, &self.iv, &self.aad, length, tag);
+        let joined = self.joined.room(length + tag);
+        joined[..length].copy_from_slice(pass.bytes());
+        joined[length..].copy_from_slice(&self.tag[..tag]);
+        let out = pass.out(length)?;
+        self.provider.bulk().with(&self.provider, "decrypt", |session| {
+            session.decrypt_init(&mechanism, key)?;
+            session.decrypt_into(joined, out)
+        })?;
+        self.state = State::Whole(length);
+        Ok(length)
+    }
+
+    /// A part of a message that has several.
+    fn part(&mut self, mut pass: Pass<'_>) -> Result<usize> {
+        if self.row.mode == Mode::Ccm {
+            return Err(Failure::input("all of the data comes at once"));
+        }
+        self.divide()?;
+        let State::Parts(sealing, stream) = &self.state else {
+            return Err(Failure::input("the tag is that of what came before"));
+        };
+        let (provider, length) = (&self.provider, pass.length);
+        let room = self.joined.room(length + TAG);
+        let Some(stream) = stream else {
+            sealed(provider, sealing, pass.bytes(), room)?;
+            pass.out(length)?.copy_from_slice(&room[..length]);
+            return Ok(length);
+        };
+        let mut done = 0;
+        while done < length {
+            let now = ZEROS.len().min(length - done);
+            sealed(provider, stream, &ZEROS[..now], &mut room[done..])?;
+            done += now;
+        }
+        for (byte, other) in room.iter_mut().zip(pass.bytes()) {
+            *byte ^= other;
+        }
+        let out = pass.out(length)?;
+        out.copy_from_slice(&room[..length]);
+        sealed(provider, sealing, out, room)?;
+        Ok(length)
+    }
+
+    /// Goes over to parts.
+    fn divide(&mut self) -> Result<()> {
+        let first = match self.state {
+            State::Parts(..) => return Ok(()),
+            State::Whole(length) if self.forward => length,
+            State::Begun => 0,
+            _ => return Err(Failure::input("the tag is that of what came before")),
+        };
+        let key = handle(&mut self.key)?;
+        let mechanism = mechanism(self.row, &self.iv, &self.aad, first, TAG);
+        let bulk = self.provider.bulk();
+        let begun = || {
+            let held = bulk.session(&self.provider)?;
+            held.call(&self.provider, "encrypt", |session| session.encrypt_init(&mechanism, key))?;
+            Ok(held)
+        };
+        let sealing = begun()?;
+        let stream = if self.forward { None } else { Some(begun()?) };
+        if first > 0 {
+            // What it was is in what it became.
+            let mut plain = Hidden::default();
+            let plain = plain.room(first);
+            let joined = &self.joined[..first + TAG];
+            bulk.with(&self.provider, "encrypt", |session| {
+                session.decrypt_init(&mechanism, key)?;
+                session.decrypt_into(joined, plain)
+            })?;
+            let mut again = vec![0; first + TAG];
+            sealed(&self.provider, &sealing, plain, &mut again)?;
+        }
+        self.state = State::Parts(sealing, stream);
+        Ok(())
+    }
+
+    /// The end of a message: of what is encrypted there is a tag then, and what was decrypted has the right one.
+    pub(crate) fn finish(&mut self) -> Result<usize> {
+        if self.key.is_none() || self.iv_is == Iv::None || matches!(self.state, State::Ended) {
+            return Err(Failure::input("there is no message"));
+        }
+        self.iv_is = Iv::Used;
+        match std::mem::replace(&mut self.state, State::Ended) {
+            State::Begun if self.forward => {
+                self.seal(&[])?;
+                self.state = State::Ended;
+            }
+            State::Begun => self.authentic(&[])?,
+            State::Parts(sealing, _) => {
+                let mut tag = [0; 2 * TAG];
+                let length = sealing.call(&self.provider, "encrypt", |session| {
+                    session.encrypt_final_into(&mut tag)
+                })?;
+                sealing.back();
+                if length != TAG {
+                    return Err(Failure::unsupported(
+                        "the module keeps a part of the message back",
+                    ));
+                }
+                if self.forward {
+                    self.tag.copy_from_slice(&tag[..TAG]);
+                    self.tag_length = TAG;
+                } else {
+                    self.same(&tag)?;
+                }
+            }
+            State::Whole(_) | State::Ended => {}
+        }
+        if !self.forward && self.row.mode != Mode::Ccm {
+            // The next message has another one.
+            self.tag_length = 0;
+        }
+        Ok(0)
+    }
+
+    /// Whether a message without data has the expected tag.
+    fn authentic(&mut self, data: &[u8]) -> Result<()> {
+        let (expected, length) = (self.tag, self.tag_length);
+        self.seal(data)?;
+        let made = std::mem::replace(&mut self.tag, expected);
+        (self.tag_length, self.state) = (length, State::Ended);
+        self.same(&made)
+    }
+
+    /// Whether the tag that was made is the expected one, in the same time for any.
+    fn same(&self, made: &[u8]) -> Result<()> {
+        let expected = &self.tag[..self.tag_length];
+        if expected.is_empty() || !same(expected, &made[..expected.len()]) {
+            return Err(Failure::input("the tag is not that of the message"));
+        }
+        Ok(())
+    }
+
+    /// A TLS record, in its place: the part of the IV that it carries, data, and the tag.
+    fn record(&mut self, mut pass: Pass<'_>) -> Result<usize> {
+        let (explicit, tag, whole) = (self.explicit(), self.tag_room(), pass.length);
+        let header = self.header.take().unwrap_or_default();
+        let in_place = pass.out.overlaps(pass.data, 1);
+        let length =
+            whole.checked_sub(explicit + tag).filter(|_| in_place && self.iv_is != Iv::None);
+        let length = length.ok_or_else(|| Failure::input("this is no record"))?;
+        let plain = usize::from(u16::from_be_bytes([header[11], header[12]]));
+        if plain != length {
+            return Err(Failure::input("the record is not as long as its header says"));
+        }
+        let forward = self.forward;
+        let (row, provider, key) = (self.row, &self.provider, handle(&mut self.key)?);
+        let whole = pass.out(whole)?;
+        let mut iv = [0; 12];
+        iv.copy_from_slice(
+            self.iv.get(..12).ok_or_else(|| Failure::input("this is no IV of TLS"))?,
+        );
+        match row.mode {
+            Mode::Stream => {
+                let sequence = iv[4..].iter_mut().zip(&header);
+                sequence.for_each(|(byte, other)| *byte ^= other);
+            }
+            Mode::Gcm if forward => {
+                whole[..EXPLICIT].copy_from_slice(&iv[4..]);
+                let next = u64::from_be_bytes(std::array::from_fn(|place| iv[4 + place]));
+                self.iv[4..].copy_from_slice(&next.wrapping_add(1).to_be_bytes());
+            }
+            // RFC 6655 §3: libssl sends the number of the record.
+            Mode::Ccm if forward => {
+                whole[..EXPLICIT].copy_from_slice(&header[..EXPLICIT]);
+                iv[4..].copy_from_slice(&header[..EXPLICIT]);
+            }
+            _ => iv[4..].copy_from_slice(&whole[..EXPLICIT]),
+        }
+        let mechanism = mechanism(row, &iv, &header, length, tag);
+        let joined = self.joined.room(length + tag);
+        let whole = &mut whole[explicit..];
+        self.state = State::Ended;
+        let bulk = provider.bulk();
+        if forward {
+            bulk.with(provider, "encrypt", |session| {
+                session.encrypt_init(&mechanism, key)?;
+                session.encrypt_into(&whole[..length], joined)
+            })?;
+            whole.copy_from_slice(joined);
+            return Ok(explicit + length + tag);
+        }
+        let opened = bulk.with(provider, "decrypt", |session: &Session| {
+            session.decrypt_init(&mechanism, key)?;
+            session.decrypt_into(whole, &mut joined[..length])
+        });
+        match opened {
+            Ok(_) => whole[..length].copy_from_slice(&joined[..length]),
+            Err(_) => whole.fill(0),
+        }
+        opened.map(|_| length)
+    }
+}
+
+fn handle(key: &mut Option<Key>) -> Result<ObjectHandle> {
+    key.as_mut().ok_or_else(|| Failure::input("there is no key"))?.handle()
+}
+
+/// A part that is encrypted in a session: what comes out is as long.
+fn sealed(provider: &Provider, held: &Held, data: &[u8], room: &mut [u8]) -> Result<()> {
+    match held.call(provider, "encrypt", |session| session.encrypt_update_into(data, room))? {
+        length if length == data.len() => Ok(()),
+        _ => Err(Failure::unsupported("the module keeps a part of the message back")),
+    }
+}
+
+fn mechanism<'a>(
+    row: &Row,
+    iv: &'a [u8],
+    aad: &'a [u8],
+    length: usize,
+    tag: usize,
+) -> Mechanism<'a> {
+    let params = match row.mode {
+        Mode::Gcm => Parameter::Gcm { iv, aad, tag_bits: 8 * tag as CK_ULONG },
+        Mode::Ccm => Parameter::Ccm {
+            data_length: length as CK_ULONG,
+            nonce: iv,
+            aad,
+            mac_length: tag as CK_ULONG,
+        },
+        _ => Parameter::ChaCha20Poly1305 { nonce: iv, aad },
+    };
+    Mechanism::with(row.mechanism, params)
+}

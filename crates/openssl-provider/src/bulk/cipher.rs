@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Table: ciphers, as libcrypto names them; and what both kinds of them have in common.
+
+use super::Work;
+use super::aead::Aead;
+use super::key::Form;
+use super::plain::Plain;
+use crate::abi::{Answer, Input, Output, Params};
+use crate::failure::{Failure, Result};
+use crate::provider::Provider;
+use metaslot_ck::*;
+use std::ffi::CStr;
+use std::sync::Arc;
+
+/// In bytes, of AES.
+pub(crate) const BLOCK: usize = 16;
+
+/// How blocks make a message: libcrypto's number.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u32)]
+pub(crate) enum Mode {
+    /// ChaCha20-Poly1305
+    Stream = 0,
+    Ecb = 1,
+    Cbc = 2,
+    Ctr = 5,
+    Gcm = 6,
+    Ccm = 7,
+    Xts = 0x1_0001,
+}
+
+/// A cipher.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) names: &'static CStr,
+    pub(crate) mechanism: CK_MECHANISM_TYPE,
+    pub(crate) mode: Mode,
+    /// In bytes.
+    pub(crate) key: usize,
+    pub(crate) key_type: CK_KEY_TYPE,
+}
+
+const fn aes(names: &'static CStr, mode: Mode, key: usize) -> Row {
+    let (mechanism, key_type) = match mode {
+        Mode::Ecb => (CKM_AES_ECB, CKK_AES),
+        Mode::Cbc => (CKM_AES_CBC, CKK_AES),
+        Mode::Ctr => (CKM_AES_CTR, CKK_AES),
+        Mode::Gcm => (CKM_AES_GCM, CKK_AES),
+        Mode::Ccm => (CKM_AES_CCM, CKK_AES),
+        Mode::Xts => (CKM_AES_XTS, CKK_AES_XTS),
+        Mode::Stream => (CKM_CHACHA20_POLY1305, CKK_CHACHA20),
+    };
+    Row { names, mechanism, mode, key, key_type }
+}
+
+#[rustfmt::skip]
+pub(crate) static ROWS: [Row; 18] = [
+    aes(c"AES-128-GCM:id-aes128-GCM:2.16.840.1.101.3.4.1.6", Mode::Gcm, 16),
+    aes(c"AES-192-GCM:id-aes192-GCM:2.16.840.1.101.3.4.1.26", Mode::Gcm, 24),
+    aes(c"AES-256-GCM:id-aes256-GCM:2.16.840.1.101.3.4.1.46", Mode::Gcm, 32),
+    aes(c"AES-128-CCM:id-aes128-CCM:2.16.840.1.101.3.4.1.7", Mode::Ccm, 16),
+    aes(c"AES-192-CCM:id-aes192-CCM:2.16.840.1.101.3.4.1.27", Mode::Ccm, 24),
+    aes(c"AES-256-CCM:id-aes256-CCM:2.16.840.1.101.3.4.1.47", Mode::Ccm, 32),
+    aes(c"ChaCha20-Poly1305", Mode::Stream, 32),
+    aes(c"AES-128-CBC:AES128:2.16.840.1.101.3.4.1.2", Mode::Cbc, 16),
+    aes(c"AES-192-CBC:AES192:2.16.840.1.101.3.4.1.22", Mode::Cbc, 24),
+    aes(c"AES-256-CBC:AES256:2.16.840.1.101.3.4.1.42", Mode::Cbc, 32),
+    aes(c"AES-128-CTR", Mode::Ctr, 16),
+    aes(c"AES-192-CTR", Mode::Ctr, 24),
+    aes(c"AES-256-CTR", Mode::Ctr, 32),
+    aes(c"AES-128-ECB:2.16.840.1.101.3.4.1.1", Mode::Ecb, 16),
+    aes(c"AES-192-ECB:2.16.840.1.101.3.4.1.21", Mode::Ecb, 24),
+    aes(c"AES-256-ECB:2.16.840.1.101.3.4.1.41", Mode::Ecb, 32),
+    aes(c"AES-128-XTS:1.3.111.2.1619.0.1.1", Mode::Xts, 32),
+    aes(c"AES-256-XTS:1.3.111.2.1619.0.1.2", Mode::Xts, 64),
+];
+
+impl Row {
+    /// What libcrypto calls its block: 1 where any length is taken.
+    pub(crate) const fn block(&self) -> usize {
+        match self.mode {
+            Mode::Ecb | Mode::Cbc => BLOCK,
+            _ => 1,
+        }
+    }
+
+    /// Length of an IV where none is set.
+    pub(crate) const fn iv(&self) -> usize {
+        match self.mode {
+            Mode::Ecb => 0,
+            Mode::Gcm | Mode::Ccm | Mode::Stream => 12,
+            _ => BLOCK,
+        }
+    }
+
+    pub(crate) const fn is_aead(&self) -> bool {
+        matches!(self.mode, Mode::Gcm | Mode::Ccm | Mode::Stream)
+    }
+
+    pub(crate) const fn form(&self) -> Form {
+        (self.key_type, &[CKA_ENCRYPT, CKA_DECRYPT])
+    }
+
+    /// What it says of itself by libcrypto's name.
+    pub(crate) fn answer(&self, name: &[u8]) -> Option<usize> {
+        Some(match name {
+            b"mode" => self.mode as usize,
+            b"keylen" => self.key,
+            b"ivlen" => self.iv(),
+            b"blocksize" => self.block(),
+            b"aead" => self.is_aead().into(),
+            b"custom-iv" => (self.is_aead() || self.mode == Mode::Xts).into(),
+            b"cts" | b"tls-multi" | b"has-randkey" | b"encrypt-then-mac" => 0,
+            _ => return None,
+        })
+    }
+
+    /// A key of the right length.
+    ///
+    /// # Errors
+    /// It is of another one.
+    pub(crate) fn checked<'a>(&self, key: &'a [u8]) -> Result<&'a [u8]> {
+        if key.len() != self.key {
+            return Err(Failure::input(format!(
+                "a key of {} bytes is none of this cipher",
+                key.len()
+            )));
+        }
+        let (one, other) = key.split_at(key.len() / 2);
+        if self.mode == Mode::Xts && one == other {
+            return Err(Failure::input("both halves of the key are the same"));
+        }
+        Ok(key)
+    }
+}
+
+/// A message that is being encrypted or decrypted.
+#[derive(Debug)]
+pub(crate) enum Cipher {
+    Plain(Plain),
+    Aead(Box<Aead>),
+}
+
+impl Work for Cipher {
+    fn provider(&self) -> &Arc<Provider> {
+        match self {
+            Self::Plain(cipher) => &cipher.provider,
+            Self::Aead(cipher) => &cipher.provider,
+        }
+    }
+}
+
+/// What is put in, and where what comes out goes.
+#[derive(Debug)]
+pub(crate) struct Pass<'a> {
+    pub(crate) data: &'a Input,
+    pub(crate) length: usize,
+    pub(crate) out: &'a mut Output,
+    pub(crate) room: usize,
+}
+
+impl Pass<'_> {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.data.of(self.length)
+    }
+
+    /// Room for so many bytes; what was put in is not looked at any more, for it may be there.
+    pub(crate) fn out(&mut self, length: usize) -> Result<&mut [u8]> {
+        let out = self.out.of(self.room).and_then(|out| out.get_mut(..length));
+        out.ok_or_else(|| Failure::input("there is too little room for the result"))
+    }
+}
+
+impl Cipher {
+    pub(crate) fn new(provider: Arc<Provider>, row: &'static Row) -> Self {
+        match row.is_aead() {
+            true => Self::Aead(Box::new(Aead::new(provider, row))),
+            false => Self::Plain(Plain::new(provider, row)),
+        }
+    }
+
+    pub(crate) fn copy(&self) -> Result<Self> {
+        Ok(match self {
+            Self::Plain(cipher) => Self::Plain(cipher.clone()),
+            Self::Aead(cipher) => Self::Aead(Box::new(cipher.copy()?)),
+        })
+    }
+
+    /// A key and an IV, or one of them, or none: empty where there is none.
+    pub(crate) fn begin(&mut self, forward: bool, key: &[u8], iv: &[u8]) -> Result<()> {
+        match self {
+            Self::Plain(cipher) => cipher.begin(forward, key, iv),
+            Self::Aead(cipher) => cipher.begin(forward, key, iv),
+        }
+    }
+
+    pub(crate) fn set(&mut self, params: &Params) -> Result<()> {
+        match self {
+            Self::Plain(cipher) => cipher.set(params),
+            Self::Aead(cipher) => cipher.set(params),
+        }
+    }
+
+    /// `room`: for how many bytes the answer has room.
+    pub(crate) fn answer(&self, name: &[u8], room: usize) -> Option<Answer<'_>> {
+        match self {
+            Self::Plain(cipher) => cipher.answer(name),
+            Self::Aead(cipher) => cipher.answer(name, room),
+        }
+    }
+
+    /// A part of the message; how many bytes come out.
+    pub(crate) fn update(&mut self, pass: Pass<'_>) -> Result<usize> {
+        match self {
+            Self::Plain(cipher) => cipher.update(pass),
+            Self::Aead(cipher) => cipher.update(pass),
+        }
+    }
+
+    /// Its end.
+    pub(crate) fn finish(&mut self, pass: Pass<'_>) -> Result<usize> {
+        match self {
+            Self::Plain(cipher) => cipher.finish(pass),
+            Self::Aead(cipher) => cipher.finish(),
+        }
+    }
+
+    /// A whole message, or whole blocks: `EVP_Cipher`.
+    pub(crate) fn whole(&mut self, pass: Pass<'_>) -> Result<usize> {
+        match self {
+            Self::Plain(cipher) => cipher.whole(pass),
+            Self::Aead(cipher) if pass.data.is_null() => cipher.finish(),
+            Self::Aead(cipher) => cipher.update(pass),
+        }
+    }
+}

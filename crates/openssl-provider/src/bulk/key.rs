@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Secrets of the program's: their bytes, and the object of a session that a token uses in their place.
+
+use super::Bulk;
+use crate::abi::deep;
+use crate::failure::Result;
+use crate::provider::Provider;
+use metaslot_ck::*;
+use metaslot_client::Template;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// Bytes that are zeroised in the end. They are not in the protected arena, which is wiped in a forked child: a context goes on there.
+#[derive(Default)]
+pub(crate) struct Hidden(Vec<u8>);
+
+impl Hidden {
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        Self(bytes.to_vec())
+    }
+
+    /// Room for so many bytes, in the place of what was there.
+    pub(crate) fn room(&mut self, length: usize) -> &mut [u8] {
+        if self.0.capacity() < length {
+            *self = Self(vec![0; length]);
+        }
+        // What is left over is wiped with the rest.
+        if self.0.len() < length {
+            self.0.resize(length, 0);
+        }
+        &mut self.0[..length]
+    }
+}
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        self.0.fill(0);
+        std::hint::black_box(&self.0);
+    }
+}
+
+impl Clone for Hidden {
+    fn clone(&self) -> Self {
+        Self::of(self)
+    }
+}
+
+impl Deref for Hidden {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Hidden {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.0.len())
+    }
+}
+
+/// Whether both are the same, in the same time for any that are as long.
+pub(crate) fn same(one: &[u8], other: &[u8]) -> bool {
+    let pairs = one.iter().zip(other);
+    let difference = pairs.fold(0, |sum, (one, other)| std::hint::black_box(sum | one ^ other));
+    difference == 0 && one.len() == other.len()
+}
+
+/// A key that the program gave.
+#[derive(Debug)]
+pub(crate) struct Key {
+    provider: Arc<Provider>,
+    bytes: Hidden,
+    form: Form,
+    /// The object, and whose it is.
+    made: Option<(&'static Bulk, ObjectHandle)>,
+}
+
+/// What type it has, and what it is for.
+pub(crate) type Form = (CK_KEY_TYPE, &'static [CK_ATTRIBUTE_TYPE]);
+
+impl Key {
+    pub(crate) fn new(provider: &Arc<Provider>, form: Form, bytes: &[u8]) -> Self {
+        Self { provider: Arc::clone(provider), bytes: Hidden::of(bytes), form, made: None }
+    }
+
+    /// Whether it has these bytes.
+    pub(crate) fn is(&self, bytes: &[u8]) -> bool {
+        same(&self.bytes, bytes)
+    }
+
+    /// Its object in this process, which is made when it is needed first.
+    #[inline]
+    pub(crate) fn handle(&mut self) -> Result<ObjectHandle> {
+        let bulk = self.provider.bulk();
+        match self.made {
+            Some((whose, handle)) if std::ptr::eq(whose, bulk) => Ok(handle),
+            _ => self.make(bulk),
+        }
+    }
+
+    #[cold]
+    fn make(&mut self, bulk: &'static Bulk) -> Result<ObjectHandle> {
+        let template = Template::new().class(CKO_SECRET_KEY).key_type(self.form.0);
+        let template =
+            template.token(false).bool(CKA_PRIVATE, false).bytes(CKA_VALUE, &*self.bytes);
+        let uses = self.form.1.iter();
+        let template = uses.fold(template, |template, usage| template.bool(*usage, true));
+        let keeper = bulk.keeper(&self.provider)?;
+        let made = deep(|| keeper.create(&template));
+        let handle = made.map_err(|error| bulk.failed(&self.provider, "take a key", error))?;
+        self.made = Some((bulk, handle));
+        Ok(handle)
+    }
+}
+
+impl Clone for Key {
+    fn clone(&self) -> Self {
+        Self::new(&self.provider, self.form, &self.bytes)
+    }
+}
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        let bulk = self.provider.bulk();
+        let Some((whose, handle)) = self.made else { return };
+        if std::ptr::eq(whose, bulk)
+            && let Ok(keeper) = bulk.keeper(&self.provider)
+        {
+            // It goes with its session, if it does not go now.
+            deep(|| keeper.destroy(handle)).ok();
+        }
+    }
+}

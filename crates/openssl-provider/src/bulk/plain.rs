@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Ciphers that do not authenticate. What one part of a message hands on to the next is known here (the last block of CBC, the counter of CTR): each
+//! part is a message of its own for the token, and nothing stays in a session.
+
+use super::cipher::{BLOCK, Mode, Pass, Row};
+use super::key::{Hidden, Key};
+use super::tls;
+use crate::abi::{Answer, Given, Params};
+use crate::failure::{Failure, Result};
+use crate::provider::Provider;
+use metaslot_client::{Mechanism, Params as Parameter};
+use std::sync::Arc;
+
+/// A message under such a cipher.
+#[derive(Clone, Debug)]
+pub(crate) struct Plain {
+    pub(crate) provider: Arc<Provider>,
+    row: &'static Row,
+    key: Option<Key>,
+    forward: bool,
+    pads: bool,
+    /// What the program gave, and what it has become.
+    given: [u8; BLOCK],
+    iv: [u8; BLOCK],
+    /// The beginning of a block; of CTR so many bytes of the last key stream, whose counter is one less than `iv`.
+    held: [u8; BLOCK],
+    used: usize,
+    /// What records are: TLS's number, zero without; and how long their MACs are.
+    version: i64,
+    mac_length: usize,
+    mac: Vec<u8>,
+    joined: Hidden,
+}
+
+impl Plain {
+    pub(crate) fn new(provider: Arc<Provider>, row: &'static Row) -> Self {
+        let (given, iv, held) = Default::default();
+        Self {
+            provider,
+            row,
+            key: None,
+            forward: true,
+            pads: true,
+            given,
+            iv,
+            held,
+            used: 0,
+            version: 0,
+            mac_length: 0,
+            mac: Vec::new(),
+            joined: Hidden::default(),
+        }
+    }
+
+    pub(crate) fn begin(&mut self, forward: bool, key: &[u8], iv: &[u8]) -> Result<()> {
+        self.forward = forward;
+        if !iv.is_empty() {
+            let length = self.row.iv();
+            if iv.len() != length {
+                return Err(Failure::input("this length of an IV is not supported"));
+            }
+            self.given[..length].copy_from_slice(iv);
+        }
+        if !key.is_empty() {
+            let key = self.row.checked(key)?;
+            if self.key.as_ref().is_none_or(|old| !old.is(key)) {
+                self.key = Some(Key::new(&self.provider, self.row.form(), key));
+            }
+        }
+        self.used = 0;
+        // A counter goes on.
+        if !iv.is_empty() || self.row.mode != Mode::Ctr {
+            self.iv = self.given;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn set(&mut self, params: &Params) -> Result<()> {
+        let number = |name| params.find(name).and_then(Given::number);
+        if let Some(pads) = number(c"padding") {
+            self.pads = pads != 0;
+        }
+        if let Some(version) = number(c"tls-version") {
+            self.version = version;
+        }
+        if let Some(length) = number(c"tls-mac-size") {
+            self.mac_length = usize::try_from(length).unwrap_or_default();
+        }
+        if let Some(used) = number(c"num") {
+            let used = usize::try_from(used)
+                .ok()
+                .filter(|used| *used < BLOCK && self.row.mode == Mode::Ctr);
+            self.used = used.ok_or_else(|| Failure::unsupported("'num' is not supported"))?;
+        }
+        match number(c"keylen") {
+            Some(length) if usize::try_from(length) != Ok(self.row.key) => {
+                Err(Failure::input("the length of the key is another one"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn answer(&self, name: &[u8]) -> Option<Answer<'_>> {
+        let number = |number: usize| Some(Answer::Number(number.try_into().unwrap_or_default()));
+        match name {
+            b"padding" => number(self.pads.into()),
+            b"num" => number(self.used),
+            b"iv" => Some(Answer::Octets(&self.given[..self.row.iv()])),
+            b"updated-iv" => Some(Answer::Octets(&self.iv[..self.row.iv()])),
+            b"tls-mac" => Some(Answer::Octets(&self.mac)),
+            _ => self.row.answer(name).and_then(number),
+        }
+    }
+
+    pub(crate) fn update(&mut self, mut pass: Pass<'_>) -> Result<usize> {
+        if self.version != 0 {
+            return self.record(pass);
+        }
+        match self.row.mode {
+            Mode::Ctr => return self.count(&mut pass),
+            Mode::Xts => return self.whole(pass),
+            _ => {}
+        }
+        let (step, all) = (BLOCK, self.used + pass.length);
+        let mut whole = all - all % step;
+        if self.pads && !self.forward && whole == all {
+            // It may be the last one, with the padding.
+            whole = whole.saturating_sub(step);
+        }
+        if whole == 0 {
+            self.held[self.used..all].copy_from_slice(pass.bytes());
+            self.used = all;
+            return Ok(0);
+        }
+        let taken = whole - self.used;
+        let mut rest = [0; BLOCK];
+        rest[..all - whole].copy_from_slice(&pass.bytes()[taken..]);
+        if self.used == 0 {
+            self.run(&mut pass, whole)?;
+        } else {
+            let mut data = std::mem::take(&mut self.joined);
+            let room = data.room(whole);
+            room[..self.used].copy_from_slice(&self.held[..self.used]);
+            room[self.used..].copy_from_slice(&pass.bytes()[..taken]);
+            let done = pass.out(whole).and_then(|out| self.step(&data[..whole], out));
+            self.joined = data;
+            done?;
+        }
+        (self.held, self.used) = (rest, all - whole);
+        Ok(whole)
+    }
+
+    /// The end: with padding one block more, or one less.
+    pub(crate) fn finish(&mut self, mut pass: Pass<'_>) -> Result<usize> {
+        let (step, used) = (BLOCK, self.used);
+        if self.row.block() == 1 || self.version != 0 || !self.pads && used == 0 {
+            return Ok(0);
+        }
+        let wrong = || Failure::input("the data is not a whole number of blocks");
+        if !self.pads || !self.forward && used != step {
+            return Err(wrong());
+        }
+        self.used = 0;
+        let mut block = self.held;
+        let mut done = [0; BLOCK];
+        if self.forward {
+            block[used..step].fill((step - used).try_into().unwrap_or_default());
+            self.step(&block[..step], &mut done[..step])?;
+            pass.out(step)?.copy_from_slice(&done[..step]);
+            return Ok(step);
+        }
+        self.step(&block[..step], &mut done[..step])?;
+        let padding = usize::from(done[step - 1]);
+        let length = step.checked_sub(padding).filter(|_| padding > 0);
+        let right =
+            |length: &usize| done[*length..step].iter().all(|byte| usize::from(*byte) == padding);
+        let length = length.filter(right).ok_or_else(|| Failure::input("the padding is wrong"))?;
+        pass.out(length)?.copy_from_slice(&done[..length]);
+        Ok(length)
+    }
+
+    /// Whole blocks, or a message that is not padded.
+    pub(crate) fn whole(&mut self, mut pass: Pass<'_>) -> Result<usize> {
+        let length = pass.length;
+        match self.row.mode {
+            Mode::Ctr => return self.count(&mut pass),
+            Mode::Xts => {}
+            _ if length % BLOCK != 0 => {
+                return Err(Failure::input("the data is not a whole number of blocks"));
+            }
+            _ => {}
+        }
+        if length > 0 {
+            self.run(&mut pass, length)?;
+        }
+        Ok(length)
+    }
+
+    /// The first `length` bytes, which may be where the result goes.
+    fn run(&mut self, pass: &mut Pass<'_>, length: usize) -> Result<()> {
+        if !pass.out.overlaps(pass.data, length.max(pass.room)) {
+            let data = pass.data;
+            return self.step(data.of(length), pass.out(length)?);
+        }
+        let mut data = std::mem::take(&mut self.joined);
+        data.room(length).copy_from_slice(&pass.bytes()[..length]);
+        let done = pass.out(length).and_then(|out| self.step(&data[..length], out));
+        self.joined = data;
+        done
+    }
+
+    /// One call of the module, and what it means for the next one.
+    fn step(&mut self, data: &[u8], out: &mut [u8]) -> Result<()> {
+        let key = self.key.as_mut().ok_or_else(|| Failure::input("there is no key"))?.handle()?;
+        let (mode, step) = (self.row.mode, BLOCK);
+        let params = match mode {
+            Mode::Ecb => Parameter::None,
+            Mode::Ctr => Parameter::Ctr { bits: 128, block: self.iv },
+            _ => Parameter::Bytes(&self.iv),
+        };
+        let (mechanism, forward) =
+            (Mechanism::with(self.row.mechanism, params), self.forward || mode == Mode::Ctr);
+        let what = if self.forward { "encrypt" } else { "decrypt" };
+        let length = self.provider.bulk().with(&self.provider, what, |session| {
+            if forward {
+                session.encrypt_init(&mechanism, key)?;
+                session.encrypt_into(data, out)
+            } else {
+                session.decrypt_init(&mechanism, key)?;
+                session.decrypt_into(data, out)
+            }
+        })?;
+        if length != data.len() {
+            return Err(Failure::unsupported("the module keeps a part of the message back"));
+        }
+        match mode {
+            Mode::Cbc => {
+                let sealed = if self.forward { &*out } else { data };
+                self.iv[..step].copy_from_slice(&sealed[length - step..]);
+            }
+            Mode::Ctr => {
+                let counter = u128::from_be_bytes(self.iv);
+                let blocks = u128::try_from(length.div_ceil(step)).unwrap_or_default();
+                self.iv = counter.wrapping_add(blocks).to_be_bytes();
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// CTR: any number of bytes.
+    fn count(&mut self, pass: &mut Pass<'_>) -> Result<usize> {
+        let length = pass.length;
+        let used = self.used;
+        if used == 0 {
+            if length > 0 {
+                self.run(pass, length)?;
+            }
+            self.used = length % BLOCK;
+            return Ok(length);
+        }
+        // The block that was begun is encrypted again, from its beginning.
+        let mut data = std::mem::take(&mut self.joined);
+        let room = data.room(2 * (used + length));
+        let (room, made) = room.split_at_mut(used + length);
+        self.iv = u128::from_be_bytes(self.iv).wrapping_sub(1).to_be_bytes();
+        room[..used].fill(0);
+        room[used..].copy_from_slice(pass.bytes());
+        let done = self.step(room, made);
+        let done = done.and_then(|()| {
+            pass.out(length)?.copy_from_slice(&made[used..]);
+            Ok(length)
+        });
+        self.joined = data;
+        self.used = (used + length) % BLOCK;
+        done
+    }
+
+    /// A record of TLS before 1.3, in its place; what comes out is without padding, MAC and explicit IV.
+    fn record(&mut self, mut pass: Pass<'_>) -> Result<usize> {
+        let (length, step) = (pass.length, BLOCK);
+        if self.row.mode != Mode::Cbc || !pass.out.overlaps(pass.data, 1) {
+            return Err(Failure::unsupported("records are of CBC, and stay in their place"));
+        }
+        let mut whole = length;
+        if self.forward {
+            let padding = step - length % step;
+            whole += padding;
+            let last = u8::try_from(padding - 1).unwrap_or_default();
+            let room = &mut pass.out(whole)?[length..];
+            room.fill(if self.version == tls::SSL3 { 0 } else { last });
+            room[padding - 1] = last;
+        }
+        if whole % step != 0 {
+            return Err(Failure::input("the record is not a whole number of blocks"));
+        }
+        let record = pass.out(whole)?;
+        let mut data = std::mem::take(&mut self.joined);
+        data.room(whole).copy_from_slice(record);
+        let done = self.step(&data[..whole], record);
+        self.joined = data;
+        done?;
+        if self.forward {
+            return Ok(whole);
+        }
+        let skipped = if self.version > tls::TLS1 { step } else { 0 };
+        let record =
+            record.get_mut(skipped..).ok_or_else(|| Failure::input("the record is too short"))?;
+        let bad = self.mac_length > 0;
+        let mut random = [0; tls::MAC];
+        if bad {
+            self.provider
+                .bulk()
+                .with(&self.provider, "decrypt", |session| session.random(&mut random))?;
+        }
+        let opened = tls::opened(record, step, self.mac_length, self.version, &random);
+        let (length, mac) = opened.ok_or_else(|| Failure::input("the record is too short"))?;
+        self.mac = mac;
+        Ok(length)
+    }
+}

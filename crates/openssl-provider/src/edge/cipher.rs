@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Ciphers (provider-cipher(7)).
+
+use super::Home;
+use super::work::{self, PROPERTIES, Row, with};
+use crate::abi::numbers::cipher as number;
+use crate::abi::{
+    Algorithm, Answer, Context, Dispatch, Given, Input, Kind, Output, Param, Params, Place, Table,
+    caught, caught_here,
+};
+use crate::bulk::cipher::{Cipher, Pass, ROWS};
+use crate::failure::Result;
+use std::ffi::c_int;
+
+type CipherContext = Context<Cipher>;
+
+extern "C" fn new<const N: usize>(home: Home) -> CipherContext {
+    work::new(home, |provider| Cipher::new(provider, &ROWS[N]))
+}
+
+extern "C" fn copy(context: CipherContext) -> CipherContext {
+    work::copy(context, Cipher::copy)
+}
+
+extern "C" fn encrypt(
+    context: CipherContext,
+    key: Input,
+    key_length: usize,
+    iv: Input,
+    iv_length: usize,
+    params: Params,
+) -> c_int {
+    begin(context, true, key.of(key_length), iv.of(iv_length), &params)
+}
+
+extern "C" fn decrypt(
+    context: CipherContext,
+    key: Input,
+    key_length: usize,
+    iv: Input,
+    iv_length: usize,
+    params: Params,
+) -> c_int {
+    begin(context, false, key.of(key_length), iv.of(iv_length), &params)
+}
+
+fn begin(context: CipherContext, forward: bool, key: &[u8], iv: &[u8], params: &Params) -> c_int {
+    with(context, |cipher| {
+        cipher.begin(forward, key, iv)?;
+        cipher.set(params)
+    })
+}
+
+/// Something done with data.
+fn passed(
+    context: CipherContext,
+    (mut out, mut length, room): (Output, Place<usize>, usize),
+    (data, size): (Input, usize),
+    call: impl FnOnce(&mut Cipher, Pass<'_>) -> Result<usize>,
+) -> c_int {
+    with(context, |cipher| {
+        let pass = Pass { data: &data, length: size, out: &mut out, room };
+        length.set(call(cipher, pass)?);
+        Ok(())
+    })
+}
+
+extern "C" fn update(
+    context: CipherContext,
+    out: Output,
+    length: Place<usize>,
+    room: usize,
+    data: Input,
+    size: usize,
+) -> c_int {
+    passed(context, (out, length, room), (data, size), Cipher::update)
+}
+
+extern "C" fn finish(
+    context: CipherContext,
+    out: Output,
+    length: Place<usize>,
+    room: usize,
+) -> c_int {
+    passed(context, (out, length, room), (Input::null(), 0), Cipher::finish)
+}
+
+extern "C" fn whole(
+    context: CipherContext,
+    out: Output,
+    length: Place<usize>,
+    room: usize,
+    data: Input,
+    size: usize,
+) -> c_int {
+    passed(context, (out, length, room), (data, size), Cipher::whole)
+}
+
+extern "C" fn set(context: CipherContext, params: Params) -> c_int {
+    with(context, |cipher| cipher.set(&params))
+}
+
+extern "C" fn get(mut context: CipherContext, mut params: Params) -> c_int {
+    caught_here(0, || {
+        let Some(cipher) = context.get_mut() else { return 0 };
+        let counted = match (&mut *cipher, params.find(c"tlsivgen").map(Given::size)) {
+            (Cipher::Aead(cipher), Some(length)) => Some(cipher.counted(length)),
+            _ => None,
+        };
+        let room = params.find(c"tag").map(Given::size).unwrap_or_default();
+        let wrong = room > 0 && cipher.answer(b"tag", room).is_none();
+        let known = |name: &[u8], _| match name {
+            b"tlsivgen" => counted.clone().map(Answer::Own),
+            _ => cipher.answer(name, room),
+        };
+        c_int::from(params.answer(known) && !wrong)
+    })
+}
+
+extern "C" fn get_params<const N: usize>(mut params: Params) -> c_int {
+    caught(0, || {
+        let known = |name: &[u8], _| {
+            let number = ROWS[N].answer(name)?;
+            Some(Answer::Number(number.try_into().unwrap_or_default()))
+        };
+        c_int::from(params.answer(known))
+    })
+}
+
+extern "C" fn gettable(_home: Home) -> Table<Param> {
+    Table::of(&GETTABLE)
+}
+
+extern "C" fn gettable_here(_context: CipherContext, _home: Home) -> Table<Param> {
+    Table::of(&GETTABLE_HERE)
+}
+
+extern "C" fn settable(_context: CipherContext, _home: Home) -> Table<Param> {
+    Table::of(&SETTABLE)
+}
+
+static GETTABLE: [Param; 10] = [
+    Param::named(c"mode", Kind::Unsigned),
+    Param::named(c"keylen", Kind::Unsigned),
+    Param::named(c"ivlen", Kind::Unsigned),
+    Param::named(c"blocksize", Kind::Unsigned),
+    Param::named(c"aead", Kind::Integer),
+    Param::named(c"custom-iv", Kind::Integer),
+    Param::named(c"cts", Kind::Integer),
+    Param::named(c"tls-multi", Kind::Integer),
+    Param::named(c"has-randkey", Kind::Integer),
+    Param::END,
+];
+
+static GETTABLE_HERE: [Param; 12] = [
+    Param::named(c"keylen", Kind::Unsigned),
+    Param::named(c"ivlen", Kind::Unsigned),
+    Param::named(c"padding", Kind::Unsigned),
+    Param::named(c"num", Kind::Unsigned),
+    Param::named(c"taglen", Kind::Unsigned),
+    Param::named(c"iv", Kind::Octets),
+    Param::named(c"updated-iv", Kind::Octets),
+    Param::named(c"tag", Kind::Octets),
+    Param::named(c"tlsaadpad", Kind::Unsigned),
+    Param::named(c"tlsivgen", Kind::Octets),
+    Param::named(c"tls-mac", Kind::OctetPointer),
+    Param::END,
+];
+
+static SETTABLE: [Param; 11] = [
+    Param::named(c"keylen", Kind::Unsigned),
+    Param::named(c"ivlen", Kind::Unsigned),
+    Param::named(c"padding", Kind::Unsigned),
+    Param::named(c"num", Kind::Unsigned),
+    Param::named(c"tag", Kind::Octets),
+    Param::named(c"tlsaad", Kind::Octets),
+    Param::named(c"tlsivfixed", Kind::Octets),
+    Param::named(c"tlsivinv", Kind::Octets),
+    Param::named(c"tls-version", Kind::Unsigned),
+    Param::named(c"tls-mac-size", Kind::Unsigned),
+    Param::END,
+];
+
+/// How many there are of each algorithm, with the end.
+const FUNCTIONS: usize = 15;
+
+const fn functions<const N: usize>() -> [Dispatch; FUNCTIONS] {
+    [
+        Dispatch::new(number::NEWCTX, new::<N> as *const ()),
+        Dispatch::new(number::FREECTX, work::free::<Cipher> as *const ()),
+        Dispatch::new(number::DUPCTX, copy as *const ()),
+        Dispatch::new(number::ENCRYPT_INIT, encrypt as *const ()),
+        Dispatch::new(number::DECRYPT_INIT, decrypt as *const ()),
+        Dispatch::new(number::UPDATE, update as *const ()),
+        Dispatch::new(number::FINAL, finish as *const ()),
+        Dispatch::new(number::CIPHER, whole as *const ()),
+        Dispatch::new(number::SET_CTX_PARAMS, set as *const ()),
+        Dispatch::new(number::SETTABLE_CTX_PARAMS, settable as *const ()),
+        Dispatch::new(number::GET_CTX_PARAMS, get as *const ()),
+        Dispatch::new(number::GETTABLE_CTX_PARAMS, gettable_here as *const ()),
+        Dispatch::new(number::GET_PARAMS, get_params::<N> as *const ()),
+        Dispatch::new(number::GETTABLE_PARAMS, gettable as *const ()),
+        Dispatch::END,
+    ]
+}
+
+static TABLES: [[Dispatch; FUNCTIONS]; ROWS.len()] = [
+    functions::<0>(),
+    functions::<1>(),
+    functions::<2>(),
+    functions::<3>(),
+    functions::<4>(),
+    functions::<5>(),
+    functions::<6>(),
+    functions::<7>(),
+    functions::<8>(),
+    functions::<9>(),
+    functions::<10>(),
+    functions::<11>(),
+    functions::<12>(),
+    functions::<13>(),
+    functions::<14>(),
+    functions::<15>(),
+    functions::<16>(),
+    functions::<17>(),
+];
+
+/// All of them.
+pub(super) fn rows() -> impl Iterator<Item = Row> {
+    ROWS.iter().zip(&TABLES).map(|(row, functions)| Row {
+        needs: row.mechanism,
+        algorithm: Algorithm::new(row.names, PROPERTIES, functions),
+    })
+}
