@@ -80,7 +80,10 @@ mod tests {
                 let random = [0xee; MAC];
                 let right = opened(&record, 16, 20, 0x303, &random).expect("long enough");
                 assert_eq!(right, (data, (0..20).collect()), "{padding}");
-                for changed in 1..=usize::from(padding) {
+                for changed in [1, usize::from(padding) / 2 + 1, usize::from(padding)] {
+                    if changed > usize::from(padding) {
+                        continue;
+                    }
                     let mut wrong = record.clone();
                     let place = wrong.len() - 1 - changed;
                     wrong[place] ^= 1;
