@@ -357,12 +357,84 @@ static void ciphers(void)
 		cipher(names[i]);
 }
 
+// ---- message authentication codes
+
+static size_t mac_of(EVP_MAC *mac, OSSL_PARAM *params, const unsigned char *key, size_t key_length, size_t length,
+	unsigned char *out, int parts)
+{
+	EVP_MAC_CTX *context = EVP_MAC_CTX_new(mac), *copy = NULL;
+	size_t done = 0, got = 0, copied_at = 0;
+	CHECK(context);
+	if (chance(2)) {
+		CHECK(EVP_MAC_init(context, key, key_length, params));
+	} else {
+		CHECK(EVP_MAC_CTX_set_params(context, params) && EVP_MAC_init(context, key, key_length, NULL));
+	}
+	for (int round = 0; round < 2; round++) {
+		for (done = 0; done < length;) {
+			size_t part = parts ? chance(length) + 1 : length;
+			if (part > length - done)
+				part = length - done;
+			CHECK(EVP_MAC_update(context, input + done, part));
+			done += part;
+			if (parts && !copy && (copy = EVP_MAC_CTX_dup(context)) != NULL)
+				copied_at = done;
+			ERR_clear_error();
+		}
+		CHECK(EVP_MAC_final(context, out, &got, 64) && got == EVP_MAC_CTX_get_mac_size(context));
+		// The same again, with the key that it has; GMAC has an IV for each.
+		if (EVP_MAC_init(context, NULL, 0, params) != 1 || !parts)
+			break;
+	}
+	if (copy) {
+		unsigned char other[64];
+		CHECK(EVP_MAC_update(copy, input + copied_at, length - copied_at));
+		CHECK(EVP_MAC_final(copy, other, &got, sizeof other) && !memcmp(out, other, got));
+		EVP_MAC_CTX_free(copy);
+	}
+	EVP_MAC_CTX_free(context);
+	ERR_clear_error();
+	return got;
+}
+
+static void mac(const char *name, const char *kind, const char *beneath, size_t key_length)
+{
+	EVP_MAC *ours = EVP_MAC_fetch(NULL, name, OURS), *theirs = EVP_MAC_fetch(NULL, name, THEIRS);
+	unsigned char key[200], iv[12], a[64], b[64];
+	with = beneath;
+	CHECK(ours && theirs);
+	for (int round = 0; round < 20; round++) {
+		size_t length = round == 7 ? 200000 : some_length(), used = key_length ? key_length : 1 + chance(sizeof key);
+		fill(input, length);
+		fill(key, sizeof key);
+		fill(iv, sizeof iv);
+		OSSL_PARAM params[] = { OSSL_PARAM_construct_utf8_string(kind, (char *)beneath, 0), OSSL_PARAM_END, OSSL_PARAM_END };
+		if (!strcmp(name, "GMAC"))
+			params[1] = OSSL_PARAM_construct_octet_string("iv", iv, sizeof iv);
+		size_t expected = mac_of(theirs, params, key, used, length, b, 0);
+		CHECK(mac_of(ours, params, key, used, length, a, round % 2) == expected && !memcmp(a, b, expected));
+	}
+	EVP_MAC_free(ours);
+	EVP_MAC_free(theirs);
+}
+
+static void macs(void)
+{
+	static const char *const hashes[] = { "SHA1", "SHA224", "SHA256", "SHA384", "SHA512", "SHA512-256", "SHA3-256", "SHA3-512" };
+	for (size_t i = 0; i < sizeof hashes / sizeof *hashes; i++)
+		mac("HMAC", "digest", hashes[i], 0);
+	mac("CMAC", "cipher", "AES-128-CBC", 16);
+	mac("CMAC", "cipher", "AES-256-CBC", 32);
+	mac("GMAC", "cipher", "AES-128-GCM", 16);
+	mac("GMAC", "cipher", "AES-256-GCM", 32);
+}
+
 int main(int count, char **arguments)
 {
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} operations[] = { { "digests", digests }, { "ciphers", ciphers } };
+	} operations[] = { { "digests", digests }, { "ciphers", ciphers }, { "macs", macs } };
 	const char *ours = EVP_MD_get0_name(EVP_sha256());
 	CHECK(ours != NULL);
 	for (int place = 1; place < count; place++) {

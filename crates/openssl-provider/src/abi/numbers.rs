@@ -30,6 +30,7 @@ pub(crate) mod operation {
     use super::c_int;
     pub(crate) const DIGEST: c_int = 1;
     pub(crate) const CIPHER: c_int = 2;
+    pub(crate) const MAC: c_int = 3;
     pub(crate) const KEYMGMT: c_int = 10;
     pub(crate) const KEYEXCH: c_int = 11;
     pub(crate) const SIGNATURE: c_int = 12;
@@ -71,6 +72,21 @@ pub(crate) mod cipher {
     pub(crate) const GETTABLE_PARAMS: c_int = 12;
     pub(crate) const GETTABLE_CTX_PARAMS: c_int = 13;
     pub(crate) const SETTABLE_CTX_PARAMS: c_int = 14;
+}
+
+/// Functions of message authentication codes.
+pub(crate) mod mac {
+    use super::c_int;
+    pub(crate) const NEWCTX: c_int = 1;
+    pub(crate) const DUPCTX: c_int = 2;
+    pub(crate) const FREECTX: c_int = 3;
+    pub(crate) const INIT: c_int = 4;
+    pub(crate) const UPDATE: c_int = 5;
+    pub(crate) const FINAL: c_int = 6;
+    pub(crate) const GET_CTX_PARAMS: c_int = 8;
+    pub(crate) const SET_CTX_PARAMS: c_int = 9;
+    pub(crate) const GETTABLE_CTX_PARAMS: c_int = 11;
+    pub(crate) const SETTABLE_CTX_PARAMS: c_int = 12;
 }
 
 /// Functions of key management.

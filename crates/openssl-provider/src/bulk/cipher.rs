@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Table: ciphers, as libcrypto names them; and what both kinds of them have in common.
 
-use super::Work;
 use super::aead::Aead;
 use super::key::Form;
 use super::plain::Plain;
+use super::{Work, is_named};
 use crate::abi::{Answer, Input, Output, Params};
 use crate::failure::{Failure, Result};
 use crate::provider::Provider;
@@ -76,6 +76,11 @@ pub(crate) static ROWS: [Row; 18] = [
 ];
 
 impl Row {
+    /// The one of this name.
+    pub(crate) fn named(name: &str) -> Option<&'static Self> {
+        ROWS.iter().find(|row| is_named(row.names, name))
+    }
+
     /// What libcrypto calls its block: 1 where any length is taken.
     pub(crate) const fn block(&self) -> usize {
         match self.mode {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Digests. A short message is kept, so that the token hashes it in one call; a long one goes to a session as it comes.
 
-use super::{Held, Work};
+use super::key::Hidden;
+use super::{Held, Work, is_named};
 use crate::failure::{Failure, Result};
 use crate::provider::Provider;
 use metaslot_ck::*;
@@ -20,6 +21,7 @@ const WHAT: &str = "hash";
 pub(crate) struct Row {
     pub(crate) names: &'static CStr,
     pub(crate) mechanism: CK_MECHANISM_TYPE,
+    pub(crate) hmac: CK_MECHANISM_TYPE,
     /// In bytes, as the next one.
     pub(crate) length: usize,
     pub(crate) block: usize,
@@ -29,29 +31,29 @@ pub(crate) struct Row {
 
 const fn row(
     names: &'static CStr,
-    mechanism: CK_MECHANISM_TYPE,
+    (mechanism, hmac): (CK_MECHANISM_TYPE, CK_MECHANISM_TYPE),
     length: usize,
     block: usize,
 ) -> Row {
     let bare = !matches!(mechanism, CKM_MD5 | CKM_RIPEMD160);
-    Row { names, mechanism, length, block, bare }
+    Row { names, mechanism, hmac, length, block, bare }
 }
 
 #[rustfmt::skip]
 pub(crate) static ROWS: [Row; 13] = [
-    row(c"SHA1:SHA-1:SSL3-SHA1:1.3.14.3.2.26", CKM_SHA_1, 20, 64),
-    row(c"SHA2-224:SHA-224:SHA224:2.16.840.1.101.3.4.2.4", CKM_SHA224, 28, 64),
-    row(c"SHA2-256:SHA-256:SHA256:2.16.840.1.101.3.4.2.1", CKM_SHA256, 32, 64),
-    row(c"SHA2-384:SHA-384:SHA384:2.16.840.1.101.3.4.2.2", CKM_SHA384, 48, 128),
-    row(c"SHA2-512:SHA-512:SHA512:2.16.840.1.101.3.4.2.3", CKM_SHA512, 64, 128),
-    row(c"SHA2-512/224:SHA-512/224:SHA512-224:2.16.840.1.101.3.4.2.5", CKM_SHA512_224, 28, 128),
-    row(c"SHA2-512/256:SHA-512/256:SHA512-256:2.16.840.1.101.3.4.2.6", CKM_SHA512_256, 32, 128),
-    row(c"SHA3-224:2.16.840.1.101.3.4.2.7", CKM_SHA3_224, 28, 144),
-    row(c"SHA3-256:2.16.840.1.101.3.4.2.8", CKM_SHA3_256, 32, 136),
-    row(c"SHA3-384:2.16.840.1.101.3.4.2.9", CKM_SHA3_384, 48, 104),
-    row(c"SHA3-512:2.16.840.1.101.3.4.2.10", CKM_SHA3_512, 64, 72),
-    row(c"MD5:SSL3-MD5:1.2.840.113549.2.5", CKM_MD5, 16, 64),
-    row(c"RIPEMD-160:RIPEMD160:RIPEMD:RMD160:1.3.36.3.2.1", CKM_RIPEMD160, 20, 64),
+    row(c"SHA1:SHA-1:SSL3-SHA1:1.3.14.3.2.26", (CKM_SHA_1, CKM_SHA_1_HMAC), 20, 64),
+    row(c"SHA2-224:SHA-224:SHA224:2.16.840.1.101.3.4.2.4", (CKM_SHA224, CKM_SHA224_HMAC), 28, 64),
+    row(c"SHA2-256:SHA-256:SHA256:2.16.840.1.101.3.4.2.1", (CKM_SHA256, CKM_SHA256_HMAC), 32, 64),
+    row(c"SHA2-384:SHA-384:SHA384:2.16.840.1.101.3.4.2.2", (CKM_SHA384, CKM_SHA384_HMAC), 48, 128),
+    row(c"SHA2-512:SHA-512:SHA512:2.16.840.1.101.3.4.2.3", (CKM_SHA512, CKM_SHA512_HMAC), 64, 128),
+    row(c"SHA2-512/224:SHA-512/224:SHA512-224:2.16.840.1.101.3.4.2.5", (CKM_SHA512_224, CKM_SHA512_224_HMAC), 28, 128),
+    row(c"SHA2-512/256:SHA-512/256:SHA512-256:2.16.840.1.101.3.4.2.6", (CKM_SHA512_256, CKM_SHA512_256_HMAC), 32, 128),
+    row(c"SHA3-224:2.16.840.1.101.3.4.2.7", (CKM_SHA3_224, CKM_SHA3_224_HMAC), 28, 144),
+    row(c"SHA3-256:2.16.840.1.101.3.4.2.8", (CKM_SHA3_256, CKM_SHA3_256_HMAC), 32, 136),
+    row(c"SHA3-384:2.16.840.1.101.3.4.2.9", (CKM_SHA3_384, CKM_SHA3_384_HMAC), 48, 104),
+    row(c"SHA3-512:2.16.840.1.101.3.4.2.10", (CKM_SHA3_512, CKM_SHA3_512_HMAC), 64, 72),
+    row(c"MD5:SSL3-MD5:1.2.840.113549.2.5", (CKM_MD5, CKM_MD5_HMAC), 16, 64),
+    row(c"RIPEMD-160:RIPEMD160:RIPEMD:RMD160:1.3.36.3.2.1", (CKM_RIPEMD160, CKM_RIPEMD160_HMAC), 20, 64),
 ];
 
 /// A message that is being hashed.
@@ -60,7 +62,7 @@ pub(crate) struct Digest {
     provider: Arc<Provider>,
     row: &'static Row,
     /// What came; in the end, what came after what is elsewhere.
-    bytes: Vec<u8>,
+    bytes: Hidden,
     rest: Rest,
 }
 
@@ -76,6 +78,14 @@ enum Rest {
     Saved(Vec<u8>),
 }
 
+impl Row {
+    /// The one of this name.
+    pub(crate) fn named(name: &str) -> Result<&'static Self> {
+        let unknown = || Failure::unsupported(format!("the hash function {name} is not supported"));
+        ROWS.iter().find(|row| is_named(row.names, name)).ok_or_else(unknown)
+    }
+}
+
 impl Work for Digest {
     fn provider(&self) -> &Arc<Provider> {
         &self.provider
@@ -83,8 +93,8 @@ impl Work for Digest {
 }
 
 impl Digest {
-    pub(crate) const fn new(provider: Arc<Provider>, row: &'static Row) -> Self {
-        Self { provider, row, bytes: Vec::new(), rest: Rest::Nothing }
+    pub(crate) fn new(provider: Arc<Provider>, row: &'static Row) -> Self {
+        Self { provider, row, bytes: Hidden::default(), rest: Rest::Nothing }
     }
 
     /// A new message.
@@ -100,7 +110,7 @@ impl Digest {
         if let Rest::Running(held) = &self.rest {
             return held.call(&self.provider, WHAT, |session| session.digest_update(part));
         }
-        self.bytes.extend_from_slice(part);
+        self.bytes.push(part);
         if matches!(self.rest, Rest::Saved(_)) && self.bytes.len() > SHORT {
             self.restore()?;
         }

@@ -31,6 +31,22 @@ impl Hidden {
         }
         &mut self.0[..length]
     }
+
+    /// One more part.
+    pub(crate) fn push(&mut self, part: &[u8]) {
+        let length = self.0.len() + part.len();
+        if self.0.capacity() < length {
+            let mut larger = Vec::with_capacity(length.max(2 * self.0.capacity()));
+            larger.extend_from_slice(&self.0);
+            *self = Self(larger);
+        }
+        self.0.extend_from_slice(part);
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.0.fill(0);
+        self.0.clear();
+    }
 }
 
 impl Drop for Hidden {

@@ -6,6 +6,7 @@ pub(crate) mod aead;
 pub(crate) mod cipher;
 pub(crate) mod digest;
 pub(crate) mod key;
+pub(crate) mod mac;
 pub(crate) mod plain;
 pub(crate) mod tls;
 
@@ -15,6 +16,7 @@ use crate::host::Token;
 use crate::provider::Provider;
 use metaslot_client::{Access, Session};
 use std::cell::Cell;
+use std::ffi::CStr;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -201,4 +203,10 @@ impl Deref for Held {
 /// What the contexts of all these operations have in common.
 pub(crate) trait Work {
     fn provider(&self) -> &Arc<Provider>;
+}
+
+/// Whether a name is one of several, which colons part.
+fn is_named(names: &CStr, name: &str) -> bool {
+    let mut names = names.to_bytes().split(|byte| *byte == b':');
+    names.any(|other| other.eq_ignore_ascii_case(name.as_bytes()))
 }

@@ -10,6 +10,7 @@ mod hybrid;
 mod kem;
 mod keyexch;
 mod keymgmt;
+mod mac;
 mod provider;
 mod signature;
 mod store;

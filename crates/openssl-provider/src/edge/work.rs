@@ -2,7 +2,7 @@
 //! What the functions of all operations without a key of a token have in common. They are called often: nothing is done that is not
 //! necessary, and what calls the module looks for a larger stack where that is needed.
 
-use super::{Home, cipher, digest, kept, made};
+use super::{Home, cipher, digest, kept, mac, made};
 use crate::abi::numbers::operation;
 use crate::abi::{Algorithm, Context, Table, caught_here};
 use crate::bulk::Work;
@@ -61,6 +61,7 @@ pub(super) fn algorithms(provider: &Arc<Provider>, asked: c_int) -> Table<Algori
     match asked {
         operation::DIGEST => offered(provider, digest::rows()),
         operation::CIPHER => offered(provider, cipher::rows()),
+        operation::MAC => offered(provider, mac::rows()),
         _ => Table::null(),
     }
 }
