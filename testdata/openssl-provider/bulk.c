@@ -5,7 +5,9 @@
 #include <openssl/core_names.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/kdf.h>
 #include <openssl/provider.h>
+#include <openssl/rand.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -429,12 +431,122 @@ static void macs(void)
 	mac("GMAC", "cipher", "AES-256-GCM", 32);
 }
 
+// ---- key derivation
+
+static int derived(const char *name, const char *properties, const OSSL_PARAM *params, unsigned char *out, size_t length)
+{
+	EVP_KDF *kdf = EVP_KDF_fetch(NULL, name, properties);
+	CHECK(kdf);
+	EVP_KDF_CTX *context = EVP_KDF_CTX_new(kdf), *copy = NULL;
+	CHECK(context && EVP_KDF_CTX_set_params(context, params));
+	if (chance(2)) {
+		copy = EVP_KDF_CTX_dup(context);
+		CHECK(copy || strcmp(properties, OURS));
+		ERR_clear_error();
+	}
+	int done = EVP_KDF_derive(copy ? copy : context, out, length, NULL);
+	if (done <= 0)
+		fprintf(stderr, "%s by %s\n", name, properties);
+	EVP_KDF_CTX_free(copy);
+	EVP_KDF_CTX_free(context);
+	EVP_KDF_free(kdf);
+	return done;
+}
+
+static void same(const char *name, const OSSL_PARAM *params, size_t length)
+{
+	unsigned char a[600], b[600];
+	CHECK(derived(name, THEIRS, params, b, length) == 1);
+	CHECK(derived(name, OURS, params, a, length) == 1);
+	CHECK(!memcmp(a, b, length));
+}
+
+static void kdfs(void)
+{
+	static const struct {
+		const char *name;
+		size_t length;
+	} hashes[] = { { "SHA256", 32 }, { "SHA384", 48 }, { "SHA512", 64 }, { "SHA1", 20 } };
+	unsigned char key[100], salt[100], info[100], more[100];
+	for (int round = 0; round < 60; round++) {
+		size_t which = chance(4), digest = hashes[which].length, key_length = digest, length = digest;
+		int mode = round % 3;
+		with = hashes[which].name;
+		fill(key, sizeof key);
+		fill(salt, sizeof salt);
+		fill(info, sizeof info);
+		fill(more, sizeof more);
+		if (mode != 2)
+			key_length = 16 + chance(80);
+		if (mode != 1)
+			length = 1 + chance(500);
+		OSSL_PARAM hkdf[] = { OSSL_PARAM_construct_utf8_string("digest", (char *)with, 0),
+			OSSL_PARAM_construct_int("mode", &mode), OSSL_PARAM_construct_octet_string("key", key, key_length),
+			OSSL_PARAM_construct_octet_string("salt", salt, chance(3) ? chance(sizeof salt) : 0),
+			OSSL_PARAM_construct_octet_string("info", info, 1 + chance(90)),
+			OSSL_PARAM_construct_octet_string("info", more, 1 + chance(90)), OSSL_PARAM_END };
+		same("HKDF", hkdf, length);
+		if (mode == 0 || which == 3)
+			continue;
+		if (mode == 2)
+			length = 1 + chance(60);
+		OSSL_PARAM tls[] = { hkdf[0], hkdf[1], OSSL_PARAM_construct_octet_string("key", key, digest),
+			OSSL_PARAM_construct_octet_string("prefix", "tls13 ", 6), OSSL_PARAM_construct_octet_string("label", "derived", 7),
+			mode == 1 ? OSSL_PARAM_construct_octet_string("salt", salt, digest)
+				  : OSSL_PARAM_construct_octet_string("data", info, digest),
+			OSSL_PARAM_END };
+		same("TLS13-KDF", tls, length);
+		if (mode == 1 && chance(2)) {
+			// The first secret of a handshake.
+			OSSL_PARAM first[] = { hkdf[0], hkdf[1], tls[3], tls[4], OSSL_PARAM_END };
+			same("TLS13-KDF", first, length);
+		}
+	}
+	for (int round = 0; round < 20; round++) {
+		unsigned int iterations = 1000 + (unsigned int)chance(2000);
+		OSSL_PARAM params[] = { OSSL_PARAM_construct_utf8_string("digest", (char *)hashes[chance(4)].name, 0),
+			OSSL_PARAM_construct_octet_string("pass", key, 8 + chance(80)),
+			OSSL_PARAM_construct_octet_string("salt", salt, 16 + chance(80)),
+			OSSL_PARAM_construct_uint("iter", &iterations), OSSL_PARAM_END };
+		same("PBKDF2", params, 1 + chance(100));
+	}
+}
+
+// ---- random bytes
+
+static void randoms(void)
+{
+	unsigned char a[64] = { 0 }, b[64] = { 0 }, zero[64] = { 0 };
+	EVP_RAND *ours = EVP_RAND_fetch(NULL, "METASLOT-RAND", OURS);
+	EVP_RAND_CTX *context = EVP_RAND_CTX_new(ours, NULL);
+	CHECK(ours && context && EVP_RAND_get_state(context) == EVP_RAND_STATE_UNINITIALISED);
+	CHECK(EVP_RAND_instantiate(context, 128, 0, NULL, 0, NULL));
+	CHECK(EVP_RAND_get_state(context) == EVP_RAND_STATE_READY && EVP_RAND_get_strength(context) >= 128);
+	CHECK(EVP_RAND_generate(context, a, sizeof a, 128, 0, NULL, 0));
+	CHECK(EVP_RAND_generate(context, b, sizeof b, 128, 1, b, 4));
+	CHECK(memcmp(a, b, sizeof a) && memcmp(a, zero, sizeof a));
+	CHECK(EVP_RAND_uninstantiate(context));
+	EVP_RAND_CTX_free(context);
+	EVP_RAND_free(ours);
+	// What the program is configured to take.
+	const char *taken = EVP_RAND_get0_name(EVP_RAND_CTX_get0_rand(RAND_get0_public(NULL)));
+	CHECK(!strcmp(taken, "METASLOT-RAND"));
+	CHECK(RAND_bytes(a, sizeof a) == 1 && RAND_priv_bytes(b, sizeof b) == 1 && memcmp(a, b, sizeof a));
+	pid_t child = fork();
+	if (child == 0)
+		_exit(RAND_bytes(b, sizeof b) != 1 || !memcmp(a, b, sizeof a));
+	int status;
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+	for (size_t length = 1; length < ROOM; length *= 7)
+		CHECK(RAND_bytes(input, (int)length) == 1);
+}
+
 int main(int count, char **arguments)
 {
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} operations[] = { { "digests", digests }, { "ciphers", ciphers }, { "macs", macs } };
+	} operations[] = { { "digests", digests }, { "ciphers", ciphers }, { "macs", macs }, { "kdfs", kdfs }, { "random", randoms } };
 	const char *ours = EVP_MD_get0_name(EVP_sha256());
 	CHECK(ours != NULL);
 	for (int place = 1; place < count; place++) {

@@ -31,6 +31,8 @@ pub(crate) mod operation {
     pub(crate) const DIGEST: c_int = 1;
     pub(crate) const CIPHER: c_int = 2;
     pub(crate) const MAC: c_int = 3;
+    pub(crate) const KDF: c_int = 4;
+    pub(crate) const RAND: c_int = 5;
     pub(crate) const KEYMGMT: c_int = 10;
     pub(crate) const KEYEXCH: c_int = 11;
     pub(crate) const SIGNATURE: c_int = 12;
@@ -87,6 +89,35 @@ pub(crate) mod mac {
     pub(crate) const SET_CTX_PARAMS: c_int = 9;
     pub(crate) const GETTABLE_CTX_PARAMS: c_int = 11;
     pub(crate) const SETTABLE_CTX_PARAMS: c_int = 12;
+}
+
+/// Functions of key derivation.
+pub(crate) mod kdf {
+    use super::c_int;
+    pub(crate) const NEWCTX: c_int = 1;
+    pub(crate) const DUPCTX: c_int = 2;
+    pub(crate) const FREECTX: c_int = 3;
+    pub(crate) const RESET: c_int = 4;
+    pub(crate) const DERIVE: c_int = 5;
+    pub(crate) const GETTABLE_CTX_PARAMS: c_int = 7;
+    pub(crate) const SETTABLE_CTX_PARAMS: c_int = 8;
+    pub(crate) const GET_CTX_PARAMS: c_int = 10;
+    pub(crate) const SET_CTX_PARAMS: c_int = 11;
+}
+
+/// Functions of random number generators.
+pub(crate) mod random {
+    use super::c_int;
+    pub(crate) const NEWCTX: c_int = 1;
+    pub(crate) const FREECTX: c_int = 2;
+    pub(crate) const INSTANTIATE: c_int = 3;
+    pub(crate) const UNINSTANTIATE: c_int = 4;
+    pub(crate) const GENERATE: c_int = 5;
+    pub(crate) const ENABLE_LOCKING: c_int = 8;
+    pub(crate) const LOCK: c_int = 9;
+    pub(crate) const UNLOCK: c_int = 10;
+    pub(crate) const GETTABLE_CTX_PARAMS: c_int = 12;
+    pub(crate) const GET_CTX_PARAMS: c_int = 15;
 }
 
 /// Functions of key management.

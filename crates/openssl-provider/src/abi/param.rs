@@ -118,6 +118,11 @@ impl Params {
         self.entries().find(|entry| entry.name() == Some(name.to_bytes())).map(Given)
     }
 
+    /// All values of this name.
+    pub(crate) fn all<'a>(&'a self, name: &'a CStr) -> impl Iterator<Item = Given<'a>> {
+        self.entries().filter(|entry| entry.name() == Some(name.to_bytes())).map(Given)
+    }
+
     /// Answers every name that `answer` knows, and whether a text is wanted; whether all answers had room.
     pub(crate) fn answer<'a>(
         &mut self,

@@ -20,6 +20,11 @@ impl Hidden {
         Self(bytes.to_vec())
     }
 
+    /// Takes them over, without a copy.
+    pub(crate) const fn taken(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+
     /// Room for so many bytes, in the place of what was there.
     pub(crate) fn room(&mut self, length: usize) -> &mut [u8] {
         if self.0.capacity() < length {
@@ -121,6 +126,9 @@ impl Key {
         let template = Template::new().class(CKO_SECRET_KEY).key_type(self.form.0);
         let template =
             template.token(false).bool(CKA_PRIVATE, false).bytes(CKA_VALUE, &*self.bytes);
+        // What is derived of it is readable, and so it must be itself.
+        let readable = self.form.1.contains(&CKA_EXTRACTABLE);
+        let template = template.bool(CKA_SENSITIVE, !readable);
         let uses = self.form.1.iter();
         let template = uses.fold(template, |template, usage| template.bool(*usage, true));
         let keeper = bulk.keeper(&self.provider)?;

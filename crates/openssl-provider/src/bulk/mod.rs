@@ -5,9 +5,11 @@
 pub(crate) mod aead;
 pub(crate) mod cipher;
 pub(crate) mod digest;
+pub(crate) mod kdf;
 pub(crate) mod key;
 pub(crate) mod mac;
 pub(crate) mod plain;
+pub(crate) mod random;
 pub(crate) mod tls;
 
 use crate::abi::deep;

@@ -2,7 +2,7 @@
 //! What the functions of all operations without a key of a token have in common. They are called often: nothing is done that is not
 //! necessary, and what calls the module looks for a larger stack where that is needed.
 
-use super::{Home, cipher, digest, kept, mac, made};
+use super::{Home, cipher, digest, kdf, kept, mac, made, random};
 use crate::abi::numbers::operation;
 use crate::abi::{Algorithm, Context, Table, caught_here};
 use crate::bulk::Work;
@@ -62,6 +62,8 @@ pub(super) fn algorithms(provider: &Arc<Provider>, asked: c_int) -> Table<Algori
         operation::DIGEST => offered(provider, digest::rows()),
         operation::CIPHER => offered(provider, cipher::rows()),
         operation::MAC => offered(provider, mac::rows()),
+        operation::KDF => offered(provider, kdf::rows()),
+        operation::RAND => offered(provider, random::rows()),
         _ => Table::null(),
     }
 }

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Key derivation: HKDF, by itself and as TLS 1.3 has it, and PBKDF2. What is derived goes to the program, so that it is readable in the token for a moment.
+
+use super::Work;
+use super::digest::{self, Row};
+use super::key::{Hidden, Key};
+use crate::abi::{Answer, Given, Params};
+use crate::failure::{Failure, Result};
+use crate::provider::Provider;
+use metaslot_ck::*;
+use metaslot_client::{Mechanism, Params as Parameter, Session, Template};
+use std::ffi::CStr;
+use std::sync::Arc;
+
+/// Longest digest.
+const LONGEST: usize = 64;
+
+/// Iterations of PBKDF2 where none are said, as in OpenSSL.
+const ITERATIONS: i64 = 2048;
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Kind {
+    Hkdf,
+    Tls13,
+    Pbkdf2,
+}
+
+/// What HKDF does, and libcrypto's number and name of it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Step {
+    Both,
+    Extract,
+    Expand,
+}
+
+const STEPS: [(Step, &str); 3] = [
+    (Step::Both, "EXTRACT_AND_EXPAND"),
+    (Step::Extract, "EXTRACT_ONLY"),
+    (Step::Expand, "EXPAND_ONLY"),
+];
+
+/// The inputs of a derivation.
+#[derive(Clone, Debug)]
+pub(crate) struct Kdf {
+    provider: Arc<Provider>,
+    kind: Kind,
+    digest: Option<&'static Row>,
+    step: Step,
+    key: Option<Hidden>,
+    salt: Option<Hidden>,
+    /// Of HKDF; of TLS 1.3 the hash of the messages.
+    info: Hidden,
+    prefix: Vec<u8>,
+    label: Vec<u8>,
+    iterations: i64,
+}
+
+impl Work for Kdf {
+    fn provider(&self) -> &Arc<Provider> {
+        &self.provider
+    }
+}
+
+impl Kdf {
+    pub(crate) fn new(provider: Arc<Provider>, kind: Kind) -> Self {
+        let (key, salt, info, prefix, label) = Default::default();
+        // As OpenSSL's own PBKDF2.
+        let digest = Row::named("SHA1").ok().filter(|_| kind == Kind::Pbkdf2);
+        let (step, iterations) = (Step::Both, ITERATIONS);
+        Self { provider, kind, digest, step, key, salt, info, prefix, label, iterations }
+    }
+
+    pub(crate) fn reset(&mut self) {
+        *self = Self::new(Arc::clone(&self.provider), self.kind);
+    }
+
+    pub(crate) fn set(&mut self, params: &Params) -> Result<()> {
+        let octets = |name: &CStr| params.find(name).and_then(Given::octets);
+        if let Some(name) = params.find(c"digest").and_then(Given::text) {
+            self.digest = Some(Row::named(name)?);
+        }
+        if let Some(mode) = params.find(c"mode") {
+            let is = |(place, row): &(usize, &(Step, &str))| {
+                mode.text() == Some(row.1) || mode.number() == i64::try_from(*place).ok()
+            };
+            let found = STEPS.iter().enumerate().find(is);
+            self.step = found.ok_or_else(|| Failure::input("there is no such mode"))?.1.0;
+        }
+        if let Some(iterations) = params.find(c"iter").and_then(Given::number) {
+            self.iterations = iterations;
+        }
+        let key = if self.kind == Kind::Pbkdf2 { c"pass" } else { c"key" };
+        for (name, place) in [(key, &mut self.key), (c"salt", &mut self.salt)] {
+            if let Some(bytes) = octets(name) {
+                *place = Some(Hidden::of(bytes));
+            }
+        }
+        for (name, place) in [(c"prefix", &mut self.prefix), (c"label", &mut self.label)] {
+            if let Some(bytes) = octets(name) {
+                *place = bytes.to_vec();
+            }
+        }
+        if let Some(bytes) = octets(c"data") {
+            self.info = Hidden::of(bytes);
+        }
+        let mut parts = params.all(c"info").filter_map(Given::octets).peekable();
+        if parts.peek().is_some() {
+            self.info = Hidden::default();
+            parts.for_each(|part| self.info.push(part));
+        }
+        Ok(())
+    }
+
+    /// How much it gives: as much as is wanted, or a digest.
+    pub(crate) fn answer(&self, name: &[u8]) -> Option<Answer<'_>> {
+        let length = match (name, self.step) {
+            (b"size", Step::Extract) => self.digest?.length.try_into().ok()?,
+            (b"size", _) => return Some(Answer::Large(&[0xff; 8])),
+            _ => return None,
+        };
+        Some(Answer::Number(length))
+    }
+
+    pub(crate) fn derive(&mut self, out: &mut [u8]) -> Result<()> {
+        let missing = |what| Failure::input(format!("there is no {what}"));
+        let digest = self.digest.ok_or_else(|| missing("hash function"))?;
+        if out.is_empty() || self.step == Step::Extract && out.len() != digest.length {
+            return Err(Failure::input("this length cannot be derived"));
+        }
+        if self.kind == Kind::Pbkdf2 {
+            return self.stretched(digest, out);
+        }
+        let zeros = [0; LONGEST];
+        let zeros = zeros.get(..digest.length).unwrap_or_default();
+        let salt = self.salt.as_deref().unwrap_or_default();
+        if self.kind == Kind::Hkdf {
+            let key = self.key.as_deref().ok_or_else(|| missing("key"))?;
+            return self.hkdf((digest, self.step), (key, salt), &self.info, out);
+        }
+        match self.step {
+            Step::Both => Err(Failure::input("TLS 1.3 does one step at a time")),
+            Step::Expand => {
+                let key = self.key.as_deref().ok_or_else(|| missing("key"))?;
+                let info = self.labelled(&self.label, &self.info, out.len())?;
+                self.hkdf((digest, Step::Expand), (key, &[]), &info, out)
+            }
+            Step::Extract => {
+                // RFC 8446 §7.1: the secret before this one, if there is one, is expanded first.
+                let mut before = Hidden::default();
+                let before = before.room(digest.length);
+                if !salt.is_empty() {
+                    let mut nothing = [0; LONGEST];
+                    let nothing = nothing.get_mut(..digest.length).unwrap_or_default();
+                    digest::once(&self.provider, digest, &[], nothing)?;
+                    let info = self.labelled(&self.label, nothing, digest.length)?;
+                    self.hkdf((digest, Step::Expand), (salt, &[]), &info, before)?;
+                }
+                let key = self.key.as_deref().unwrap_or(zeros);
+                self.hkdf((digest, Step::Extract), (key, before), &[], out)
+            }
+        }
+    }
+
+    /// `HkdfLabel` (RFC 8446 §7.1).
+    fn labelled(&self, label: &[u8], data: &[u8], length: usize) -> Result<Vec<u8>> {
+        let long = |_| Failure::input("the label is too long");
+        let name = u8::try_from(self.prefix.len() + label.len()).map_err(long)?;
+        let size = u8::try_from(data.len()).map_err(long)?;
+        let length = u16::try_from(length).map_err(long)?.to_be_bytes();
+        Ok([&length, &[name][..], &self.prefix, label, &[size], data].concat())
+    }
+
+    fn hkdf(
+        &self,
+        (digest, step): (&Row, Step),
+        (key, salt): (&[u8], &[u8]),
+        info: &[u8],
+        out: &mut [u8],
+    ) -> Result<()> {
+        let form: &'static [CK_ATTRIBUTE_TYPE] = &[CKA_DERIVE, CKA_EXTRACTABLE];
+        let mut key = Key::new(&self.provider, (CKK_GENERIC_SECRET, form), key);
+        let handle = key.handle()?;
+        let params = Parameter::Hkdf {
+            extract: step != Step::Expand,
+            expand: step != Step::Extract,
+            prf: digest.mechanism,
+            salt_type: if salt.is_empty() { CKF_HKDF_SALT_NULL } else { CKF_HKDF_SALT_DATA },
+            salt,
+            salt_key: ObjectHandle(0),
+            info,
+        };
+        let mechanism = Mechanism::with(CKM_HKDF_DERIVE, params);
+        self.taken(out, |session, template| session.derive(&mechanism, handle, template))
+    }
+
+    fn stretched(&self, digest: &Row, out: &mut [u8]) -> Result<()> {
+        let prf = match digest.mechanism {
+            CKM_SHA_1 => CKP_PKCS5_PBKD2_HMAC_SHA1,
+            CKM_SHA224 => CKP_PKCS5_PBKD2_HMAC_SHA224,
+            CKM_SHA256 => CKP_PKCS5_PBKD2_HMAC_SHA256,
+            CKM_SHA384 => CKP_PKCS5_PBKD2_HMAC_SHA384,
+            CKM_SHA512 => CKP_PKCS5_PBKD2_HMAC_SHA512,
+            CKM_SHA512_224 => CKP_PKCS5_PBKD2_HMAC_SHA512_224,
+            CKM_SHA512_256 => CKP_PKCS5_PBKD2_HMAC_SHA512_256,
+            _ => return Err(Failure::unsupported("PBKDF2 is of SHA-1 or SHA-2")),
+        };
+        let (Some(password), Some(salt)) = (&self.key, &self.salt) else {
+            return Err(Failure::input("a password or a salt is missing"));
+        };
+        let iterations = CK_ULONG::try_from(self.iterations).unwrap_or_default();
+        let params = Parameter::Pbkd2 { prf, salt, iterations, password };
+        let mechanism = Mechanism::with(CKM_PKCS5_PBKD2, params);
+        self.taken(out, |session, template| session.generate_key(&mechanism, template))
+    }
+
+    /// Makes a secret, and takes it out of the token.
+    fn taken(
+        &self,
+        out: &mut [u8],
+        make: impl FnOnce(&Session, &Template) -> metaslot_client::Result<ObjectHandle>,
+    ) -> Result<()> {
+        let template = Template::new()
+            .class(CKO_SECRET_KEY)
+            .key_type(CKK_GENERIC_SECRET)
+            .token(false)
+            .bool(CKA_PRIVATE, false)
+            .bool(CKA_SENSITIVE, false)
+            .bool(CKA_EXTRACTABLE, true)
+            .ulong(CKA_VALUE_LEN, out.len() as CK_ULONG);
+        let value = self.provider.bulk().with(&self.provider, "derive", |session| {
+            let secret = make(session, &template)?;
+            let value = session.attribute(secret, CKA_VALUE);
+            session.destroy(secret).ok();
+            value
+        })?;
+        let value = Hidden::taken(value);
+        if value.len() != out.len() {
+            return Err(Failure::unsupported("the module derived another length"));
+        }
+        out.copy_from_slice(&value);
+        Ok(())
+    }
+}

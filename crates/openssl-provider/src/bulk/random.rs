@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Random bytes: the token's, without a state of their own.
+
+use super::Work;
+use crate::abi::Answer;
+use crate::failure::Result;
+use crate::provider::Provider;
+use std::sync::Arc;
+
+/// Bits of security that a token's generator is said to have, and the most bytes that are asked for at once.
+const STRENGTH: i64 = 256;
+const MOST: i64 = 65_536;
+
+/// libcrypto's numbers of what a generator is.
+const UNINSTANTIATED: i64 = 0;
+const READY: i64 = 1;
+
+/// A generator.
+#[derive(Debug)]
+pub(crate) struct Random {
+    provider: Arc<Provider>,
+    ready: bool,
+}
+
+impl Work for Random {
+    fn provider(&self) -> &Arc<Provider> {
+        &self.provider
+    }
+}
+
+impl Random {
+    pub(crate) const fn new(provider: Arc<Provider>) -> Self {
+        Self { provider, ready: false }
+    }
+
+    pub(crate) const fn begin(&mut self, ready: bool) {
+        self.ready = ready;
+    }
+
+    pub(crate) fn fill(&self, out: &mut [u8]) -> Result<()> {
+        let fill = |session: &metaslot_client::Session| session.random(out);
+        self.provider.bulk().with(&self.provider, "make random bytes", fill)
+    }
+
+    pub(crate) fn answer(&self, name: &[u8]) -> Option<Answer<'static>> {
+        Some(Answer::Number(match name {
+            b"state" if self.ready => READY,
+            b"state" => UNINSTANTIATED,
+            b"strength" => STRENGTH,
+            b"max_request" => MOST,
+            _ => return None,
+        }))
+    }
+}
