@@ -25,6 +25,7 @@ mod openssh;
 mod openssl;
 mod openssl_provider;
 mod openssl_provider_all;
+mod openssl_provider_bulk;
 mod openvpn;
 mod osslsigncode;
 mod p11_kit;
