@@ -23,7 +23,7 @@ const TAG: usize = 16;
 const WHOLE: usize = 20 * 1024;
 
 /// Zeros that are encrypted at once.
-static ZEROS: [u8; 4096] = [0; 4096];
+static ZEROS: [u8; 512] = [0; 512];
 
 /// Bytes that a TLS record's header is authenticated as, and of its IV that are sent (RFC 5288 §3, RFC 6655 §3).
 const HEADER: usize = 13;

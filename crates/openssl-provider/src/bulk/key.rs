@@ -49,15 +49,22 @@ impl Hidden {
     }
 
     pub(crate) fn clear(&mut self) {
-        self.0.fill(0);
+        self.wipe();
         self.0.clear();
+    }
+
+    /// Where there is nothing, a processor may take long to write that.
+    fn wipe(&mut self) {
+        if !self.0.is_empty() {
+            self.0.fill(0);
+            std::hint::black_box(&self.0);
+        }
     }
 }
 
 impl Drop for Hidden {
     fn drop(&mut self) {
-        self.0.fill(0);
-        std::hint::black_box(&self.0);
+        self.wipe();
     }
 }
 

@@ -6,9 +6,9 @@ use super::work::{self, PROPERTIES, Row, with};
 use crate::abi::numbers::cipher as number;
 use crate::abi::{
     Algorithm, Answer, Context, Dispatch, Given, Input, Kind, Output, Param, Params, Place, Table,
-    caught, caught_here,
+    caught_here,
 };
-use crate::bulk::cipher::{Cipher, Pass, ROWS};
+use crate::bulk::cipher::{self, Cipher, Pass, ROWS};
 use crate::failure::Result;
 use std::ffi::c_int;
 
@@ -117,14 +117,12 @@ extern "C" fn get(mut context: CipherContext, mut params: Params) -> c_int {
     })
 }
 
-extern "C" fn get_params<const N: usize>(mut params: Params) -> c_int {
-    caught(0, || {
-        let known = |name: &[u8], _| {
-            let number = ROWS[N].answer(name)?;
-            Some(Answer::Number(number.try_into().unwrap_or_default()))
-        };
-        c_int::from(params.answer(known))
-    })
+extern "C" fn get_params<const N: usize>(params: Params) -> c_int {
+    said(&ROWS[N], params)
+}
+
+fn said(row: &cipher::Row, params: Params) -> c_int {
+    work::said(params, |name| row.answer(name))
 }
 
 extern "C" fn gettable(_home: Home) -> Table<Param> {

@@ -4,12 +4,12 @@
 use super::Home;
 use super::work::{self, PROPERTIES, Row, with};
 use crate::abi::numbers::digest as number;
-use crate::abi::{
-    Algorithm, Answer, Context, Dispatch, Input, Kind, Output, Param, Params, Place, Table, caught,
-};
-use crate::bulk::digest::{Digest, ROWS, once};
+use crate::abi::{Algorithm, Context, Dispatch, Input, Kind, Output, Param, Params, Place, Table};
+use crate::bulk::digest::{self, Digest, ROWS, once};
 use crate::failure::Failure;
+use crate::provider::Provider;
 use std::ffi::c_int;
+use std::sync::Arc;
 
 type DigestContext = Context<Digest>;
 
@@ -48,32 +48,40 @@ extern "C" fn whole<const N: usize>(
     home: Home,
     data: Input,
     size: usize,
-    mut out: Output,
-    mut length: Place<usize>,
+    out: Output,
+    length: Place<usize>,
     room: usize,
 ) -> c_int {
-    let Some(provider) = home.get() else { return 0 };
+    hashed(home.get(), &ROWS[N], data.of(size), (out, length, room))
+}
+
+fn hashed(
+    provider: Option<&Arc<Provider>>,
+    row: &digest::Row,
+    data: &[u8],
+    (mut out, mut length, room): (Output, Place<usize>, usize),
+) -> c_int {
+    let Some(provider) = provider else { return 0 };
     super::answer(provider, || {
-        let out = out.of(room).and_then(|out| out.get_mut(..ROWS[N].length));
+        let out = out.of(room).and_then(|out| out.get_mut(..row.length));
         let out = out.ok_or_else(|| Failure::input("there is too little room for the digest"))?;
-        once(provider, &ROWS[N], data.of(size), out)?;
-        length.set(ROWS[N].length);
+        once(provider, row, data, out)?;
+        length.set(row.length);
         Ok(())
     })
 }
 
-extern "C" fn get_params<const N: usize>(mut params: Params) -> c_int {
-    caught(0, || {
-        let row = &ROWS[N];
-        let number = |number: usize| Some(Answer::Number(number.try_into().unwrap_or_default()));
-        let known = |name: &[u8], _| match name {
-            b"blocksize" => number(row.block),
-            b"size" => number(row.length),
-            b"xof" => number(0),
-            b"algid-absent" => number(row.bare.into()),
-            _ => None,
-        };
-        c_int::from(params.answer(known))
+extern "C" fn get_params<const N: usize>(params: Params) -> c_int {
+    said(&ROWS[N], params)
+}
+
+fn said(row: &digest::Row, params: Params) -> c_int {
+    work::said(params, |name| match name {
+        b"blocksize" => Some(row.block),
+        b"size" => Some(row.length),
+        b"xof" => Some(0),
+        b"algid-absent" => Some(row.bare.into()),
+        _ => None,
     })
 }
 

@@ -4,7 +4,7 @@
 
 use super::{Home, cipher, digest, kdf, kept, mac, made, random};
 use crate::abi::numbers::operation;
-use crate::abi::{Algorithm, Context, Table, caught_here};
+use crate::abi::{Algorithm, Answer, Context, Params, Table, caught_here};
 use crate::bulk::Work;
 use crate::failure::Result;
 use crate::provider::{Mode, Offer, Provider};
@@ -36,6 +36,12 @@ pub(super) extern "C" fn free<T>(context: Context<T>) {
 pub(super) fn copy<T: Work>(context: Context<T>, copy: impl FnOnce(&T) -> Result<T>) -> Context<T> {
     let Some(context) = context.get() else { return Context::null() };
     made(context.provider(), || copy(context))
+}
+
+/// What an algorithm says of itself, all of it numbers.
+pub(super) fn said(mut params: Params, say: impl Fn(&[u8]) -> Option<usize>) -> c_int {
+    let known = |name: &[u8], _| Some(Answer::Number(say(name)?.try_into().ok()?));
+    caught_here(0, || c_int::from(params.answer(known)))
 }
 
 /// Something done with a context.
