@@ -118,6 +118,11 @@ impl Params {
         self.entries().find(|entry| entry.name() == Some(name.to_bytes())).map(Given)
     }
 
+    /// All names and values, for what is asked often.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (&[u8], Given<'_>)> {
+        self.entries().map(|entry| (entry.name().unwrap_or_default(), Given(entry)))
+    }
+
     /// All values of this name.
     pub(crate) fn all<'a>(&'a self, name: &'a CStr) -> impl Iterator<Item = Given<'a>> {
         self.entries().filter(|entry| entry.name() == Some(name.to_bytes())).map(Given)
@@ -244,6 +249,14 @@ fn little(param: &mut Param, bytes: &[u8], negative: bool) -> bool {
     let signed = param.kind == Kind::Integer as u32;
     if !signed && (negative || param.kind != Kind::Unsigned as u32) {
         return false;
+    }
+    // Most are lengths, in the program's own form.
+    if let Some(room) = param.room().filter(|room| room.len() == bytes.len())
+        && bytes.last().is_some_and(|top| *top < 0x80)
+    {
+        room.copy_from_slice(bytes);
+        param.returned = param.size;
+        return true;
     }
     // What a longer number begins with.
     let filler = if negative { 0xff } else { 0 };

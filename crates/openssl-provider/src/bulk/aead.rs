@@ -9,7 +9,7 @@
 use super::Held;
 use super::cipher::{Mode, Pass, Row};
 use super::key::{Hidden, Key, same};
-use crate::abi::{Answer, Given, Params};
+use crate::abi::{Answer, Params};
 use crate::failure::{Failure, Result};
 use crate::provider::Provider;
 use metaslot_ck::*;
@@ -140,39 +140,39 @@ impl Aead {
     }
 
     pub(crate) fn set(&mut self, params: &Params) -> Result<()> {
-        if let Some(length) = params.find(c"ivlen").and_then(Given::number) {
-            let range = match self.row.mode {
-                Mode::Gcm => 1..=128,
-                Mode::Ccm => 7..=13,
-                _ => 12..=12,
-            };
-            let length = usize::try_from(length).ok().filter(|length| range.contains(length));
-            let length =
-                length.ok_or_else(|| Failure::input("this length of an IV is not supported"))?;
-            if length != self.iv.len() {
-                self.iv = vec![0; length];
-                self.iv_is = Iv::None;
+        for (name, given) in params.each() {
+            let octets = given.octets().unwrap_or_default();
+            match name {
+                b"ivlen" => self.set_length(given.number())?,
+                b"keylen" => self.row.keeps(given)?,
+                b"tag" => self.set_tag(given.size(), octets)?,
+                b"tlsivfixed" => self.set_fixed(octets)?,
+                b"tlsivinv" => {
+                    let place = self.iv.len().checked_sub(octets.len()).filter(|_| !self.forward);
+                    let place = place.ok_or_else(|| Failure::input("this is no part of an IV"))?;
+                    self.iv[place..].copy_from_slice(octets);
+                    self.start(Iv::Set);
+                }
+                b"tlsaad" => self.set_header(octets)?,
+                _ => {}
             }
         }
-        if let Some(length) = params.find(c"keylen").and_then(Given::number)
-            && usize::try_from(length) != Ok(self.row.key)
-        {
-            return Err(Failure::input("the length of the key is another one"));
-        }
-        if let Some(tag) = params.find(c"tag") {
-            self.set_tag(tag.size(), tag.octets().unwrap_or_default())?;
-        }
-        if let Some(fixed) = params.find(c"tlsivfixed").and_then(Given::octets) {
-            self.set_fixed(fixed)?;
-        }
-        if let Some(explicit) = params.find(c"tlsivinv").and_then(Given::octets) {
-            let place = self.iv.len().checked_sub(explicit.len()).filter(|_| !self.forward);
-            let place = place.ok_or_else(|| Failure::input("this is no part of an IV"))?;
-            self.iv[place..].copy_from_slice(explicit);
-            self.start(Iv::Set);
-        }
-        if let Some(header) = params.find(c"tlsaad").and_then(Given::octets) {
-            self.set_header(header)?;
+        Ok(())
+    }
+
+    fn set_length(&mut self, length: Option<i64>) -> Result<()> {
+        let range = match self.row.mode {
+            Mode::Gcm => 1..=128,
+            Mode::Ccm => 7..=13,
+            _ => 12..=12,
+        };
+        let length = length.and_then(|length| usize::try_from(length).ok());
+        let length = length.filter(|length| range.contains(length));
+        let length =
+            length.ok_or_else(|| Failure::input("this length of an IV is not supported"))?;
+        if length != self.iv.len() {
+            self.iv = vec![0; length];
+            self.iv_is = Iv::None;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use super::aead::Aead;
 use super::key::Form;
 use super::plain::Plain;
 use super::{Work, is_named};
-use crate::abi::{Answer, Input, Output, Params};
+use crate::abi::{Answer, Given, Input, Output, Params};
 use crate::failure::{Failure, Result};
 use crate::provider::Provider;
 use metaslot_ck::*;
@@ -118,6 +118,16 @@ impl Row {
             b"cts" | b"tls-multi" | b"has-randkey" | b"encrypt-then-mac" => 0,
             _ => return None,
         })
+    }
+
+    /// The length of the key is set to what it is.
+    ///
+    /// # Errors
+    /// To another one.
+    pub(crate) fn keeps(&self, length: Given<'_>) -> Result<()> {
+        let same =
+            length.number().and_then(|length| usize::try_from(length).ok()) == Some(self.key);
+        same.then_some(()).ok_or_else(|| Failure::input("the length of the key is another one"))
     }
 
     /// A key of the right length.

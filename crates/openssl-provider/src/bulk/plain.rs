@@ -5,7 +5,7 @@
 use super::cipher::{BLOCK, Mode, Pass, Row};
 use super::key::{Hidden, Key};
 use super::tls;
-use crate::abi::{Answer, Given, Params};
+use crate::abi::{Answer, Params};
 use crate::failure::{Failure, Result};
 use crate::provider::Provider;
 use metaslot_client::{Mechanism, Params as Parameter};
@@ -76,28 +76,20 @@ impl Plain {
     }
 
     pub(crate) fn set(&mut self, params: &Params) -> Result<()> {
-        let number = |name| params.find(name).and_then(Given::number);
-        if let Some(pads) = number(c"padding") {
-            self.pads = pads != 0;
-        }
-        if let Some(version) = number(c"tls-version") {
-            self.version = version;
-        }
-        if let Some(length) = number(c"tls-mac-size") {
-            self.mac_length = usize::try_from(length).unwrap_or_default();
-        }
-        if let Some(used) = number(c"num") {
-            let used = usize::try_from(used)
-                .ok()
-                .filter(|used| *used < BLOCK && self.row.mode == Mode::Ctr);
-            self.used = used.ok_or_else(|| Failure::unsupported("'num' is not supported"))?;
-        }
-        match number(c"keylen") {
-            Some(length) if usize::try_from(length) != Ok(self.row.key) => {
-                Err(Failure::input("the length of the key is another one"))
+        for (name, given) in params.each() {
+            let number = given.number().unwrap_or_default();
+            match name {
+                b"padding" => self.pads = number != 0,
+                b"tls-version" => self.version = number,
+                b"tls-mac-size" => self.mac_length = usize::try_from(number).unwrap_or_default(),
+                b"keylen" => self.row.keeps(given)?,
+                b"num" if number != 0 => {
+                    return Err(Failure::unsupported("a message begins with a whole block"));
+                }
+                _ => {}
             }
-            _ => Ok(()),
         }
+        Ok(())
     }
 
     pub(crate) fn answer(&self, name: &[u8]) -> Option<Answer<'_>> {

@@ -5,7 +5,7 @@ use super::Home;
 use super::work::{self, PROPERTIES, Row, with};
 use crate::abi::numbers::cipher as number;
 use crate::abi::{
-    Algorithm, Answer, Context, Dispatch, Given, Input, Kind, Output, Param, Params, Place, Table,
+    Algorithm, Answer, Context, Dispatch, Input, Kind, Output, Param, Params, Place, Table,
     caught_here,
 };
 use crate::bulk::cipher::{self, Cipher, Pass, ROWS};
@@ -103,15 +103,18 @@ extern "C" fn set(context: CipherContext, params: Params) -> c_int {
 extern "C" fn get(mut context: CipherContext, mut params: Params) -> c_int {
     caught_here(0, || {
         let Some(cipher) = context.get_mut() else { return 0 };
-        let counted = match (&mut *cipher, params.find(c"tlsivgen").map(Given::size)) {
-            (Cipher::Aead(cipher), Some(length)) => Some(cipher.counted(length)),
-            _ => None,
-        };
-        let room = params.find(c"tag").map(Given::size).unwrap_or_default();
-        let wrong = room > 0 && cipher.answer(b"tag", room).is_none();
+        let (mut counted, mut tag) = (None, 0);
+        for (name, given) in params.each() {
+            match (name, &mut *cipher) {
+                (b"tlsivgen", Cipher::Aead(cipher)) => counted = Some(cipher.counted(given.size())),
+                (b"tag", _) => tag = given.size(),
+                _ => {}
+            }
+        }
+        let wrong = tag > 0 && cipher.answer(b"tag", tag).is_none();
         let known = |name: &[u8], _| match name {
             b"tlsivgen" => counted.clone().map(Answer::Own),
-            _ => cipher.answer(name, room),
+            _ => cipher.answer(name, tag),
         };
         c_int::from(params.answer(known) && !wrong)
     })
