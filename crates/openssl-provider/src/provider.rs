@@ -2,7 +2,7 @@
 //! One loaded provider: its configuration and its tokens.
 
 use crate::abi::Core;
-use crate::bulk::Bulk;
+use crate::bulk::sessions::{Bulk, Whose};
 use crate::failure::{Failure, Reason, Result};
 use crate::host::{Host, Token};
 use crate::pin::{Pin, Pins, is_refused};
@@ -121,12 +121,6 @@ impl Provider {
         self.host.get().lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What it has for operations without a URI.
-    #[inline]
-    pub(crate) fn bulk(&self) -> &'static Bulk {
-        self.bulk.get()
-    }
-
     fn pins(&self) -> MutexGuard<'static, Pins> {
         self.pins.get().lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -239,6 +233,28 @@ impl Provider {
             (None, Some(source)) => Pin::read(source).map(Some),
             (None, None) => Ok(ask(&format!("PIN of token {}", token.label()))),
         }
+    }
+}
+
+impl Whose for Provider {
+    #[inline]
+    fn bulk(&self) -> &'static Bulk {
+        self.bulk.get()
+    }
+
+    fn any(&self) -> Result<Arc<Token>> {
+        Self::any(self)
+    }
+}
+
+impl Whose for Arc<Provider> {
+    #[inline]
+    fn bulk(&self) -> &'static Bulk {
+        self.bulk.get()
+    }
+
+    fn any(&self) -> Result<Arc<Token>> {
+        Provider::any(self)
     }
 }
 

@@ -6,9 +6,9 @@
 //! A module that decrypts in parts gives nothing out before it has the tag: there, the key stream is what zeros are encrypted to, and the
 //! tag that of what came out, encrypted again.
 
-use super::Held;
 use super::cipher::{Mode, Pass, Row};
 use super::key::{Hidden, Key, same};
+use super::sessions::{Held, Whose as _};
 use crate::abi::{Answer, Params};
 use crate::failure::{Failure, Result};
 use crate::provider::Provider;

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Table: ciphers, as libcrypto names them; and what both kinds of them have in common.
+//! Table: ciphers, as libcrypto names them; and what all of them are given.
 
-use super::aead::Aead;
 use super::key::Form;
-use super::plain::Plain;
-use super::{Work, is_named};
-use crate::abi::{Answer, Given, Input, Output, Params};
+use super::names::is_named;
+use crate::abi::{Given, Input, Output};
 use crate::failure::{Failure, Result};
-use crate::provider::Provider;
 use metaslot_ck::*;
 use std::ffi::CStr;
-use std::sync::Arc;
 
 /// In bytes, of AES.
 pub(crate) const BLOCK: usize = 16;
@@ -149,22 +145,6 @@ impl Row {
     }
 }
 
-/// A message that is being encrypted or decrypted.
-#[derive(Debug)]
-pub(crate) enum Cipher {
-    Plain(Plain),
-    Aead(Box<Aead>),
-}
-
-impl Work for Cipher {
-    fn provider(&self) -> &Arc<Provider> {
-        match self {
-            Self::Plain(cipher) => &cipher.provider,
-            Self::Aead(cipher) => &cipher.provider,
-        }
-    }
-}
-
 /// What is put in, and where what comes out goes.
 #[derive(Debug)]
 pub(crate) struct Pass<'a> {
@@ -183,69 +163,5 @@ impl Pass<'_> {
     pub(crate) fn out(&mut self, length: usize) -> Result<&mut [u8]> {
         let out = self.out.of(self.room).and_then(|out| out.get_mut(..length));
         out.ok_or_else(|| Failure::input("there is too little room for the result"))
-    }
-}
-
-impl Cipher {
-    pub(crate) fn new(provider: Arc<Provider>, row: &'static Row) -> Self {
-        match row.is_aead() {
-            true => Self::Aead(Box::new(Aead::new(provider, row))),
-            false => Self::Plain(Plain::new(provider, row)),
-        }
-    }
-
-    pub(crate) fn copy(&self) -> Result<Self> {
-        Ok(match self {
-            Self::Plain(cipher) => Self::Plain(cipher.clone()),
-            Self::Aead(cipher) => Self::Aead(Box::new(cipher.copy()?)),
-        })
-    }
-
-    /// A key and an IV, or one of them, or none: empty where there is none.
-    pub(crate) fn begin(&mut self, forward: bool, key: &[u8], iv: &[u8]) -> Result<()> {
-        match self {
-            Self::Plain(cipher) => cipher.begin(forward, key, iv),
-            Self::Aead(cipher) => cipher.begin(forward, key, iv),
-        }
-    }
-
-    pub(crate) fn set(&mut self, params: &Params) -> Result<()> {
-        match self {
-            Self::Plain(cipher) => cipher.set(params),
-            Self::Aead(cipher) => cipher.set(params),
-        }
-    }
-
-    /// `room`: for how many bytes the answer has room.
-    pub(crate) fn answer(&self, name: &[u8], room: usize) -> Option<Answer<'_>> {
-        match self {
-            Self::Plain(cipher) => cipher.answer(name),
-            Self::Aead(cipher) => cipher.answer(name, room),
-        }
-    }
-
-    /// A part of the message; how many bytes come out.
-    pub(crate) fn update(&mut self, pass: Pass<'_>) -> Result<usize> {
-        match self {
-            Self::Plain(cipher) => cipher.update(pass),
-            Self::Aead(cipher) => cipher.update(pass),
-        }
-    }
-
-    /// Its end.
-    pub(crate) fn finish(&mut self, pass: Pass<'_>) -> Result<usize> {
-        match self {
-            Self::Plain(cipher) => cipher.finish(pass),
-            Self::Aead(cipher) => cipher.finish(),
-        }
-    }
-
-    /// A whole message, or whole blocks: `EVP_Cipher`.
-    pub(crate) fn whole(&mut self, pass: Pass<'_>) -> Result<usize> {
-        match self {
-            Self::Plain(cipher) => cipher.whole(pass),
-            Self::Aead(cipher) if pass.data.is_null() => cipher.finish(),
-            Self::Aead(cipher) => cipher.update(pass),
-        }
     }
 }

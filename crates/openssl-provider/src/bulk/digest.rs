@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Digests. A short message is kept, so that the token hashes it in one call; a long one goes to a session as it comes.
 
+use super::Work;
 use super::key::Hidden;
-use super::{Held, Work, is_named};
+use super::names::is_named;
+use super::sessions::{Held, Whose as _};
 use crate::failure::{Failure, Result};
 use crate::provider::Provider;
 use metaslot_ck::*;

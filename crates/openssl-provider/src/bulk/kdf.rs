@@ -4,6 +4,7 @@
 use super::Work;
 use super::digest::{self, Row};
 use super::key::{Hidden, Key};
+use super::sessions::Whose as _;
 use crate::abi::{Answer, Given, Params};
 use crate::failure::{Failure, Result};
 use crate::provider::Provider;

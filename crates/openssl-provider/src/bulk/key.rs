@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Secrets of the program's: their bytes, and the object of a session that a token uses in their place.
 
-use super::Bulk;
+use super::sessions::{Bulk, Whose as _};
 use crate::abi::deep;
 use crate::failure::Result;
 use crate::provider::Provider;

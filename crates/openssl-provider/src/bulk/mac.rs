@@ -2,10 +2,11 @@
 //! Message authentication codes: HMAC, and CMAC and GMAC by AES. A message is kept, so that the token does it in one call and contexts can be
 //! copied; a long one goes to a session as it comes.
 
+use super::Work;
 use super::cipher::{self, Mode};
 use super::digest;
 use super::key::{Hidden, Key};
-use super::{Held, Work};
+use super::sessions::{Held, Whose as _};
 use crate::abi::{Answer, Given, Params};
 use crate::failure::{Failure, Result};
 use crate::provider::Provider;

@@ -4,6 +4,7 @@
 
 use super::cipher::{BLOCK, Mode, Pass, Row};
 use super::key::{Hidden, Key};
+use super::sessions::Whose as _;
 use super::tls;
 use crate::abi::{Answer, Params};
 use crate::failure::{Failure, Result};

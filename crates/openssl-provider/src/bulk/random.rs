@@ -2,6 +2,7 @@
 //! Random bytes: the token's, without a state of their own.
 
 use super::Work;
+use super::sessions::Whose as _;
 use crate::abi::Answer;
 use crate::failure::Result;
 use crate::provider::Provider;

@@ -8,7 +8,8 @@ use crate::abi::{
     Algorithm, Answer, Context, Dispatch, Input, Kind, Output, Param, Params, Place, Table,
     caught_here,
 };
-use crate::bulk::cipher::{self, Cipher, Pass, ROWS};
+use crate::bulk::cipher::{self, Pass, ROWS};
+use crate::bulk::message::Cipher;
 use crate::failure::Result;
 use std::ffi::c_int;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The functions that libcrypto calls, one file for each operation: they take what it passes apart, and no more.
 
+mod all;
 mod asym_cipher;
 mod cipher;
 mod coder;

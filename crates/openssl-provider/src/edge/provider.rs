@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The provider itself (provider-base(7)).
 
-use super::{
-    Home, asym_cipher, coder, kem, keyexch, keymgmt, offered, signature, store, tls, work,
-};
+use super::{Home, all, asym_cipher, coder, kem, keyexch, keymgmt, offered, signature, store, tls};
 use crate::abi::numbers::{operation, provider as number};
 use crate::abi::{
     Algorithm, Answer, Context, Core, CoreHandle, Dispatch, Item, Kind, Param, Params, Place,
@@ -89,7 +87,7 @@ extern "C" fn query(home: Home, asked: c_int, mut no_store: Place<c_int>) -> Tab
             operation::STORE => Table::of(&store::ALGORITHMS),
             operation::DECODER => Table::of(&coder::DECODERS),
             operation::ENCODER => Table::of(&coder::ENCODERS_OF_KEYS),
-            _ => work::algorithms(provider, asked),
+            _ => all::algorithms(provider, asked),
         }
     })
 }

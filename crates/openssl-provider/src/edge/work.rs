@@ -2,14 +2,12 @@
 //! What the functions of all operations without a key of a token have in common. They are called often: nothing is done that is not
 //! necessary, and what calls the module looks for a larger stack where that is needed.
 
-use super::{Home, cipher, digest, kdf, kept, mac, made, random};
-use crate::abi::numbers::operation;
+use super::{Home, kept, made};
 use crate::abi::{Algorithm, Answer, Context, Params, Table, caught_here};
 use crate::bulk::Work;
 use crate::failure::Result;
-use crate::provider::{Mode, Offer, Provider};
+use crate::provider::{Offer, Provider};
 use metaslot_ck::CK_MECHANISM_TYPE;
-use metaslot_client::Module;
 use std::ffi::{CStr, c_int};
 use std::sync::Arc;
 
@@ -59,29 +57,11 @@ pub(super) fn with<T: Work>(
     })
 }
 
-/// What is offered of an operation in mode `all`.
-pub(super) fn algorithms(provider: &Arc<Provider>, asked: c_int) -> Table<Algorithm> {
-    if provider.mode != Mode::All || is_of_libcrypto(provider) {
-        return Table::null();
-    }
-    match asked {
-        operation::DIGEST => offered(provider, digest::rows()),
-        operation::CIPHER => offered(provider, cipher::rows()),
-        operation::MAC => offered(provider, mac::rows()),
-        operation::KDF => offered(provider, kdf::rows()),
-        operation::RAND => offered(provider, random::rows()),
-        _ => Table::null(),
-    }
-}
-
-/// A module that is made of libcrypto would ask for algorithms, find these, and be called for what it is doing.
-fn is_of_libcrypto(provider: &Provider) -> bool {
-    let made = |module: Module| !module.is_metaslot() && module.has_function(c"EVP_DigestInit_ex");
-    provider.module().is_ok_and(made)
-}
-
 /// Those of the rows that the token has.
-fn offered(provider: &Arc<Provider>, rows: impl Iterator<Item = Row>) -> Table<Algorithm> {
+pub(super) fn offered(
+    provider: &Arc<Provider>,
+    rows: impl Iterator<Item = Row>,
+) -> Table<Algorithm> {
     let has: &dyn Fn(&Row) -> bool = match provider.offer() {
         Offer::Nothing => return Table::null(),
         Offer::All => &|_| true,
