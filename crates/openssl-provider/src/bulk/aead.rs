@@ -179,7 +179,8 @@ impl Aead {
 
     fn set_tag(&mut self, length: usize, tag: &[u8]) -> Result<()> {
         let ccm = self.row.mode == Mode::Ccm;
-        let right = length <= TAG && length > 0 && (!ccm || length % 2 == 0 && length >= 4);
+        let right =
+            length <= TAG && length > 0 && (!ccm || length.is_multiple_of(2) && length >= 4);
         if !right || !tag.is_empty() && self.forward {
             return Err(Failure::input("this is no tag of this cipher"));
         }

@@ -122,7 +122,7 @@ impl Kdf {
         Some(Answer::Number(length))
     }
 
-    pub(crate) fn derive(&mut self, out: &mut [u8]) -> Result<()> {
+    pub(crate) fn derive(&self, out: &mut [u8]) -> Result<()> {
         let missing = |what| Failure::input(format!("there is no {what}"));
         let digest = self.digest.ok_or_else(|| missing("hash function"))?;
         if out.is_empty() || self.step == Step::Extract && out.len() != digest.length {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// A message that is being encrypted or decrypted.
 #[derive(Debug)]
 pub(crate) enum Cipher {
-    Plain(Plain),
+    Plain(Box<Plain>),
     Aead(Box<Aead>),
 }
 
@@ -30,7 +30,7 @@ impl Cipher {
     pub(crate) fn new(provider: Arc<Provider>, row: &'static Row) -> Self {
         match row.is_aead() {
             true => Self::Aead(Box::new(Aead::new(provider, row))),
-            false => Self::Plain(Plain::new(provider, row)),
+            false => Self::Plain(Box::new(Plain::new(provider, row))),
         }
     }
 

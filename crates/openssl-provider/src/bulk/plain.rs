@@ -178,7 +178,7 @@ impl Plain {
         match self.row.mode {
             Mode::Ctr => return self.count(&mut pass),
             Mode::Xts => {}
-            _ if length % BLOCK != 0 => {
+            _ if !length.is_multiple_of(BLOCK) => {
                 return Err(Failure::input("the data is not a whole number of blocks"));
             }
             _ => {}
