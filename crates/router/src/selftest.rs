@@ -224,7 +224,7 @@ fn without_chance(shape: Shape, params: Params) -> Params {
 }
 
 /// FNV-1a of 32 bits: each step is a permutation, so that one wrong byte always makes another value, and whatever else is wrong
-/// makes the same one time in four thousand million. That is enough against faults; nobody chooses the answers.
+/// makes the same one time in four thousand million. That is enough against faults: no attacker chooses the answers.
 fn fold(answer: &[u8]) -> u32 {
     let step = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
     answer.iter().fold(0x811c_9dc5, step)

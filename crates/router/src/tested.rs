@@ -111,12 +111,12 @@ type States = &'static [State];
 /// Where tables of rows are, and their states. They are there for as long as the tables, which is until the process ends; a
 /// forked child has its parent's.
 static ALL: PerProcess<Mutex<Vec<(usize, States)>>> = PerProcess::new(|parents| {
-    // A lock that a thread of the parent held nobody opens any more: then rows are tested again.
+    // A lock that a thread of the parent held stays locked in the child: then rows are tested again.
     let known = parents.and_then(|parents| parents.try_lock().ok().map(|all| all.clone()));
     Mutex::new(known.unwrap_or_default())
 });
 
-/// What is known of these rows, whoever asked first.
+/// What is known of these rows, by whichever caller asked first.
 pub(crate) fn states(rows: &'static [Algorithm]) -> States {
     let place = rows.as_ptr().addr();
     let mut all = ALL.get().lock().unwrap_or_else(PoisonError::into_inner);

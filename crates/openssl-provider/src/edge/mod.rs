@@ -58,7 +58,7 @@ const fn joined<const N: usize, const M: usize, const ALL: usize>(
     table
 }
 
-/// Parts of tables that libcrypto was given. There are few: a module's mechanisms change seldom.
+/// Parts of tables that libcrypto was given. There are few: a module's mechanisms rarely change.
 static OFFERED: PerProcess<Mutex<Vec<&'static [Algorithm]>>> =
     PerProcess::new(|_| Mutex::default());
 

@@ -104,7 +104,7 @@ fn complete(args: &Create) -> Result<()> {
     unused.map_or(Ok(()), |what| Err(Failure::usage(what)))
 }
 
-/// Whose rights the proxy gets; nobody's where they are those of who asks.
+/// The user whose rights the proxy gets; none where they are the caller's.
 fn user(args: &Create, proxy: &Proxy) -> Result<Option<String>> {
     let own = setup::own_user();
     let is_plain = |name: &&str| {

@@ -111,7 +111,7 @@ fn in_token(
     Ok(Material::InToken(Box::new(InToken { token, key, pin, chain })))
 }
 
-/// A service asks nobody: the PIN is in a file.
+/// A service cannot ask for a PIN: it is in a file.
 fn pin_file(token: &Token, said: Option<&Path>) -> Result<Option<PathBuf>> {
     let variable = env::var(Role::User.variable()).ok().filter(|text| !text.is_empty());
     let source = match (said, variable) {
@@ -215,7 +215,7 @@ fn in_file(file: &Path) -> Result<PathBuf> {
     }
     if keys.clone().any(|block| sealed(&block)) {
         return Err(Failure::failed(format!(
-            "the key in {name} is encrypted, and the server asks nobody"
+            "the key in {name} is encrypted, and the server cannot ask for its password"
         ))
         .hint(format!("-T TOKEN brings it into a token: -f pem -i {name} -T TOKEN")));
     }
