@@ -78,7 +78,9 @@ impl Generator {
         {
             return Err(Failure::unsupported("curves have names"));
         }
-        self.seed = params.find(c"seed").and_then(Given::octets).map(Parts::of_seed);
+        if let Some(seed) = params.find(c"seed").and_then(Given::octets) {
+            self.seed = Some(Parts::of_seed(seed));
+        }
         if matches!(self.kind.form, Form::Rsa { pss: true }) {
             Pss::update(&mut self.pss, params)?;
         }
@@ -113,7 +115,14 @@ impl Generator {
 
     /// Makes it.
     pub(crate) fn run(&self) -> Result<Arc<Key>> {
-        let Some(uri) = &self.place else { return self.own().map(Arc::new) };
+        let Some(uri) = self.place.as_ref().filter(|_| self.pair) else {
+            return self.own().map(Arc::new);
+        };
+        if self.seed.is_some() || self.pss.is_some() {
+            return Err(Failure::unsupported(
+                "a token takes no seed of a new key, and keeps no parameters of RSA-PSS",
+            ));
+        }
         let token = self.token(uri)?;
         self.provider.login(&token, uri, &no_question)?;
         let failed = |error| token.failed("generate a key pair", error);
