@@ -2,12 +2,12 @@
 //! `lab speed`, `lab store` and `lab kill` from end to end: short runs, whose figures do not count here.
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
+mod built;
+
+use built::{LAB, module};
 use metaslot_lab::experiment::{Experiment, State};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
-
-const LAB: &str = env!("CARGO_BIN_EXE_metaslot-lab");
 
 /// A directory that goes away.
 struct Sandbox(PathBuf);
@@ -28,27 +28,6 @@ impl Drop for Sandbox {
     fn drop(&mut self) {
         std::fs::remove_dir_all(&self.0).ok();
     }
-}
-
-/// The module that the tests were given, or the one of this build, built now if that did not happen yet.
-fn module() -> &'static Path {
-    static MODULE: OnceLock<PathBuf> = OnceLock::new();
-    MODULE.get_or_init(|| {
-        if let Some(module) = std::env::var_os("METASLOT_MODULE") {
-            return PathBuf::from(module);
-        }
-        let directory = Path::new(LAB).parent().unwrap();
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "--package", "metaslot-module"]);
-        // Beside it, as the lab looks for it.
-        cargo.args(["--package", "metaslot-openssl-provider"]);
-        cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
-        if directory.ends_with("release") {
-            cargo.arg("--release");
-        }
-        assert!(cargo.status().unwrap().success(), "the module does not build");
-        directory.join("libmetaslot.so")
-    })
 }
 
 fn lab(place: &Sandbox, arguments: &[&str]) -> Command {

@@ -2,29 +2,13 @@
 //! `lab tls` from end to end: a short run, whose figures do not count here.
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
+mod built;
+
+use built::{LAB, module};
 use metaslot_lab::experiment::{Experiment, State};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-
-const LAB: &str = env!("CARGO_BIN_EXE_metaslot-lab");
-
-/// The module that the tests were given, or the one of this build, with the provider beside it.
-fn module() -> PathBuf {
-    if let Some(module) = std::env::var_os("METASLOT_MODULE") {
-        return PathBuf::from(module);
-    }
-    let directory = Path::new(LAB).parent().unwrap();
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--package", "metaslot-module"]);
-    cargo.args(["--package", "metaslot-openssl-provider"]);
-    cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
-    if directory.ends_with("release") {
-        cargo.arg("--release");
-    }
-    assert!(cargo.status().unwrap().success(), "the module does not build");
-    directory.join("libmetaslot.so")
-}
 
 fn lab(place: &Path, arguments: &[&str]) -> String {
     let mut command = Command::new(LAB);
