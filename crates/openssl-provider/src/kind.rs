@@ -80,11 +80,16 @@ pub(crate) const COUNT: usize = 28;
 /// A table with what a generic function makes for each.
 macro_rules! for_each_kind {
     ($function:ident) => {
-        for_each_kind!($function 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27)
+        $crate::kind::for_each!($function 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27)
     };
-    ($function:ident $($number:literal)+) => { [$($function::<$number>()),+] };
 }
 pub(crate) use for_each_kind;
+
+/// The same for these rows of any table.
+macro_rules! for_each {
+    ($function:ident $($number:literal)+) => { [$($function::<$number>()),+] };
+}
+pub(crate) use for_each;
 
 /// Key type, mechanism that makes a pair, and what it does.
 type Family = (CK_KEY_TYPE, CK_MECHANISM_TYPE, Does);

@@ -11,6 +11,7 @@ use crate::abi::{
 use crate::bulk::cipher::{self, Pass, ROWS};
 use crate::bulk::message::Cipher;
 use crate::failure::Result;
+use crate::kind::for_each;
 use std::ffi::c_int;
 
 type CipherContext = Context<Cipher>;
@@ -206,26 +207,8 @@ const fn functions<const N: usize>() -> [Dispatch; FUNCTIONS] {
     ]
 }
 
-static TABLES: [[Dispatch; FUNCTIONS]; ROWS.len()] = [
-    functions::<0>(),
-    functions::<1>(),
-    functions::<2>(),
-    functions::<3>(),
-    functions::<4>(),
-    functions::<5>(),
-    functions::<6>(),
-    functions::<7>(),
-    functions::<8>(),
-    functions::<9>(),
-    functions::<10>(),
-    functions::<11>(),
-    functions::<12>(),
-    functions::<13>(),
-    functions::<14>(),
-    functions::<15>(),
-    functions::<16>(),
-    functions::<17>(),
-];
+static TABLES: [[Dispatch; FUNCTIONS]; ROWS.len()] =
+    for_each!(functions 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17);
 
 /// All of them.
 pub(super) fn rows() -> impl Iterator<Item = Row> {

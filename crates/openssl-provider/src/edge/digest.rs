@@ -7,6 +7,7 @@ use crate::abi::numbers::digest as number;
 use crate::abi::{Algorithm, Context, Dispatch, Input, Kind, Output, Param, Params, Place, Table};
 use crate::bulk::digest::{self, Digest, ROWS, once};
 use crate::failure::Failure;
+use crate::kind::for_each;
 use crate::provider::Provider;
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -112,21 +113,7 @@ const fn functions<const N: usize>() -> [Dispatch; 10] {
     ]
 }
 
-static FUNCTIONS: [[Dispatch; 10]; ROWS.len()] = [
-    functions::<0>(),
-    functions::<1>(),
-    functions::<2>(),
-    functions::<3>(),
-    functions::<4>(),
-    functions::<5>(),
-    functions::<6>(),
-    functions::<7>(),
-    functions::<8>(),
-    functions::<9>(),
-    functions::<10>(),
-    functions::<11>(),
-    functions::<12>(),
-];
+static FUNCTIONS: [[Dispatch; 10]; ROWS.len()] = for_each!(functions 0 1 2 3 4 5 6 7 8 9 10 11 12);
 
 /// All of them.
 pub(super) fn rows() -> impl Iterator<Item = Row> {
