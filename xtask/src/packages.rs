@@ -34,7 +34,6 @@ pub(crate) const FOR_RUN: &[Package] = &[
     ("gcc", Probe::Program("gcc")),
     ("libc6-dev", Probe::File("/usr/include/stdio.h")),
     ("openssl", Probe::Program("openssl")),
-    ("libengine-pkcs11-openssl", Probe::Library("engines-3/pkcs11.so")),
     ("curl", Probe::Program("curl")),
     ("softhsm2", Probe::Program("softhsm2-util")),
 ];
@@ -46,6 +45,7 @@ pub(crate) const FOR_TESTS: &[Package] = &[
     ("openssh-client", Probe::Program("ssh-keygen")),
     ("openjdk-17-jdk-headless", Probe::Program("javac")),
     ("libp11-kit-dev", Probe::File("/usr/include/p11-kit-1/p11-kit/pkcs11.h")),
+    ("libengine-pkcs11-openssl", Probe::Library("engines-3/pkcs11.so")),
     ("libssl-dev", Probe::File("/usr/include/openssl/ssl.h")),
     ("p11-kit", Probe::Program("p11-kit")),
     ("p11-kit-modules", Probe::Library("pkcs11/p11-kit-client.so")),

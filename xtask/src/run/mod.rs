@@ -19,7 +19,7 @@ use table::Table;
 pub(crate) fn run() -> Result<()> {
     say("what is needed from Debian");
     packages::install(&[FOR_RUN])?;
-    say("building the module and the command (release)");
+    say("building the module, the command and the OpenSSL provider (release)");
     build()?;
     let place = Sandbox::make()?;
     let mut table = Table::default();

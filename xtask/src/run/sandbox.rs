@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::process::{Program, Timed};
 use super::table::Table;
-use crate::cargo::{command, module, target};
+use crate::cargo::{command, module, openssl_provider, target};
 
 /// The token's label.
 pub(super) const LABEL: &str = "run";
@@ -98,23 +98,21 @@ impl Sandbox {
         program.run()
     }
 
-    /// OpenSSL's configuration with Debian's engine and our module.
+    /// OpenSSL's configuration with our provider and our module.
     pub(super) fn configure_openssl(&self) -> Result<()> {
-        let output = Program::new("openssl", &self.home).line("version -e").run()?;
-        let directory =
-            output.text.split('"').nth(1).context("openssl names no engine directory")?;
-        let pin = fs::read_to_string(self.path("pin")).context("read the PIN")?;
         let text = format!(
-            "openssl_conf = start\n[start]\nengines = engines\n[engines]\npkcs11 = \
-             pkcs11\n[pkcs11]\nengine_id = pkcs11\ndynamic_path = {directory}/pkcs11.so\n\
-             MODULE_PATH = {}\nPIN = {pin}\ninit = 0\n[req]\ndistinguished_name = \
+            "openssl_conf = start\n[start]\nproviders = providers\n[providers]\ndefault = builtin\n\
+             metaslot = metaslot\n[builtin]\nactivate = 1\n[metaslot]\nmodule = {}\n\
+             pkcs11-module = {}\npin-source = file:{}\nactivate = 1\n[req]\ndistinguished_name = \
              name\n[name]\n",
-            module().display()
+            openssl_provider().display(),
+            module().display(),
+            self.path("pin").display(),
         );
-        self.write_secret("openssl.cnf", &text)
+        fs::write(self.path("openssl.cnf"), text).context("write OpenSSL's configuration")
     }
 
-    /// A program that finds the engine.
+    /// An OpenSSL with the provider.
     pub(super) fn openssl(&self) -> Program {
         self.program("openssl").env("OPENSSL_CONF", self.path("openssl.cnf"))
     }

@@ -16,12 +16,12 @@ fn uri(key: &Key) -> String {
     format!("pkcs11:token={LABEL};object={};type=private", key.label)
 }
 
-/// A self-signed certificate, checked by an OpenSSL without the engine.
+/// A self-signed certificate, checked by an OpenSSL without the provider.
 pub(crate) fn certificate(place: &Sandbox, key: &Key) -> Result<Timed> {
     let file = format!("{}.pem", key.label);
     let made = place
         .openssl()
-        .line("req -new -x509 -days 30 -sha256 -engine pkcs11 -keyform engine")
+        .line("req -new -x509 -days 30 -sha256")
         .line("-subj /CN=localhost -addext subjectAltName=DNS:localhost")
         .args(["-key", &uri(key), "-out", &file])
         .run()?;
@@ -39,7 +39,7 @@ pub(crate) fn serve(place: &Sandbox, key: &Key, table: &mut Table) -> Result<()>
     let certificate = format!("{}.pem", key.label);
     let server = place
         .openssl()
-        .line("s_server -engine pkcs11 -keyform engine -www -quiet -tls1_3")
+        .line("s_server -www -quiet -tls1_3")
         .args(["-accept", &format!("127.0.0.1:{port}"), "-cert", &certificate])
         .args(["-key", &uri(key)])
         .serve(port, &place.path(&format!("server-{}.log", key.label)))?;
