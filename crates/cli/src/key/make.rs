@@ -80,17 +80,19 @@ pub(crate) fn refuse_same_label(session: &Session, label: &str) -> Result<()> {
         .hint("choose another label, or allow two with --same-label"))
 }
 
-/// How many bits an RSA key may have is the token's to say; the other types have their sizes by name.
+/// How long these keys may be is the token's to say; the other types have their sizes by name.
 fn check_size(session: &Session, slot: SlotId, kind: &Kind) -> Result<()> {
-    if kind.family != Family::Rsa {
-        return Ok(());
-    }
-    let info = session.module().mechanism_info(slot, CKM_RSA_PKCS_KEY_PAIR_GEN)?;
+    let (mechanism, what, unit) = match kind.family {
+        Family::Rsa => (CKM_RSA_PKCS_KEY_PAIR_GEN, "RSA keys", "bits"),
+        Family::Hotp => (CKM_HOTP_KEY_GEN, "new HOTP keys", "bytes"),
+        _ => return Ok(()),
+    };
+    let info = session.module().mechanism_info(slot, mechanism)?;
     let (least, most) = (info.min_key_size, info.max_key_size);
     if (least..=most).contains(&(kind.size as u64)) {
         return Ok(());
     }
-    Err(Failure::usage(format!("RSA keys of this token have {least} to {most} bits")))
+    Err(Failure::usage(format!("{what} of this token have {least} to {most} {unit}")))
 }
 
 fn generate(
