@@ -33,6 +33,7 @@ const CLASSES: &[(CK_OBJECT_CLASS, &str)] = &[
     (ck::CKO_PRIVATE_KEY, "private keys"),
     (ck::CKO_PUBLIC_KEY, "public keys"),
     (ck::CKO_SECRET_KEY, "secret keys"),
+    (ck::CKO_OTP_KEY, "one-time password keys"),
     (ck::CKO_CERTIFICATE, "certificates"),
     (ck::CKO_DATA, "data"),
 ];
