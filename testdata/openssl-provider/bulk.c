@@ -350,6 +350,26 @@ static void cipher(const char *name)
 	EVP_CIPHER_free(theirs);
 }
 
+// Another direction or key in the middle of a message: its end says nothing then, and no part comes out under the old key.
+static void changed_in_the_middle(const char *name, int length, int with_another_key)
+{
+	EVP_CIPHER *ours = EVP_CIPHER_fetch(NULL, name, OURS);
+	EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
+	unsigned char key[64] = { 1 }, another[64] = { 2 }, iv[16] = { 0 };
+	int part;
+	with = name;
+	CHECK(EVP_CipherInit_ex2(context, ours, key, iv, 1, NULL));
+	CHECK(EVP_CipherUpdate(context, one, &part, input, length) && EVP_CipherUpdate(context, one, &part, input, length % 1000));
+	CHECK(EVP_CipherInit_ex2(context, NULL, with_another_key ? another : key, NULL, with_another_key, NULL));
+	if (!with_another_key)
+		CHECK(EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, 16, input) > 0);
+	CHECK(!EVP_CipherUpdate(context, one, &part, input, 100) && !EVP_CipherFinal_ex(context, one, &part));
+	ERR_clear_error();
+	CHECK(EVP_CipherInit_ex2(context, NULL, NULL, iv, 1, NULL) && EVP_CipherUpdate(context, one, &part, input, length));
+	EVP_CIPHER_CTX_free(context);
+	EVP_CIPHER_free(ours);
+}
+
 static void ciphers(void)
 {
 	static const char *const names[] = { "AES-128-GCM", "AES-192-GCM", "AES-256-GCM", "AES-128-CCM", "AES-256-CCM",
@@ -357,6 +377,12 @@ static void ciphers(void)
 		"AES-128-ECB", "AES-192-ECB", "AES-256-ECB", "AES-128-XTS", "AES-256-XTS" };
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		cipher(names[i]);
+	for (size_t i = 0; i < 6; i += i == 0 ? 5 : 1) {
+		for (int length = 100; length < 40000; length += 30000) {
+			changed_in_the_middle(names[i], length, 0);
+			changed_in_the_middle(names[i], length, 1);
+		}
+	}
 }
 
 // ---- message authentication codes

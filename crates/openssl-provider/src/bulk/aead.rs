@@ -112,6 +112,7 @@ impl Aead {
     }
 
     pub(crate) fn begin(&mut self, forward: bool, key: &[u8], iv: &[u8]) -> Result<()> {
+        let mut is_other = self.forward != forward;
         self.forward = forward;
         if !iv.is_empty() {
             let longest = if self.row.mode == Mode::Gcm { 128 } else { self.iv.len() };
@@ -126,7 +127,12 @@ impl Aead {
             let key = self.row.checked(key)?;
             if self.key.as_ref().is_none_or(|old| !old.is(key)) {
                 self.key = Some(Key::new(&self.provider, self.row.form(), key));
+                is_other = true;
             }
+        }
+        if is_other && !matches!(self.state, State::Begun) {
+            // What has begun otherwise does not go on.
+            self.state = State::Ended;
         }
         Ok(())
     }
