@@ -370,6 +370,29 @@ static void changed_in_the_middle(const char *name, int length, int with_another
 	EVP_CIPHER_free(ours);
 }
 
+// There is a tag when it has been made, and of CCM as long as was said.
+static void tag_before_its_time(const char *name)
+{
+	EVP_CIPHER *ours = EVP_CIPHER_fetch(NULL, name, OURS);
+	EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
+	unsigned char key[64] = { 1 }, iv[16] = { 0 }, tag[16];
+	int part, ccm = EVP_CIPHER_get_mode(ours) == EVP_CIPH_CCM_MODE;
+	with = name;
+	for (int round = 0; round < 2; round++) {
+		CHECK(EVP_CipherInit_ex2(context, round ? NULL : ours, key, iv, 1, NULL));
+		CHECK(EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, ccm ? 12 : 16, tag) <= 0);
+		CHECK(EVP_CipherUpdate(context, one, &part, input, 100));
+		CHECK(ccm || EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, 16, tag) <= 0);
+		CHECK(EVP_CipherFinal_ex(context, one, &part));
+		CHECK(!ccm || EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, 16, tag) <= 0);
+		CHECK(EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, 17, tag) <= 0);
+		ERR_clear_error();
+		CHECK(EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, ccm ? 12 : 16, tag) > 0);
+	}
+	EVP_CIPHER_CTX_free(context);
+	EVP_CIPHER_free(ours);
+}
+
 static void ciphers(void)
 {
 	static const char *const names[] = { "AES-128-GCM", "AES-192-GCM", "AES-256-GCM", "AES-128-CCM", "AES-256-CCM",
@@ -383,6 +406,9 @@ static void ciphers(void)
 			changed_in_the_middle(names[i], length, 1);
 		}
 	}
+	tag_before_its_time("AES-256-GCM");
+	tag_before_its_time("AES-256-CCM");
+	tag_before_its_time("ChaCha20-Poly1305");
 }
 
 // ---- message authentication codes

@@ -41,6 +41,8 @@ pub(crate) struct Aead {
     /// The tag that was made or that is expected, and how long it is; zero where that is not known.
     tag: [u8; TAG],
     tag_length: usize,
+    /// Whether this is the tag of a whole message.
+    is_made: bool,
     aad: Vec<u8>,
     /// Of CCM, which must know it first.
     length: Option<usize>,
@@ -83,6 +85,7 @@ impl Aead {
             iv_is: Iv::None,
             tag: [0; TAG],
             tag_length: if row.mode == Mode::Ccm { 12 } else { 0 },
+            is_made: false,
             aad: Vec::new(),
             length: None,
             header: None,
@@ -139,7 +142,7 @@ impl Aead {
 
     /// A new message.
     fn start(&mut self, iv: Iv) {
-        self.iv_is = iv;
+        (self.iv_is, self.is_made) = (iv, false);
         self.aad.clear();
         (self.length, self.header) = (None, None);
         self.state = State::Begun;
@@ -250,8 +253,10 @@ impl Aead {
             b"taglen" => number(if self.tag_length == 0 { TAG } else { self.tag_length }),
             b"tlsaadpad" => number(self.tag_room()),
             b"iv" | b"updated-iv" if self.iv_is != Iv::None => Some(Answer::Octets(&self.iv)),
-            b"tag" if self.forward && self.tag_length > 0 => {
-                Some(Answer::Octets(&self.tag[..room.min(TAG)]))
+            b"tag" if self.forward && self.is_made => {
+                let ccm = self.row.mode == Mode::Ccm;
+                let tag = self.tag.get(..room).filter(|_| !ccm || room == self.tag_length);
+                tag.map(Answer::Octets)
             }
             _ => self.row.answer(name).and_then(number),
         }
@@ -329,6 +334,7 @@ impl Aead {
         })?;
         self.tag[..tag].copy_from_slice(&joined[length..]);
         self.tag_length = tag;
+        self.is_made = self.row.mode == Mode::Ccm;
         self.state = State::Whole(length);
         Ok(())
     }
@@ -450,6 +456,7 @@ impl Aead {
             }
             State::Whole(_) | State::Ended => {}
         }
+        self.is_made = self.forward;
         if !self.forward && self.row.mode != Mode::Ccm {
             // The next message has another one.
             self.tag_length = 0;
