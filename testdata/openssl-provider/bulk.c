@@ -393,6 +393,22 @@ static void tag_before_its_time(const char *name)
 	EVP_CIPHER_free(ours);
 }
 
+// XTS has no sector that is meant where none is said.
+static void without_an_iv(const char *name)
+{
+	EVP_CIPHER *ours = EVP_CIPHER_fetch(NULL, name, OURS);
+	EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
+	unsigned char key[64] = { 1 }, iv[16] = { 0 };
+	int part;
+	with = name;
+	CHECK(EVP_CipherInit_ex2(context, ours, key, NULL, 1, NULL));
+	CHECK(!EVP_CipherUpdate(context, one, &part, input, 100) && EVP_Cipher(context, one, input, 64) <= 0);
+	ERR_clear_error();
+	CHECK(EVP_CipherInit_ex2(context, NULL, NULL, iv, 1, NULL) && EVP_CipherUpdate(context, one, &part, input, 100));
+	EVP_CIPHER_CTX_free(context);
+	EVP_CIPHER_free(ours);
+}
+
 static void ciphers(void)
 {
 	static const char *const names[] = { "AES-128-GCM", "AES-192-GCM", "AES-256-GCM", "AES-128-CCM", "AES-256-CCM",
@@ -409,6 +425,7 @@ static void ciphers(void)
 	tag_before_its_time("AES-256-GCM");
 	tag_before_its_time("AES-256-CCM");
 	tag_before_its_time("ChaCha20-Poly1305");
+	without_an_iv("AES-128-XTS");
 }
 
 // ---- message authentication codes

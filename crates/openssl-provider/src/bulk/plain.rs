@@ -20,6 +20,7 @@ pub(crate) struct Plain {
     key: Option<Key>,
     forward: bool,
     pads: bool,
+    has_iv: bool,
     /// What the program gave, and what it has become.
     given: [u8; BLOCK],
     iv: [u8; BLOCK],
@@ -42,6 +43,7 @@ impl Plain {
             key: None,
             forward: true,
             pads: true,
+            has_iv: false,
             given,
             iv,
             held,
@@ -61,6 +63,7 @@ impl Plain {
                 return Err(Failure::input("this length of an IV is not supported"));
             }
             self.given[..length].copy_from_slice(iv);
+            self.has_iv = true;
         }
         if !key.is_empty() {
             let key = self.row.checked(key)?;
@@ -177,6 +180,7 @@ impl Plain {
         let length = pass.length;
         match self.row.mode {
             Mode::Ctr => return self.count(&mut pass),
+            Mode::Xts if !self.has_iv => return Err(Failure::input("there is no IV")),
             Mode::Xts => {}
             _ if !length.is_multiple_of(BLOCK) => {
                 return Err(Failure::input("the data is not a whole number of blocks"));
