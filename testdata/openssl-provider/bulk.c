@@ -409,6 +409,26 @@ static void without_an_iv(const char *name)
 	EVP_CIPHER_free(ours);
 }
 
+// After the largest counter comes zero.
+static void counter_wraps(const char *name, int to_it)
+{
+	EVP_CIPHER *ciphers[] = { EVP_CIPHER_fetch(NULL, name, OURS), EVP_CIPHER_fetch(NULL, name, THEIRS) };
+	unsigned char key[32] = { 1 }, iv[16], *outs[] = { one, other };
+	with = name;
+	memset(iv, 0xff, sizeof iv);
+	iv[15] -= (unsigned char)to_it;
+	for (int i = 0; i < 2; i++) {
+		EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
+		int part, end;
+		CHECK(EVP_CipherInit_ex2(context, ciphers[i], key, iv, 1, NULL));
+		CHECK(EVP_CipherUpdate(context, outs[i], &part, input, 20 + to_it * 8));
+		CHECK(EVP_CipherUpdate(context, outs[i] + part, &end, input, 4000));
+		EVP_CIPHER_CTX_free(context);
+		EVP_CIPHER_free(ciphers[i]);
+	}
+	CHECK(!memcmp(one, other, 4020 + to_it * 8));
+}
+
 static void ciphers(void)
 {
 	static const char *const names[] = { "AES-128-GCM", "AES-192-GCM", "AES-256-GCM", "AES-128-CCM", "AES-256-CCM",
@@ -426,6 +446,8 @@ static void ciphers(void)
 	tag_before_its_time("AES-256-CCM");
 	tag_before_its_time("ChaCha20-Poly1305");
 	without_an_iv("AES-128-XTS");
+	for (int to_it = 0; to_it < 100; to_it += 33)
+		counter_wraps("AES-256-CTR", to_it);
 }
 
 // ---- message authentication codes
