@@ -429,6 +429,25 @@ static void counter_wraps(const char *name, int to_it)
 	CHECK(!memcmp(one, other, 4020 + to_it * 8));
 }
 
+// Padding may be switched off until the end, and no number of bytes is answered but a counter's.
+static void padding_at_the_end(const char *name)
+{
+	EVP_CIPHER *ciphers[] = { EVP_CIPHER_fetch(NULL, name, OURS), EVP_CIPHER_fetch(NULL, name, THEIRS) };
+	unsigned char key[32] = { 1 }, iv[16] = { 2 }, *outs[] = { one, other };
+	with = name;
+	for (int i = 0; i < 2; i++) {
+		EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
+		int part, end;
+		CHECK(EVP_CipherInit_ex2(context, ciphers[i], key, iv, 0, NULL));
+		CHECK(EVP_CipherUpdate(context, outs[i], &part, input, 64) && part == 48);
+		CHECK(EVP_CIPHER_CTX_get_num(context) == 0 && EVP_CIPHER_CTX_set_padding(context, 0));
+		CHECK(EVP_CipherFinal_ex(context, outs[i] + part, &end) && end == 16);
+		EVP_CIPHER_CTX_free(context);
+		EVP_CIPHER_free(ciphers[i]);
+	}
+	CHECK(!memcmp(one, other, 64));
+}
+
 static void ciphers(void)
 {
 	static const char *const names[] = { "AES-128-GCM", "AES-192-GCM", "AES-256-GCM", "AES-128-CCM", "AES-256-CCM",
@@ -448,6 +467,8 @@ static void ciphers(void)
 	without_an_iv("AES-128-XTS");
 	for (int to_it = 0; to_it < 100; to_it += 33)
 		counter_wraps("AES-256-CTR", to_it);
+	padding_at_the_end("AES-128-CBC");
+	padding_at_the_end("AES-256-ECB");
 }
 
 // ---- message authentication codes
