@@ -532,6 +532,26 @@ static void mac(const char *name, const char *kind, const char *beneath, size_t 
 	EVP_MAC_free(theirs);
 }
 
+// Two messages under one IV would give the key of GMAC away.
+static void one_iv_for_two(void)
+{
+	EVP_MAC *ours = EVP_MAC_fetch(NULL, "GMAC", OURS);
+	EVP_MAC_CTX *context = EVP_MAC_CTX_new(ours);
+	unsigned char key[16] = { 1 }, iv[12] = { 2 }, out[16];
+	size_t length;
+	OSSL_PARAM params[] = { OSSL_PARAM_construct_octet_string("iv", iv, sizeof iv),
+		OSSL_PARAM_construct_utf8_string("cipher", "AES-128-GCM", 0), OSSL_PARAM_END };
+	CHECK(EVP_MAC_init(context, key, sizeof key, params) && EVP_MAC_update(context, input, 100));
+	CHECK(EVP_MAC_final(context, out, &length, sizeof out));
+	CHECK(!EVP_MAC_init(context, key, sizeof key, NULL) || !EVP_MAC_update(context, input, 50)
+		|| !EVP_MAC_final(context, out, &length, sizeof out));
+	ERR_clear_error();
+	CHECK(EVP_MAC_init(context, NULL, 0, params) && EVP_MAC_update(context, input, 100));
+	CHECK(EVP_MAC_final(context, out, &length, sizeof out));
+	EVP_MAC_CTX_free(context);
+	EVP_MAC_free(ours);
+}
+
 static void macs(void)
 {
 	static const char *const hashes[] = { "SHA1", "SHA224", "SHA256", "SHA384", "SHA512", "SHA512-256", "SHA3-256", "SHA3-512" };
@@ -541,6 +561,7 @@ static void macs(void)
 	mac("CMAC", "cipher", "AES-256-CBC", 32);
 	mac("GMAC", "cipher", "AES-128-GCM", 16);
 	mac("GMAC", "cipher", "AES-256-GCM", 32);
+	one_iv_for_two();
 }
 
 // ---- key derivation

@@ -197,6 +197,10 @@ impl Mac {
             self.even_out()?;
         }
         self.message.clear();
+        if self.kind == Kind::Gmac {
+            // Two tags under one IV give the key away.
+            self.iv.clear();
+        }
         Ok(length)
     }
 
