@@ -594,6 +594,31 @@ static void same(const char *name, const OSSL_PARAM *params, size_t length)
 	CHECK(!memcmp(a, b, length));
 }
 
+// The least that SP 800-132 allows, where a program wants it watched.
+static void lower_bounds(void)
+{
+	static const struct {
+		unsigned int iterations;
+		size_t salt, length;
+	} cases[] = { { 1000, 16, 14 }, { 999, 16, 14 }, { 1000, 15, 14 }, { 1000, 16, 13 }, { 1, 1, 1 } };
+	unsigned char pass[8] = { 1 }, salt[16] = { 2 }, out[14];
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		for (int free = 0; free < 2; free++) {
+			EVP_KDF *kdf = EVP_KDF_fetch(NULL, "PBKDF2", OURS);
+			EVP_KDF_CTX *context = EVP_KDF_CTX_new(kdf);
+			unsigned int iterations = cases[i].iterations;
+			OSSL_PARAM params[] = { OSSL_PARAM_construct_int("pkcs5", &free),
+				OSSL_PARAM_construct_octet_string("pass", pass, sizeof pass),
+				OSSL_PARAM_construct_octet_string("salt", salt, cases[i].salt),
+				OSSL_PARAM_construct_uint("iter", &iterations), OSSL_PARAM_END };
+			CHECK((EVP_KDF_derive(context, out, cases[i].length, params) > 0) == (free || i == 0));
+			ERR_clear_error();
+			EVP_KDF_CTX_free(context);
+			EVP_KDF_free(kdf);
+		}
+	}
+}
+
 static void kdfs(void)
 {
 	static const struct {
@@ -643,6 +668,7 @@ static void kdfs(void)
 			OSSL_PARAM_construct_uint("iter", &iterations), OSSL_PARAM_END };
 		same("PBKDF2", params, 1 + chance(100));
 	}
+	lower_bounds();
 }
 
 // ---- random bytes

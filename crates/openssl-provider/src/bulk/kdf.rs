@@ -54,6 +54,8 @@ pub(crate) struct Kdf {
     prefix: Vec<u8>,
     label: Vec<u8>,
     iterations: i64,
+    /// Whether PBKDF2 has the least of everything that SP 800-132 allows.
+    is_bounded: bool,
 }
 
 impl Work for Kdf {
@@ -67,8 +69,20 @@ impl Kdf {
         let (key, salt, info, prefix, label) = Default::default();
         // As OpenSSL's own PBKDF2.
         let digest = Row::named("SHA1").ok().filter(|_| kind == Kind::Pbkdf2);
-        let (step, iterations) = (Step::Both, ITERATIONS);
-        Self { provider, kind, digest, step, key, salt, info, prefix, label, iterations }
+        let (step, iterations, is_bounded) = (Step::Both, ITERATIONS, false);
+        Self {
+            provider,
+            kind,
+            digest,
+            step,
+            key,
+            salt,
+            info,
+            prefix,
+            label,
+            iterations,
+            is_bounded,
+        }
     }
 
     pub(crate) fn reset(&mut self) {
@@ -89,6 +103,9 @@ impl Kdf {
         }
         if let Some(iterations) = params.find(c"iter").and_then(Given::number) {
             self.iterations = iterations;
+        }
+        if let Some(pkcs5) = params.find(c"pkcs5").and_then(Given::number) {
+            self.is_bounded = pkcs5 == 0;
         }
         let key = if self.kind == Kind::Pbkdf2 { c"pass" } else { c"key" };
         for (name, place) in [(key, &mut self.key), (c"salt", &mut self.salt)] {
@@ -208,6 +225,9 @@ impl Kdf {
         let (Some(password), Some(salt)) = (&self.key, &self.salt) else {
             return Err(Failure::input("a password or a salt is missing"));
         };
+        if self.is_bounded && (out.len() < 14 || salt.len() < 16 || self.iterations < 1000) {
+            return Err(Failure::input("SP 800-132 wants more iterations, salt or key"));
+        }
         let iterations = CK_ULONG::try_from(self.iterations).unwrap_or_default();
         let params = Parameter::Pbkd2 { prf, salt, iterations, password };
         let mechanism = Mechanism::with(CKM_PKCS5_PBKD2, params);
