@@ -69,11 +69,15 @@ static EVP_PKEY *made_of(const char *type, const char *query, int selection, OSS
 
 // What is the same of every key, whoever has it: it is written, read, copied, compared and given away with all its parts.
 static void survives(const char *what, EVP_PKEY *key) {
-    unsigned char *der = NULL;
+    unsigned char *der = NULL, *point = NULL;
     const unsigned char *at;
     OSSL_PARAM *parts = NULL;
     EVP_PKEY *copy = EVP_PKEY_dup(key);
     is(what, 1, copy != NULL && EVP_PKEY_eq(key, copy));
+    // Its public half is set anew, except of RSA, which has none that is encoded; the private one stays.
+    size_t size = EVP_PKEY_get1_encoded_public_key(copy, &point);
+    is(what, 1, size == 0 || EVP_PKEY_set1_encoded_public_key(copy, point, size));
+    OPENSSL_free(point);
     int length = i2d_PrivateKey(key, &der);
     at = der;
     EVP_PKEY *read = length > 0 ? d2i_AutoPrivateKey(NULL, &at, length) : NULL;

@@ -190,6 +190,13 @@ impl Key {
         rest
     }
 
+    /// With another public half; what is the program's own of the private one stays.
+    pub(crate) fn with(&self, public: Public) -> Self {
+        let mut other = Self::public(Arc::clone(&self.provider), self.kind, public);
+        other.private = self.parts().cloned().map(Private::Own);
+        other
+    }
+
     /// Where it is, of a key in a token.
     pub(crate) fn uri(&self) -> Option<&Uri> {
         match &self.private {

@@ -184,8 +184,8 @@ extern "C" fn set_params(mut key: KeyContext, params: Params) -> c_int {
         let Some(point) = params.find(c"encoded-pub-key").and_then(Given::octets) else { return 1 };
         let Some(key) = &held.key else { return 0 };
         let Some(public) = key.public.with_encoded(point, key.kind) else { return 0 };
-        let key = Key::public(Arc::clone(&key.provider), key.kind, public);
-        held.key = Some(Arc::new(key));
+        let other = key.with(public);
+        held.key = Some(Arc::new(other));
         1
     })
 }
