@@ -112,9 +112,9 @@ static void survives(const char *what, EVP_PKEY *key) {
     EVP_PKEY_free(bare);
 }
 
-// A key of RSA by its modulus and its exponents alone.
+// A key of RSA by its modulus and its exponents alone, and by its primes as well.
 static void without_primes(EVP_PKEY *rsa) {
-    BIGNUM *n = NULL, *e = NULL, *d = NULL;
+    BIGNUM *n = NULL, *e = NULL, *d = NULL, *p = NULL, *q = NULL, *prime = NULL;
     OSSL_PARAM_BLD *build = OSSL_PARAM_BLD_new();
     EVP_PKEY_get_bn_param(rsa, "n", &n);
     EVP_PKEY_get_bn_param(rsa, "e", &e);
@@ -127,6 +127,17 @@ static void without_primes(EVP_PKEY *rsa) {
     BIGNUM *same = NULL;
     is("without primes", 1, key != NULL && ours(key) && pairs(NULL, key, rsa));
     is("its exponent", 1, EVP_PKEY_get_bn_param(key, "d", &same) && BN_cmp(d, same) == 0);
+    OSSL_PARAM_BLD_push_BN(build, "n", n);
+    OSSL_PARAM_BLD_push_BN(build, "e", e);
+    OSSL_PARAM_BLD_push_BN(build, "d", d);
+    EVP_PKEY_get_bn_param(rsa, "rsa-factor1", &p);
+    EVP_PKEY_get_bn_param(rsa, "rsa-factor2", &q);
+    OSSL_PARAM_BLD_push_BN(build, "rsa-factor1", p);
+    OSSL_PARAM_BLD_push_BN(build, "rsa-factor2", q);
+    OSSL_PARAM *primes = OSSL_PARAM_BLD_to_param(build);
+    EVP_PKEY *with = made_of("RSA", NULL, EVP_PKEY_KEYPAIR, primes);
+    is("with primes", 1, with != NULL && ours(with) && pairs(NULL, with, rsa));
+    is("its prime", 1, EVP_PKEY_get_bn_param(with, "rsa-factor2", &prime) && BN_cmp(q, prime) == 0);
     // An even modulus is none.
     BN_sub_word(n, 1);
     OSSL_PARAM_BLD_push_BN(build, "n", n);
@@ -136,10 +147,15 @@ static void without_primes(EVP_PKEY *rsa) {
     is("no modulus", 1, made_of("RSA", NULL, EVP_PKEY_KEYPAIR, wrong) == NULL);
     OSSL_PARAM_free(parts);
     OSSL_PARAM_free(wrong);
+    OSSL_PARAM_free(primes);
     OSSL_PARAM_BLD_free(build);
     BN_free(n);
     BN_free(e);
     BN_free(d);
+    BN_free(p);
+    BN_free(q);
+    BN_free(prime);
+    EVP_PKEY_free(with);
     BN_free(same);
     EVP_PKEY_free(key);
 }

@@ -67,13 +67,9 @@ impl Parts {
         if is_rsa && params.find(c"rsa-factor3").is_some() {
             return None;
         }
-        let parts = given.iter().count();
-        if is_rsa && parts != 0 && parts != RSA.len() {
-            // The module finds the others.
-            let Value::Bytes(d) = given.find(CKA_PRIVATE_EXPONENT)? else { return None };
-            given = Template::new().bytes(CKA_PRIVATE_EXPONENT, d);
-        }
-        Some(Self(given))
+        let has = |attribute| given.find(attribute).is_some();
+        let whole = has(CKA_PRIVATE_EXPONENT) && has(CKA_PRIME_1) == has(CKA_PRIME_2);
+        (!is_rsa || given.is_empty() || whole).then_some(Self(given))
     }
 
     /// Of a pair that is made of a seed.
@@ -113,7 +109,10 @@ impl Parts {
         let template = template.bool(CKA_PRIVATE, false).bool(CKA_SENSITIVE, true);
         let (_, template) = kind.usages(Template::new(), template.bool(CKA_EXTRACTABLE, false));
         let mut template = public.domain(kind, template);
-        template.extend(self.0.iter().map(|(name, value)| (name, value.clone())));
+        // Where not all parts of RSA are there, the module finds the others.
+        let all = kind.key_type != CKK_RSA || self.0.iter().count() == RSA.len();
+        let brought = self.0.iter().filter(|part| all || part.0 == CKA_PRIVATE_EXPONENT);
+        template.extend(brought.map(|(name, value)| (name, value.clone())));
         template
     }
 
