@@ -131,8 +131,11 @@ fn user(args: &Create, proxy: &Proxy) -> Result<Option<String>> {
     }
 }
 
-/// A directory that every user may look into: nothing in it is secret.
+/// A directory that every user may look into: nothing in it is secret. One that is there stays as its owner wants it.
 fn open(directory: &Path) -> Result<()> {
+    if directory.is_dir() {
+        return Ok(());
+    }
     let made = fs::create_dir_all(directory)
         .and_then(|()| fs::set_permissions(directory, Permissions::from_mode(0o755)));
     made.map_err(|error| Failure::io(format!("cannot make {}", directory.display()), &error))
