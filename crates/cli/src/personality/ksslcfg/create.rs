@@ -29,13 +29,7 @@ pub(super) fn run(app: &App, args: &Create) -> Result<()> {
     }
     setup::own(&spot.base)?;
     check_paths(&[("directory", spot.base.display().to_string())])?;
-    spot.beside_any()?;
-    let old = Entry::read(&spot.directory())?;
-    let is_running =
-        old.as_ref().is_some_and(|old| old.port == spot.port && service::is_running(old));
-    if !is_running {
-        spot.is_free()?;
-    }
+    former(&spot)?;
     let proxy = Proxy::choose(args.server.as_deref(), app.named_module())?;
     let user = user(args, &proxy)?;
     let material = Material::find(app, args)?;
@@ -44,8 +38,8 @@ pub(super) fn run(app: &App, args: &Create) -> Result<()> {
     maker.may_be_used()?;
     open(&spot.base)?;
     let _alone = spot.lock()?;
-    // Another one may have made it meanwhile.
-    let old = Entry::read(&spot.directory())?;
+    // Another one may have made it, or one beside it, meanwhile.
+    let old = former(&spot)?;
     let said = |what: &str| args.verbose.then(|| app.output.note(what));
     said(&format!("{} checks its configuration", proxy.name()));
     let stage = maker.stage(&offer)?;
@@ -69,6 +63,18 @@ pub(super) fn run(app: &App, args: &Create) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+/// The proxy of before; refuses one that could not be beside others.
+fn former(spot: &Spot) -> Result<Option<Entry>> {
+    spot.beside_any()?;
+    let old = Entry::read(&spot.directory())?;
+    let is_running =
+        old.as_ref().is_some_and(|old| old.port == spot.port && service::is_running(old));
+    if !is_running {
+        spot.is_free()?;
+    }
+    Ok(old)
 }
 
 /// Refuses what makes no sense together.
