@@ -186,6 +186,14 @@ impl Entry {
             Err(_) => return Err(not_ours(directory)),
         };
         let value: Value = serde_json::from_str(&text).map_err(|_| not_ours(directory))?;
+        // The server that runs, its sockets and its unit are of that place.
+        let made = value["directory"].as_str();
+        if let Some(made) = made.filter(|made| Path::new(made) != directory) {
+            let what =
+                format!("{} was made as {made}: it was copied or moved", directory.display());
+            return Err(Failure::failed(what)
+                .hint("nothing was changed: move it back, or remove it yourself"));
+        }
         Self::parse(&value, directory).map(Some).ok_or_else(|| not_ours(directory))
     }
 
@@ -198,7 +206,7 @@ impl Entry {
         let plain = |file: &String| !file.contains('/') && file != "..";
         let name = directory.file_name()?.to_str()?.to_owned();
         let unit = text("unit").filter(plain);
-        files.iter().all(plain).then_some(())?;
+        (files.iter().all(plain) && text("directory").is_some()).then_some(())?;
         Some(Self {
             name,
             server: text("server")?,
@@ -214,9 +222,9 @@ impl Entry {
     }
 
     pub(super) fn json(&self) -> Value {
-        let Self { name, server, host, port, proxy_port, key, unit, run, files, .. } = self;
+        let Self { name, server, host, port, proxy_port, key, unit, run, files, directory } = self;
         json!({"name": name, "server": server, "host": host, "port": port, "proxy_port": proxy_port, "key": key,
-            "unit": unit, "run": run, "files": files})
+            "unit": unit, "run": run, "files": files, "directory": directory})
     }
 
     /// The file of its unit.
@@ -314,7 +322,7 @@ mod tests {
     #[test]
     fn an_entry_names_no_file_elsewhere() {
         let mut value = json!({"server": "haproxy", "port": 443, "proxy_port": 80, "key": "k",
-            "unit": null, "run": "/r", "files": ["haproxy.cfg"]});
+            "unit": null, "run": "/r", "files": ["haproxy.cfg"], "directory": "/etc/metaslot/kssl/any-443"});
         let read = |value: &Value| Entry::parse(value, Path::new("/etc/metaslot/kssl/any-443"));
         assert!(read(&value).is_some_and(|entry| entry.name == "any-443"));
         value["files"] = json!(["../passwd"]);
