@@ -2,7 +2,7 @@
 //! `ksslcfg create`
 
 use super::arguments::{Create, Format};
-use super::entry::{ENTRY, Entry, Spot};
+use super::entry::{ENTRY, Entry, Spot, not_ours};
 use super::material::Material;
 use super::service::{self, Unit};
 use super::stage::{Parts, Stage};
@@ -73,6 +73,10 @@ fn former(spot: &Spot) -> Result<Option<Entry>> {
         old.as_ref().is_some_and(|old| old.port == spot.port && service::is_running(old));
     if !is_running {
         spot.is_free()?;
+    }
+    // systemd sees to its own.
+    if old.is_none() && !spot.has_systemd && spot.run().exists() {
+        return Err(not_ours(&spot.run()));
     }
     Ok(old)
 }

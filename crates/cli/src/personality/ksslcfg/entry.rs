@@ -243,26 +243,25 @@ impl Entry {
         let cannot = |path: &Path, error: io::Error| {
             Failure::io(format!("cannot remove {}", path.display()), &error)
         };
-        let files = self.files.iter().map(|file| self.directory.join(file)).chain(self.unit_file());
-        // The last one says that it is ours: what a failure leaves can be deleted again.
-        for path in files.chain([self.directory.join(ENTRY)]) {
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(cannot(&path, error));
-                }
-                _ => {}
-            }
-        }
+        let gone = |path: PathBuf| match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(cannot(&path, error)),
+            _ => Ok(()),
+        };
+        let mut files = self.files.iter().map(|file| self.directory.join(file));
+        files.try_for_each(gone)?;
+        self.unit_file().map_or(Ok(()), gone)?;
         if self.run.exists() {
             fs::remove_dir_all(&self.run).map_err(|error| cannot(&self.run, error))?;
         }
+        // The last one says that it is ours: what a failure leaves can be deleted again.
+        gone(self.directory.join(ENTRY))?;
         fs::remove_dir(&self.directory).map_err(|error| {
             cannot(&self.directory, error).hint("what others have put there is left as it is")
         })
     }
 }
 
-fn not_ours(directory: &Path) -> Failure {
+pub(super) fn not_ours(directory: &Path) -> Failure {
     Failure::new(Exit::Failed, format!("{} was not made by this command", directory.display()))
         .hint("nothing was changed: move it away, or say another --directory")
 }
