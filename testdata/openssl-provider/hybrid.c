@@ -104,6 +104,17 @@ int main(int count, char **arguments) {
         sent[place] ^= 1;
         is("a changed ciphertext gives the secret", 0, decapsulate(pair, server) && same());
     }
+    // RFC 8446, 4.2.8.2: TLS sends points in their uncompressed form only.
+    if (name[0] == 'S') {
+        encapsulate(peer, server);
+        sent[0] = 6 | (sent[secret == 80 ? 96 : 64] & 1);
+        is("a point in another form", 0, decapsulate(pair, server));
+        memcpy(sent, public, client);
+        sent[0] = 6 | (sent[secret == 80 ? 96 : 64] & 1);
+        other = given(name, sent, client);
+        is("a public key in another form", 0, encapsulate(other, server));
+        EVP_PKEY_free(other);
+    }
     // No key of ML-KEM, no point, and one of X25519 that every secret is the same with.
     memset(sent, 0, client);
     other = given(name, sent, client);

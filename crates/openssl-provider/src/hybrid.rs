@@ -152,7 +152,12 @@ impl Group {
             return Err(Failure::input(format!("{name} has {all} bytes where {is} are given")));
         }
         let (first, second) = whole.split_at(if self.kem_first { kem } else { other });
-        Ok(if self.kem_first { (first, second) } else { (second, first) })
+        let (kem, other) = if self.kem_first { (first, second) } else { (second, first) };
+        // RFC 8446, §4.2.8.2: the other forms are refused, which a module may take.
+        if self.other.curve.is_some() && other.first() != Some(&4) {
+            return Err(Failure::input("the point is not in its uncompressed form"));
+        }
+        Ok((kem, other))
     }
 
     /// Both in their order; they may be secrets.
@@ -347,9 +352,9 @@ mod tests {
         ] {
             assert!(group.is_public(&vec![0; client]) && !group.is_public(&vec![0; client + 1]));
             assert_eq!(group.lengths(), (server, secret), "{group:?}");
-            let sent = [vec![1; first], vec![2; server - first]].concat();
+            let sent = [vec![4; first], vec![2; server - first]].concat();
             let (kem, other) = group.parted(&sent, group.kem.lengths().1).expect("its length");
-            assert_eq!(kem[0], if group.kem_first { 1 } else { 2 });
+            assert_eq!(kem[0], if group.kem_first { 4 } else { 2 });
             assert_eq!(kem.len() + other.len(), server);
             assert_eq!(group.joined(kem.to_vec(), other.to_vec()), sent);
             assert!(group.parted(&sent[1..], group.kem.lengths().1).is_err());
