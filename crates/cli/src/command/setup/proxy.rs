@@ -14,6 +14,7 @@ use crate::command::{bridges, doctor, uri2pem};
 use crate::failure::{Failure, Result};
 use crate::host::Token;
 use crate::uri::Uri;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What a service's user reads first.
@@ -148,9 +149,12 @@ pub(crate) fn own_user() -> Option<String> {
     doctor::own_user()
 }
 
-/// Runs a line of a shell; its last words where it fails.
-pub(crate) fn runs(line: &str, openssl: Option<&Path>) -> Result<()> {
-    tested::run(line, openssl).or_else(|failed| failed.after(None))
+/// Runs a line of a shell; its last words where it fails. What was made for it then goes: a signal ends us here.
+pub(crate) fn runs(line: &str, openssl: Option<&Path>, made: &Path) -> Result<()> {
+    tested::run(line, openssl).or_else(|failed| {
+        fs::remove_dir_all(made).ok();
+        failed.after(None)
+    })
 }
 
 /// Refuses paths that a shell or a configuration would read as more.

@@ -137,7 +137,7 @@ impl Stage {
             Some((name, None)) => Some(self.place.join(name)),
             None => None,
         };
-        let checked = runs(line, conf.as_deref());
+        let checked = runs(line, conf.as_deref(), &self.place);
         fs::remove_file(self.place.join(NOW)).ok();
         fs::remove_dir_all(self.place.join("run")).ok();
         checked.map_err(|failure| {
