@@ -74,9 +74,8 @@ fn former(spot: &Spot) -> Result<Option<Entry>> {
     if !is_running {
         spot.is_free()?;
     }
-    // systemd sees to its own.
-    if old.is_none() && !spot.has_systemd && spot.run().exists() {
-        return Err(not_ours(&spot.run()));
+    if old.is_none() && spot.beside().symlink_metadata().is_ok() {
+        return Err(not_ours(&spot.beside()));
     }
     Ok(old)
 }

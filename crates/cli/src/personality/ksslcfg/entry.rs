@@ -73,6 +73,14 @@ impl Spot {
         self.has_systemd.then(|| format!("metaslot-kssl@{}.service", self.name))
     }
 
+    /// What is made outside of the directory. What systemd makes it sees to itself.
+    pub(super) fn beside(&self) -> PathBuf {
+        match self.unit() {
+            Some(unit) => Path::new(UNITS).join(unit),
+            None => self.run(),
+        }
+    }
+
     /// One at a time changes what is there. Where the system has no such lock it is done without.
     pub(super) fn lock(&self) -> Result<File> {
         let cannot = |error| Failure::io(format!("cannot use {}", self.base.display()), &error);
@@ -307,6 +315,15 @@ mod tests {
         ] {
             assert!(spot(words).is_err(), "{words:?}");
         }
+    }
+
+    #[test]
+    fn the_unit_is_made_in_place_of_no_other() {
+        let mut spot = spot(&["443"]).expect("it is one");
+        assert_eq!(spot.beside(), Path::new("/nonexistent/kssl/any-443.run"));
+        spot.has_systemd = true;
+        let unit = "/etc/systemd/system/metaslot-kssl@any-443.service";
+        assert_eq!(spot.beside(), Path::new(unit));
     }
 
     #[test]
