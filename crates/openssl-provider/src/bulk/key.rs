@@ -113,6 +113,10 @@ impl Key {
         Self { provider: Arc::clone(provider), bytes: Hidden::of(bytes), form, made: None }
     }
 
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// Whether it has these bytes.
     pub(crate) fn is(&self, bytes: &[u8]) -> bool {
         same(&self.bytes, bytes)

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Message authentication codes: HMAC, and CMAC and GMAC by AES. A message is kept, so that the token does it in one call and contexts can be
-//! copied; a long one goes to a session as it comes.
+//! Message authentication codes: HMAC, and CMAC and GMAC by AES. A message is kept, so that the token does it in one call; of a long one as much
+//! as is needed, so that contexts can be copied: HMAC's inner digest, and of CMAC the blocks that are not encrypted yet.
 
 use super::Work;
-use super::cipher::{self, Mode};
-use super::digest;
+use super::cipher::{self, BLOCK, Mode};
+use super::digest::{self, Digest};
 use super::key::{Hidden, Key};
-use super::sessions::{Held, Whose as _};
+use super::sessions::Whose as _;
 use crate::abi::{Answer, Given, Params};
 use crate::failure::{Failure, Result};
 use crate::provider::Provider;
 use metaslot_ck::*;
-use metaslot_client::{Mechanism, Params as Parameter};
+use metaslot_client::{Mechanism, Params as Parameter, Session};
 use std::sync::Arc;
 
 /// A message that is longer is not kept.
@@ -40,7 +40,8 @@ pub(crate) struct Mac {
     key: Option<Key>,
     iv: Vec<u8>,
     message: Hidden,
-    running: Option<Held>,
+    /// What HMAC hashes of a long one.
+    inner: Option<Digest>,
     /// How long a record of TLS is with its padding, the MAC of which is taken from it: zero where it is none.
     record: usize,
 }
@@ -54,20 +55,17 @@ impl Work for Mac {
 impl Mac {
     pub(crate) fn new(provider: Arc<Provider>, kind: Kind) -> Self {
         let (message, iv) = Default::default();
-        let (digest, cipher, key, running) = Default::default();
-        Self { provider, kind, digest, cipher, key, iv, message, running, record: 0 }
+        let (digest, cipher, key, inner) = Default::default();
+        Self { provider, kind, digest, cipher, key, iv, message, inner, record: 0 }
     }
 
     pub(crate) fn copy(&self) -> Result<Self> {
-        if self.running.is_some() {
-            return Err(Failure::unsupported("a long message is not copied in its middle"));
-        }
         Ok(Self {
             provider: Arc::clone(&self.provider),
             key: self.key.clone(),
             iv: self.iv.clone(),
             message: self.message.clone(),
-            running: None,
+            inner: self.inner.as_ref().map(Digest::copy).transpose()?,
             ..*self
         })
     }
@@ -78,6 +76,7 @@ impl Mac {
             && self.kind == Kind::Hmac
         {
             self.digest = Some(digest::Row::named(name)?);
+            self.restart();
         }
         if let Some(name) = text(c"cipher")
             && self.kind != Kind::Hmac
@@ -99,7 +98,14 @@ impl Mac {
         }
     }
 
+    /// A new message.
+    fn restart(&mut self) {
+        self.message.clear();
+        self.inner = None;
+    }
+
     fn key(&mut self, key: &[u8]) -> Result<()> {
+        self.restart();
         let mut padded = Hidden::default();
         let form = if self.kind == Kind::Hmac {
             padded.push(key);
@@ -119,8 +125,7 @@ impl Mac {
     /// A new message, with another key if there is one.
     pub(crate) fn begin(&mut self, key: Option<&[u8]>, params: &Params) -> Result<()> {
         self.set(params)?;
-        self.message.clear();
-        self.running = None;
+        self.restart();
         match key {
             Some(key) => self.key(key),
             None => Ok(()),
@@ -130,14 +135,14 @@ impl Mac {
     pub(crate) fn answer(&self, name: &[u8]) -> Option<Answer<'_>> {
         let number = match name {
             b"size" => self.length()?,
-            b"block-size" => self.digest.map_or(cipher::BLOCK, |digest| digest.block),
+            b"block-size" => self.digest.map_or(BLOCK, |digest| digest.block),
             _ => return None,
         };
         Some(Answer::Number(number.try_into().unwrap_or_default()))
     }
 
     fn length(&self) -> Option<usize> {
-        if self.kind == Kind::Hmac { Some(self.digest?.length) } else { Some(cipher::BLOCK) }
+        if self.kind == Kind::Hmac { Some(self.digest?.length) } else { Some(BLOCK) }
     }
 
     fn mechanism(&self) -> Result<Mechanism<'_>> {
@@ -157,24 +162,79 @@ impl Mac {
     }
 
     pub(crate) fn update(&mut self, part: &[u8]) -> Result<()> {
-        if let Some(held) = &self.running {
-            return held.call(&self.provider, WHAT, |session| session.sign_update(part));
+        part.chunks(KEPT).try_for_each(|part| {
+            if let Some(inner) = &mut self.inner {
+                return inner.update(part);
+            }
+            self.message.push(part);
+            // GMAC is made of a whole message by some modules.
+            match self.kind {
+                _ if self.message.len() <= KEPT || self.record > 0 => Ok(()),
+                Kind::Hmac => self.hash(),
+                Kind::Cmac => self.fold(),
+                Kind::Gmac => Ok(()),
+            }
+        })
+    }
+
+    /// Hashes what came so far of a long message (RFC 2104).
+    fn hash(&mut self) -> Result<()> {
+        // Where the MAC is refused, its parts are not made either.
+        let mut room = [0; 64];
+        self.once(&[], room.get_mut(..self.length().unwrap_or_default()).unwrap_or_default())?;
+        let Some(digest) = self.digest else { return Ok(()) };
+        let mut inner = Digest::new(Arc::clone(&self.provider), digest);
+        inner.update(&self.padded(digest, 0x36)?)?;
+        inner.update(&self.message)?;
+        self.message.clear();
+        self.inner = Some(inner);
+        Ok(())
+    }
+
+    /// The key as a block.
+    fn padded(&self, digest: &digest::Row, byte: u8) -> Result<Hidden> {
+        let key = self.key.as_ref().map(Key::bytes).unwrap_or_default();
+        let mut block = Hidden::default();
+        let room = block.room(digest.block);
+        match room.get_mut(..key.len()) {
+            Some(room) => room.copy_from_slice(key),
+            None => digest::once(&self.provider, digest, key, &mut room[..digest.length])?,
         }
-        self.message.push(part);
-        // GMAC is made of a whole message by some modules.
-        if self.message.len() <= KEPT || self.record > 0 || self.kind == Kind::Gmac {
-            return Ok(());
-        }
+        room.iter_mut().for_each(|place| *place ^= byte);
+        Ok(block)
+    }
+
+    /// Encrypts the first blocks of a long message into the next one (SP 800-38B).
+    fn fold(&mut self) -> Result<()> {
+        let (Some(row), Some(key)) = (self.cipher, &self.key) else {
+            return Err(Failure::input("there is no key"));
+        };
+        let mut key = Key::new(&self.provider, row.form(), key.bytes());
+        let handle = key.handle()?;
+        let whole = self.message.len() / BLOCK * BLOCK - BLOCK;
+        let (first, rest) = self.message.split_at(whole);
+        let (mut sealed, mut rest) = (Hidden::default(), Hidden::of(rest));
+        let sealed = sealed.room(whole);
+        let mechanism = Mechanism::with(row.mechanism, Parameter::Bytes(&[0; BLOCK]));
+        self.provider.bulk().with(&self.provider, WHAT, |session| {
+            session.encrypt_init(&mechanism, handle)?;
+            session.encrypt_into(first, sealed)
+        })?;
+        let block = rest.room(BLOCK).iter_mut();
+        block.zip(&sealed[whole - BLOCK..]).for_each(|(byte, other)| *byte ^= other);
+        self.message = rest;
+        Ok(())
+    }
+
+    /// The MAC of a whole message; `room` is as long as it.
+    fn once(&mut self, message: &[u8], room: &mut [u8]) -> Result<()> {
         let key = self.handle()?;
         let mechanism = self.mechanism()?;
-        let held = self.provider.bulk().session(&self.provider)?;
-        held.call(&self.provider, WHAT, |session| {
+        let call = |session: &Session| {
             session.sign_init(&mechanism, key)?;
-            session.sign_update(&self.message)
-        })?;
-        self.message.clear();
-        self.running = Some(held);
-        Ok(())
+            session.sign_into(message, room)
+        };
+        self.provider.bulk().with(&self.provider, WHAT, call).map(drop)
     }
 
     /// The MAC; how long it is.
@@ -182,17 +242,17 @@ impl Mac {
         let length = self.length().ok_or_else(|| Failure::input("there is no hash function"))?;
         let room = out.get_mut(..length);
         let room = room.ok_or_else(|| Failure::input("there is too little room for the MAC"))?;
-        let key = self.handle()?;
-        if let Some(held) = self.running.take() {
-            held.call(&self.provider, WHAT, |session| session.sign_final_into(room))?;
-            held.back();
+        if let (Some(mut inner), Some(digest)) = (self.inner.take(), self.digest) {
+            let mut outer = self.padded(digest, 0x5c)?;
+            inner.finish(room)?;
+            outer.push(room);
+            digest::once(&self.provider, digest, &outer, room)?;
             return Ok(length);
         }
-        let mechanism = self.mechanism()?;
-        self.provider.bulk().with(&self.provider, WHAT, |session| {
-            session.sign_init(&mechanism, key)?;
-            session.sign_into(&self.message, room)
-        })?;
+        let message = std::mem::take(&mut self.message);
+        let made = self.once(&message, room);
+        self.message = message;
+        made?;
         if self.record > 0 {
             self.even_out()?;
         }
