@@ -590,7 +590,7 @@ static int derived(const char *name, const char *properties, const OSSL_PARAM *p
 
 static void same(const char *name, const OSSL_PARAM *params, size_t length)
 {
-	unsigned char a[600], b[600];
+	static unsigned char a[20000], b[20000];
 	CHECK(derived(name, THEIRS, params, b, length) == 1);
 	CHECK(derived(name, OURS, params, a, length) == 1);
 	CHECK(!memcmp(a, b, length));
@@ -671,6 +671,21 @@ static void kdfs(void)
 		same("PBKDF2", params, 1 + chance(100));
 	}
 	lower_bounds();
+	static const char *const others[] = { "MD5", "SHA3-256", "SHA3-512", "SHA256" };
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+		OSSL_PARAM params[] = { OSSL_PARAM_construct_utf8_string("digest", (char *)others[i], 0),
+			OSSL_PARAM_construct_octet_string("pass", key, chance(80)), OSSL_PARAM_construct_octet_string("salt", salt, chance(80)),
+			OSSL_PARAM_construct_uint("iter", &(unsigned int) { i == 3 ? 1 : 100 }), OSSL_PARAM_END };
+		with = others[i];
+		same("PBKDF2", params, i == 3 ? 20000 : 100);
+	}
+	// scrypt is made of a long one.
+	uint64_t n = 16;
+	uint32_t r = 8, p = 16;
+	OSSL_PARAM scrypt[] = { OSSL_PARAM_construct_octet_string("pass", key, 8), OSSL_PARAM_construct_octet_string("salt", salt, 8),
+		OSSL_PARAM_construct_uint64("n", &n), OSSL_PARAM_construct_uint32("r", &r), OSSL_PARAM_construct_uint32("p", &p),
+		OSSL_PARAM_END };
+	CHECK(derived("SCRYPT", THEIRS, scrypt, input, 64) == 1);
 }
 
 // ---- random bytes

@@ -4,6 +4,7 @@
 use super::Work;
 use super::digest::{self, Row};
 use super::key::{Hidden, Key};
+use super::mac::Mac;
 use super::sessions::Whose as _;
 use crate::abi::{Answer, Given, Params};
 use crate::failure::{Failure, Result};
@@ -15,6 +16,9 @@ use std::sync::Arc;
 
 /// Longest digest.
 const LONGEST: usize = 64;
+
+/// The most that PBKDF2 makes in a token at once.
+const LONG: usize = 1024;
 
 /// Iterations of PBKDF2 where none are said, as in OpenSSL.
 const ITERATIONS: i64 = 2048;
@@ -211,7 +215,7 @@ impl Kdf {
         self.taken(out, |session, template| session.derive(&mechanism, handle, template))
     }
 
-    fn stretched(&self, digest: &Row, out: &mut [u8]) -> Result<()> {
+    fn stretched(&self, digest: &'static Row, out: &mut [u8]) -> Result<()> {
         let prf = match digest.mechanism {
             CKM_SHA_1 => CKP_PKCS5_PBKD2_HMAC_SHA1,
             CKM_SHA224 => CKP_PKCS5_PBKD2_HMAC_SHA224,
@@ -220,7 +224,7 @@ impl Kdf {
             CKM_SHA512 => CKP_PKCS5_PBKD2_HMAC_SHA512,
             CKM_SHA512_224 => CKP_PKCS5_PBKD2_HMAC_SHA512_224,
             CKM_SHA512_256 => CKP_PKCS5_PBKD2_HMAC_SHA512_256,
-            _ => return Err(Failure::unsupported("PBKDF2 is of SHA-1 or SHA-2")),
+            _ => 0,
         };
         let (Some(password), Some(salt)) = (&self.key, &self.salt) else {
             return Err(Failure::input("a password or a salt is missing"));
@@ -228,10 +232,38 @@ impl Kdf {
         if self.is_bounded && (out.len() < 14 || salt.len() < 16 || self.iterations < 1000) {
             return Err(Failure::input("SP 800-132 wants more iterations, salt or key"));
         }
+        if prf == 0 || out.len() > LONG {
+            return self.stretched_by_hmac(digest, (password, salt), out);
+        }
         let iterations = CK_ULONG::try_from(self.iterations).unwrap_or_default();
         let params = Parameter::Pbkd2 { prf, salt, iterations, password };
         let mechanism = Mechanism::with(CKM_PKCS5_PBKD2, params);
         self.taken(out, |session, template| session.generate_key(&mechanism, template))
+    }
+
+    /// PBKDF2 (RFC 8018 §5.2) that tokens do not do: by their other hash functions, and as much as scrypt wants.
+    fn stretched_by_hmac(
+        &self,
+        digest: &'static Row,
+        (password, salt): (&[u8], &[u8]),
+        out: &mut [u8],
+    ) -> Result<()> {
+        if self.iterations < 1 {
+            return Err(Failure::input("there is no iteration"));
+        }
+        let mut mac = Mac::hmac(&self.provider, digest, password)?;
+        let (mut link, mut next) = (Hidden::default(), Hidden::default());
+        for (number, block) in (1_u32..).zip(out.chunks_mut(digest.length)) {
+            let first = [salt, &number.to_be_bytes()].concat();
+            mac.once(&first, link.room(digest.length))?;
+            block.copy_from_slice(&link[..block.len()]);
+            for _ in 1..self.iterations {
+                mac.once(&link, next.room(digest.length))?;
+                std::mem::swap(&mut link, &mut next);
+                block.iter_mut().zip(&*link).for_each(|(byte, other)| *byte ^= other);
+            }
+        }
+        Ok(())
     }
 
     /// Makes a secret, and takes it out of the token.

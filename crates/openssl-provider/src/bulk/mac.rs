@@ -59,6 +59,18 @@ impl Mac {
         Self { provider, kind, digest, cipher, key, iv, message, inner, record: 0 }
     }
 
+    /// HMAC by this key.
+    pub(crate) fn hmac(
+        provider: &Arc<Provider>,
+        digest: &'static digest::Row,
+        key: &[u8],
+    ) -> Result<Self> {
+        let mut mac = Self::new(Arc::clone(provider), Kind::Hmac);
+        mac.digest = Some(digest);
+        mac.key(key)?;
+        Ok(mac)
+    }
+
     pub(crate) fn copy(&self) -> Result<Self> {
         Ok(Self {
             provider: Arc::clone(&self.provider),
@@ -227,7 +239,7 @@ impl Mac {
     }
 
     /// The MAC of a whole message; `room` is as long as it.
-    fn once(&mut self, message: &[u8], room: &mut [u8]) -> Result<()> {
+    pub(crate) fn once(&mut self, message: &[u8], room: &mut [u8]) -> Result<()> {
         let key = self.handle()?;
         let mechanism = self.mechanism()?;
         let call = |session: &Session| {
