@@ -184,6 +184,40 @@ static int checks(EVP_PKEY *key) {
     return good;
 }
 
+// A point is the program's in each form, and one that is on no curve is refused, with a private half as well.
+static void points(EVP_PKEY *ec) {
+    unsigned char point[65], broken[65];
+    BIGNUM *number = NULL, *x = NULL, *same = NULL;
+    EVP_PKEY_get_bn_param(ec, "priv", &number);
+    EVP_PKEY_get_bn_param(ec, "qx", &x);
+    EVP_PKEY_get_octet_string_param(ec, "pub", point, sizeof point, NULL);
+    for (int form = 0; form < 4; form++) {
+        OSSL_PARAM_BLD *build = OSSL_PARAM_BLD_new();
+        memcpy(broken, point, sizeof point);
+        broken[0] = form == 1 ? 6 | (point[64] & 1) : form > 1 ? 4 : 2 | (point[64] & 1);
+        broken[9] ^= form > 1;
+        OSSL_PARAM_BLD_push_utf8_string(build, "group", "P-256", 0);
+        OSSL_PARAM_BLD_push_octet_string(build, "pub", broken, form == 0 ? 33 : 65);
+        if (form != 3)
+            OSSL_PARAM_BLD_push_BN(build, "priv", number);
+        OSSL_PARAM *parts = OSSL_PARAM_BLD_to_param(build);
+        EVP_PKEY *key = made_of("EC", NULL, EVP_PKEY_KEYPAIR, parts);
+        is("form of a point", form < 2, key != NULL);
+        if (form < 2) {
+            is("whose", 1, ours(key) && checks(key) && EVP_PKEY_eq(key, ec));
+            is("it is set", 1, EVP_PKEY_set1_encoded_public_key(key, broken, form == 0 ? 33 : 65) && checks(key));
+            is("its x", 1, EVP_PKEY_get_bn_param(key, "qx", &same) && BN_cmp(x, same) == 0);
+        }
+        EVP_PKEY_free(key);
+        OSSL_PARAM_free(parts);
+        OSSL_PARAM_BLD_free(build);
+        BN_free(same);
+        same = NULL;
+    }
+    BN_free(number);
+    BN_free(x);
+}
+
 // The halves of two keys are none of one pair.
 static void mixes(const char *type, const char *group) {
     EVP_PKEY *key = group == NULL ? EVP_PKEY_Q_keygen(NULL, NULL, type) : EVP_PKEY_Q_keygen(NULL, NULL, type, group);
@@ -324,6 +358,8 @@ int main(int argc, char **argv) {
         survives(argv[i], key);
         if (EVP_PKEY_is_a(key, "RSA"))
             without_primes(key);
+        if (EVP_PKEY_is_a(key, "EC"))
+            points(key);
         unloads(argv[i]);
         EVP_PKEY_free(shared);
         EVP_PKEY_free(fresh);

@@ -140,7 +140,8 @@ impl Key {
         if !parts.is_empty() {
             self.private = Some(Private::Own(parts));
         }
-        let found = match self.located(half) {
+        let found = self.located(half).and_then(|found| self.checked().map(|()| found));
+        let found = match found {
             Ok(found) => found,
             Err(failure) if failure.lacks || self.provider.fallback => return Ok(None),
             Err(_) if self.public.is_known() => return Ok(Some(self)),
@@ -155,6 +156,22 @@ impl Key {
             self.public = public;
         }
         Ok(Some(self))
+    }
+
+    /// With its point whole, where the module shows it so. A token refuses one that is not on the curve.
+    pub(crate) fn checked(&mut self) -> Result<()> {
+        let Public::Ec { curve, point } = &self.public else { return Ok(()) };
+        let Some(form) = point.first() else { return Ok(()) };
+        let (token, handle) = self.located(Half::Public)?;
+        if *form != 4 {
+            let shown = token.keeping(|session| session.attribute(handle, CKA_EC_POINT));
+            let point = curve.point(&shown.unwrap_or_default()).to_vec();
+            let whole = Public::Ec { curve, point };
+            if whole.has_form() {
+                self.public = whole;
+            }
+        }
+        Ok(())
     }
 
     /// The key of a pair that was made for the program, by the session that made it: what is private of it is read.

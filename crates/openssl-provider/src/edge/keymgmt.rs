@@ -184,9 +184,14 @@ extern "C" fn set_params(mut key: KeyContext, params: Params) -> c_int {
         let Some(point) = params.find(c"encoded-pub-key").and_then(Given::octets) else { return 1 };
         let Some(key) = &held.key else { return 0 };
         let Some(public) = key.public.with_encoded(point, key.kind) else { return 0 };
-        let other = key.with(public);
-        held.key = Some(Arc::new(other));
-        1
+        let mut other = key.with(public);
+        // What is sent whole is checked where it is used.
+        let whole = point.first() == Some(&4);
+        let done = if whole { 1 } else { answer(&key.provider, || other.checked()) };
+        if done == 1 {
+            held.key = Some(Arc::new(other));
+        }
+        done
     })
 }
 
