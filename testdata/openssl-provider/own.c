@@ -275,6 +275,34 @@ static void agrees(const char *type, const char *group) {
     EVP_PKEY_free(blank_theirs);
 }
 
+// What a key says of the cofactor is heeded wherever it is: set on it, and brought with it.
+static void cofactor(void) {
+    unsigned char secret[3][30];
+    OSSL_PARAM *parts = NULL;
+    EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, NULL, "EC", "sect233k1");
+    is("not yet", 30, (long)secret_of(key, key, secret[0], 30));
+    is("set", 1, EVP_PKEY_set_int_param(key, "use-cofactor-flag", 1));
+    is("with a cofactor", 1, EVP_PKEY_todata(key, EVP_PKEY_KEYPAIR, &parts));
+    EVP_PKEY *again = made_of("EC", NULL, EVP_PKEY_KEYPAIR, parts);
+    EVP_PKEY *plain = made_of("EC", "provider=default", EVP_PKEY_KEYPAIR, parts);
+    EVP_PKEY *each[] = {key, again, plain};
+    int said = 0;
+    is("it says so", 1, EVP_PKEY_get_int_param(again, "use-cofactor-flag", &said) && said);
+    for (int i = 0; i < 3; i++) {
+        is("its secret", 30, (long)secret_of(each[i], key, secret[1], 30));
+        EVP_PKEY_CTX *derive = EVP_PKEY_CTX_new_from_pkey(NULL, plain, "provider=default");
+        size_t length = 30;
+        is("plain", 1, EVP_PKEY_derive_init(derive) == 1 && EVP_PKEY_derive_set_peer(derive, plain) == 1
+            && EVP_PKEY_derive(derive, secret[2], &length));
+        is("another", 1, memcmp(secret[0], secret[1], 30) != 0);
+        is("the same", 0, memcmp(secret[1], secret[2], 30));
+        EVP_PKEY_CTX_free(derive);
+    }
+    OSSL_PARAM_free(parts);
+    for (int i = 0; i < 3; i++)
+        EVP_PKEY_free(each[i]);
+}
+
 // A child, and its own, use the key of a parent that has used it and one that has not.
 static int child(EVP_PKEY *used, EVP_PKEY *fresh) {
     pid_t pid = fork();
@@ -372,6 +400,7 @@ int main(int argc, char **argv) {
     agrees("X25519", NULL);
     agrees("EC", "P-256");
     agrees("EC", "P-521");
+    cofactor();
     late_key = EVP_PKEY_Q_keygen(NULL, NULL, "RSA", (size_t)2048);
     is("a new key of RSA", 1, late_key != NULL && ours(late_key));
     survives("a new key of RSA", late_key);

@@ -22,6 +22,8 @@ pub(crate) struct Exchange {
     peer: Option<Arc<Key>>,
     /// With the order of the curve's points divided by that of the key's.
     cofactor: bool,
+    /// What the key says of that.
+    of_key: bool,
     /// Of Diffie-Hellman: a secret that begins with zeros keeps them.
     pad: bool,
     /// X9.63's key derivation function: its hash function, length and shared information.
@@ -52,6 +54,7 @@ impl Operation for Exchange {
             key,
             peer,
             cofactor: false,
+            of_key: false,
             pad: false,
             kdf: false,
             hash,
@@ -76,7 +79,11 @@ impl Operation for Exchange {
             self.kdf = !name.is_empty();
         }
         if let Some(mode) = params.find(c"ecdh-cofactor-mode").and_then(Given::number) {
-            self.cofactor = mode == 1;
+            self.cofactor = match mode {
+                -1 => self.of_key,
+                0 | 1 => mode == 1,
+                _ => return Err(Failure::input("this is no mode of the cofactor")),
+            };
         }
         if let Some(pad) = params.find(c"pad").and_then(Given::number) {
             self.pad = pad != 0;
@@ -107,8 +114,9 @@ impl Operation for Exchange {
 }
 
 impl Exchange {
-    pub(crate) fn begin(&mut self, key: Option<Arc<Key>>) -> Result<()> {
+    pub(crate) fn begin(&mut self, key: Option<Arc<Key>>, cofactor: bool) -> Result<()> {
         self.key = Some(Arc::clone(key_of(key.as_ref())?));
+        (self.cofactor, self.of_key) = (cofactor, cofactor);
         Ok(())
     }
 
@@ -153,9 +161,9 @@ impl Exchange {
                 return Err(Failure::input("the key derivation function lacks its hash function"));
             }
         };
-        // Elsewhere the cofactor is one, and modules need not have a mechanism for it.
+        // Where the cofactor is one, modules need not have a mechanism for it.
         let cofactor =
-            self.cofactor && matches!(&key.public, Public::Ec { curve, .. } if curve.is_binary);
+            self.cofactor && matches!(&key.public, Public::Ec { curve, .. } if curve.cofactor > 1);
         let number = match key.kind.form {
             Form::Field(_) if self.kdf => {
                 return Err(Failure::unsupported("such keys agree on the secret itself"));

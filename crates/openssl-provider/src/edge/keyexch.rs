@@ -2,7 +2,7 @@
 //! Key exchange (provider-keyexch(7)).
 
 use super::context::{self, with};
-use super::keymgmt::{KeyContext, held};
+use super::keymgmt::{KeyContext, has_cofactor, held};
 use super::{Home, PROPERTIES, output};
 use crate::abi::numbers::keyexch as number;
 use crate::abi::{Algorithm, Context, Dispatch, Kind, Output, Param, Params, Place, Table};
@@ -16,7 +16,7 @@ type ExchangeContext = Context<Exchange>;
 
 extern "C" fn begin(context: ExchangeContext, key: KeyContext, params: Params) -> c_int {
     with(context, |exchange| {
-        exchange.begin(held(&key))?;
+        exchange.begin(held(&key), has_cofactor(&key))?;
         exchange.set(&params)
     })
 }

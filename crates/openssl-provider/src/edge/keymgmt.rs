@@ -4,8 +4,8 @@
 use super::{Home, PROPERTIES, answer, hybrid, joined, made};
 use crate::abi::numbers::{keymgmt as number, operation, select};
 use crate::abi::{
-    Algorithm, Argument, Callback, Context, Dispatch, Given, Kind, Param, Params, Reference, Table,
-    Text, caught,
+    Algorithm, Answer, Argument, Callback, Context, Dispatch, Given, Kind, Param, Params,
+    Reference, Table, Text, caught,
 };
 use crate::failure::{Failure, Result};
 use crate::generate::{Generator, PLACE};
@@ -24,13 +24,31 @@ use std::sync::Arc;
 pub(super) struct Held {
     provider: Arc<Provider>,
     key: Option<Arc<Key>>,
+    /// Whether it agrees with the cofactor, where the agreement does not say.
+    cofactor: bool,
+}
+
+impl Held {
+    fn new(provider: Arc<Provider>, key: Option<Arc<Key>>) -> Self {
+        Self { provider, key, cofactor: false }
+    }
 }
 
 pub(super) type KeyContext = Context<Held>;
 
+const COFACTOR: &CStr = c"use-cofactor-flag";
+
 /// The key that libcrypto holds.
 pub(super) fn held(context: &KeyContext) -> Option<Arc<Key>> {
     context.get()?.key.clone()
+}
+
+pub(super) fn has_cofactor(context: &KeyContext) -> bool {
+    context.get().is_some_and(|held| held.cofactor)
+}
+
+fn cofactor_of(params: &Params) -> Option<bool> {
+    Some(params.find(COFACTOR)?.number()? != 0)
 }
 
 /// What stays with the provider that loaded it unless everything is the module's: keys of the program's own, by their secret parts, and keys of
@@ -39,7 +57,7 @@ const FOREIGN_PARTS: [&CStr; 4] = [c"d", c"priv", c"digest", c"saltlen"];
 
 extern "C" fn new(home: Home) -> KeyContext {
     caught(Context::null(), || match home.get() {
-        Some(provider) => Context::new(Held { provider: Arc::clone(provider), key: None }),
+        Some(provider) => Context::new(Held::new(Arc::clone(provider), None)),
         None => Context::null(),
     })
 }
@@ -50,7 +68,7 @@ extern "C" fn free(key: KeyContext) {
 
 extern "C" fn load(reference: Reference, size: usize) -> KeyContext {
     caught(Context::null(), || match Key::arrived(reference.of(size)) {
-        Some(key) => Context::new(Held { provider: Arc::clone(&key.provider), key: Some(key) }),
+        Some(key) => Context::new(Held::new(Arc::clone(&key.provider), Some(key))),
         None => Context::null(),
     })
 }
@@ -120,6 +138,7 @@ fn taken(mut key: KeyContext, kind: &'static KeyKind, selection: c_int, params: 
     let provider = Arc::clone(&held.provider);
     let done = answer(&provider, || {
         held.key = imported(&provider, kind, selection, params)?.map(Arc::new);
+        held.cofactor = cofactor_of(params).unwrap_or_default();
         Ok(())
     });
     if held.key.is_some() { done } else { 0 }
@@ -153,13 +172,13 @@ fn imported(
 /// Of a key that is in a token nothing is exported where the private half is asked for: libcrypto then comes to this provider with what
 /// it has to sign.
 extern "C" fn export(
-    key: KeyContext,
+    context: KeyContext,
     selection: c_int,
     callback: Callback,
     argument: Argument,
 ) -> c_int {
     caught(0, || {
-        let Some(key) = held(&key) else { return 0 };
+        let Some(key) = held(&context) else { return 0 };
         let private = selection & select::PRIVATE != 0;
         if private && key.uri().is_some()
             || selection & select::PUBLIC != 0 && !key.public.is_known()
@@ -167,6 +186,9 @@ extern "C" fn export(
             return 0;
         }
         let mut params = key.public.params();
+        if has_cofactor(&context) {
+            params = params.number(COFACTOR, 1);
+        }
         if let Some(pss) = &key.pss {
             params = pss.send(params);
         }
@@ -181,6 +203,7 @@ extern "C" fn export(
 extern "C" fn set_params(mut key: KeyContext, params: Params) -> c_int {
     let Some(held) = key.get_mut() else { return 0 };
     caught(0, || {
+        held.cofactor = cofactor_of(&params).unwrap_or(held.cofactor);
         let Some(point) = params.find(c"encoded-pub-key").and_then(Given::octets) else { return 1 };
         let Some(key) = &held.key else { return 0 };
         let Some(public) = key.public.with_encoded(point, key.kind) else { return 0 };
@@ -210,8 +233,14 @@ extern "C" fn types<const N: usize>(_selection: c_int) -> Table<Param> {
 
 extern "C" fn get_params(key: KeyContext, mut params: Params) -> c_int {
     caught(0, || {
-        let Some(key) = held(&key) else { return 0 };
-        c_int::from(params.answer(|name, _| key.answer(name)))
+        let Some(held) = key.get() else { return 0 };
+        let Some(key) = &held.key else { return 0 };
+        let cofactor = || Answer::Number(held.cofactor.into());
+        let is_ec = matches!(key.kind.form, Form::Ec);
+        c_int::from(params.answer(|name, _| match name {
+            b"use-cofactor-flag" if is_ec => Some(cofactor()),
+            _ => key.answer(name),
+        }))
     })
 }
 
@@ -281,7 +310,7 @@ extern "C" fn generate(
 ) -> KeyContext {
     let Some(generator) = generator.get() else { return Context::null() };
     let provider = Arc::clone(&generator.provider);
-    made(&generator.provider, || Ok(Held { provider, key: Some(generator.run()?) }))
+    made(&generator.provider, || Ok(Held::new(provider, Some(generator.run()?))))
 }
 
 extern "C" fn generator_free(generator: Context<Generator>) {
@@ -305,7 +334,11 @@ static GENERATOR_SETTABLE: [Param; 14] = [
     Param::END,
 ];
 
-static SETTABLE: [Param; 2] = [Param::named(c"encoded-pub-key", Kind::Octets), Param::END];
+static SETTABLE: [Param; 3] = [
+    Param::named(c"encoded-pub-key", Kind::Octets),
+    Param::named(COFACTOR, Kind::Integer),
+    Param::END,
+];
 
 static RSA_PARTS: [Param; 12] = [
     Param::named(N, Kind::Unsigned),
@@ -321,7 +354,8 @@ static RSA_PARTS: [Param; 12] = [
     Param::named(c"saltlen", Kind::Integer),
     Param::END,
 ];
-static EC_PARTS: [Param; 4] = [
+static EC_PARTS: [Param; 5] = [
+    Param::named(COFACTOR, Kind::Integer),
     Param::named(GROUP, Kind::Utf8),
     Param::named(PUB, Kind::Octets),
     Param::named(c"priv", Kind::Unsigned),
@@ -343,7 +377,8 @@ static NUMBER_PARTS: [Param; 4] = [
     Param::END,
 ];
 
-static GETTABLE: [Param; 27] = [
+static GETTABLE: [Param; 28] = [
+    Param::named(COFACTOR, Kind::Integer),
     Param::named(c"bits", Kind::Integer),
     Param::named(c"security-bits", Kind::Integer),
     Param::named(c"max-size", Kind::Integer),
