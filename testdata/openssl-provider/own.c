@@ -229,6 +229,13 @@ static void mixes(const char *type, const char *group) {
     EVP_PKEY *mixed = made_of(type, NULL, EVP_PKEY_KEYPAIR, parts);
     is(type, 1, checks(key) && checks(other));
     is("halves of two keys", 0, mixed != NULL && checks(mixed));
+    EVP_PKEY_CTX *check = EVP_PKEY_CTX_new_from_pkey(NULL, mixed, NULL);
+    is("each of them", 1, EVP_PKEY_private_check(check) == 1 && EVP_PKEY_public_check(check) == 1);
+    EVP_PKEY_CTX_free(check);
+    // What would be written otherwise than asked for is refused.
+    is("a form", 0, EVP_PKEY_set_utf8_string_param(key, "point-format", "compressed"));
+    is("the usual one", 1, EVP_PKEY_set_utf8_string_param(key, "point-format", "uncompressed"));
+    is("an encoding", 0, EVP_PKEY_set_utf8_string_param(key, "encoding", "explicit"));
     OSSL_PARAM_free(parts);
     OSSL_PARAM_free(others);
     EVP_PKEY_free(key);

@@ -106,9 +106,12 @@ extern "C" fn validate(context: KeyContext, selection: c_int, _how: c_int) -> c_
             if selection & select::PUBLIC != 0 {
                 key.with_public("check", |_, _| Ok(()))?;
             }
-            let is_pair = selection & select::PRIVATE == 0 || key.is_pair()?;
-            let apart = || Failure::input("the halves of the key are not of one pair");
-            is_pair.then_some(()).ok_or_else(apart)
+            if selection & select::PRIVATE != 0 {
+                let is_pair = key.is_pair()? || selection & select::PUBLIC == 0;
+                let apart = || Failure::input("the halves of the key are not of one pair");
+                is_pair.then_some(()).ok_or_else(apart)?;
+            }
+            Ok(())
         };
         let sound = selection & select::PUBLIC == 0 || key.public.is_sound();
         c_int::from(sound && answer(&key.provider, taken) != 0)
@@ -199,10 +202,20 @@ extern "C" fn export(
     })
 }
 
+/// How keys are written that are here, and not otherwise.
+const WRITTEN: [(&CStr, &str); 2] =
+    [(c"point-format", "uncompressed"), (c"encoding", "named_curve")];
+
 /// The point of a key that has none yet: what the other side of an agreement sends.
 extern "C" fn set_params(mut key: KeyContext, params: Params) -> c_int {
     let Some(held) = key.get_mut() else { return 0 };
     caught(0, || {
+        if WRITTEN
+            .iter()
+            .any(|(name, only)| params.find(name).is_some_and(|form| form.text() != Some(only)))
+        {
+            return 0;
+        }
         held.cofactor = cofactor_of(&params).unwrap_or(held.cofactor);
         let Some(point) = params.find(c"encoded-pub-key").and_then(Given::octets) else { return 1 };
         let Some(key) = &held.key else { return 0 };
