@@ -96,8 +96,9 @@ impl Operation for Cipher {
 
 impl Cipher {
     pub(crate) fn begin(&mut self, key: Option<Arc<Key>>, params: &Params) -> Result<()> {
-        let key = key.filter(|key| key.is_rsa());
-        self.key = Some(key.ok_or_else(|| Failure::unsupported("only RSA encrypts"))?);
+        let key = key.filter(|key| key.is_rsa() && !key.signs_by_pss_only());
+        let refused = || Failure::unsupported("a key of this kind does not encrypt");
+        self.key = Some(key.ok_or_else(refused)?);
         self.set(params)
     }
 
