@@ -203,6 +203,7 @@ static void points(EVP_PKEY *ec) {
         OSSL_PARAM *parts = OSSL_PARAM_BLD_to_param(build);
         EVP_PKEY *key = made_of("EC", NULL, EVP_PKEY_KEYPAIR, parts);
         is("form of a point", form < 2, key != NULL);
+        is("its field", form < 2 ? NID_X9_62_prime_field : 0, key == NULL ? 0 : EVP_PKEY_get_field_type(key));
         if (form < 2) {
             is("whose", 1, ours(key) && checks(key) && EVP_PKEY_eq(key, ec));
             is("it is set", 1, EVP_PKEY_set1_encoded_public_key(key, broken, form == 0 ? 33 : 65) && checks(key));

@@ -406,6 +406,10 @@ impl Public {
             (Self::Rsa { modulus, .. }, b"n") => Some(Answer::Large(modulus)),
             (Self::Rsa { exponent, .. }, b"e") => Some(Answer::Large(exponent)),
             (Self::Ec { curve, .. }, b"group") => Some(Answer::Constant(group(curve))),
+            (Self::Ec { curve, .. }, b"field-type") => {
+                let binary = c"characteristic-two-field";
+                Some(Answer::Constant(if curve.is_binary { binary } else { c"prime-field" }))
+            }
             (Self::Ec { .. }, b"encoding") => Some(Answer::Constant(c"named_curve")),
             (Self::Ec { .. }, b"point-format") => Some(Answer::Constant(c"uncompressed")),
             (Self::Ec { .. }, b"decoded-from-explicit") => Some(Answer::Number(0)),

@@ -390,7 +390,8 @@ static NUMBER_PARTS: [Param; 4] = [
     Param::END,
 ];
 
-static GETTABLE: [Param; 28] = [
+static GETTABLE: [Param; 29] = [
+    Param::named(c"field-type", Kind::Utf8),
     Param::named(COFACTOR, Kind::Integer),
     Param::named(c"bits", Kind::Integer),
     Param::named(c"security-bits", Kind::Integer),
