@@ -37,7 +37,7 @@ pub(super) fn run(app: &App, args: &Create) -> Result<()> {
         Maker { app, args, spot: &spot, proxy: &proxy, user: user.as_deref(), material: &material };
     maker.may_be_used()?;
     open(&spot.base)?;
-    let _alone = spot.lock()?;
+    let _alone = spot.lock(app)?;
     // Another one may have made it, or one beside it, meanwhile.
     let old = former(&spot)?;
     let said = |what: &str| args.verbose.then(|| app.output.note(what));

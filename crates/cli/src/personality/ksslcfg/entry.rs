@@ -2,9 +2,11 @@
 //! One proxy: its name, its directory, and what is remembered of it there.
 
 use super::arguments::{Address, Place};
+use crate::app::App;
 use crate::command::setup;
 use crate::failure::{Exit, Failure, Result};
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io;
@@ -81,11 +83,16 @@ impl Spot {
         }
     }
 
-    /// One at a time changes what is there. Where the system has no such lock it is done without.
-    pub(super) fn lock(&self) -> Result<File> {
+    /// One at a time changes what is there; who waits says so, for every user can hold this lock. Where the system has no such
+    /// lock it is done without.
+    pub(super) fn lock(&self, app: &App) -> Result<File> {
         let cannot = |error| Failure::io(format!("cannot use {}", self.base.display()), &error);
         let file = File::open(&self.base).map_err(cannot)?;
-        flock(&file, FlockOperation::LockExclusive).ok();
+        if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+            let base = self.base.display();
+            app.output.note(&format!("waiting for another process that has locked {base}"));
+            flock(&file, FlockOperation::LockExclusive).ok();
+        }
         Ok(file)
     }
 

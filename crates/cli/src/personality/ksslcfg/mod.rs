@@ -43,7 +43,7 @@ fn delete(app: &App, args: &Delete) -> Result<()> {
         return Ok(());
     }
     setup::own(&spot.base)?;
-    let _alone = spot.lock()?;
+    let _alone = spot.lock(app)?;
     let Some(entry) = Entry::read(&spot.directory())? else {
         none();
         return Ok(());
