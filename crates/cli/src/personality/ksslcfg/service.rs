@@ -3,11 +3,12 @@
 
 use super::entry::Entry;
 use crate::failure::{Failure, Result};
-use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::fs::{MemfdFlags, OFlags, memfd_create};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek};
 use std::net::TcpStream;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -186,12 +187,21 @@ pub(super) fn is_running(entry: &Entry) -> bool {
 
 /// The process, if it is the server with this configuration: its user writes the file with its number, and may write any.
 fn process(entry: &Entry) -> Option<Pid> {
-    let number: i32 = fs::read_to_string(entry.run.join("pid")).ok()?.trim().parse().ok()?;
+    let number = number_in(&entry.run.join("pid"))?;
     let of = |what: &str| fs::read(format!("/proc/{number}/{what}")).unwrap_or_default();
     let line = String::from_utf8_lossy(&of("cmdline")).replace('\0', " ");
     let is_it = of("comm").trim_ascii_end() == entry.server.as_bytes()
         && line.contains(&entry.configuration().display().to_string());
     Pid::from_raw(number).filter(|_| is_it && number > 1)
+}
+
+/// A number, of a file whose owner could as well have made it a pipe without a writer, or a link to what has no end.
+fn number_in(file: &Path) -> Option<i32> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
+    let opened = File::options().read(true).custom_flags(flags.try_into().ok()?).open(file);
+    let mut text = String::new();
+    opened.ok()?.take(16).read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
 }
 
 /// Runs a program that may leave a daemon behind; its last words, which are the failure where it fails.
