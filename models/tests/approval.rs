@@ -52,9 +52,9 @@ fn digests_that_are_not_approved_are_refused_also_as_saved_states() {
     let (engine, session) = under(Policy::FIPS);
     assert_eq!(engine.digest_init(session, CKM_MD5), Err(Error::MECHANISM_INVALID));
     let none = ObjectHandle(0);
-    let brought = engine.set_operation_state(session, &state, none, none);
+    let brought = engine.set_operation_state(session, state.expose(), none, none);
     assert_eq!(brought, Err(Error::SAVED_STATE_INVALID));
-    assert_eq!(anything.set_operation_state(there, &state, none, none), Ok(()));
+    assert_eq!(anything.set_operation_state(there, state.expose(), none, none), Ok(()));
     assert_eq!(engine.digest_init(session, CKM_SHA256), Ok(()));
 }
 

@@ -53,7 +53,7 @@ fn restoring_a_state_cancels_what_was_active() {
     engine.cipher_init(Forward, session, CKM_AES_GCM, gcm(128), key).expect("an encryption begins");
     engine.find_init(session, vec![]).expect("a search begins");
     let none = ObjectHandle(0);
-    engine.set_operation_state(session, &state, none, none).expect("it is restored");
+    engine.set_operation_state(session, state.expose(), none, none).expect("it is restored");
     let sealed = collect(|out| engine.cipher(Forward, session, b"hello", out));
     assert_eq!(sealed, Err(Error::OPERATION_NOT_INITIALIZED));
     assert_eq!(engine.find(session, 1).err(), Some(Error::OPERATION_NOT_INITIALIZED));
@@ -307,13 +307,13 @@ fn a_digest_goes_on_in_another_session() {
     engine.digest_update(session, b"ab").expect("data is taken");
     let state = engine.operation_state(session).expect("a digest can be saved");
     let none = ObjectHandle(0);
-    engine.set_operation_state(other, &state, none, none).expect("and restored");
+    engine.set_operation_state(other, state.expose(), none, none).expect("and restored");
     for session in [session, other] {
         engine.digest_update(session, b"c").expect("data is taken");
         let digest = collect(|out| engine.digest_final(session, out)).expect("a digest");
         assert_eq!(digest[..4], [0xba, 0x78, 0x16, 0xbf]);
     }
-    let broken = engine.set_operation_state(other, &state[..state.len() - 1], none, none);
+    let broken = engine.set_operation_state(other, &state.expose()[..state.len() - 1], none, none);
     assert_eq!(broken, Err(Error::SAVED_STATE_INVALID));
 }
 

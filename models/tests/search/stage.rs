@@ -431,7 +431,7 @@ impl<'a> Stage<'a> {
             keys.iter().try_for_each(|key| engine.digest_key(session, *key))?;
             after.map_or(Ok(()), |data| engine.digest_update(session, &data))?;
             if step.function == Function::State {
-                return engine.operation_state(session);
+                return Ok(engine.operation_state(session)?.expose().to_vec());
             }
             collect(|out| engine.digest_final(session, out))
         };

@@ -5,6 +5,7 @@ use super::{Active, Chosen, Lock, OperationKind, digest};
 use crate::engine::Engine;
 use crate::session::Session;
 use metaslot_ck::{CKF_DIGEST, Error, ObjectHandle, Result, SessionHandle};
+use metaslot_memory::Secret;
 use metaslot_spi::Params;
 
 /// Begins every saved state; the digit is its version.
@@ -16,7 +17,7 @@ impl Engine {
     /// # Errors
     /// `CKR_OPERATION_NOT_INITIALIZED`; `CKR_STATE_UNSAVEABLE` for any operation but a digest, and for
     /// a digest that holds a key which may not be read.
-    pub fn operation_state(&self, session: SessionHandle) -> Result<Vec<u8>> {
+    pub fn operation_state(&self, session: SessionHandle) -> Result<Secret> {
         let mut session = self.session(session)?;
         let operations = &mut session.operations;
         if operations.any(|kind, operation| {
@@ -30,8 +31,8 @@ impl Engine {
         }
         let mut state = MAGIC.to_vec();
         state.extend_from_slice(&op.mechanism.to_le_bytes());
-        state.extend_from_slice(&run.stream.save()?);
-        Ok(state)
+        state.extend_from_slice(Secret::taken(run.stream.save()?).expose());
+        Ok(Secret::taken(state))
     }
 
     /// `C_SetOperationState`: what was active in the session is cancelled.

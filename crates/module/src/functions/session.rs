@@ -79,7 +79,7 @@ pub extern "C" fn C_GetOperationState(
             return Err(Error::ARGUMENTS_BAD);
         }
         let saved = engine.operation_state(session)?;
-        caller.list(&saved, state, length)
+        caller.list(saved.expose(), state, length)
     })
 }
 
