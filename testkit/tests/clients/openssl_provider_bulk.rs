@@ -60,6 +60,19 @@ fn random_bytes_are_the_tokens() {
     compares("random", "");
 }
 
+/// Our module, for others may free what they like.
+#[test]
+fn freed_memory_has_nothing_of_a_message() {
+    let (provider, command) = (openssl_provider(), command());
+    let needs =
+        ["openssl", "pkcs11-tool", "gcc", "/usr/include/openssl/evp.h", &provider, &command];
+    check(CLIENT, "freed memory", &needs, |token| {
+        configure(token)?;
+        compile(token, "freed")?;
+        if token.is_ours() { token.program("./freed").run().map(drop) } else { Ok(()) }
+    });
+}
+
 /// Suites and versions, and what they are encrypted by.
 const SUITES: &[(&str, &str)] = &[
     ("-tls1_3 -ciphersuites TLS_AES_128_GCM_SHA256", "CKM_AES_GCM CKM_SHA256 CKM_HKDF_DERIVE"),

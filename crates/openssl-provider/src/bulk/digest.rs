@@ -77,7 +77,7 @@ enum Rest {
     /// In a session.
     Running(Held),
     /// As a session said it, which has gone on meanwhile.
-    Saved(Vec<u8>),
+    Saved(Hidden),
 }
 
 impl Row {
@@ -171,7 +171,8 @@ impl Digest {
             Rest::Kept => Rest::Kept,
             Rest::Saved(state) => Rest::Saved(state.clone()),
             Rest::Running(held) => {
-                Rest::Saved(held.call(&self.provider, WHAT, Session::operation_state)?)
+                let state = held.call(&self.provider, WHAT, Session::operation_state)?;
+                Rest::Saved(Hidden::taken(state))
             }
         };
         let (provider, bytes) = (Arc::clone(&self.provider), self.bytes.clone());

@@ -34,6 +34,13 @@ pub(crate) struct Plain {
     joined: Hidden,
 }
 
+impl Drop for Plain {
+    fn drop(&mut self) {
+        self.held.fill(0);
+        std::hint::black_box(&self.held);
+    }
+}
+
 impl Plain {
     pub(crate) fn new(provider: Arc<Provider>, row: &'static Row) -> Self {
         let (given, iv, held) = Default::default();
