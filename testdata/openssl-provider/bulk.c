@@ -679,6 +679,14 @@ static void kdfs(void)
 		with = others[i];
 		same("PBKDF2", params, i == 3 ? 20000 : 100);
 	}
+	static const char *const modes[] = { "EXTRACT_AND_EXPAND", "extract_only", "Expand_Only" };
+	for (size_t i = 0; i < 9; i++) {
+		OSSL_PARAM params[] = { OSSL_PARAM_construct_utf8_string("digest", "SHA256", 0),
+			OSSL_PARAM_construct_utf8_string("mode", (char *)modes[i % 3], 0), OSSL_PARAM_construct_octet_string("key", key, i < 3 ? 32 : 0),
+			OSSL_PARAM_construct_octet_string("salt", salt, i < 6 ? 20 : 0), OSSL_PARAM_construct_octet_string("info", info, 7),
+			OSSL_PARAM_END };
+		same("HKDF", params, 32);
+	}
 	// scrypt is made of a long one.
 	uint64_t n = 16;
 	uint32_t r = 8, p = 16;

@@ -100,7 +100,8 @@ impl Kdf {
         }
         if let Some(mode) = params.find(c"mode") {
             let is = |(place, row): &(usize, &(Step, &str))| {
-                mode.text() == Some(row.1) || mode.number() == i64::try_from(*place).ok()
+                mode.text().is_some_and(|text| text.eq_ignore_ascii_case(row.1))
+                    || mode.number() == i64::try_from(*place).ok()
             };
             let found = STEPS.iter().enumerate().find(is);
             self.step = found.ok_or_else(|| Failure::input("there is no such mode"))?.1.0;
@@ -194,11 +195,24 @@ impl Kdf {
 
     fn hkdf(
         &self,
-        (digest, step): (&Row, Step),
+        (digest, step): (&'static Row, Step),
         (key, salt): (&[u8], &[u8]),
         info: &[u8],
         out: &mut [u8],
     ) -> Result<()> {
+        // No token has an empty key: HMAC takes zeros for it, and of an empty message makes what is extracted.
+        if key.is_empty() {
+            let mut secret = Hidden::default();
+            let secret = secret.room(digest.length);
+            if step != Step::Expand {
+                Mac::hmac(&self.provider, digest, salt)?.once(&[], secret)?;
+            }
+            if step != Step::Extract {
+                return self.hkdf((digest, Step::Expand), (secret, &[]), info, out);
+            }
+            out.copy_from_slice(secret);
+            return Ok(());
+        }
         let form: &'static [CK_ATTRIBUTE_TYPE] = &[CKA_DERIVE, CKA_EXTRACTABLE];
         let mut key = Key::new(&self.provider, (CKK_GENERIC_SECRET, form), key);
         let handle = key.handle()?;
