@@ -704,12 +704,16 @@ static void randoms(void)
 	EVP_RAND *ours = EVP_RAND_fetch(NULL, "METASLOT-RAND", OURS);
 	EVP_RAND_CTX *context = EVP_RAND_CTX_new(ours, NULL);
 	CHECK(ours && context && EVP_RAND_get_state(context) == EVP_RAND_STATE_UNINITIALISED);
-	CHECK(EVP_RAND_instantiate(context, 128, 0, NULL, 0, NULL));
+	CHECK(!EVP_RAND_generate(context, a, sizeof a, 128, 0, NULL, 0) && !EVP_RAND_instantiate(context, 257, 0, NULL, 0, NULL));
+	ERR_clear_error();
+	CHECK(EVP_RAND_instantiate(context, 128, 0, NULL, 0, NULL) && !EVP_RAND_generate(context, a, sizeof a, 257, 0, NULL, 0));
+	ERR_clear_error();
 	CHECK(EVP_RAND_get_state(context) == EVP_RAND_STATE_READY && EVP_RAND_get_strength(context) >= 128);
 	CHECK(EVP_RAND_generate(context, a, sizeof a, 128, 0, NULL, 0));
 	CHECK(EVP_RAND_generate(context, b, sizeof b, 128, 1, b, 4));
 	CHECK(memcmp(a, b, sizeof a) && memcmp(a, zero, sizeof a));
-	CHECK(EVP_RAND_uninstantiate(context));
+	CHECK(EVP_RAND_uninstantiate(context) && !EVP_RAND_generate(context, a, sizeof a, 128, 0, NULL, 0));
+	ERR_clear_error();
 	EVP_RAND_CTX_free(context);
 	EVP_RAND_free(ours);
 	// What the program is configured to take.

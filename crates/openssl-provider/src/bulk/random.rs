@@ -4,7 +4,7 @@
 use super::Work;
 use super::sessions::Whose as _;
 use crate::abi::Answer;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::provider::Provider;
 use std::sync::Arc;
 
@@ -34,11 +34,23 @@ impl Random {
         Self { provider, ready: false }
     }
 
-    pub(crate) const fn begin(&mut self, ready: bool) {
-        self.ready = ready;
+    pub(crate) fn begin(&mut self, strength: u32) -> Result<()> {
+        self.ready = i64::from(strength) <= STRENGTH;
+        self.check(strength)
     }
 
-    pub(crate) fn fill(&self, out: &mut [u8]) -> Result<()> {
+    pub(crate) const fn end(&mut self) {
+        self.ready = false;
+    }
+
+    /// Whether it may be asked for bytes of this strength.
+    fn check(&self, strength: u32) -> Result<()> {
+        let right = self.ready && i64::from(strength) <= STRENGTH;
+        right.then_some(()).ok_or_else(|| Failure::input("the generator is not ready for this"))
+    }
+
+    pub(crate) fn fill(&self, strength: u32, out: &mut [u8]) -> Result<()> {
+        self.check(strength)?;
         let fill = |session: &metaslot_client::Session| session.random(out);
         self.provider.bulk().with(&self.provider, "make random bytes", fill)
     }

@@ -20,21 +20,18 @@ extern "C" fn new(home: Home, _parent: Input, _functions: Input) -> RandomContex
 
 extern "C" fn instantiate(
     context: RandomContext,
-    _strength: u32,
+    strength: u32,
     _resistant: c_int,
     _personal: Input,
     _length: usize,
     _params: Params,
 ) -> c_int {
-    with(context, |random| {
-        random.begin(true);
-        Ok(())
-    })
+    with(context, |random| random.begin(strength))
 }
 
 extern "C" fn uninstantiate(context: RandomContext) -> c_int {
     with(context, |random| {
-        random.begin(false);
+        random.end();
         Ok(())
     })
 }
@@ -43,12 +40,12 @@ extern "C" fn generate(
     context: RandomContext,
     mut out: Output,
     length: usize,
-    _strength: u32,
+    strength: u32,
     _resistant: c_int,
     _more: Input,
     _more_length: usize,
 ) -> c_int {
-    with(context, |random| random.fill(out.of(length).unwrap_or_default()))
+    with(context, |random| random.fill(strength, out.of(length).unwrap_or_default()))
 }
 
 /// Nothing here has a state that may not be used by several threads.
