@@ -157,13 +157,14 @@ impl Spot {
     pub(super) fn address(&self, server: &str) -> String {
         let (port, is_nginx) = (self.port, server == "nginx");
         let has_six = TcpListener::bind(("::", 0)).is_ok();
+        // nginx tells the plain server of IPv4 by its own address only where it listens to it apart.
+        let both = format!(";\n        listen [::]:{port} ssl");
         let (address, more) = match self.host.as_deref() {
             Some(host) if host.contains(':') && is_nginx => (format!("[{host}]:{port}"), ""),
             Some(host) if host.contains(':') => (format!("ipv6@{host}:{port}"), ""),
             Some(host) => (format!("{host}:{port}"), ""),
-            None if !has_six && is_nginx => (port.to_string(), ""),
+            None if is_nginx => (port.to_string(), if has_six { &*both } else { "" }),
             None if !has_six => (format!(":{port}"), ""),
-            None if is_nginx => (format!("[::]:{port}"), " ipv6only=off"),
             None => (format!(":::{port}"), " v4v6"),
         };
         format!("{address}{}{more}", if is_nginx { " ssl" } else { "" })
