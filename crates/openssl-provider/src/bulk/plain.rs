@@ -333,7 +333,7 @@ impl Plain {
                 .with(&self.provider, "decrypt", |session| session.random(&mut random))?;
         }
         let opened = tls::opened(record, step, self.mac_length, self.version, &random);
-        let (length, mac) = opened.ok_or_else(|| Failure::input("the record is too short"))?;
+        let (length, mac) = opened.ok_or_else(|| Failure::input("this is no record"))?;
         self.mac = mac;
         Ok(length)
     }

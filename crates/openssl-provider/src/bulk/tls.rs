@@ -10,7 +10,7 @@ pub(crate) const TLS1: i64 = 0x301;
 pub(crate) const MAC: usize = 64;
 
 /// Where the data ends, as long as the padding is right, and the MAC, or what is random where it is wrong. `None` where the record is too short for
-/// any, as everybody sees.
+/// any, as everybody sees, or has no MAC and a wrong padding.
 pub(crate) fn opened(
     record: &[u8],
     block: usize,
@@ -30,6 +30,10 @@ pub(crate) fn opened(
             let is_padding = !above(place, padding);
             wrong |= is_padding & differs(usize::from(*byte), padding);
         }
+    }
+    if mac == 0 && wrong != 0 {
+        // What is encrypted was authenticated before: no one else learns by this that the padding is wrong.
+        return None;
     }
     // Of a wrong padding nothing is taken off.
     let end = whole - mac - (!wrong & (padding + 1));
@@ -95,5 +99,10 @@ mod tests {
         }
         assert_eq!(opened(&[0; 20], 16, 20, 0x303, &[0; MAC]), None);
         assert_eq!(opened(&[15; 16], 16, 0, 0x303, &[0; MAC]), Some((0, vec![])));
+        assert_eq!(opened(&[16; 16], 16, 0, 0x303, &[0; MAC]), None);
+        let wrong = [[7; 16], [2; 16]].concat();
+        assert_eq!(opened(&wrong, 16, 0, 0x303, &[0; MAC]), Some((29, vec![])));
+        assert_eq!(opened(&wrong[..20], 16, 0, 0x303, &[0; MAC]), Some((17, vec![])));
+        assert_eq!(opened(&[[7; 16], [9; 16]].concat()[..20], 16, 0, 0x303, &[0; MAC]), None);
     }
 }
