@@ -287,7 +287,14 @@ static void agrees(const char *type, const char *group) {
 static void cofactor(void) {
     unsigned char secret[3][30];
     OSSL_PARAM *parts = NULL;
-    EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, NULL, "EC", "sect233k1");
+    EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, NULL, "EC", "sect233k1"), *made = NULL;
+    EVP_PKEY_CTX *maker = EVP_PKEY_CTX_new_from_name(NULL, "EC", NULL);
+    int one = 1, of_made = 0;
+    OSSL_PARAM wanted[] = {OSSL_PARAM_utf8_string("group", "sect233k1", 9), OSSL_PARAM_int("use-cofactor-flag", &one), OSSL_PARAM_END};
+    is("made with it", 1, EVP_PKEY_keygen_init(maker) == 1 && EVP_PKEY_CTX_set_params(maker, wanted) == 1
+        && EVP_PKEY_keygen(maker, &made) == 1 && EVP_PKEY_get_int_param(made, "use-cofactor-flag", &of_made) && of_made);
+    EVP_PKEY_CTX_free(maker);
+    EVP_PKEY_free(made);
     is("not yet", 30, (long)secret_of(key, key, secret[0], 30));
     is("set", 1, EVP_PKEY_set_int_param(key, "use-cofactor-flag", 1));
     is("with a cofactor", 1, EVP_PKEY_todata(key, EVP_PKEY_KEYPAIR, &parts));

@@ -48,13 +48,27 @@ pub(crate) struct Generator {
     pss: Option<Pss>,
     /// Both halves, or nothing but the curve.
     pair: bool,
+    /// What the key says of agreement with the cofactor.
+    pub(crate) cofactor: bool,
 }
 
 impl Generator {
     pub(crate) fn new(provider: Arc<Provider>, kind: &'static KeyKind, pair: bool) -> Self {
         let (place, curve, group, seed, pss) = Default::default();
         let (bits, exponent) = (BITS, vec![1, 0, 1]);
-        Self { provider, kind, place, bits, exponent, curve, group, seed, pss, pair }
+        Self {
+            provider,
+            kind,
+            place,
+            bits,
+            exponent,
+            curve,
+            group,
+            seed,
+            pss,
+            pair,
+            cofactor: false,
+        }
     }
 
     pub(crate) fn set(&mut self, params: &Params) -> Result<()> {

@@ -294,6 +294,7 @@ fn begun(
         }
         let mut generator = Generator::new(Arc::clone(provider), kind, pair);
         generator.set(params)?;
+        generator.cofactor = cofactor_of(params).unwrap_or_default();
         Ok(generator)
     })
 }
@@ -309,6 +310,7 @@ extern "C" fn generator_like(mut generator: Context<Generator>, key: KeyContext)
 extern "C" fn generator_set(mut generator: Context<Generator>, params: Params) -> c_int {
     let Some(generator) = generator.get_mut() else { return 0 };
     let provider = Arc::clone(&generator.provider);
+    generator.cofactor = cofactor_of(&params).unwrap_or(generator.cofactor);
     answer(&provider, || generator.set(&params))
 }
 
@@ -323,14 +325,18 @@ extern "C" fn generate(
 ) -> KeyContext {
     let Some(generator) = generator.get() else { return Context::null() };
     let provider = Arc::clone(&generator.provider);
-    made(&generator.provider, || Ok(Held::new(provider, Some(generator.run()?))))
+    made(&generator.provider, || {
+        let cofactor = generator.cofactor;
+        Ok(Held { cofactor, ..Held::new(provider, Some(generator.run()?)) })
+    })
 }
 
 extern "C" fn generator_free(generator: Context<Generator>) {
     caught((), || drop(generator.take()));
 }
 
-static GENERATOR_SETTABLE: [Param; 14] = [
+static GENERATOR_SETTABLE: [Param; 15] = [
+    Param::named(COFACTOR, Kind::Integer),
     Param::named(PLACE, Kind::Utf8),
     Param::named(c"bits", Kind::Unsigned),
     Param::named(E, Kind::Unsigned),
