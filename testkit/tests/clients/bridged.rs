@@ -66,6 +66,11 @@ fn uses_at(
 
 /// How often the module has signed so far, in all processes.
 pub(crate) fn signatures(token: &TestToken) -> Result<u64> {
+    calls(token, &["C_Sign", "C_SignFinal"])
+}
+
+/// Calls of these functions that succeeded.
+pub(crate) fn calls(token: &TestToken, functions: &[&str]) -> Result<u64> {
     if !token.is_ours() {
         return Ok(0);
     }
@@ -75,9 +80,10 @@ pub(crate) fn signatures(token: &TestToken) -> Result<u64> {
     let running = stat["processes"].as_array().into_iter().flatten();
     let pages = running.chain([&stat["ended"]]);
     let rows = pages.filter_map(|page| page["functions"].as_array()).flatten();
-    let sign = rows.filter(|row| row["function"] == "C_Sign" || row["function"] == "C_SignFinal");
+    let named =
+        rows.filter(|row| row["function"].as_str().is_some_and(|name| functions.contains(&name)));
     let good = |row: &serde_json::Value| Some(row["calls"].as_u64()? - row["errors"].as_u64()?);
-    Ok(sign.filter_map(good).sum())
+    Ok(named.filter_map(good).sum())
 }
 
 /// A certificate and a key of a kind, in pkcs11-tool's words, in files: no token has it.
