@@ -11,7 +11,7 @@ use super::openssl_provider_all::configure_all;
 const CLIENT: &str = "OpenSSL, our provider, mode all";
 
 /// The configuration, with what has random bytes made by the module.
-fn configure(token: &mut TestToken) -> Result<()> {
+pub(crate) fn configure(token: &mut TestToken) -> Result<()> {
     configure_all(token)?;
     let text = std::fs::read_to_string(token.path("openssl.cnf"))?;
     let text = text.replacen("[start]\n", "[start]\nrandom = random\n", 1);
