@@ -39,7 +39,9 @@ fn one(length: usize, write: impl FnOnce(&mut [u8]) -> Result<usize>) -> Said {
 /// What several get who all begin before the first comes back.
 fn together(length: usize, begin: impl Fn() -> Postponed) -> Said {
     let mut begun = Vec::new();
-    while let Some(one) = begin().transpose().filter(|_| begun.len() < TOGETHER) {
+    while begun.len() < TOGETHER
+        && let Some(one) = begin().transpose()
+    {
         begun.push(one);
     }
     let mut ended = Said::new();
