@@ -117,7 +117,7 @@ fn tokens_that_die_and_come_back_fail_no_operation() {
         println!("    {signed:?} signatures, none failed");
         std::fs::write(sign_of_death(0)?.with_file_name("over"), "")?;
         for other in &mut others {
-            ensure!(other.wait()?.success(), "another process failed");
+            ensure!(other.0.wait()?.success(), "another process failed");
         }
         Ok(())
     });
@@ -126,9 +126,19 @@ fn tokens_that_die_and_come_back_fail_no_operation() {
 /// Set in processes that sign beside the test's own.
 const WORKER: &str = "FAKE_WORKER";
 
-fn worker(name: &str) -> Result<std::process::Child> {
+/// A process that signs beside the test's own, until that has failed at the latest.
+struct Worker(std::process::Child);
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+fn worker(name: &str) -> Result<Worker> {
     let mut worker = std::process::Command::new(std::env::current_exe()?);
-    Ok(worker.args(["--exact", name, "--nocapture"]).env(WORKER, "1").spawn()?)
+    Ok(Worker(worker.args(["--exact", name, "--nocapture"]).env(WORKER, "1").spawn()?))
 }
 
 /// Logs in anew now and then, whoever is dead.
