@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::process::{Program, Timed};
 use super::table::Table;
-use crate::cargo::{command, module, openssl_provider, target};
+use crate::cargo::{command, module, target};
 
 /// The token's label.
 pub(super) const LABEL: &str = "run";
@@ -98,23 +98,15 @@ impl Sandbox {
         program.run()
     }
 
-    /// OpenSSL's configuration with our provider and our module.
-    pub(super) fn configure_openssl(&self) -> Result<()> {
-        let text = format!(
-            "openssl_conf = start\n[start]\nproviders = providers\n[providers]\ndefault = builtin\n\
-             metaslot = metaslot\n[builtin]\nactivate = 1\n[metaslot]\nmodule = {}\n\
-             pkcs11-module = {}\npin-source = file:{}\nactivate = 1\n[req]\ndistinguished_name = \
-             name\n[name]\n",
-            openssl_provider().display(),
-            module().display(),
-            self.path("pin").display(),
-        );
-        fs::write(self.path("openssl.cnf"), text).context("write OpenSSL's configuration")
+    /// OpenSSL's configuration, as everybody has it written.
+    pub(super) fn configure_openssl(&self) -> Result<Timed> {
+        let program = self.metaslot().line("setup openssl --apply --directory . --pin-source pin");
+        program.args(["--key", KEYS[0].label]).run()
     }
 
     /// An OpenSSL with the provider.
     pub(super) fn openssl(&self) -> Program {
-        self.program("openssl").env("OPENSSL_CONF", self.path("openssl.cnf"))
+        self.program("openssl").env("OPENSSL_CONF", self.path("metaslot-openssl.cnf"))
     }
 
     /// Signs a real file in the token.
