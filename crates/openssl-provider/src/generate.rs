@@ -21,6 +21,8 @@ use std::sync::Arc;
 
 /// The parameter that says where: libcrypto passes on what it does not know. pkcs11-provider has it by this name.
 pub(crate) const PLACE: &CStr = c"pkcs11_uri";
+/// The parameter that says whether a key agrees with the cofactor of its curve.
+pub(crate) const COFACTOR: &CStr = c"use-cofactor-flag";
 
 /// Bits of an RSA key where nothing is said, as libcrypto makes them.
 const BITS: CK_ULONG = 2048;
@@ -52,6 +54,11 @@ pub(crate) struct Generator {
     pub(crate) cofactor: bool,
 }
 
+/// What a key says of agreement with the cofactor, where it is among these.
+pub(crate) fn cofactor_of(params: &Params) -> Option<bool> {
+    Some(params.find(COFACTOR)?.number()? != 0)
+}
+
 impl Generator {
     pub(crate) fn new(provider: Arc<Provider>, kind: &'static KeyKind, pair: bool) -> Self {
         let (place, curve, group, seed, pss) = Default::default();
@@ -72,6 +79,7 @@ impl Generator {
     }
 
     pub(crate) fn set(&mut self, params: &Params) -> Result<()> {
+        self.cofactor = cofactor_of(params).unwrap_or(self.cofactor);
         if let Some(text) = params.find(PLACE).and_then(Given::text) {
             let uri = text.parse();
             // The text itself may have a PIN in it.

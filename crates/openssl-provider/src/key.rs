@@ -140,7 +140,7 @@ impl Key {
         if !parts.is_empty() {
             self.private = Some(Private::Own(parts));
         }
-        let found = self.located(half).and_then(|found| self.checked().map(|()| found));
+        let found = self.located(half).and_then(|found| self.check_point().map(|()| found));
         let found = match found {
             Ok(found) => found,
             Err(failure) if failure.lacks || self.provider.fallback => return Ok(None),
@@ -159,7 +159,7 @@ impl Key {
     }
 
     /// With its point whole, where the module shows it so. A token refuses one that is not on the curve.
-    pub(crate) fn checked(&mut self) -> Result<()> {
+    pub(crate) fn check_point(&mut self) -> Result<()> {
         let Public::Ec { curve, point } = &self.public else { return Ok(()) };
         let Some(form) = point.first() else { return Ok(()) };
         let (token, handle) = self.located(Half::Public)?;

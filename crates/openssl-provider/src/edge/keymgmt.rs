@@ -8,7 +8,7 @@ use crate::abi::{
     Reference, Table, Text, caught,
 };
 use crate::failure::{Failure, Result};
-use crate::generate::{Generator, PLACE};
+use crate::generate::{COFACTOR, Generator, PLACE, cofactor_of};
 use crate::hybrid::GROUPS;
 use crate::key::Key;
 use crate::kind::{COUNT, Form, KINDS, KeyKind, Needed, for_each_kind};
@@ -36,8 +36,6 @@ impl Held {
 
 pub(super) type KeyContext = Context<Held>;
 
-const COFACTOR: &CStr = c"use-cofactor-flag";
-
 /// The key that libcrypto holds.
 pub(super) fn held(context: &KeyContext) -> Option<Arc<Key>> {
     context.get()?.key.clone()
@@ -45,10 +43,6 @@ pub(super) fn held(context: &KeyContext) -> Option<Arc<Key>> {
 
 pub(super) fn has_cofactor(context: &KeyContext) -> bool {
     context.get().is_some_and(|held| held.cofactor)
-}
-
-fn cofactor_of(params: &Params) -> Option<bool> {
-    Some(params.find(COFACTOR)?.number()? != 0)
 }
 
 /// What stays with the provider that loaded it unless everything is the module's: keys of the program's own, by their secret parts, and keys of
@@ -223,7 +217,7 @@ extern "C" fn set_params(mut key: KeyContext, params: Params) -> c_int {
         let mut other = key.with(public);
         // What is sent whole is checked where it is used.
         let whole = point.first() == Some(&4);
-        let done = if whole { 1 } else { answer(&key.provider, || other.checked()) };
+        let done = if whole { 1 } else { answer(&key.provider, || other.check_point()) };
         if done == 1 {
             held.key = Some(Arc::new(other));
         }
@@ -294,7 +288,6 @@ fn begun(
         }
         let mut generator = Generator::new(Arc::clone(provider), kind, pair);
         generator.set(params)?;
-        generator.cofactor = cofactor_of(params).unwrap_or_default();
         Ok(generator)
     })
 }
@@ -310,7 +303,6 @@ extern "C" fn generator_like(mut generator: Context<Generator>, key: KeyContext)
 extern "C" fn generator_set(mut generator: Context<Generator>, params: Params) -> c_int {
     let Some(generator) = generator.get_mut() else { return 0 };
     let provider = Arc::clone(&generator.provider);
-    generator.cofactor = cofactor_of(&params).unwrap_or(generator.cofactor);
     answer(&provider, || generator.set(&params))
 }
 
