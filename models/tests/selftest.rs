@@ -11,10 +11,10 @@ use metaslot_router::tested::{CIPHER, DIGEST, SIGNATURE};
 use metaslot_router::{Answer, Job, Routes, SelfTest, Settings};
 use metaslot_spi::provider::*;
 use metaslot_spi::{Key, Params};
+use std::cell::Cell;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{env, fs};
 
 static LANES: Lanes = Lanes::beside(&AWSLC);
@@ -255,7 +255,7 @@ impl Digest for Liar<dyn Digest> {
     }
 
     fn digest(&self, data: &[u8], out: &mut [u8]) -> Result<()> {
-        ASKED.fetch_add(1, Ordering::SeqCst);
+        ASKED.set(ASKED.get() + 1);
         match self.1 {
             Lie::Fails if data.len() == 1024 => return Err(Error::HOST_MEMORY),
             Lie::Panics if data.len() == 1024 => panic!("a test panics"),
@@ -352,8 +352,10 @@ impl Signature for Liar<dyn Signature> {
     }
 }
 
-/// How often a liar was asked for a digest.
-static ASKED: AtomicUsize = AtomicUsize::new(0);
+thread_local! {
+    /// How often a liar was asked for a digest.
+    static ASKED: Cell<usize> = const { Cell::new(0) };
+}
 
 fn leaked<T>(value: T) -> &'static T {
     Box::leak(Box::new(value))
@@ -451,7 +453,7 @@ fn one_that_computes_wrong_is_asked_once_and_another_does_it() {
         let plain = engine(leaked([&AWSLC as &dyn Provider]));
         digest(&plain, open(&plain))
     };
-    let before = ASKED.load(Ordering::SeqCst);
+    let before = ASKED.get();
     let two = engine(both);
     let session = open(&two);
     for _ in 0..10 {
@@ -466,8 +468,7 @@ fn one_that_computes_wrong_is_asked_once_and_another_does_it() {
     let alone = engine(leaked([lying]));
     assert_eq!(digest(&alone, open(&alone)), Err(Error::FIPS_SELF_TEST_FAILED));
     assert!(metaslot_spi::detail::with(|said| said.contains("lying computes CKM_SHA256 wrong")));
-    // The search for every lie asks others of its kind.
-    assert!(ASKED.load(Ordering::SeqCst) > before);
+    assert!(ASKED.get() > before);
 }
 
 #[test]
@@ -484,5 +485,20 @@ fn one_whose_test_gives_no_answer_gives_none_to_a_caller() {
         let alone = engine(leaked([lying]));
         assert_eq!(digest(&alone, open(&alone)), Err(error));
         assert!(metaslot_spi::detail::with(|said| said.contains("self test of CKM_SHA256")));
+    }
+}
+
+#[test]
+fn of_two_that_fail_the_one_that_got_no_answer_says_why_and_is_asked_once() {
+    let [wrong, fails] =
+        [Lie::Last, Lie::Fails].map(|lie| Lying::leaked(lie, |row| row.mechanism == CKM_SHA256));
+    for both in [[wrong, fails], [fails, wrong]] {
+        let two = engine(leaked(both));
+        let session = open(&two);
+        // What computes wrong is known from here on.
+        assert_eq!(digest(&two, session), Err(Error::HOST_MEMORY));
+        let before = ASKED.get();
+        assert_eq!(digest(&two, session), Err(Error::HOST_MEMORY));
+        assert_eq!(ASKED.get() - before, 1);
     }
 }

@@ -88,6 +88,32 @@ struct Costs {
     lines: Vec<Line>,
 }
 
+/// What failed in its self test while a call looked for a row.
+#[derive(Clone, Copy, Debug, Default)]
+struct Failed {
+    /// A bit for the place of each: one is tested once in a call.
+    places: u64,
+    /// A provider's place, and why. One that got no answer comes before one that computes wrong: tried again, it may get one.
+    why: Option<(usize, Error)>,
+}
+
+impl Failed {
+    fn add(&mut self, place: usize, provider: usize, error: Error) {
+        self.places |= Self::bit(place);
+        if self.why.is_none_or(|(_, known)| known == Error::FIPS_SELF_TEST_FAILED) {
+            self.why = Some((provider, error));
+        }
+    }
+
+    fn has(self, place: usize) -> bool {
+        self.places & Self::bit(place) != 0
+    }
+
+    fn bit(place: usize) -> u64 {
+        u32::try_from(place).ok().and_then(|place| 1_u64.checked_shl(place)).unwrap_or(0)
+    }
+}
+
 /// An operation on its way.
 #[derive(Debug)]
 pub struct Flight<'a>(&'a AtomicU32);
@@ -240,16 +266,20 @@ impl Routes {
         operation: impl Fn(&'static Algorithm) -> Option<T>,
     ) -> Result<(Count, T)> {
         let rows = self.rows_of(mechanism)?;
-        for row in &rows.all {
-            if let Some(found) =
-                operation(row.algorithm).filter(|_| self.health.takes(row.provider))
-                && self.computes_right(rows, row, T::KIND)
+        let mut failed = Failed::default();
+        for (at, row) in rows.all.iter().enumerate() {
+            let Some(found) = operation(row.algorithm).filter(|_| self.health.takes(row.provider))
+            else {
+                continue;
+            };
+            if row.state.is_good(T::KIND, row.tested) || self.passes(rows, at, T::KIND, &mut failed)
             {
                 return Ok((Count::new(row.subject, rows.in_flight.is_some()), found));
             }
         }
         // One that fails is better than none.
-        let row = self.one_of(mechanism, T::KIND, &|row| operation(row.algorithm).is_some())?;
+        let able = |row: &Row| operation(row.algorithm).is_some();
+        let row = self.one_of(mechanism, T::KIND, failed, &able)?;
         let found = operation(row.algorithm).ok_or(Error::MECHANISM_INVALID)?;
         Ok((Count::new(row.subject, false), found))
     }
@@ -268,7 +298,7 @@ impl Routes {
         let able = |row: &Row| {
             !tried.clone().any(|tried| tried == row.provider) && operation(row.algorithm).is_some()
         };
-        let row = self.one_of(mechanism, T::KIND, &able)?;
+        let row = self.one_of(mechanism, T::KIND, Failed::default(), &able)?;
         let found = operation(row.algorithm).ok_or(Error::MECHANISM_INVALID)?;
         Ok((Count::new(row.subject, false), found))
     }
@@ -280,17 +310,16 @@ impl Routes {
         &self,
         mechanism: CK_MECHANISM_TYPE,
         kind: Kind,
+        mut failed: Failed,
         able: &dyn Fn(&Row) -> bool,
     ) -> Result<&Row> {
         let rows = self.rows_of(mechanism)?;
-        let mut wrong = None;
-        for row in rows.all.iter().filter(|row| able(row)) {
-            match self.test_once(rows, row, kind) {
-                Ok(()) => return Ok(row),
-                Err(error) => wrong = Some((row.provider, error)),
+        for (at, row) in rows.all.iter().enumerate().filter(|(_, row)| able(row)) {
+            if !failed.has(at) && self.passes(rows, at, kind, &mut failed) {
+                return Ok(row);
             }
         }
-        let Some((provider, error)) = wrong else { return Err(Error::MECHANISM_INVALID) };
+        let Some((provider, error)) = failed.why else { return Err(Error::MECHANISM_INVALID) };
         let name = self.providers[provider].name();
         let what = mechanism_name(mechanism).unwrap_or("this mechanism");
         let [does, how] = match error {
@@ -299,6 +328,15 @@ impl Routes {
         };
         detail::set(format_args!("{name} {does} {what}{how} and no other provider does it"));
         Err(error)
+    }
+
+    /// Whether the row at a place passes its self test, or has passed it; one that does not is added to those that failed.
+    #[cold]
+    #[inline(never)]
+    fn passes(&self, rows: &Rows, at: usize, kind: Kind, failed: &mut Failed) -> bool {
+        let row = &rows.all[at];
+        let tested = self.test_once(rows, row, kind);
+        tested.map_err(|error| failed.add(at, row.provider, error)).is_ok()
     }
 
     /// Whether a row passes its self test, or has passed it.
