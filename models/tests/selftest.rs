@@ -361,9 +361,9 @@ fn leaked<T>(value: T) -> &'static T {
     Box::leak(Box::new(value))
 }
 
-/// The plain provider's rows, which lie.
+/// The plain provider's rows, which lie, and what it reads of private keys.
 #[derive(Debug)]
-struct Lying(Vec<Algorithm>);
+struct Lying(Vec<Algorithm>, Option<Error>);
 
 impl Lying {
     fn leaked(lie: Lie, of: impl Fn(&Algorithm) -> bool) -> &'static dyn Provider {
@@ -378,7 +378,7 @@ impl Lying {
             verify: row.verify.map(signature),
             ..*row
         };
-        leaked(Self(AWSLC.algorithms().iter().filter(|row| of(row)).map(row).collect()))
+        leaked(Self(AWSLC.algorithms().iter().filter(|row| of(row)).map(row).collect(), None))
     }
 }
 
@@ -392,7 +392,7 @@ impl Provider for Lying {
     }
 
     fn decode_private_key(&self, der: &[u8]) -> Result<metaslot_spi::NewObject> {
-        AWSLC.decode_private_key(der)
+        self.1.map_or_else(|| AWSLC.decode_private_key(der), Err)
     }
 }
 
@@ -500,5 +500,85 @@ fn of_two_that_fail_the_one_that_got_no_answer_says_why_and_is_asked_once() {
         let before = ASKED.get();
         assert_eq!(digest(&two, session), Err(Error::HOST_MEMORY));
         assert_eq!(ASKED.get() - before, 1);
+    }
+}
+
+/// What was found of the first provider's only row.
+fn of_first(tests: &[SelfTest]) -> Result<Option<bool>> {
+    tests.iter().find(|test| test.provider == 0).expect("it has one").right
+}
+
+#[test]
+fn a_private_key_that_is_not_read_for_want_of_memory_is_not_called_invalid() {
+    let reading = |error| {
+        let rows = AWSLC.algorithms().iter().filter(|row| row.mechanism == CKM_ECDSA);
+        leaked(Lying(rows.copied().collect(), Some(error))) as &dyn Provider
+    };
+    let [full, strange] = [Error::HOST_MEMORY, Error::WRAPPED_KEY_INVALID].map(reading);
+    for (providers, said) in [
+        (&[full, strange][..], Err(Error::HOST_MEMORY)),
+        (&[strange, full], Err(Error::HOST_MEMORY)),
+        (&[strange], Err(Error::GENERAL_ERROR)),
+        (&[strange, &AWSLC], Ok(Some(true))),
+    ] {
+        let tests = routes(Vec::leak(providers.to_vec())).self_tests();
+        assert_eq!(of_first(&tests), said, "{providers:?}");
+    }
+}
+
+/// Signatures with keys on P-384 only.
+#[derive(Debug)]
+struct OfP384(Liar<dyn Signature>);
+
+impl Signature for OfP384 {
+    fn serves(&self, key: &Key) -> bool {
+        key.attributes().bytes(CKA_EC_PARAMS) == Some(&[6, 5, 0x2b, 0x81, 4, 0, 0x22])
+    }
+
+    fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
+        self.0.check(direction, key, params)
+    }
+
+    fn length(&self, key: &Key, params: &Params) -> usize {
+        self.0.length(key, params)
+    }
+
+    fn sign(&self, key: &Key, params: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
+        self.0.sign(key, params, data, out)
+    }
+
+    fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
+        self.0.verify(key, params, data, signature)
+    }
+
+    fn start(&self, to: Direction, key: &Arc<Key>, p: &Params) -> Result<Box<dyn SignatureStream>> {
+        self.0.start(to, key, p)
+    }
+}
+
+#[test]
+fn one_that_only_signs_is_not_condemned_by_a_verifier_that_lies() {
+    let is_ecdsa = |row: &&Algorithm| row.mechanism == CKM_ECDSA && row.sign.is_some();
+    let plain = AWSLC.algorithms().iter().find(is_ecdsa).expect("it signs");
+    let provider = |lie, verifies: bool| {
+        let of_p384 = |row| leaked(OfP384(Liar(row, lie))) as &dyn Signature;
+        let sign = plain.sign.map(of_p384);
+        let verify = plain.verify.map(of_p384).filter(|_| verifies);
+        leaked(Lying(vec![Algorithm { sign, verify, ..*plain }], None)) as &dyn Provider
+    };
+    // `Parts` is no lie here: pairs are not asked in parts.
+    let (honest, wrong) = (provider(Lie::Parts, false), provider(Lie::First, false));
+    let (refuses, accepts) = (provider(Lie::Refuses, true), provider(Lie::Accepts, true));
+    for (providers, right) in [
+        (&[honest, &AWSLC][..], Some(true)),
+        (&[wrong, &AWSLC], Some(false)),
+        (&[honest, refuses], None),
+        (&[honest, refuses, &AWSLC], Some(true)),
+        (&[honest, &AWSLC, refuses], Some(true)),
+        (&[wrong, accepts], None),
+        (&[wrong, accepts, &AWSLC], Some(false)),
+    ] {
+        let tests = routes(Vec::leak(providers.to_vec())).self_tests();
+        assert_eq!(of_first(&tests), Ok(right), "{providers:?}");
     }
 }

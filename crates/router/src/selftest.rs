@@ -3,6 +3,7 @@
 //!
 //! Nothing here asks for a route, so that no test begins another one.
 
+use crate::health::is_failure;
 use crate::judge::{Judge, Said, Way};
 use crate::known::{ANSWERS, SIGNATURES};
 use crate::material::{Pair, key, params, secret_key, sized};
@@ -74,6 +75,35 @@ impl Test<'_> {
         Ok(None)
     }
 
+    /// Whether a signature of a row's is right, as it says itself, or another one where it does not verify; `None` where none does.
+    ///
+    /// # Errors
+    /// What kept all those from an answer who could have given one.
+    fn is_valid(&self, judge: &Judge, row: &Algorithm, made: &[u8]) -> Result<Option<bool>> {
+        let once = Way::Once;
+        match judge.takes(row, once, made)? {
+            (_, 0) => {}
+            (right, of) => return Ok(Some(right == of)),
+        }
+        let mut said = Ok(None);
+        for other in self.rows {
+            match judge.takes(other, once, made) {
+                Ok((_, 0)) => {}
+                // One that takes whatever it is shown says nothing.
+                Ok((1.., _)) if judge.refuses(other, once, made) == Ok(true) => {
+                    return Ok(Some(true));
+                }
+                Ok((1.., _)) => {}
+                // Nor does one that refuses its own. It verifies, so that this asks no third row.
+                Ok(_) if self.of(other) != Ok(Some(true)) => {}
+                Ok(_) => said = Ok(Some(false)),
+                Err(error) if said == Ok(None) => said = Err(error),
+                Err(_) => {}
+            }
+        }
+        said
+    }
+
     fn known(&self) -> Known {
         let asked = (self.mechanism, self.kind);
         let answer = ANSWERS.iter().find(|row| (row.mechanism.into(), row.kind) == asked);
@@ -117,16 +147,10 @@ impl Test<'_> {
             return Ok(tested.then_some(true));
         }
         for made in own.iter().filter(|_| self.kind == SIGNATURE && known.answer.is_none()) {
-            // Who does not verify has it verified.
-            let mut judges = std::iter::once(&row).chain(self.rows);
-            let said = judges.find_map(|row| match judge.takes(row, Way::Once, made) {
-                Ok((_, 0)) => None,
-                said => Some(said),
-            });
-            match said.transpose()? {
+            match self.is_valid(judge, row, made)? {
                 None => return Ok(None),
-                Some((0, _)) => return Ok(Some(false)),
-                Some(_) => tested = true,
+                Some(false) => return Ok(Some(false)),
+                Some(true) => tested = true,
             }
         }
         if given.is_none() {
@@ -180,15 +204,14 @@ pub(crate) fn with_pairs(row: &MechanismRow) -> bool {
 
 /// The key in a `PrivateKeyInfo`, and its public half.
 fn pair(kind: CK_KEY_TYPE, der: &[u8], providers: Providers) -> Result<Pair> {
-    let mut private = Err(Error::WRAPPED_KEY_INVALID);
-    for provider in providers {
-        private = private.or_else(|_| provider.decode_private_key(der));
-    }
-    let private = private?;
+    let mut read = providers.iter().map(|provider| provider.decode_private_key(der));
+    // A provider that does not know the format is not the one that failed; that there is none who knows it is no answer.
+    let private = read.find(|read| read.as_ref().map_or_else(|error| is_failure(*error), |_| true));
+    let private = private.unwrap_or(Err(Error::GENERAL_ERROR))?;
     let mut public = NewObject { attributes: private.attributes.clone(), ..NewObject::default() };
     if kind == CKK_ML_DSA {
         let info = private.attributes.bytes(CKA_PUBLIC_KEY_INFO).and_then(public_bits);
-        let info = info.ok_or(Error::WRAPPED_KEY_INVALID)?.to_vec();
+        let info = info.ok_or(Error::GENERAL_ERROR)?.to_vec();
         public.attributes.set(CKA_VALUE, Value::Bytes(info));
     }
     Ok([key(CKO_PUBLIC_KEY, kind, public), key(CKO_PRIVATE_KEY, kind, private)].map(Arc::new))
