@@ -220,8 +220,12 @@ fn pair(kind: CK_KEY_TYPE, der: &[u8], providers: Providers) -> Result<Pair> {
 fn judge(row: &MechanismRow, kind: Kind, pair: Option<Pair>) -> Option<Judge> {
     let key = pair.as_ref().filter(|[public, private]| !Arc::ptr_eq(public, private));
     let key_bits = key.map_or(0, |[public, _]| key_bits(public));
-    // So much that no kernel but RC4's leaves it to another provider.
-    let bytes = if key_bits == 0 { 1024 } else { 32 };
+    // So much that no kernel but RC4's leaves it to another provider, and no whole blocks where that is allowed.
+    let bytes = match key_bits {
+        0 if kind != DIGEST && takes_any_length(row, kind) => 1021,
+        0 => 1024,
+        _ => 32,
+    };
     let operation = match kind {
         DIGEST => CKF_DIGEST,
         CIPHER => CKF_ENCRYPT,
@@ -229,6 +233,13 @@ fn judge(row: &MechanismRow, kind: Kind, pair: Option<Pair>) -> Option<Judge> {
     };
     let job = Job { mechanism: row.number, operation, key_bits, bytes };
     Some(Judge::new(job, pair, without_chance(row.shape, params(row, job)?)))
+}
+
+/// Whether data may end within a block, as the mechanism's own code then sees it.
+fn takes_any_length(row: &MechanismRow, kind: Kind) -> bool {
+    let streams =
+        matches!(row.shape, Shape::Ctr | Shape::Gcm | Shape::Ccm | Shape::ChaCha20Poly1305);
+    kind == SIGNATURE || streams || matches!(row.number, CKM_AES_CTS | CKM_AES_XTS)
 }
 
 /// Signatures that are the same each time, where the mechanism has them.
