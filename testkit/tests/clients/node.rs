@@ -14,9 +14,13 @@ const CLIENT: &str = "Node graphene-pk11";
 fn installed() -> (&'static str, PathBuf, String) {
     let modules = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/node/node_modules");
     let addon = modules.join("pkcs11js/build/Release/pkcs11.node").to_string_lossy().into_owned();
-    // Debian calls it by the one name, or by the other.
+    (name(), modules, addon)
+}
+
+/// What Debian calls the program: the one name, or the other.
+pub(crate) fn name() -> &'static str {
     let node = ["node", "nodejs"].into_iter().find(|name| find_program(name).is_some());
-    (node.unwrap_or("node"), modules, addon)
+    node.unwrap_or("node")
 }
 
 #[test]
