@@ -8,6 +8,8 @@
 #[cfg(target_arch = "x86_64")]
 pub mod aes;
 pub mod binary;
+#[cfg(target_arch = "x86_64")]
+pub mod chacha;
 mod chains;
 pub mod combiner;
 pub mod cpu;

@@ -18,6 +18,7 @@ mod tests;
 
 pub use key::{BLOCK, Key};
 pub use modes::Counter;
+pub(crate) use streams::transposed;
 pub use streams::{LANES, Stream, cbc_encrypt};
 
 use crate::cpu::{Cpu, cpu};

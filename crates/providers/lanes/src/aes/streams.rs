@@ -267,10 +267,10 @@ fn four(blocks: &Four) -> __m512i {
     unsafe { _mm512_loadu_si512(blocks.as_ptr().cast()) }
 }
 
-/// Four blocks of each of four messages, from one message in a register to one turn, and back.
+/// Four lanes of each of four registers, from one message in a register to one turn, and back.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn transposed([a, b, c, d]: [__m512i; QUAD]) -> [__m512i; QUAD] {
+pub(crate) fn transposed([a, b, c, d]: [__m512i; QUAD]) -> [__m512i; QUAD] {
     let (ab, cd) = (_mm512_shuffle_i32x4::<0x44>(a, b), _mm512_shuffle_i32x4::<0x44>(c, d));
     let (ab2, cd2) = (_mm512_shuffle_i32x4::<0xee>(a, b), _mm512_shuffle_i32x4::<0xee>(c, d));
     [
