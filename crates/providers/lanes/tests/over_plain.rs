@@ -263,12 +263,15 @@ fn ciphertexts_are_the_plain_providers() {
         (0..5).map(|_| secret(CKK_AES, 16)).collect::<Vec<_>>(),
         (0..5).map(|_| secret(CKK_DES3, 24)).collect(),
         (0..5).map(|_| secret(CKK_RC4, 16)).collect(),
+        (0..5).map(|_| secret(CKK_CHACHA20, 32)).collect(),
     ];
+    let (nonce, aad) = (Bytes::from_slice(&[3; 12]), Bytes::from_slice(b"beside it"));
     let parameters = [
         Params::None,
         Params::Iv(Bytes::from_slice(&[3; 8])),
         Params::Iv(Bytes::from_slice(&[3; 16])),
         Params::Ctr { bits: 32, block: [9; 16] },
+        Params::ChaCha20Poly1305 { nonce, aad },
     ];
     for Rows { lanes, plain } in rows() {
         let (Some(cipher), Some(plain)) = (lanes.encrypt, plain.encrypt) else { continue };
@@ -302,6 +305,25 @@ fn ciphertexts_are_the_plain_providers() {
                 assert!(later.get(at).is_none_or(|later| later.as_ref().unwrap() == &right));
             }
         }
+    }
+}
+
+#[test]
+fn a_wrong_tag_is_refused_as_by_the_plain_provider() {
+    let key = secret(CKK_CHACHA20, 32).private;
+    let params = Params::ChaCha20Poly1305 { nonce: Bytes::from_slice(&[3; 12]), aad: Bytes::new() };
+    let rows = rows().find(|rows| rows.lanes.mechanism == CKM_CHACHA20_POLY1305).unwrap();
+    for length in [0, 1, 15, 16, 17, 100, 5000] {
+        let opened = |row: &Algorithm| {
+            let mut out = vec![7; length];
+            let sealed = message(3, length);
+            let said =
+                row.decrypt.unwrap().run(Direction::Backward, &key, &params, &sealed, &mut out);
+            (said, out.iter().all(|byte| *byte == 7))
+        };
+        let ours = opened(rows.lanes);
+        assert_eq!(ours.0, opened(rows.plain).0, "{length}");
+        assert!(ours.0.is_err() && ours.1, "{length}: written");
     }
 }
 

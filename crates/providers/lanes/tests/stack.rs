@@ -239,7 +239,7 @@ fn macs() {
 #[cfg(target_arch = "x86_64")]
 fn old_ciphers() {
     use metaslot_lanes::data::{Data, Way};
-    use metaslot_lanes::{des, rc4};
+    use metaslot_lanes::{chacha, des, rc4};
     let key = des::Key::new(&[0x31; 24]).unwrap();
     let mut data = vec![5; 8192];
     check("3DES key", || drop(des::Key::new(&[0x31; 24]).unwrap()));
@@ -259,6 +259,14 @@ fn old_ciphers() {
         .zip(&mut places)
         .map(|(state, data)| rc4::Stream { state, data: Data::in_place(data) })
         .collect();
+    let mut sealed = vec![0; 8192];
+    let mut tag = [0; chacha::TAG];
+    check("ChaCha20-Poly1305", || {
+        tag = chacha::seal(&[7; 32], &[1; 12], b"aad", &data, &mut sealed)
+    });
+    check("ChaCha20-Poly1305 opened", || {
+        assert!(chacha::open(&[7; 32], &[1; 12], b"aad", &sealed, &tag, &mut data));
+    });
     let mut alone = rc4::Rc4::new(&[9; 16]).unwrap();
     let mut data = vec![5; 1024];
     check("RC4", || alone.apply(Data::in_place(&mut data)));

@@ -42,12 +42,14 @@ struct Work {
 }
 
 impl Work {
-    fn new(key: &[u8; KEY], nonce: &[u8; NONCE], aad: &[u8]) -> Self {
+    /// Where a message begins: no copy of it is left elsewhere in the stack.
+    const ZERO: Self = Self { stream: Stream::ZERO, poly: Poly1305::ZERO };
+
+    fn begin(&mut self, key: &[u8; KEY], nonce: &[u8; NONCE], aad: &[u8]) {
         assert!(available(), "the instructions are there");
-        let mut stream = Stream::new(key, nonce);
-        let mut poly = Poly1305::new(stream.first());
-        poly.padded(aad);
-        Self { stream, poly }
+        self.stream.begin(key, nonce);
+        self.poly.begin(self.stream.first());
+        self.poly.padded(aad);
     }
 
     /// The tag, once the ciphertext has been authenticated (RFC 8439 §2.8).
@@ -81,7 +83,8 @@ pub fn seal(
     out: &mut [u8],
 ) -> [u8; TAG] {
     assert!(text.len() == out.len() && text.len() <= LONGEST, "room for the ciphertext");
-    let mut work = Work::new(key, nonce, aad);
+    let mut work = Work::ZERO;
+    work.begin(key, nonce, aad);
     let mut at = 0;
     while at < text.len() {
         let end = text.len().min(at + PART - work.stream.used());
@@ -107,7 +110,8 @@ pub fn open(
     out: &mut [u8],
 ) -> bool {
     assert!(sealed.len() == out.len() && sealed.len() <= LONGEST, "room for the text");
-    let mut work = Work::new(key, nonce, aad);
+    let mut work = Work::ZERO;
+    work.begin(key, nonce, aad);
     work.poly.padded(sealed);
     let right = work.tag(aad.len(), sealed.len());
     let differ = u128::from_le_bytes(right) ^ u128::from_le_bytes(*tag);

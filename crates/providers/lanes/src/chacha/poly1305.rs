@@ -38,11 +38,15 @@ impl Poly1305 {
         Self { sum: [0; 3], powers: [[0; 3]; LANES], has_all: false, end: 0 };
 
     /// With the first half of a block as the key.
-    pub(super) fn new(key: &[u8; KEYS]) -> Self {
+    pub(super) fn begin(&mut self, key: &[u8; KEYS]) {
         let half = |at: usize| key.as_chunks().0.get(at).copied().map_or(0, u128::from_le_bytes);
-        let mut poly = Self { end: half(1), ..Self::ZERO };
-        poly.powers[0] = limbs(half(0) & 0x0fff_fffc_0fff_fffc_0fff_fffc_0fff_ffff);
-        poly
+        self.powers[0] = limbs(half(0) & 0x0fff_fffc_0fff_fffc_0fff_fffc_0fff_ffff);
+        self.end = half(1);
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_zero(&self) -> bool {
+        (self.sum, self.powers, self.end) == ([0; 3], [[0; 3]; LANES], 0)
     }
 
     /// Data, and zeros up to a whole number of blocks.
@@ -82,7 +86,7 @@ impl Poly1305 {
     }
 
     /// The tag.
-    pub(super) fn finish(&mut self, tag: &mut [u8; TAG]) {
+    pub(super) fn finish(&self, tag: &mut [u8; TAG]) {
         let mut sum = self.sum;
         for _ in 0..2 {
             sum = carried(sum);
@@ -155,8 +159,9 @@ fn summed(sum: Limbs, powers: &[Limbs; LANES], blocks: &[[u8; BLOCK]]) -> Limbs 
 fn added([a, b, c]: Lanes, blocks: &[[u8; BLOCK]; LANES]) -> Lanes {
     let from: *const __m512i = blocks.as_ptr().cast();
     // SAFETY: eight blocks are as long as two registers.
-    let (one, other) =
-        unsafe { (_mm512_loadu_si512(from), _mm512_loadu_si512(from.wrapping_add(1))) };
+    let one = unsafe { _mm512_loadu_si512(from) };
+    // SAFETY: as above.
+    let other = unsafe { _mm512_loadu_si512(from.wrapping_add(1)) };
     let (low, high) = (_mm512_unpacklo_epi64(one, other), _mm512_unpackhi_epi64(one, other));
     let low44 = _mm512_set1_epi64(LOW44.cast_signed());
     let middle = _mm512_or_si512(_mm512_srli_epi64::<44>(low), _mm512_slli_epi64::<20>(high));

@@ -33,18 +33,16 @@ impl Stream {
     pub(super) const ZERO: Self =
         Self { state: [0; WORDS], blocks: Blocks([[0; BLOCK]; LANES]), used: 0 };
 
-    /// Of which the first block is computed, and others with it.
-    pub(super) fn new(key: &[u8; KEY], nonce: &[u8; NONCE]) -> Self {
-        let mut stream = Self::ZERO;
+    /// The first block is computed, and others with it.
+    pub(super) fn begin(&mut self, key: &[u8; KEY], nonce: &[u8; NONCE]) {
         // "expand 32-byte k"
-        stream.state[..4].copy_from_slice(&[0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574]);
+        self.state[..4].copy_from_slice(&[0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574]);
         let words = key.as_chunks().0.iter().chain(std::iter::once(&[0; 4]));
         let words = words.chain(nonce.as_chunks().0);
-        for (word, bytes) in stream.state[4..].iter_mut().zip(words) {
+        for (word, bytes) in self.state[4..].iter_mut().zip(words) {
             *word = u32::from_le_bytes(*bytes);
         }
-        stream.refill();
-        stream
+        self.refill();
     }
 
     /// The first block, which the text has no part in.
@@ -58,8 +56,14 @@ impl Stream {
         self.used % size_of::<Blocks>()
     }
 
+    #[cfg(test)]
+    pub(super) fn is_zero(&self) -> bool {
+        let bytes = self.blocks.0.as_flattened();
+        self.state == [0; WORDS] && bytes.iter().all(|byte| *byte == 0)
+    }
+
     fn refill(&mut self) {
-        // SAFETY: who makes a stream has seen that the instructions are there.
+        // SAFETY: who begins a stream has seen that the instructions are there.
         unsafe { blocks(&self.state, &mut self.blocks) };
         self.state[12] = self.state[12].wrapping_add(u32::try_from(LANES).unwrap_or(0));
         self.used = 0;

@@ -106,7 +106,8 @@ fn sums_at_the_edges_of_limbs_are_right() {
         let blocks = 1 + random.below(60);
         let data = (0..blocks).flat_map(|_| edges[random.below(edges.len())].to_le_bytes());
         let data: Vec<u8> = data.collect();
-        let mut ours = Poly1305::new(&key);
+        let mut ours = Poly1305::ZERO;
+        ours.begin(&key);
         let mut tag = [0; TAG];
         let (one, other) = data.split_at(random.below(blocks + 1) * TAG);
         ours.padded(one);
@@ -134,6 +135,17 @@ fn the_time_does_not_tell_keys_apart() {
     judge("a wrong tag", &mut random, 20_000, |class| {
         black_box(open(&keys[0], &[9; NONCE], &[], &sealed, &tags[class], &mut out));
     });
+}
+
+#[test]
+fn a_message_ends_with_nothing_of_it() {
+    let mut work = std::mem::ManuallyDrop::new(Work::ZERO);
+    work.begin(&[3; KEY], &[4; NONCE], &[5; 400]);
+    work.tag(400, 0);
+    // SAFETY: it is dropped once.
+    unsafe { std::mem::ManuallyDrop::drop(&mut work) };
+    // Numbers, which stay numbers.
+    assert!(work.stream.is_zero() && work.poly.is_zero());
 }
 
 #[test]

@@ -11,6 +11,8 @@ mod agree;
 mod batch;
 mod binary;
 #[cfg(target_arch = "x86_64")]
+mod chacha;
+#[cfg(target_arch = "x86_64")]
 mod des;
 mod digest;
 mod ecdh;
@@ -90,6 +92,8 @@ fn families(plain: Plain) -> Vec<(Vec<Algorithm>, Cpu)> {
     vec![
         #[cfg(target_arch = "x86_64")]
         (aes::rows(plain), crate::aes::NEEDS),
+        #[cfg(target_arch = "x86_64")]
+        (chacha::rows(plain), crate::chacha::NEEDS),
         #[cfg(target_arch = "x86_64")]
         (des::rows(plain), crate::des::NEEDS),
         (digest::rows(plain), crate::hash::NEEDS),
