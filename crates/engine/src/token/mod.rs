@@ -12,7 +12,7 @@ use handles::Handles;
 use metaslot_ck::attribute::{CKA_BIRTH_ROLES, CKA_PURPOSES};
 use metaslot_ck::{
     CK_OBJECT_CLASS, CKA_CLASS, CKA_TRUST_OCSP_SIGNING, CKA_TRUST_SERVER_AUTH, CKA_TRUSTED,
-    CKO_TRUST, CKT_NOT_TRUSTED, Error, ObjectHandle, Result, SlotId,
+    CKA_UNIQUE_ID, CKO_TRUST, CKT_NOT_TRUSTED, Error, ObjectHandle, Result, SlotId,
 };
 use metaslot_router::HomeRoute;
 use metaslot_rules::Purposes;
@@ -221,8 +221,11 @@ impl Token {
         }
         let handle = self.name(id, row.private, epoch).ok_or(Error::OBJECT_HANDLE_INVALID)?;
         let object = self.typed(handle, place, row, epoch)?.living(life);
-        // Each signature makes a new version of such a key, and its trees take long to grow.
-        if let Some(key) = held.as_ref().filter(|held| one_time::is(held)).and_then(|it| it.key()) {
+        // Each signature makes a new version of such a key, and its trees take long to grow. In an older store that was put back
+        // another key may be in its row.
+        let name = |object: &Object| object.attributes().get(CKA_UNIQUE_ID).cloned();
+        let same = |held: &&Arc<Object>| one_time::is(held) && name(held) == name(&object);
+        if let Some(key) = held.as_ref().filter(same).and_then(|held| held.key()) {
             self.attach(&object, Arc::clone(key.material()));
         }
         object.mark_seen(generation);

@@ -91,6 +91,19 @@ static void keys_are_gone(CK_OBJECT_HANDLE one_time_key, CK_OBJECT_HANDLE secret
 	all(older, CK_TRUE);
 }
 
+/* Another key in the rows of one that an older store does not have: its own seeds sign. */
+static void another_takes_its_rows(void)
+{
+	CK_BYTE signature[8000];
+	CK_ULONG length = sizeof(signature);
+	all(empty, CK_TRUE);
+	make();
+	OK(sign_once(session, find_labelled(session, signing, "key"), "message", 7, signature, &length));
+	if (signing == CKO_OTP_KEY) return;
+	OK(p11->C_VerifyInit(session, &one_time, find_labelled(session, CKO_PUBLIC_KEY, "key")));
+	OK(p11->C_Verify(session, (CK_BYTE_PTR) "message", 7, signature, length));
+}
+
 int main(int argc, char **argv)
 {
 	CHECK(argc == 3);
@@ -120,6 +133,7 @@ int main(int argc, char **argv)
 	refused();
 	keys_are_gone(find_labelled(session, signing, "key"), find_labelled(session, CKO_SECRET_KEY, "key"), CK_TRUE);
 	refused();
+	another_takes_its_rows();
 	OK(p11->C_Finalize(NULL));
 	return 0;
 }
