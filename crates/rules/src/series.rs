@@ -185,9 +185,15 @@ impl SeriesOfKey {
     }
 
     /// How many numbers of a series to take from the store now.
-    pub fn block(&self, wanted: &Series) -> u64 {
-        let last = self.0.iter().find(|series| series.is(wanted)).map_or(0, |series| series.block);
-        wanted.block(last)
+    ///
+    /// # Errors
+    /// As [`Self::admits`], whatever the store knows: it may be an older one.
+    pub fn block(&self, wanted: &Series) -> Result<u64> {
+        let last = match self.0.iter().find(|series| series.is(wanted)) {
+            Some(series) => series.block,
+            None => self.admits(wanted).map(|()| 0)?,
+        };
+        Ok(wanted.block(last))
     }
 
     /// Notes that these were taken. What was used before is not used again, where an older copy of the store gives it.
@@ -284,7 +290,7 @@ mod tests {
             let (mut key, wanted) = (SeriesOfKey::default(), counted(&[0; 12], fixed));
             let mut next = 0;
             [(); 8].map(|()| {
-                let block = key.block(&wanted);
+                let block = key.block(&wanted).unwrap();
                 key.put(&wanted, next..next + block);
                 next += block;
                 block

@@ -71,7 +71,7 @@ impl Engine {
         if let Some(number) = taken.next(series) {
             return Ok(number);
         }
-        let block = self.reserve(token, key, series, taken.block(series))?;
+        let block = self.reserve(token, key, series, taken.block(series)?)?;
         taken.put(series, block);
         taken.next(series).ok_or_else(|| {
             detail::set(format_args!(
