@@ -334,7 +334,14 @@ fn a_signature_may_come_before_its_data() {
 
 #[test]
 fn one_key_signs_many_messages() {
-    Home::new("signed_messages").run(&program("signed_messages"), &[]);
+    let home = Home::new("signed_messages");
+    let runtime = home.path().join("run/metaslot");
+    fs::create_dir_all(&runtime).unwrap();
+    let variables = [("XDG_RUNTIME_DIR", runtime.parent().unwrap().as_os_str())];
+    home.run_with(&program("signed_messages"), &[], &variables);
+    let mut cells = read::processes(&[runtime]).into_iter().flat_map(|page| page.operations);
+    let refused = cells.find(|(kind, _)| kind.mechanism == metaslot_ck::CKM_HOTP).unwrap().1;
+    assert_eq!((refused.operations, refused.bytes, refused.errors), (2, 0, 2));
 }
 
 #[test]

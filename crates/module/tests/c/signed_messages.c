@@ -143,6 +143,25 @@ static void always(void)
 	}
 }
 
+/* What passwords sign has no data: a part that is refused is not counted. */
+static void refuses_parts(void)
+{
+	CK_BYTE counter[8] = {0};
+	CK_OTP_PARAM said = {CK_OTP_COUNTER, counter, sizeof(counter)};
+	CK_OTP_PARAMS params = {&said, 1};
+	CK_MECHANISM generate = {CKM_HOTP_KEY_GEN, NULL, 0}, password = {CKM_HOTP, &params, sizeof(params)};
+	CK_OBJECT_HANDLE key;
+	OK(p11->C_GenerateKey(session, &generate, NULL, 0, &key));
+	OK(p11->C_MessageSignFinal(session));
+	OK(p11->C_MessageSignInit(session, &password, key));
+	OK(p11->C_SignMessageBegin(session, NULL, 0));
+	EXPECT(sign_next(message, 3, NULL, NULL), CKR_DATA_LEN_RANGE);
+	OK(p11->C_MessageVerifyInit(session, &password, key));
+	OK(p11->C_VerifyMessageBegin(session, NULL, 0));
+	EXPECT(verify_next(message, 3, NULL), CKR_DATA_LEN_RANGE);
+	OK(p11->C_MessageVerifyFinal(session));
+}
+
 static void check_flags(void)
 {
 	CK_FLAGS messages = CKF_MESSAGE_SIGN | CKF_MESSAGE_VERIFY | CKF_MULTI_MESSAGE;
@@ -162,6 +181,7 @@ int main(void)
 	in_parts();
 	ends();
 	always();
+	refuses_parts();
 	OK(p11->C_MessageVerifyInit(session, &hashed, public_key));
 	OK(p11->C_Finalize(NULL));
 	return 0;

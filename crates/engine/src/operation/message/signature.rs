@@ -111,7 +111,9 @@ impl Engine {
         let (chosen, stream) = active.message()?;
         let Some(out) = out else {
             let result = stream.update(data).map(|()| Written::Done);
-            chosen.count.add(data.len());
+            if result.is_ok() {
+                chosen.count.add(data.len());
+            }
             return active.same_message(result);
         };
         let result = chosen.key().map(|key| chosen.algorithm.length(key, &chosen.params));
@@ -139,7 +141,9 @@ impl Engine {
         let (chosen, stream) = active.message()?;
         let result = stream.update(data).map(|()| Written::Done);
         let Some(signature) = signature else {
-            chosen.count.add(data.len());
+            if result.is_ok() {
+                chosen.count.add(data.len());
+            }
             return active.same_message(result);
         };
         let result = result.and_then(|done| stream.verify(signature).map(|()| done));
