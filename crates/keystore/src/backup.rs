@@ -281,7 +281,7 @@ fn mark(token: &Path, keys: &Keys) -> Result<()> {
         v1::upgrade(&transaction, keys)?;
     }
     let mut state = state::of(&transaction, keys)?;
-    state.restored = u64::from_ne_bytes(crypto::random::<8>()?) | 1;
+    state.doubt_counts()?;
     state.write(&transaction, keys)?;
     transaction.commit()?;
     connection.close().map_err(|(_, error)| error.into())

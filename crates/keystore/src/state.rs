@@ -37,7 +37,7 @@ pub(crate) struct State {
     pub(crate) label: Digest,
     pub(crate) height: u8,
     pub(crate) root: Node,
-    /// The random number of the last restore; 0 where there was none, which is not stored.
+    /// The random number of the last restore, or of a repair after which rows may be older; 0 where there was none, which is not stored.
     pub(crate) restored: u64,
     /// As it is stored.
     pub(crate) mac: [u8; MAC],
@@ -145,6 +145,13 @@ impl State {
         self.mac = keys.state(&out)?;
         out.extend_from_slice(&self.mac);
         Ok(out)
+    }
+
+    /// Rows may be older than the last, or the token from which they come has gone on: keys that count in them do not go on by
+    /// themselves.
+    pub(crate) fn doubt_counts(&mut self) -> Result<()> {
+        self.restored = u64::from_ne_bytes(crypto::random::<8>()?) | 1;
+        Ok(())
     }
 
     /// Seals and stores.

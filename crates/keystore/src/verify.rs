@@ -405,6 +405,9 @@ impl<'a> Survey<'a> {
         let (tree, count, last) = plant(connection, self.keys)?;
         state.plant(&tree);
         state.count = count;
+        if !self.unknown.is_empty() {
+            state.doubt_counts()?;
+        }
         state.next_id = ids_end(&state, &head).max(last + 1);
         let token = Token::read(connection)?;
         state.label = crate::state::name(token.as_ref().map(|token| token.label.as_bytes()));

@@ -459,6 +459,7 @@ fn a_repair_takes_out_what_is_damaged_and_nothing_else() {
     assert_eq!(report.examined.rows, 99);
     assert_eq!(find(&store, "key 5"), []);
     assert_eq!(store.secrets(ids[8], 1).unwrap().len(), 15);
+    assert_eq!(store.restored().unwrap(), 0, "what is left is as it was");
 }
 
 #[test]
@@ -472,6 +473,7 @@ fn a_damaged_hash_stops_its_rows_until_they_are_looked_at() {
     let findings = store.verify().unwrap().findings;
     assert!(findings[0].1.contains("the hashes of objects 0 to 63"), "{findings:?}");
     examine(&store, USER, true).unwrap();
+    assert_ne!(store.restored().unwrap(), 0, "what is counted in its rows may be older");
     assert!(store.read(ids[0]).unwrap().unwrap().verified);
     assert!(store.verify().unwrap().is_sound());
 }

@@ -126,7 +126,7 @@ pub fn spend(attributes: &mut Attributes, store: &dyn Store) -> Result<u64> {
     let left = counter.map(|counter| !counter).or_else(left);
     let left = left.ok_or(Error::DEVICE_ERROR)?;
     if !goes_on(attributes, store)? {
-        let since = "the token was restored from a backup, and what was signed with since would sign twice: say by";
+        let since = "the token was restored or repaired, and what was signed with since would sign twice: say by";
         match counter {
             Some(counter) => detail::set(format_args!(
                 "{since} CKA_OTP_COUNTER which password is the next; it was {counter}"

@@ -97,8 +97,8 @@ pub trait Store: Send + Sync {
         remark: &mut dyn FnMut(Remark<'_>) -> bool,
     ) -> Result<Examined>;
 
-    /// A number that the token got by chance when it was restored from a backup last, and 0 where it never was: what counts in
-    /// rows may have gone on in another token since the backup.
+    /// A number that the token got by chance when it was restored from a backup last, or repaired so that rows may be older than
+    /// the last, and 0 where it never was: what counts in rows may have gone on since.
     ///
     /// # Errors
     /// `CKR_USER_NOT_LOGGED_IN`, `CKR_DEVICE_ERROR`

@@ -94,7 +94,7 @@ impl Engine {
             let mut attributes = key.attributes().clone();
             if !series.is_random() && !counted::goes_on(&attributes, &*token.store)? {
                 detail::set(format_args!(
-                    "the token was restored from a backup: the key's counter would begin again where it was then; random IVs \
+                    "the token was restored or repaired: the key's counter would begin again where it was then; random IVs \
                      or another key serve"
                 ));
                 return Err(Error::MECHANISM_PARAM_INVALID);
