@@ -55,8 +55,9 @@ fn copy(
         database.connection.execute("VACUUM INTO ?1", [name])?;
         Ok(())
     })?;
-    let (seen, _) = room.examine(store, role, pin, remark)?;
+    let (seen, keys) = room.examine(store, role, pin, remark)?;
     if seen.findings == 0 {
+        store.gate.apart(|| mark(&copy, &keys))?;
         room.give(to, Mode::RUSR | Mode::WUSR)?;
     }
     Ok(seen)
@@ -273,7 +274,7 @@ fn clear(path: &Path) -> std::result::Result<(), Errno> {
     fs::rmdir(path)
 }
 
-/// Says in the token that it was restored: keys that count in their rows do not go on by themselves.
+/// Says in the token that it is a copy, or was restored: keys that count in their rows do not go on by themselves.
 fn mark(token: &Path, keys: &Keys) -> Result<()> {
     let mut connection = connect(token)?;
     let transaction = connection.transaction()?;

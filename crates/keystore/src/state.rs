@@ -37,7 +37,7 @@ pub(crate) struct State {
     pub(crate) label: Digest,
     pub(crate) height: u8,
     pub(crate) root: Node,
-    /// The random number of the last restore, or of a repair after which rows may be older; 0 where there was none, which is not stored.
+    /// The random number of the last backup or restore that made it, or of a repair after which rows may be older; 0 where there was none, which is not stored.
     pub(crate) restored: u64,
     /// As it is stored.
     pub(crate) mac: [u8; MAC],

@@ -115,6 +115,20 @@ fn each_restore_has_a_number_of_its_own() {
 }
 
 #[test]
+fn a_copy_that_is_put_in_the_place_of_a_token_by_hand_knows_that_it_is_one() {
+    let (place, target) = (Sandbox::new(), Sandbox::new());
+    let store = place.user();
+    insert(&store, private("key"));
+    fs::create_dir(target.path()).unwrap();
+    backup(&store, &target.database()).unwrap();
+    assert_eq!(store.restored(), Ok(0));
+    let copied = target.store();
+    copied.login(Role::User, USER).unwrap();
+    assert_ne!(copied.restored(), Ok(0));
+    assert!(copied.verify().unwrap().is_sound());
+}
+
+#[test]
 fn what_a_copy_that_was_killed_has_left_goes_with_the_next() {
     let place = Sandbox::new();
     let store = place.user();

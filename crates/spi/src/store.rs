@@ -97,7 +97,7 @@ pub trait Store: Send + Sync {
         remark: &mut dyn FnMut(Remark<'_>) -> bool,
     ) -> Result<Examined>;
 
-    /// A number that the token got by chance when it was restored from a backup last, or repaired so that rows may be older than
+    /// A number that the token got by chance when it was made by a backup or a restore last, or repaired so that rows may be older than
     /// the last, and 0 where it never was: what counts in rows may have gone on since.
     ///
     /// # Errors
