@@ -111,9 +111,7 @@ impl Engine {
         let (chosen, stream) = active.message()?;
         let Some(out) = out else {
             let result = stream.update(data).map(|()| Written::Done);
-            if result.is_ok() {
-                chosen.count.add(data.len());
-            }
+            chosen.count.add(usize::from(result.is_ok()) * data.len());
             return active.same_message(result);
         };
         let result = chosen.key().map(|key| chosen.algorithm.length(key, &chosen.params));
@@ -141,9 +139,7 @@ impl Engine {
         let (chosen, stream) = active.message()?;
         let result = stream.update(data).map(|()| Written::Done);
         let Some(signature) = signature else {
-            if result.is_ok() {
-                chosen.count.add(data.len());
-            }
+            chosen.count.add(usize::from(result.is_ok()) * data.len());
             return active.same_message(result);
         };
         let result = result.and_then(|done| stream.verify(signature).map(|()| done));
