@@ -39,6 +39,14 @@ fn a_process_signs_once_though_an_older_store_is_put_back() {
 }
 
 #[test]
+fn what_waits_while_its_token_is_restored_uses_no_count_of_before() {
+    let home = Home::new("restored-meanwhile");
+    let token = home.path().join(".local/share/metaslot/token.db");
+    let files = [token, home.path().join("copy")];
+    home.run(&program("restored_meanwhile"), &files.each_ref().map(|file| file.to_str().unwrap()));
+}
+
+#[test]
 fn threads_use_up_a_key_of_one_time_keys_and_lose_none() {
     let program = program("one_time_threads");
     for kind in ["hss", "xmss"] {

@@ -2,7 +2,7 @@
 //! Keys that count in their rows what they have used, one-time keys or generated IVs. After a restore the backup's count
 //! stands there, and the token of which it is may have gone on: the count is good after that restore only after which it began.
 
-use crate::series::SeriesOfKey;
+use crate::series::{Series, SeriesOfKey};
 use metaslot_ck::attribute::CKA_COUNTED_SINCE;
 use metaslot_ck::*;
 use metaslot_spi::store::Store;
@@ -151,6 +151,21 @@ pub fn spend(attributes: &mut Attributes, store: &dyn Store) -> Result<u64> {
 /// The store's.
 pub fn goes_on(attributes: &Attributes, store: &dyn Store) -> Result<bool> {
     Ok(store.restored()? == attributes.ulong(CKA_COUNTED_SINCE).unwrap_or(0))
+}
+
+/// Whether the numbers of a series may be taken from a row.
+///
+/// # Errors
+/// `CKR_MECHANISM_PARAM_INVALID` where they are counted, and the count is not that of the token as it is now; the store's.
+pub fn counts(attributes: &Attributes, series: &Series, store: &dyn Store) -> Result<()> {
+    if series.is_random() || goes_on(attributes, store)? {
+        return Ok(());
+    }
+    detail::set(format_args!(
+        "the token was restored or repaired: the key's counter would begin again where it was then; random IVs or another key \
+         serve"
+    ));
+    Err(Error::MECHANISM_PARAM_INVALID)
 }
 
 /// To say how many are left says, too, that the count is that of the token as it is now.

@@ -46,8 +46,11 @@ impl OneTime for Stored {
                 Err(Error::OBJECT_HANDLE_INVALID) => before = Some(row.version),
                 written => {
                     written?;
-                    if spent.is_some_and(|spent| left >= spent) {
-                        let why = "the token's file was replaced by an older one: this process has signed with that one-time key already";
+                    // While it waited for other writers the token may have been restored.
+                    if spent.is_some_and(|spent| left >= spent)
+                        || !counted::goes_on(&attributes, &*self.store)?
+                    {
+                        let why = "the token's file was replaced by an older one, in which that one-time key has not signed yet";
                         detail::set(format_args!("{why}"));
                         return Err(Error::KEY_FUNCTION_NOT_PERMITTED);
                     }

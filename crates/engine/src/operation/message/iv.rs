@@ -90,20 +90,16 @@ impl Engine {
         most: u64,
     ) -> Result<Range<u64>> {
         let block = Cell::new(0..0);
-        self.write_version(token, key.handle, |key, id, version| {
+        let written = self.write_version(token, key.handle, |key, id, version| {
             let mut attributes = key.attributes().clone();
-            if !series.is_random() && !counted::goes_on(&attributes, &*token.store)? {
-                detail::set(format_args!(
-                    "the token was restored or repaired: the key's counter would begin again where it was then; random IVs \
-                     or another key serve"
-                ));
-                return Err(Error::MECHANISM_PARAM_INVALID);
-            }
+            counted::counts(&attributes, series, &*token.store)?;
             let mut stored = SeriesOfKey::of(&attributes)?;
             block.set(stored.take(series, most)?);
             attributes.set(CKA_IV_SERIES, Value::Bytes(stored.encode()));
             Ok(Change::Update { id, version, record: record(&attributes, &Secrets::new())? })
         })?;
+        // While it waited for other writers the token may have been restored.
+        counted::counts(written.attributes(), series, &*token.store)?;
         Ok(block.take())
     }
 }
