@@ -57,7 +57,7 @@ fn copy(
     })?;
     let (seen, keys) = room.examine(store, role, pin, remark)?;
     if seen.findings == 0 {
-        store.gate.apart(|| mark(&copy, &keys))?;
+        store.gate.apart(|| mark(&copy, &keys, 0))?;
         room.give(to, Mode::RUSR | Mode::WUSR)?;
     }
     Ok(seen)
@@ -90,7 +90,7 @@ pub(crate) fn restore(
     if seen.findings > 0 {
         return Ok(seen);
     }
-    let marked = store.gate.apart(|| mark(&room.token(), &keys));
+    let marked = store.gate.apart(|| mark(&room.token(), &keys, 1));
     marked.map_err(|error| room_is_full(error.at(&files.database)))?;
     let mode = files.mode(store.config.group.is_some());
     let locks = store.gate.locks()?;
@@ -275,7 +275,8 @@ fn clear(path: &Path) -> std::result::Result<(), Errno> {
 }
 
 /// Says in the token that it is a copy, or was restored: keys that count in their rows do not go on by themselves.
-fn mark(token: &Path, keys: &Keys) -> Result<()> {
+/// To an anchor it is so many changes newer.
+fn mark(token: &Path, keys: &Keys, changes: u64) -> Result<()> {
     let mut connection = connect(token)?;
     let transaction = connection.transaction()?;
     if transaction.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? < FORMAT {
@@ -283,6 +284,7 @@ fn mark(token: &Path, keys: &Keys) -> Result<()> {
     }
     let mut state = state::of(&transaction, keys)?;
     state.doubt_counts()?;
+    state.commits = (state.commits + changes).saturating_sub(1);
     state.write(&transaction, keys)?;
     transaction.commit()?;
     connection.close().map_err(|(_, error)| error.into())

@@ -6,7 +6,7 @@ mod common;
 
 use common::{SO, Sandbox, USER, find, insert, private, public};
 use metaslot_ck::Error;
-use metaslot_keystore::SqliteStore;
+use metaslot_keystore::{Config, SqliteStore};
 use metaslot_spi::store::{Examination, Examined, Role, Store};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -126,6 +126,23 @@ fn a_copy_that_is_put_in_the_place_of_a_token_by_hand_knows_that_it_is_one() {
     copied.login(Role::User, USER).unwrap();
     assert_ne!(copied.restored(), Ok(0));
     assert!(copied.verify().unwrap().is_sound());
+}
+
+#[test]
+fn a_copy_is_no_newer_to_an_anchor_than_its_token_was() {
+    let (place, target) = (Sandbox::new(), Sandbox::new());
+    drop(place.token());
+    let (_room, file) = outside(&place);
+    let anchor = file.with_extension("anchor");
+    fs::write(&anchor, "").unwrap();
+    let anchored = |config| SqliteStore::new(Config { anchor: Some(anchor.clone()), ..config });
+    let store = anchored(place.config());
+    store.login(Role::User, USER).unwrap();
+    backup(&store, &file).unwrap();
+    insert(&store, private("since"));
+    let restored = anchored(target.config());
+    restore(&restored, &file).unwrap();
+    assert_eq!(restored.login(Role::User, USER), Err(Error::DEVICE_ERROR));
 }
 
 #[test]
