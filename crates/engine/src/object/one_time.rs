@@ -7,7 +7,7 @@ use metaslot_ck::*;
 use metaslot_rules::counted::{self, Taken};
 use metaslot_spi::key::OneTime;
 use metaslot_spi::store::{Change, Store};
-use metaslot_spi::{Attributes, Secrets, detail};
+use metaslot_spi::{Attributes, Secrets, Value, detail};
 use std::sync::Arc;
 
 /// Whether an object is such a key.
@@ -20,6 +20,8 @@ pub(crate) fn is(object: &Object) -> bool {
 pub(crate) struct Stored {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) id: u64,
+    /// An older store may have another key in the row.
+    pub(crate) name: Option<Value>,
     pub(crate) taken: Arc<Taken>,
 }
 
@@ -33,11 +35,12 @@ impl OneTime for Stored {
                 detail::set(format_args!("the key's row was written without a login"));
                 return Err(Error::KEY_FUNCTION_NOT_PERMITTED);
             }
-            if before == Some(row.version) {
-                return Err(Error::KEY_HANDLE_INVALID);
-            }
             let attributes = Attributes::decode(&row.attributes);
             let mut attributes = attributes.map_err(|_| Error::DEVICE_ERROR)?;
+            let is_other = attributes.get(CKA_UNIQUE_ID) != self.name.as_ref();
+            if is_other || before == Some(row.version) {
+                return Err(Error::KEY_HANDLE_INVALID);
+            }
             let left = counted::spend(&mut attributes, &*self.store)?;
             let record = record(&attributes, &Secrets::new())?;
             let change = Change::Update { id: self.id, version: row.version, record };

@@ -276,7 +276,9 @@ impl Token {
             Location::Token { id, .. } if one_time::is(object) => {
                 let store = Arc::clone(&self.store);
                 let taken = Arc::clone(self.taken(object));
-                object.attach_counted(material, Arc::new(one_time::Stored { store, id, taken }))
+                let name = object.attributes().get(CKA_UNIQUE_ID).cloned();
+                let stored = one_time::Stored { store, id, name, taken };
+                object.attach_counted(material, Arc::new(stored))
             }
             _ => object.attach(material),
         }
