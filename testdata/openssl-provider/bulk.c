@@ -393,6 +393,48 @@ static void tag_before_its_time(const char *name)
 	EVP_CIPHER_free(ours);
 }
 
+// Each message has the IV after the last one's, as sshd has them made: whatever begins it, both directions, and where only a part of it is fixed.
+static void ivs_are_counted(const char *name)
+{
+	EVP_CIPHER *ciphers[] = { EVP_CIPHER_fetch(NULL, name, OURS), EVP_CIPHER_fetch(NULL, name, THEIRS) };
+	unsigned char key[16] = { 1 }, first[12] = { 2 }, ivs[2][12], *outs[] = { one, other };
+	EVP_CIPHER_CTX *contexts[2];
+	int part;
+	with = name;
+	memset(first + 6, 0xff, 6);
+	for (int forward = 0; forward < 2; forward++) {
+		for (int i = 0; i < 2; i++) {
+			contexts[i] = EVP_CIPHER_CTX_new();
+			CHECK(EVP_CipherInit_ex2(contexts[i], ciphers[i], key, NULL, forward, NULL));
+			CHECK(EVP_CIPHER_CTX_ctrl(contexts[i], EVP_CTRL_GCM_IV_GEN, 12, ivs[i]) <= 0);
+			CHECK(EVP_CIPHER_CTX_ctrl(contexts[i], EVP_CTRL_GCM_SET_IV_FIXED, -1, first) > 0);
+		}
+		ERR_clear_error();
+		for (int round = 0; round < 6; round++) {
+			for (int i = 0; i < 2; i++) {
+				CHECK(EVP_CIPHER_CTX_ctrl(contexts[i], EVP_CTRL_GCM_IV_GEN, 12, ivs[i]) > 0);
+				CHECK(EVP_CipherUpdate(contexts[i], outs[i], &part, input, 100));
+				CHECK(!forward || EVP_CipherFinal_ex(contexts[i], outs[i] + part, &part));
+			}
+			CHECK(!memcmp(ivs[0], ivs[1], 12) && !memcmp(one, other, 100));
+		}
+		EVP_CIPHER_CTX_free(contexts[0]);
+		EVP_CIPHER_CTX_free(contexts[1]);
+	}
+	contexts[0] = EVP_CIPHER_CTX_new();
+	CHECK(EVP_CipherInit_ex2(contexts[0], ciphers[0], key, NULL, 1, NULL));
+	CHECK(EVP_CIPHER_CTX_ctrl(contexts[0], EVP_CTRL_GCM_SET_IV_FIXED, 4, first) > 0);
+	for (int round = 0; round < 2; round++) {
+		CHECK(EVP_CIPHER_CTX_ctrl(contexts[0], EVP_CTRL_GCM_IV_GEN, 8, ivs[round]) > 0);
+		CHECK(EVP_CipherUpdate(contexts[0], outs[round], &part, input, 100));
+		CHECK(EVP_CipherFinal_ex(contexts[0], outs[round] + part, &part));
+	}
+	CHECK(memcmp(ivs[0], ivs[1], 8) && memcmp(one, other, 100));
+	EVP_CIPHER_CTX_free(contexts[0]);
+	EVP_CIPHER_free(ciphers[0]);
+	EVP_CIPHER_free(ciphers[1]);
+}
+
 // XTS has no sector that is meant where none is said.
 static void without_an_iv(const char *name)
 {
@@ -464,6 +506,7 @@ static void ciphers(void)
 	tag_before_its_time("AES-256-GCM");
 	tag_before_its_time("AES-256-CCM");
 	tag_before_its_time("ChaCha20-Poly1305");
+	ivs_are_counted("AES-128-GCM");
 	without_an_iv("AES-128-XTS");
 	for (int to_it = 0; to_it < 100; to_it += 33)
 		counter_wraps("AES-256-CTR", to_it);

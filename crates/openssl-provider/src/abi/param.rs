@@ -51,12 +51,17 @@ impl Param {
 
     /// The bytes at `data`; none where it is NULL.
     fn bytes(&self) -> &[u8] {
-        // A length of -1 means something to some ciphers, and nothing here.
-        if self.data.is_null() || self.size == 0 || isize::try_from(self.size).is_err() {
+        self.bytes_of(0)
+    }
+
+    /// The same, `whole` of them where a length of -1 means all that there are.
+    fn bytes_of(&self, whole: usize) -> &[u8] {
+        let size = if self.size == usize::MAX { whole } else { self.size };
+        if self.data.is_null() || size == 0 || isize::try_from(size).is_err() {
             return &[];
         }
         // SAFETY: `data` has `size` bytes, which the one who made the array keeps while it is passed.
-        unsafe { slice::from_raw_parts(self.data.cast(), self.size) }
+        unsafe { slice::from_raw_parts(self.data.cast(), size) }
     }
 
     fn room(&mut self) -> Option<&mut [u8]> {
@@ -168,6 +173,11 @@ impl<'a> Given<'a> {
     /// Bytes.
     pub(crate) fn octets(self) -> Option<&'a [u8]> {
         (self.0.kind == Kind::Octets as u32).then(|| self.0.bytes())
+    }
+
+    /// Bytes, as many as `whole` where a length of -1 says so.
+    pub(crate) fn octets_of(self, whole: usize) -> Option<&'a [u8]> {
+        (self.0.kind == Kind::Octets as u32).then(|| self.0.bytes_of(whole))
     }
 
     /// A number that is not too large.

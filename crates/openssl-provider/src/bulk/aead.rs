@@ -38,6 +38,8 @@ pub(crate) struct Aead {
     forward: bool,
     iv: Vec<u8>,
     iv_is: Iv,
+    /// Where a part of the IV is fixed and GCM counts the others: whether this one was given out.
+    counts: Option<bool>,
     /// The tag that was made or that is expected, and how long it is; zero where that is not known.
     tag: [u8; TAG],
     tag_length: usize,
@@ -83,6 +85,7 @@ impl Aead {
             // What is usual with CCM is not what a message begins with.
             iv: vec![0; if row.mode == Mode::Ccm { 7 } else { row.iv() }],
             iv_is: Iv::None,
+            counts: None,
             tag: [0; TAG],
             tag_length: if row.mode == Mode::Ccm { 12 } else { 0 },
             is_made: false,
@@ -143,6 +146,7 @@ impl Aead {
     /// A new message.
     fn start(&mut self, iv: Iv) {
         (self.iv_is, self.is_made) = (iv, false);
+        self.counts = self.counts.map(|_| false);
         self.aad.clear();
         (self.length, self.header) = (None, None);
         self.state = State::Begun;
@@ -155,9 +159,13 @@ impl Aead {
                 b"ivlen" => self.set_length(given.number())?,
                 b"keylen" => self.row.keeps(given)?,
                 b"tag" => self.set_tag(given.size(), octets)?,
-                b"tlsivfixed" => self.set_fixed(octets)?,
+                b"tlsivfixed" => {
+                    let fixed = given.octets_of(self.iv.len());
+                    self.set_fixed(fixed.unwrap_or_default())?;
+                }
                 b"tlsivinv" => {
-                    let place = self.iv.len().checked_sub(octets.len()).filter(|_| !self.forward);
+                    let right = self.counts.is_some() && !self.forward;
+                    let place = self.iv.len().checked_sub(octets.len()).filter(|_| right);
                     let place = place.ok_or_else(|| Failure::input("this is no part of an IV"))?;
                     self.iv[place..].copy_from_slice(octets);
                     self.start(Iv::Set);
@@ -201,17 +209,19 @@ impl Aead {
     /// The part of the IV that a TLS connection keeps; the other one is random at first, and counted.
     fn set_fixed(&mut self, fixed: &[u8]) -> Result<()> {
         let rest = self.iv.len().checked_sub(fixed.len());
-        let Some(rest) = rest.filter(|rest| fixed.len() >= 4 && (*rest == 0 || *rest >= EXPLICIT))
-        else {
-            return Err(Failure::input("this is no fixed part of an IV"));
-        };
+        let counts = self.row.mode == Mode::Gcm;
+        // There is a number to count, whose beginning is in all of it.
+        let right = |rest: &usize| fixed.len() >= if *rest == 0 { EXPLICIT } else { 4 };
+        let rest = rest.filter(|rest| right(rest) && (*rest == 0 || *rest >= EXPLICIT));
+        let rest = rest.ok_or_else(|| Failure::input("this is no fixed part of an IV"))?;
         self.iv[..fixed.len()].copy_from_slice(fixed);
-        if rest > 0 && self.forward && self.row.mode == Mode::Gcm {
+        if rest > 0 && self.forward && counts {
             let bytes = &mut self.iv[fixed.len()..];
             self.provider
                 .bulk()
                 .with(&self.provider, "make an IV", |session| session.random(bytes))?;
         }
+        self.counts = counts.then_some(false);
         self.start(Iv::Set);
         Ok(())
     }
@@ -239,11 +249,13 @@ impl Aead {
     }
 
     /// The last bytes of the IV for a message, which the next one has another of.
-    pub(crate) fn counted(&mut self, length: usize) -> Vec<u8> {
+    pub(crate) fn counted(&mut self, length: usize) -> Option<Vec<u8>> {
+        next(&mut self.iv, self.counts?);
         let length = if length == 0 { self.iv.len() } else { length.min(self.iv.len()) };
         let last = self.iv[self.iv.len() - length..].to_vec();
         self.start(Iv::Set);
-        last
+        self.counts = Some(true);
+        Some(last)
     }
 
     pub(crate) fn answer(&self, name: &[u8], room: usize) -> Option<Answer<'_>> {
@@ -507,9 +519,10 @@ impl Aead {
                 sequence.for_each(|(byte, other)| *byte ^= other);
             }
             Mode::Gcm if forward => {
+                next(&mut iv, self.counts == Some(true));
+                self.iv[4..].copy_from_slice(&iv[4..]);
+                self.counts = Some(true);
                 whole[..EXPLICIT].copy_from_slice(&iv[4..]);
-                let next = u64::from_be_bytes(std::array::from_fn(|place| iv[4 + place]));
-                self.iv[4..].copy_from_slice(&next.wrapping_add(1).to_be_bytes());
             }
             // RFC 6655 §3: libssl sends the number of the record.
             Mode::Ccm if forward => {
@@ -540,6 +553,13 @@ impl Aead {
             Err(_) => whole.fill(0),
         }
         opened.map(|_| length)
+    }
+}
+
+/// The IV of the next message, where this one was given out: its last eight bytes are a number.
+fn next(iv: &mut [u8], given: bool) {
+    if given && let Some(last) = iv.last_chunk_mut::<EXPLICIT>() {
+        *last = u64::from_be_bytes(*last).wrapping_add(1).to_be_bytes();
     }
 }
 

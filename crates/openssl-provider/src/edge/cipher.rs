@@ -108,7 +108,12 @@ extern "C" fn get(mut context: CipherContext, mut params: Params) -> c_int {
         let (mut counted, mut tag) = (None, 0);
         for (name, given) in params.each() {
             match (name, &mut *cipher) {
-                (b"tlsivgen", Cipher::Aead(cipher)) => counted = Some(cipher.counted(given.size())),
+                (b"tlsivgen", Cipher::Aead(cipher)) => {
+                    counted = cipher.counted(given.size());
+                    if counted.is_none() {
+                        return 0;
+                    }
+                }
                 (b"tag", _) => tag = given.size(),
                 _ => {}
             }
