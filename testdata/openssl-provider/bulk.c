@@ -435,6 +435,29 @@ static void ivs_are_counted(const char *name)
 	EVP_CIPHER_free(ciphers[1]);
 }
 
+// The tag that is set last counts, whenever it is set.
+static void another_tag(const char *name)
+{
+	EVP_CIPHER *ours = EVP_CIPHER_fetch(NULL, name, OURS);
+	EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
+	unsigned char key[32] = { 1 }, iv[12] = { 0 }, tag[16];
+	int part;
+	with = name;
+	CHECK(EVP_CipherInit_ex2(context, ours, key, iv, 1, NULL) && EVP_CipherUpdate(context, one, &part, input, 100));
+	CHECK(EVP_CipherFinal_ex(context, one, &part) && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, 16, tag) > 0);
+	for (int wrong = 0; wrong < 2; wrong++) {
+		CHECK(EVP_CipherInit_ex2(context, NULL, NULL, iv, 0, NULL));
+		CHECK(EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, 16, tag) > 0);
+		CHECK(EVP_CipherUpdate(context, other, &part, one, 100) && !memcmp(other, input, 100));
+		tag[15] ^= wrong;
+		CHECK(EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, 16, tag) > 0);
+		CHECK(EVP_CipherFinal_ex(context, other, &part) == !wrong);
+	}
+	ERR_clear_error();
+	EVP_CIPHER_CTX_free(context);
+	EVP_CIPHER_free(ours);
+}
+
 // XTS has no sector that is meant where none is said.
 static void without_an_iv(const char *name)
 {
@@ -507,6 +530,8 @@ static void ciphers(void)
 	tag_before_its_time("AES-256-CCM");
 	tag_before_its_time("ChaCha20-Poly1305");
 	ivs_are_counted("AES-128-GCM");
+	another_tag("AES-256-GCM");
+	another_tag("ChaCha20-Poly1305");
 	without_an_iv("AES-128-XTS");
 	for (int to_it = 0; to_it < 100; to_it += 33)
 		counter_wraps("AES-256-CTR", to_it);

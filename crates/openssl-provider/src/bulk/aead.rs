@@ -201,7 +201,12 @@ impl Aead {
         if !right || !tag.is_empty() && self.forward {
             return Err(Failure::input("this is no tag of this cipher"));
         }
-        self.tag[..tag.len()].copy_from_slice(tag);
+        let place = &mut self.tag[..tag.len()];
+        if !ccm && matches!(self.state, State::Whole(_)) && !same(place, tag) {
+            // The message had the one that was set before.
+            self.state = State::Ended;
+        }
+        place.copy_from_slice(tag);
         self.tag_length = length;
         Ok(())
     }
