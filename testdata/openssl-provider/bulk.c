@@ -747,6 +747,10 @@ static void kdfs(void)
 		with = others[i];
 		same("PBKDF2", params, i == 3 ? 20000 : 100);
 	}
+	// A password may be all of a file.
+	OSSL_PARAM file[] = { OSSL_PARAM_construct_octet_string("pass", input, 200000),
+		OSSL_PARAM_construct_octet_string("salt", salt, 16), OSSL_PARAM_END };
+	same("PBKDF2", file, 100);
 	static const char *const modes[] = { "EXTRACT_AND_EXPAND", "extract_only", "Expand_Only" };
 	for (size_t i = 0; i < 9; i++) {
 		OSSL_PARAM params[] = { OSSL_PARAM_construct_utf8_string("digest", "SHA256", 0),

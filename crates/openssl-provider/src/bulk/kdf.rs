@@ -17,8 +17,9 @@ use std::sync::Arc;
 /// Longest digest.
 const LONGEST: usize = 64;
 
-/// The most that PBKDF2 makes in a token at once.
+/// The most that PBKDF2 makes in a token at once, and the longest password of which it does.
 const LONG: usize = 1024;
+const LONG_PASSWORD: usize = 0xffff;
 
 /// Iterations of PBKDF2 where none are said, as in OpenSSL.
 const ITERATIONS: i64 = 2048;
@@ -246,7 +247,7 @@ impl Kdf {
         if self.is_bounded && (out.len() < 14 || salt.len() < 16 || self.iterations < 1000) {
             return Err(Failure::input("SP 800-132 wants more iterations, salt or key"));
         }
-        if prf == 0 || out.len() > LONG {
+        if prf == 0 || out.len() > LONG || password.len() > LONG_PASSWORD {
             return self.stretched_by_hmac(digest, (password, salt), out);
         }
         let iterations = CK_ULONG::try_from(self.iterations).unwrap_or_default();
