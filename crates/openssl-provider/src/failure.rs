@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Why something failed, as the program's log shows it.
 
-use metaslot_client::Error;
+use metaslot_ck::Error;
 use std::ffi::CStr;
 use std::fmt;
 
@@ -12,6 +12,8 @@ pub(crate) struct Failure {
     pub(crate) text: String,
     /// The module does not have what was asked for.
     pub(crate) lacks: bool,
+    /// What there was of the module may be gone: a session, an object.
+    pub(crate) stale: bool,
 }
 
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
@@ -40,9 +42,27 @@ pub(crate) const REASONS: &[(Reason, &CStr)] = &[
     (Reason::Input, c"unsuitable input"),
 ];
 
+/// Codes after which a session, a handle or a login that was good is looked for again.
+const STALE: &[Error] = &[
+    Error::CRYPTOKI_NOT_INITIALIZED,
+    Error::DEVICE_REMOVED,
+    Error::KEY_HANDLE_INVALID,
+    Error::OBJECT_HANDLE_INVALID,
+    Error::SESSION_CLOSED,
+    Error::SESSION_HANDLE_INVALID,
+    Error::SLOT_ID_INVALID,
+    Error::TOKEN_NOT_PRESENT,
+    Error::USER_NOT_LOGGED_IN,
+];
+
+/// Whether it may be that what failed works once everything is looked for again.
+pub(crate) fn is_stale(error: metaslot_client::Error) -> bool {
+    STALE.contains(&error.code)
+}
+
 impl Failure {
     pub(crate) fn new(reason: Reason, text: impl Into<String>) -> Self {
-        Self { reason, text: text.into(), lacks: false }
+        Self { reason, text: text.into(), lacks: false, stale: false }
     }
 
     pub(crate) fn unsupported(text: impl Into<String>) -> Self {
@@ -54,10 +74,11 @@ impl Failure {
     }
 
     /// A call of the module's failed.
-    pub(crate) fn call(what: &str, error: Error, detail: Option<String>) -> Self {
+    pub(crate) fn call(what: &str, error: metaslot_client::Error, detail: Option<String>) -> Self {
         let detail = detail.filter(|detail| !detail.is_empty());
         let detail = detail.map(|detail| format!(" ({detail})")).unwrap_or_default();
-        Self::new(Reason::Token, format!("{what}: {error}{detail}"))
+        let stale = is_stale(error) && error.code != Error::USER_NOT_LOGGED_IN;
+        Self { stale, ..Self::new(Reason::Token, format!("{what}: {error}{detail}")) }
     }
 }
 

@@ -175,6 +175,11 @@ impl Token {
         found
     }
 
+    /// Initialises the module where another part of the program has finalised it.
+    pub(crate) fn revive(&self) {
+        self.module.initialize().ok();
+    }
+
     /// A failed call in words.
     pub(crate) fn failed(&self, what: &str, error: metaslot_client::Error) -> Failure {
         let what = format!("{what}, token {}", self.info.label);

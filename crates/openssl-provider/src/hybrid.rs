@@ -2,10 +2,9 @@
 //! Hybrid groups of TLS 1.3 (draft-ietf-tls-ecdhe-mlkem): a key of ML-KEM and one of a curve, both made by the token for one handshake and
 //! gone after it. There is no login for them: nothing of them is stored.
 
-use crate::failure::{Failure, Reason, Result};
+use crate::failure::{Failure, Reason, Result, is_stale};
 use crate::host::{Lease, Token};
 use crate::kem::{Encapsulates, SECRET};
-use crate::key::is_stale;
 use crate::kind::{KeyKind, Needed, Variant};
 use crate::operation::{Operation, passing, taken};
 use crate::provider::Provider;

@@ -2,7 +2,7 @@
 //! A key in libcrypto's hands: its public half, and where its private half is found or what it is. Each process has handles of both for itself.
 
 use crate::abi::{Answer, deep};
-use crate::failure::{Failure, Reason, Result};
+use crate::failure::{Failure, Reason, Result, is_stale};
 use crate::host::{Lease, Token};
 use crate::kind::{Form, KeyKind};
 use crate::own::Parts;
@@ -87,19 +87,6 @@ pub(crate) const BY_PSS: &[CK_MECHANISM_TYPE] = &[
     CKM_SHA512_RSA_PKCS_PSS,
 ];
 
-/// Codes after which a session, a handle or a login that was good is looked for again.
-const STALE: &[Error] = &[
-    Error::CRYPTOKI_NOT_INITIALIZED,
-    Error::DEVICE_REMOVED,
-    Error::KEY_HANDLE_INVALID,
-    Error::OBJECT_HANDLE_INVALID,
-    Error::SESSION_CLOSED,
-    Error::SESSION_HANDLE_INVALID,
-    Error::SLOT_ID_INVALID,
-    Error::TOKEN_NOT_PRESENT,
-    Error::USER_NOT_LOGGED_IN,
-];
-
 /// Codes of keys that a module does not have or take.
 const LACKING: &[Error] = &[
     Error::ATTRIBUTE_TYPE_INVALID,
@@ -119,11 +106,6 @@ const LACKING: &[Error] = &[
 enum Half {
     Private,
     Public,
-}
-
-/// Whether it may be that what failed works once everything is looked for again.
-pub(crate) fn is_stale(error: metaslot_client::Error) -> bool {
-    STALE.contains(&error.code)
 }
 
 impl Key {

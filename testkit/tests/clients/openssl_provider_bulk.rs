@@ -73,6 +73,22 @@ fn freed_memory_has_nothing_of_a_message() {
     });
 }
 
+#[test]
+fn sessions_that_others_close_are_opened_again() {
+    let (provider, command) = (openssl_provider(), command());
+    let needs =
+        ["openssl", "pkcs11-tool", "gcc", "/usr/include/openssl/evp.h", &provider, &command];
+    check(CLIENT, "sessions that others close", &needs, |token| {
+        configure(token)?;
+        compile(token, "gone")?;
+        if token.is_ours() {
+            token.program("./gone").arg(token.module()).run().map(drop)
+        } else {
+            Ok(())
+        }
+    });
+}
+
 /// Suites and versions, and what they are encrypted by.
 const SUITES: &[(&str, &str)] = &[
     ("-tls1_3 -ciphersuites TLS_AES_128_GCM_SHA256", "CKM_AES_GCM CKM_SHA256 CKM_HKDF_DERIVE"),

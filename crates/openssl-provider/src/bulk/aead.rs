@@ -222,9 +222,7 @@ impl Aead {
         self.iv[..fixed.len()].copy_from_slice(fixed);
         if rest > 0 && self.forward && counts {
             let bytes = &mut self.iv[fixed.len()..];
-            self.provider
-                .bulk()
-                .with(&self.provider, "make an IV", |session| session.random(bytes))?;
+            self.provider.bulk().random(&self.provider, bytes)?;
         }
         self.counts = counts.then_some(false);
         self.start(Iv::Set);
@@ -342,12 +340,15 @@ impl Aead {
     fn seal(&mut self, data: &[u8]) -> Result<()> {
         let length = data.len();
         let tag = self.tag_room();
-        let key = handle(&mut self.key)?;
         let mechanism = mechanism(self.row, &self.iv, &self.aad, length, tag);
         let joined = self.joined.room(length + tag);
-        self.provider.bulk().with(&self.provider, "encrypt", |session| {
-            session.encrypt_init(&mechanism, key)?;
-            session.encrypt_into(data, joined)
+        let bulk = self.provider.bulk();
+        bulk.again(|| {
+            let key = handle(&mut self.key)?;
+            bulk.with(&self.provider, "encrypt", |session| {
+                session.encrypt_init(&mechanism, key)?;
+                session.encrypt_into(data, joined)
+            })
         })?;
         self.tag[..tag].copy_from_slice(&joined[length..]);
         self.tag_length = tag;
@@ -362,15 +363,18 @@ impl Aead {
         if tag == 0 {
             return Err(Failure::input("there is no tag"));
         }
-        let key = handle(&mut self.key)?;
         let mechanism = mechanism(self.row, &self.iv, &self.aad, length, tag);
         let joined = self.joined.room(length + tag);
         joined[..length].copy_from_slice(pass.bytes());
         joined[length..].copy_from_slice(&self.tag[..tag]);
         let out = pass.out(length)?;
-        self.provider.bulk().with(&self.provider, "decrypt", |session| {
-            session.decrypt_init(&mechanism, key)?;
-            session.decrypt_into(joined, out)
+        let bulk = self.provider.bulk();
+        bulk.again(|| {
+            let key = handle(&mut self.key)?;
+            bulk.with(&self.provider, "decrypt", |session| {
+                session.decrypt_init(&mechanism, key)?;
+                session.decrypt_into(joined, out)
+            })
         })?;
         self.state = State::Whole(length);
         Ok(length)
@@ -381,7 +385,7 @@ impl Aead {
         if self.row.mode == Mode::Ccm {
             return Err(Failure::input("all of the data comes at once"));
         }
-        self.divide()?;
+        self.provider.bulk().again(|| self.divide())?;
         let State::Parts(sealing, stream) = &self.state else {
             return Err(Failure::input("the tag is that of what came before"));
         };
@@ -512,7 +516,7 @@ impl Aead {
             return Err(Failure::input("the record is not as long as its header says"));
         }
         let forward = self.forward;
-        let (row, provider, key) = (self.row, &self.provider, handle(&mut self.key)?);
+        let (row, provider) = (self.row, &self.provider);
         let whole = pass.out(whole)?;
         let mut iv = [0; 12];
         iv.copy_from_slice(
@@ -542,16 +546,22 @@ impl Aead {
         self.state = State::Ended;
         let bulk = provider.bulk();
         if forward {
-            bulk.with(provider, "encrypt", |session| {
-                session.encrypt_init(&mechanism, key)?;
-                session.encrypt_into(&whole[..length], joined)
+            bulk.again(|| {
+                let key = handle(&mut self.key)?;
+                bulk.with(provider, "encrypt", |session| {
+                    session.encrypt_init(&mechanism, key)?;
+                    session.encrypt_into(&whole[..length], joined)
+                })
             })?;
             whole.copy_from_slice(joined);
             return Ok(explicit + length + tag);
         }
-        let opened = bulk.with(provider, "decrypt", |session: &Session| {
-            session.decrypt_init(&mechanism, key)?;
-            session.decrypt_into(whole, &mut joined[..length])
+        let opened = bulk.again(|| {
+            let key = handle(&mut self.key)?;
+            bulk.with(provider, "decrypt", |session: &Session| {
+                session.decrypt_init(&mechanism, key)?;
+                session.decrypt_into(whole, &mut joined[..length])
+            })
         });
         match opened {
             Ok(_) => whole[..length].copy_from_slice(&joined[..length]),

@@ -106,15 +106,16 @@ impl Digest {
     }
 
     pub(crate) fn update(&mut self, part: &[u8]) -> Result<()> {
+        let bulk = self.provider.bulk();
         if matches!(self.rest, Rest::Nothing) && self.bytes.len() + part.len() > SHORT {
-            self.start()?;
+            bulk.again(|| self.start())?;
         }
         if let Rest::Running(held) = &self.rest {
             return held.call(&self.provider, WHAT, |session| session.digest_update(part));
         }
         self.bytes.push(part);
         if matches!(self.rest, Rest::Saved(_)) && self.bytes.len() > SHORT {
-            self.restore()?;
+            bulk.again(|| self.restore())?;
         }
         Ok(())
     }
@@ -152,7 +153,7 @@ impl Digest {
     pub(crate) fn finish(&mut self, out: &mut [u8]) -> Result<usize> {
         let room = out.get_mut(..self.row.length);
         let room = room.ok_or_else(|| Failure::input("there is too little room for the digest"))?;
-        self.restore()?;
+        self.provider.bulk().again(|| self.restore())?;
         let provider = &self.provider;
         match std::mem::replace(&mut self.rest, Rest::Nothing) {
             Rest::Running(held) => {
@@ -182,9 +183,10 @@ impl Digest {
 
 /// The digest of a whole message; `room` is as long as it.
 pub(crate) fn once(provider: &Provider, row: &Row, message: &[u8], room: &mut [u8]) -> Result<()> {
-    let call = |session: &Session| {
+    let mut call = |session: &Session| {
         session.digest_init(&Mechanism::new(row.mechanism))?;
         session.digest_into(message, room)
     };
-    provider.bulk().with(provider, WHAT, call).map(drop)
+    let bulk = provider.bulk();
+    bulk.again(|| bulk.with(provider, WHAT, &mut call).map(drop))
 }

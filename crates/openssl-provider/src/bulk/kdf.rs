@@ -216,7 +216,6 @@ impl Kdf {
         }
         let form: &'static [CK_ATTRIBUTE_TYPE] = &[CKA_DERIVE, CKA_EXTRACTABLE];
         let mut key = Key::new(&self.provider, (CKK_GENERIC_SECRET, form), key);
-        let handle = key.handle()?;
         let params = Parameter::Hkdf {
             extract: step != Step::Expand,
             expand: step != Step::Extract,
@@ -227,7 +226,10 @@ impl Kdf {
             info,
         };
         let mechanism = Mechanism::with(CKM_HKDF_DERIVE, params);
-        self.taken(out, |session, template| session.derive(&mechanism, handle, template))
+        self.provider.bulk().again(|| {
+            let handle = key.handle()?;
+            self.taken(out, |session, template| session.derive(&mechanism, handle, template))
+        })
     }
 
     fn stretched(&self, digest: &'static Row, out: &mut [u8]) -> Result<()> {
@@ -253,7 +255,10 @@ impl Kdf {
         let iterations = CK_ULONG::try_from(self.iterations).unwrap_or_default();
         let params = Parameter::Pbkd2 { prf, salt, iterations, password };
         let mechanism = Mechanism::with(CKM_PKCS5_PBKD2, params);
-        self.taken(out, |session, template| session.generate_key(&mechanism, template))
+        let bulk = self.provider.bulk();
+        bulk.again(|| {
+            self.taken(out, |session, template| session.generate_key(&mechanism, template))
+        })
     }
 
     /// PBKDF2 (RFC 8018 §5.2) that tokens do not do: by their other hash functions, and as much as scrypt wants.

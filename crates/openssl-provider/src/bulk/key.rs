@@ -101,8 +101,8 @@ pub(crate) struct Key {
     provider: Arc<Provider>,
     bytes: Hidden,
     form: Form,
-    /// The object, and whose it is.
-    made: Option<(&'static Bulk, ObjectHandle)>,
+    /// The object, and whose it is, in which generation.
+    made: Option<(&'static Bulk, usize, ObjectHandle)>,
 }
 
 /// What type it has, and what it is for.
@@ -127,7 +127,7 @@ impl Key {
     pub(crate) fn handle(&mut self) -> Result<ObjectHandle> {
         let bulk = self.provider.bulk();
         match self.made {
-            Some((whose, handle)) if std::ptr::eq(whose, bulk) => Ok(handle),
+            Some((whose, then, handle)) if bulk.is_now(whose, then) => Ok(handle),
             _ => self.make(bulk),
         }
     }
@@ -142,10 +142,11 @@ impl Key {
         let template = template.bool(CKA_SENSITIVE, !readable);
         let uses = self.form.1.iter();
         let template = uses.fold(template, |template, usage| template.bool(*usage, true));
+        let generation = bulk.generation();
         let keeper = bulk.keeper(&self.provider)?;
         let made = deep(|| keeper.create(&template));
         let handle = made.map_err(|error| bulk.failed(&self.provider, "take a key", error))?;
-        self.made = Some((bulk, handle));
+        self.made = Some((bulk, generation, handle));
         Ok(handle)
     }
 }
@@ -159,8 +160,8 @@ impl Clone for Key {
 impl Drop for Key {
     fn drop(&mut self) {
         let bulk = self.provider.bulk();
-        let Some((whose, handle)) = self.made else { return };
-        if std::ptr::eq(whose, bulk)
+        let Some((whose, then, handle)) = self.made else { return };
+        if bulk.is_now(whose, then)
             && let Ok(keeper) = bulk.keeper(&self.provider)
         {
             // It goes with its session, if it does not go now.

@@ -222,15 +222,18 @@ impl Mac {
             return Err(Failure::input("there is no key"));
         };
         let mut key = Key::new(&self.provider, row.form(), key.bytes());
-        let handle = key.handle()?;
         let whole = self.message.len() / BLOCK * BLOCK - BLOCK;
         let (first, rest) = self.message.split_at(whole);
         let (mut sealed, mut rest) = (Hidden::default(), Hidden::of(rest));
         let sealed = sealed.room(whole);
         let mechanism = Mechanism::with(row.mechanism, Parameter::Bytes(&[0; BLOCK]));
-        self.provider.bulk().with(&self.provider, WHAT, |session| {
-            session.encrypt_init(&mechanism, handle)?;
-            session.encrypt_into(first, sealed)
+        let bulk = self.provider.bulk();
+        bulk.again(|| {
+            let handle = key.handle()?;
+            bulk.with(&self.provider, WHAT, |session| {
+                session.encrypt_init(&mechanism, handle)?;
+                session.encrypt_into(first, sealed)
+            })
         })?;
         let block = rest.room(BLOCK).iter_mut();
         block.zip(&sealed[whole - BLOCK..]).for_each(|(byte, other)| *byte ^= other);
@@ -240,13 +243,16 @@ impl Mac {
 
     /// The MAC of a whole message; `room` is as long as it.
     pub(crate) fn once(&mut self, message: &[u8], room: &mut [u8]) -> Result<()> {
-        let key = self.handle()?;
-        let mechanism = self.mechanism()?;
-        let call = |session: &Session| {
-            session.sign_init(&mechanism, key)?;
-            session.sign_into(message, room)
-        };
-        self.provider.bulk().with(&self.provider, WHAT, call).map(drop)
+        let bulk = self.provider.bulk();
+        bulk.again(|| {
+            let key = self.handle()?;
+            let mechanism = self.mechanism()?;
+            let call = |session: &Session| {
+                session.sign_init(&mechanism, key)?;
+                session.sign_into(message, room)
+            };
+            bulk.with(&self.provider, WHAT, call).map(drop)
+        })
     }
 
     /// The MAC; how long it is.

@@ -230,7 +230,6 @@ impl Plain {
                 return self.step(later, last);
             }
         }
-        let key = self.key.as_mut().ok_or_else(|| Failure::input("there is no key"))?.handle()?;
         let (mode, step) = (self.row.mode, BLOCK);
         let params = match mode {
             Mode::Ecb => Parameter::None,
@@ -240,14 +239,19 @@ impl Plain {
         let (mechanism, forward) =
             (Mechanism::with(self.row.mechanism, params), self.forward || mode == Mode::Ctr);
         let what = if self.forward { "encrypt" } else { "decrypt" };
-        let length = self.provider.bulk().with(&self.provider, what, |session| {
-            if forward {
-                session.encrypt_init(&mechanism, key)?;
-                session.encrypt_into(data, out)
-            } else {
-                session.decrypt_init(&mechanism, key)?;
-                session.decrypt_into(data, out)
-            }
+        let bulk = self.provider.bulk();
+        let length = bulk.again(|| {
+            let key = self.key.as_mut().ok_or_else(|| Failure::input("there is no key"))?;
+            let key = key.handle()?;
+            bulk.with(&self.provider, what, |session| {
+                if forward {
+                    session.encrypt_init(&mechanism, key)?;
+                    session.encrypt_into(data, out)
+                } else {
+                    session.decrypt_init(&mechanism, key)?;
+                    session.decrypt_into(data, out)
+                }
+            })
         })?;
         if length != data.len() {
             return Err(Failure::unsupported("the module keeps a part of the message back"));
@@ -328,9 +332,7 @@ impl Plain {
         let bad = self.mac_length > 0;
         let mut random = [0; tls::MAC];
         if bad {
-            self.provider
-                .bulk()
-                .with(&self.provider, "decrypt", |session| session.random(&mut random))?;
+            self.provider.bulk().random(&self.provider, &mut random)?;
         }
         let opened = tls::opened(record, step, self.mac_length, self.version, &random);
         let (length, mac) = opened.ok_or_else(|| Failure::input("this is no record"))?;

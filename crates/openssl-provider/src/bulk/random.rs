@@ -51,8 +51,7 @@ impl Random {
 
     pub(crate) fn fill(&self, strength: u32, out: &mut [u8]) -> Result<()> {
         self.check(strength)?;
-        let fill = |session: &metaslot_client::Session| session.random(out);
-        self.provider.bulk().with(&self.provider, "make random bytes", fill)
+        self.provider.bulk().random(&self.provider, out)
     }
 
     pub(crate) fn answer(&self, name: &[u8]) -> Option<Answer<'static>> {

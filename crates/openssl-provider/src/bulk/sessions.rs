@@ -33,6 +33,8 @@ pub(crate) struct Bulk {
     idle: Mutex<Vec<Session>>,
     /// That of the objects.
     keeper: Mutex<Option<Arc<Session>>>,
+    /// How often all of them were gone.
+    generation: AtomicUsize,
 }
 
 /// A session that is given back where its operation succeeded, and closed where it did not: what it began may go on there.
@@ -44,8 +46,8 @@ pub(crate) struct Held {
 
 impl Bulk {
     pub(crate) fn new(_: Option<&'static Self>) -> Self {
-        let (token, near, idle, keeper) = Default::default();
-        Self { process: std::process::id(), token, near, idle, keeper }
+        let (token, near, idle, keeper, generation) = Default::default();
+        Self { process: std::process::id(), token, near, idle, keeper, generation }
     }
 
     /// The token that does it.
@@ -71,6 +73,47 @@ impl Bulk {
             Some(keeper) => Ok(Arc::clone(keeper)),
             None => Ok(Arc::clone(keeper.insert(Arc::new(self.open(provider)?)))),
         }
+    }
+
+    /// Objects of an earlier one are no longer there.
+    #[inline]
+    pub(crate) fn generation(&self) -> usize {
+        self.generation.load(Ordering::Relaxed)
+    }
+
+    /// Whether these are its objects of now.
+    #[inline]
+    pub(crate) fn is_now(&self, whose: &Self, generation: usize) -> bool {
+        std::ptr::eq(self, whose) && self.generation() == generation
+    }
+
+    /// What `call` does; once more where another part of the program closed the sessions, or finalised the module.
+    pub(crate) fn again<T>(&self, mut call: impl FnMut() -> Result<T>) -> Result<T> {
+        let before = self.generation();
+        let done = call();
+        if !done.as_ref().is_err_and(|failure| failure.stale) {
+            return done;
+        }
+        self.renew(before);
+        call()
+    }
+
+    /// Begins anew, unless another thread has done that since it was this generation.
+    #[cold]
+    fn renew(&self, before: usize) {
+        let mut keeper = lock(&self.keeper);
+        if self.generation() != before {
+            return;
+        }
+        self.generation.fetch_add(1, Ordering::Relaxed);
+        // One that is in use is closed by who uses it.
+        let near: Vec<_> =
+            self.near.iter().filter_map(|near| near.try_lock().ok()?.take()).collect();
+        let gone = (near, std::mem::take(&mut *lock(&self.idle)), keeper.take());
+        deep(|| {
+            drop(gone);
+            self.token.get().map(|token| token.revive())
+        });
     }
 
     fn open(&self, provider: &impl Whose) -> Result<Session> {
@@ -104,6 +147,12 @@ impl Bulk {
                 Err(failure)
             }
         }
+    }
+
+    /// Random bytes.
+    pub(crate) fn random(&'static self, provider: &impl Whose, out: &mut [u8]) -> Result<()> {
+        let what = "make random bytes";
+        self.again(|| self.with(provider, what, |session| session.random(out)))
     }
 
     /// A failed call in words.
