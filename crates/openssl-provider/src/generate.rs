@@ -225,7 +225,14 @@ impl Generator {
             || provider.any(),
             |token, session| {
                 let pair = session.generate_key_pair(&mechanism, &public, &private)?;
-                Key::made(provider, kind, token, session, pair)
+                let made = Key::made(provider, kind, token, session, pair);
+                if !matches!(made, Ok(Some(_))) {
+                    // What the program does not get does not stay.
+                    for half in [pair.0, pair.1] {
+                        session.destroy(half).ok();
+                    }
+                }
+                made
             },
         )?;
         let made = made.map_err(|error| token.failed("generate a key pair", error))?;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use metaslot_testkit::{
@@ -82,6 +82,20 @@ pub(crate) fn compile(token: &TestToken, name: &str) -> Result<()> {
         _ => gcc.arg("-lcrypto"),
     };
     gcc.line("-lpthread -ldl").run().map(|_| ())
+}
+
+/// A module around the token's, made of `testdata/openssl-provider`, and a configuration that names it.
+pub(crate) fn wrapped(token: &TestToken, name: &str) -> Result<(PathBuf, PathBuf)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let source = root.join(format!("testdata/openssl-provider/{name}.c"));
+    let gcc = token.program("gcc").line("-std=c11 -Wall -Wextra -Werror -shared -fPIC -o");
+    gcc.arg(format!("{name}.so")).arg("-I").arg(root.join("include")).arg(source).run()?;
+    let module = token.path(&format!("{name}.so"));
+    let text = fs::read_to_string(token.path("openssl.cnf"))?;
+    let old = token.module().display().to_string();
+    let changed = text.replace(&old, &module.display().to_string());
+    ensure!(changed != text, "no module in {text}");
+    Ok((module, token.write(&format!("{name}.cnf"), changed)?))
 }
 
 /// How often each mechanism was used so far, in all processes.
@@ -360,16 +374,7 @@ fn a_key_that_is_made_and_cannot_be_read_does_not_stay() {
     let needs = ["openssl", "pkcs11-tool", "gcc", &provider];
     check(CLIENT, "a module that fails after it has made a key", &needs, |token| {
         configure(token)?;
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/openssl-provider");
-        let source = source.join("failing.c");
-        let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../include");
-        let gcc = token.program("gcc").line("-std=c11 -Wall -Wextra -Werror -shared -fPIC -o");
-        gcc.args(["failing.so", "-I"]).arg(include).arg(source).run()?;
-        let text = fs::read_to_string(token.path("openssl.cnf"))?;
-        let failing = token.path("failing.so").display().to_string();
-        let changed = text.replace(&token.module().display().to_string(), &failing);
-        ensure!(changed != text, "no module in {text}");
-        let changed = token.write("failing.cnf", changed)?;
+        let changed = wrapped(token, "failing")?.1;
         let line = "genpkey -propquery provider=metaslot -algorithm EC -pkeyopt \
                     ec_paramgen_curve:P-256 -out new.key -pkeyopt pkcs11_uri:pkcs11:token=testing;object=new";
         let made = token.program(&openssl()).line(line).env("OPENSSL_CONF", changed);

@@ -5,7 +5,7 @@
 use anyhow::{Context, Result, ensure};
 use metaslot_testkit::{TestToken, check, command, free_port, openssl_provider};
 
-use super::openssl_provider::{compile, counted, line, openssl, plain, rose};
+use super::openssl_provider::{compile, counted, line, openssl, plain, rose, wrapped};
 use super::openssl_provider_all::configure_all;
 
 const CLIENT: &str = "OpenSSL, our provider, mode all";
@@ -86,6 +86,23 @@ fn sessions_that_others_close_are_opened_again() {
         } else {
             Ok(())
         }
+    });
+}
+
+#[test]
+fn nothing_is_left_where_the_module_fails_in_the_middle() {
+    let (provider, command) = (openssl_provider(), command());
+    let needs =
+        ["openssl", "pkcs11-tool", "gcc", "/usr/include/openssl/evp.h", &provider, &command];
+    check(CLIENT, "a module that fails in the middle", &needs, |token| {
+        if !token.is_ours() {
+            return Ok(());
+        }
+        configure_all(token)?;
+        compile(token, "faulty")?;
+        let (module, configuration) = wrapped(token, "faults")?;
+        let program = token.program("./faulty").arg(module).env("OPENSSL_CONF", configuration);
+        program.env("METASLOT_MODULE", token.module()).run().map(drop)
     });
 }
 
