@@ -10,6 +10,10 @@ static CK_FUNCTION_LIST ours, *theirs;
 const char *fault = "";
 long objects;
 
+static CK_RV encrypt(CK_SESSION_HANDLE session, CK_MECHANISM_PTR mechanism, CK_OBJECT_HANDLE key) {
+    return strcmp(fault, "C_EncryptInit") == 0 ? CKR_DEVICE_MEMORY : theirs->C_EncryptInit(session, mechanism, key);
+}
+
 static CK_RV read(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE object, CK_ATTRIBUTE_PTR template, CK_ULONG count) {
     return strcmp(fault, "C_GetAttributeValue") == 0 ? CKR_DEVICE_ERROR : theirs->C_GetAttributeValue(session, object, template, count);
 }
@@ -42,6 +46,7 @@ CK_RV C_GetFunctionList(CK_FUNCTION_LIST_PTR_PTR list) {
     CK_RV code = get == NULL ? CKR_GENERAL_ERROR : get(&theirs);
     if (code == CKR_OK) {
         ours = *theirs;
+        ours.C_EncryptInit = encrypt;
         ours.C_GetAttributeValue = read;
         ours.C_GenerateKeyPair = generate;
         ours.C_CreateObject = create;

@@ -286,7 +286,8 @@ impl Plain {
         let mut data = std::mem::take(&mut self.joined);
         let room = data.room(2 * (used + length));
         let (room, made) = room.split_at_mut(used + length);
-        self.iv = u128::from_be_bytes(self.iv).wrapping_sub(1).to_be_bytes();
+        let before = self.iv;
+        self.iv = u128::from_be_bytes(before).wrapping_sub(1).to_be_bytes();
         room[..used].fill(0);
         room[used..].copy_from_slice(pass.bytes());
         let done = self.step(room, made);
@@ -295,7 +296,11 @@ impl Plain {
             Ok(length)
         });
         self.joined = data;
-        self.used = (used + length) % BLOCK;
+        match done {
+            Ok(_) => self.used = (used + length) % BLOCK,
+            // No byte of the key stream is used twice.
+            Err(_) => self.iv = before,
+        }
         done
     }
 
