@@ -4,8 +4,10 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use anyhow::{Context, Result, ensure};
-use metaslot_testkit::{Server, TestToken, USER_PIN, check, free_port};
+use metaslot_testkit::{Server, TestToken, USER_PIN, check, command, free_port, openssl_provider};
 
+use super::openssl_provider::{counted, rose};
+use super::openssl_provider_all::configure_all;
 use crate::recipe;
 
 const PAGE: (&str, usize) = ("OpenSSH", 0);
@@ -94,6 +96,34 @@ fn login_with_a_key_in_the_token() {
             std::fs::remove_file(token.path("host"))?;
         }
         token.called("openssh-client")
+    });
+}
+
+/// With our provider for OpenSSL in mode `all`.
+#[test]
+fn what_a_client_sends_is_encrypted_by_the_module() {
+    let (provider, command) = (openssl_provider(), command());
+    let needs = [NEEDS, &["openssl", &provider, &command]].concat();
+    check(CLIENT, "ssh -c aes256-gcm@openssh.com", &needs, |token| {
+        if !token.is_ours() {
+            return Ok(());
+        }
+        token.program("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f", "own"]).run()?;
+        let key = std::fs::read_to_string(token.path("own.pub"))?;
+        let (_server, port) = sshd(token, &key, "")?;
+        configure_all(token)?;
+        for (cipher, mechanism) in
+            [("aes256-gcm@openssh.com", "CKM_AES_GCM"), ("aes128-ctr", "CKM_AES_CTR")]
+        {
+            let before = counted(token)?;
+            let ssh = token.program("ssh").args(options(token)).line("-i own -c").arg(cipher);
+            let ssh = ssh.args(["-p", &port.to_string(), &format!("{}@127.0.0.1", me()), "cat"]);
+            let sent = "what is sent\n".repeat(10_000);
+            let came = ssh.input(sent.clone()).run()?.text();
+            ensure!(came == sent, "{cipher}: {} bytes came back", came.len());
+            rose(token, mechanism, &before)?;
+        }
+        Ok(())
     });
 }
 
