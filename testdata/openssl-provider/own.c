@@ -210,6 +210,10 @@ static void points(EVP_PKEY *ec) {
             is("its x", 1, EVP_PKEY_get_bn_param(key, "qx", &same) && BN_cmp(x, same) == 0);
         }
         EVP_PKEY_free(key);
+        // Of parameters there is the curve only.
+        key = made_of("EC", NULL, EVP_PKEY_KEY_PARAMETERS, parts);
+        is("a curve", 1, key != NULL && ours(key) && !EVP_PKEY_get_octet_string_param(key, "pub", broken, sizeof broken, NULL));
+        EVP_PKEY_free(key);
         OSSL_PARAM_free(parts);
         OSSL_PARAM_BLD_free(build);
         BN_free(same);

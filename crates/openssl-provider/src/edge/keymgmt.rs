@@ -159,6 +159,8 @@ fn imported(
     if wanted && (public.is_known() || parts.is_empty()) && !public.has_form() {
         return Ok(None);
     }
+    // What is not asked for is not taken.
+    let public = if wanted { public } else { public.emptied() };
     let mut key = Key::public(Arc::clone(provider), kind, public);
     if key.signs_by_pss_only() {
         Pss::update(&mut key.pss, params)?;
