@@ -300,6 +300,7 @@ static void cofactor(void) {
     EVP_PKEY_CTX_free(maker);
     EVP_PKEY_free(made);
     is("not yet", 30, (long)secret_of(key, key, secret[0], 30));
+    is("neither", 0, EVP_PKEY_set_int_param(key, "use-cofactor-flag", 2));
     is("set", 1, EVP_PKEY_set_int_param(key, "use-cofactor-flag", 1));
     is("with a cofactor", 1, EVP_PKEY_todata(key, EVP_PKEY_KEYPAIR, &parts));
     EVP_PKEY *again = made_of("EC", NULL, EVP_PKEY_KEYPAIR, parts);

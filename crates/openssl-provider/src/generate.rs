@@ -55,8 +55,12 @@ pub(crate) struct Generator {
 }
 
 /// What a key says of agreement with the cofactor, where it is among these.
-pub(crate) fn cofactor_of(params: &Params) -> Option<bool> {
-    Some(params.find(COFACTOR)?.number()? != 0)
+pub(crate) fn cofactor_of(params: &Params) -> Result<Option<bool>> {
+    match params.find(COFACTOR).map(Given::number) {
+        None => Ok(None),
+        Some(Some(flag @ (0 | 1))) => Ok(Some(flag == 1)),
+        _ => Err(Failure::input("agreement with the cofactor is 0 or 1")),
+    }
 }
 
 impl Generator {
@@ -79,7 +83,7 @@ impl Generator {
     }
 
     pub(crate) fn set(&mut self, params: &Params) -> Result<()> {
-        self.cofactor = cofactor_of(params).unwrap_or(self.cofactor);
+        self.cofactor = cofactor_of(params)?.unwrap_or(self.cofactor);
         if let Some(text) = params.find(PLACE).and_then(Given::text) {
             let uri = text.parse();
             // The text itself may have a PIN in it.

@@ -134,8 +134,8 @@ fn taken(mut key: KeyContext, kind: &'static KeyKind, selection: c_int, params: 
     let Some(held) = key.get_mut() else { return 0 };
     let provider = Arc::clone(&held.provider);
     let done = answer(&provider, || {
+        held.cofactor = cofactor_of(params)?.unwrap_or_default();
         held.key = imported(&provider, kind, selection, params)?.map(Arc::new);
-        held.cofactor = cofactor_of(params).unwrap_or_default();
         Ok(())
     });
     if held.key.is_some() { done } else { 0 }
@@ -212,7 +212,8 @@ extern "C" fn set_params(mut key: KeyContext, params: Params) -> c_int {
         {
             return 0;
         }
-        held.cofactor = cofactor_of(&params).unwrap_or(held.cofactor);
+        let Ok(cofactor) = cofactor_of(&params) else { return 0 };
+        held.cofactor = cofactor.unwrap_or(held.cofactor);
         let Some(point) = params.find(c"encoded-pub-key").and_then(Given::octets) else { return 1 };
         let Some(key) = &held.key else { return 0 };
         let Some(public) = key.public.with_encoded(point, key.kind) else { return 0 };
