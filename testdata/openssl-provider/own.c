@@ -223,6 +223,40 @@ static void points(EVP_PKEY *ec) {
     BN_free(x);
 }
 
+// The hybrid form of a point on a binary curve.
+static void binary_points(void) {
+    unsigned char point[100];
+    EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, "provider=default", "EC", "sect233k1");
+    BIGNUM *number = NULL;
+    EC_GROUP *group = EC_GROUP_new_by_curve_name(NID_sect233k1);
+    EC_POINT *at = EC_POINT_new(group);
+    size_t length = 0;
+    EVP_PKEY_get_bn_param(key, "priv", &number);
+    EVP_PKEY_get_octet_string_param(key, "pub", point, sizeof point, &length);
+    is("a point", 1, EC_POINT_oct2point(group, at, point, length, NULL));
+    length = EC_POINT_point2oct(group, at, POINT_CONVERSION_HYBRID, point, sizeof point, NULL);
+    for (int wrong = 0; wrong < 3; wrong++) {
+        point[wrong == 1 ? 0 : length - 1] ^= wrong > 0;
+        for (int private = 0; private < 2; private++) {
+            OSSL_PARAM_BLD *build = OSSL_PARAM_BLD_new();
+            OSSL_PARAM_BLD_push_utf8_string(build, "group", "sect233k1", 0);
+            OSSL_PARAM_BLD_push_octet_string(build, "pub", point, length);
+            if (private)
+                OSSL_PARAM_BLD_push_BN(build, "priv", number);
+            OSSL_PARAM *parts = OSSL_PARAM_BLD_to_param(build);
+            EVP_PKEY *other = made_of("EC", "provider=metaslot", private ? EVP_PKEY_KEYPAIR : EVP_PKEY_PUBLIC_KEY, parts);
+            is("a hybrid point", !wrong, other != NULL && EVP_PKEY_eq(key, other));
+            EVP_PKEY_free(other);
+            OSSL_PARAM_free(parts);
+            OSSL_PARAM_BLD_free(build);
+        }
+    }
+    BN_free(number);
+    EC_POINT_free(at);
+    EC_GROUP_free(group);
+    EVP_PKEY_free(key);
+}
+
 // The halves of two keys are none of one pair.
 static void mixes(const char *type, const char *group) {
     EVP_PKEY *key = group == NULL ? EVP_PKEY_Q_keygen(NULL, NULL, type) : EVP_PKEY_Q_keygen(NULL, NULL, type, group);
@@ -421,6 +455,7 @@ int main(int argc, char **argv) {
     agrees("EC", "P-256");
     agrees("EC", "P-521");
     cofactor();
+    binary_points();
     late_key = EVP_PKEY_Q_keygen(NULL, NULL, "RSA", (size_t)2048);
     is("a new key of RSA", 1, late_key != NULL && ours(late_key));
     survives("a new key of RSA", late_key);

@@ -122,7 +122,7 @@ impl Key {
         if !parts.is_empty() {
             self.private = Some(Private::Own(parts));
         }
-        let found = self.located(half).and_then(|found| self.check_point().map(|()| found));
+        let found = self.check_point().and_then(|()| self.located(half));
         let found = match found {
             Ok(found) => found,
             Err(failure) if failure.lacks || self.provider.fallback => return Ok(None),
@@ -142,12 +142,22 @@ impl Key {
 
     /// With its point whole, where the module shows it so. A token refuses one that is not on the curve.
     pub(crate) fn check_point(&mut self) -> Result<()> {
-        let Public::Ec { curve, point } = &self.public else { return Ok(()) };
-        let Some(form) = point.first() else { return Ok(()) };
+        let Public::Ec { curve, point } = &mut self.public else { return Ok(()) };
+        let (curve, Some(form)) = (*curve, point.first().copied()) else { return Ok(()) };
+        // Not every token knows the hybrid form: it is the compressed one, and Y.
+        let mut rest = Vec::new();
+        if matches!(form, 6 | 7) {
+            point[0] = form - 4;
+            rest = point.split_off(1 + curve.length());
+        }
         let (token, handle) = self.located(Half::Public)?;
-        if *form != 4 {
+        if form != 4 {
             let shown = token.keeping(|session| session.attribute(handle, CKA_EC_POINT));
             let point = curve.point(&shown.unwrap_or_default()).to_vec();
+            if !point.ends_with(&rest) {
+                let odd = Failure::input("the point is on no curve");
+                return Err(Failure { lacks: true, ..odd });
+            }
             let whole = Public::Ec { curve, point };
             if whole.has_form() {
                 self.public = whole;
