@@ -622,6 +622,21 @@ static void one_iv_for_two(void)
 	EVP_MAC_free(ours);
 }
 
+// After a key that is none nothing is authenticated by the one before.
+static void no_old_key(void)
+{
+	EVP_MAC *ours = EVP_MAC_fetch(NULL, "CMAC", OURS);
+	EVP_MAC_CTX *context = EVP_MAC_CTX_new(ours);
+	unsigned char key[32] = { 1 }, out[16];
+	size_t length;
+	OSSL_PARAM params[] = { OSSL_PARAM_construct_utf8_string("cipher", "AES-128-CBC", 0), OSSL_PARAM_END };
+	CHECK(EVP_MAC_init(context, key, 16, params) && !EVP_MAC_init(context, key, 32, NULL));
+	CHECK(!EVP_MAC_update(context, input, 100) || !EVP_MAC_final(context, out, &length, sizeof out));
+	ERR_clear_error();
+	EVP_MAC_CTX_free(context);
+	EVP_MAC_free(ours);
+}
+
 static void macs(void)
 {
 	static const char *const hashes[] = { "SHA1", "SHA224", "SHA256", "SHA384", "SHA512", "SHA512-256", "SHA3-256", "SHA3-512" };
@@ -632,6 +647,7 @@ static void macs(void)
 	mac("GMAC", "cipher", "AES-128-GCM", 16);
 	mac("GMAC", "cipher", "AES-256-GCM", 32);
 	one_iv_for_two();
+	no_old_key();
 }
 
 // ---- key derivation

@@ -118,6 +118,8 @@ impl Mac {
 
     fn key(&mut self, key: &[u8]) -> Result<()> {
         self.restart();
+        // Where this one is refused, nothing is authenticated by the one before.
+        let old = self.key.take();
         let mut padded = Hidden::default();
         let form = if self.kind == Kind::Hmac {
             padded.push(key);
@@ -128,9 +130,8 @@ impl Mac {
             padded.push(row.checked(key)?);
             CKK_AES
         };
-        if self.key.as_ref().is_none_or(|old| !old.is(&padded)) {
-            self.key = Some(Key::new(&self.provider, (form, &[CKA_SIGN]), &padded));
-        }
+        let new = || Key::new(&self.provider, (form, &[CKA_SIGN]), &padded);
+        self.key = Some(old.filter(|old| old.is(&padded)).unwrap_or_else(new));
         Ok(())
     }
 
