@@ -9,6 +9,9 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+pub use self::poly1305::TAG;
+pub use self::stream::{KEY, NONCE};
+
 use self::poly1305::Poly1305;
 use self::stream::{BLOCK, Blocks, Stream};
 use crate::cpu::{Cpu, cpu};
@@ -16,12 +19,6 @@ use std::hint::black_box;
 
 /// The instructions that it takes.
 pub const NEEDS: Cpu = Cpu::AVX512_IFMA;
-/// Length of a key, in bytes.
-pub const KEY: usize = 32;
-/// Length of a nonce, in bytes.
-pub const NONCE: usize = 12;
-/// Length of a tag, in bytes.
-pub const TAG: usize = 16;
 /// The longest message, in bytes: its blocks are counted in 32 bits, and the first is the authenticator's key.
 pub const LONGEST: usize = (u32::MAX as usize) * BLOCK;
 

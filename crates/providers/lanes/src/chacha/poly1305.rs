@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Poly1305 (RFC 8439 §2.5) over whole blocks, in limbs of 44, 44 and 42 bits: 8 blocks in the lanes of a register, fewer one by one.
 
-use super::TAG;
 use super::stream::BLOCK as KEYS;
 use std::arch::x86_64::{
     __m512i, _mm512_add_epi64, _mm512_and_si512, _mm512_loadu_si512, _mm512_madd52hi_epu64,
@@ -10,6 +9,8 @@ use std::arch::x86_64::{
     _mm512_unpackhi_epi64, _mm512_unpacklo_epi64,
 };
 
+/// Length of a tag, in bytes.
+pub const TAG: usize = 16;
 /// Length of a block, in bytes.
 const BLOCK: usize = TAG;
 /// Blocks that are multiplied at a time.

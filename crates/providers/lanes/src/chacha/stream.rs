@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! ChaCha20's key stream (RFC 8439 §2.3, §2.4), 16 blocks in the lanes of a register's words.
 
-use super::{KEY, NONCE};
 use crate::aes::transposed;
 use std::arch::x86_64::{
     __m512i, _mm512_add_epi32, _mm512_rol_epi32, _mm512_set_epi32, _mm512_set1_epi32,
@@ -9,6 +8,10 @@ use std::arch::x86_64::{
     _mm512_unpacklo_epi64, _mm512_xor_si512,
 };
 
+/// Length of a key, in bytes.
+pub const KEY: usize = 32;
+/// Length of a nonce, in bytes.
+pub const NONCE: usize = 12;
 /// Length of a block of the stream, in bytes.
 pub(super) const BLOCK: usize = 64;
 /// Words of a block.

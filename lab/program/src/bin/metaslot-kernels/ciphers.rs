@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! AES-128, RC4 and triple DES over 8 KiB.
+//! AES-128, ChaCha20-Poly1305, RC4 and triple DES over 8 KiB.
 
 use crate::row::{Result, Work, array, between, each, failed, message, random, same};
-use metaslot_awslc_wrapper::{aes as library, des as library_des, rc4::Rc4};
+use metaslot_awslc_wrapper::{aead, aes as library, des as library_des, rc4::Rc4};
 use metaslot_lab::kernels::Buffer;
 use metaslot_lanes::aes::{self, Counter};
-use metaslot_lanes::{des, rc4};
+use metaslot_lanes::{chacha, des, rc4};
 
 /// Bytes of a message.
 const LENGTH: usize = 8192;
@@ -134,6 +134,47 @@ impl Work for Single {
     fn check(&mut self) -> Result<()> {
         self.raw();
         same(*self.alone == *self.out, "AES")
+    }
+}
+
+/// One message, sealed.
+struct Seal {
+    key: [u8; chacha::KEY],
+    library: aead::Key,
+    nonce: [u8; chacha::NONCE],
+    message: Buffer,
+    out: Buffer,
+    tag: [u8; chacha::TAG],
+    alone: Vec<u8>,
+}
+
+pub(crate) fn seal() -> Result<Box<dyn Work>> {
+    let (message, out) = (message(0, LENGTH)?, Buffer::output(LENGTH));
+    let (key, tag, alone) = (array()?, [0; chacha::TAG], vec![0; LENGTH + chacha::TAG]);
+    let library = aead::Key::chacha20_poly1305(&key).map_err(failed("a key"))?;
+    Ok(Box::new(Seal { key, library, nonce: array()?, message, out, tag, alone }))
+}
+
+impl Work for Seal {
+    fn raw(&mut self) {
+        // A message of this length is always sealed; what came out is checked.
+        _ = self.library.seal(&self.nonce, &[], &self.message, &mut self.alone);
+    }
+
+    fn batch(&mut self, _filled: usize) {
+        self.counted(LENGTH);
+    }
+
+    fn counted(&mut self, length: usize) {
+        let (text, out) = (&self.message[..length], &mut self.out[..length]);
+        self.tag = chacha::seal(&self.key, &self.nonce, &[], text, out);
+    }
+
+    fn check(&mut self) -> Result<()> {
+        self.raw();
+        self.counted(LENGTH);
+        let (text, tag) = self.alone.split_at(LENGTH);
+        same(*self.out == *text && self.tag == *tag, "ChaCha20-Poly1305")
     }
 }
 

@@ -64,6 +64,16 @@ const fn aes(name: &'static str, lanes: &'static [usize], make: Make) -> KernelR
     row(name, metaslot_lanes::aes::available, lanes, AES, count, make)
 }
 
+/// Whole rounds of the stream, but for the block of the sum's key.
+const CHACHA: KernelRow = row(
+    "chacha20-poly1305-8k",
+    metaslot_lanes::chacha::available,
+    ONE,
+    &[Port::Vector, Port::Shift, Port::Multiply52],
+    Count::Steps { small: 4096 - 64, large: 8192 - 64, full: 8192 - 64, operations: 1 },
+    ciphers::seal,
+);
+
 const RC4: KernelRow = row(
     "rc4-8k",
     metaslot_lanes::rc4::available,
@@ -119,6 +129,7 @@ pub(crate) const ROWS: &[KernelRow] = &[
     aes("aes128-cbc-encrypt-8k", SIXTEEN, ciphers::cbc_encrypt),
     aes("aes128-ctr-8k", ONE, ciphers::single::<true>),
     aes("aes128-cbc-decrypt-8k", ONE, ciphers::single::<false>),
+    CHACHA,
     hash("md5-8k", THIRTY_TWO, hashes::digest::<{ hashes::MD5 }>),
     hash("sha1-8k", SIXTEEN, hashes::digest::<{ hashes::SHA1 }>),
     hash("sha256-8k", SIXTEEN, hashes::digest::<{ hashes::SHA256 }>),
