@@ -199,6 +199,40 @@ fn last_token_that_is_left_does_everything_and_none_is_an_error() {
     });
 }
 
+/// While one fails the others die, and it comes back: one works at any time.
+#[test]
+fn tokens_that_die_in_turn_during_a_call_do_not_fail_it() {
+    let name = "pool::tokens_that_die_in_turn_during_a_call_do_not_fail_it";
+    apart(CLIENT, "tokens that die in turn", name, prepared, || {
+        let module = started()?;
+        let (session, key) = web_key(&module)?;
+        (0..3).try_for_each(|token| {
+            let signed = signed_by(&session, key, b"x")?;
+            ensure!(signed == token, "{signed} before {token}");
+            Ok(())
+        })?;
+        let file = |what: &str| anyhow::Ok(sign_of_death(0)?.with_file_name(what));
+        let (stall, stalled) = (file("stall-failure")?, file("stalled-failure")?);
+        std::fs::write(sign_of_death(0)?, WAYS[2])?;
+        std::fs::write(stall, "")?;
+        std::thread::scope(|scope| {
+            let sign = scope.spawn(|| signed_by(&session, key, b"y"));
+            let start = Instant::now();
+            while !stalled.exists() && !sign.is_finished() {
+                ensure!(start.elapsed() < PATIENCE, "no failure");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            (1..3).try_for_each(|token| {
+                anyhow::Ok(std::fs::write(sign_of_death(token)?, WAYS[2])?)
+            })?;
+            std::fs::remove_file(sign_of_death(0)?)?;
+            std::fs::remove_file(&stalled)?;
+            ensure!(sign.join().expect("no panic")? == 0, "a dead token signed");
+            Ok(())
+        })
+    });
+}
+
 #[test]
 fn key_that_a_token_gets_back_is_used_there_again() {
     let name = "pool::key_that_a_token_gets_back_is_used_there_again";

@@ -19,6 +19,7 @@ use metaslot_memory::{PerProcess, Secret};
 use metaslot_spi::Key;
 use metaslot_spi::provider::Algorithm;
 use metaslot_spi::store::{Role, Scope};
+use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -29,6 +30,8 @@ use table::{Login, Table};
 const PAUSE: u64 = 200;
 /// How often a token is looked at that has lost a key, in milliseconds: it may get it back.
 const LOOK: u64 = 5_000;
+/// How long, in milliseconds, all of them may take to fail for each to be asked once more: what hangs is not waited for twice.
+const SOON: u64 = 2_000;
 
 /// A pool. It lives for as long as the process.
 #[derive(Debug)]
@@ -252,10 +255,35 @@ impl Pool {
         }
     }
 
-    /// Has a member do something with a key, the next one if that fails: those that rest come last.
+    /// Has a member do something with a key. One that was dead when it was asked may be back when the last one has died.
     fn with<T>(&self, key: &Key, mut work: impl FnMut(usize, &Arc<Key>) -> Result<T>) -> Result<T> {
         let row = crate::mechanism::Mechanism::row(key)?;
         self.look_at_late_ones();
+        let (begin, died) = (self.now(), Cell::new(false));
+        let mut work = |at, key: &_| {
+            let answer = work(at, key);
+            died.set(died.get() || answer.as_ref().is_err_and(|code| is_failure(*code)));
+            answer
+        };
+        let first = self.ask_each(row, &mut work);
+        if first.is_ok() || !died.get() || self.now() - begin > SOON {
+            return first;
+        }
+        let late =
+            |member: &Member| member.token().is_some() && !member.seen.load(Ordering::Relaxed);
+        for (at, _) in self.members.iter().enumerate().filter(|(_, member)| late(member)) {
+            // Though it rests: there is no other.
+            self.look(at).ok();
+        }
+        self.ask_each(row, &mut work)
+    }
+
+    /// Asks one member, and the next one if that fails: those that rest come last.
+    fn ask_each<T>(
+        &self,
+        row: u64,
+        work: &mut impl FnMut(usize, &Arc<Key>) -> Result<T>,
+    ) -> Result<T> {
         let keys = self.table().keys(row).ok_or(Error::KEY_HANDLE_INVALID)?;
         let turn = self.next.fetch_add(1, Ordering::Relaxed) % keys.len();
         let turns = (turn..keys.len()).chain(0..turn).map(|at| &keys[at]);
