@@ -25,6 +25,7 @@ const LOW42: u64 = (1 << 42) - 1;
 type Limbs = [u64; 3];
 
 /// What was authenticated so far.
+#[derive(Clone, Copy)]
 pub(super) struct Poly1305 {
     sum: Limbs,
     /// The first powers of the key's first half, as many as are known: that one, or all.
@@ -32,11 +33,20 @@ pub(super) struct Poly1305 {
     has_all: bool,
     /// The key's second half.
     end: u128,
+    /// What is no whole block yet, and of how many bytes.
+    rest: [u8; BLOCK],
+    kept: usize,
 }
 
 impl Poly1305 {
-    pub(super) const ZERO: Self =
-        Self { sum: [0; 3], powers: [[0; 3]; LANES], has_all: false, end: 0 };
+    pub(super) const ZERO: Self = Self {
+        sum: [0; 3],
+        powers: [[0; 3]; LANES],
+        has_all: false,
+        end: 0,
+        rest: [0; BLOCK],
+        kept: 0,
+    };
 
     /// With the first half of a block as the key.
     pub(super) fn begin(&mut self, key: &[u8; KEYS]) {
@@ -47,25 +57,44 @@ impl Poly1305 {
 
     #[cfg(test)]
     pub(super) fn is_zero(&self) -> bool {
-        (self.sum, self.powers, self.end) == ([0; 3], [[0; 3]; LANES], 0)
+        (self.sum, self.powers, self.end, self.rest) == ([0; 3], [[0; 3]; LANES], 0, [0; BLOCK])
     }
 
-    /// Data, and zeros up to a whole number of blocks.
-    pub(super) fn padded(&mut self, data: &[u8]) {
+    /// More data.
+    pub(super) fn update(&mut self, mut data: &[u8]) {
+        if self.kept > 0 {
+            let (first, others) = data.split_at(data.len().min(BLOCK - self.kept));
+            self.keep(first);
+            data = others;
+            if self.kept < BLOCK {
+                return;
+            }
+            self.pad();
+        }
         let (mut blocks, rest) = data.as_chunks::<BLOCK>();
         if blocks.len() >= WORTH_LANES {
-            let many = blocks.len() / LANES * LANES;
-            let (side_by_side, others) = blocks.split_at(many);
+            let (side_by_side, others) = blocks.split_at(blocks.len() / LANES * LANES);
             self.find_powers();
             // SAFETY: who authenticates has seen that the instructions are there.
             self.sum = unsafe { summed(self.sum, &self.powers, side_by_side) };
             blocks = others;
         }
         blocks.iter().for_each(|block| self.block(block));
-        if !rest.is_empty() {
-            let mut block = [0; BLOCK];
-            block[..rest.len()].copy_from_slice(rest);
+        self.keep(rest);
+    }
+
+    fn keep(&mut self, data: &[u8]) {
+        self.rest[self.kept..self.kept + data.len()].copy_from_slice(data);
+        self.kept += data.len();
+    }
+
+    /// Zeros up to a whole number of blocks.
+    pub(super) fn pad(&mut self) {
+        if self.kept > 0 {
+            self.rest[self.kept..].fill(0);
+            let block = self.rest;
             self.block(&block);
+            self.kept = 0;
         }
     }
 

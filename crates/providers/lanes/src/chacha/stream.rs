@@ -20,15 +20,17 @@ const WORDS: usize = 16;
 const LANES: usize = 16;
 
 /// So much of the key stream.
-#[repr(C, align(64))]
+#[derive(Clone, Copy)]
+#[repr(C, align(16))]
 pub(super) struct Blocks([[u8; BLOCK]; LANES]);
 
 /// The stream of a key and a nonce.
+#[derive(Clone, Copy)]
 pub(super) struct Stream {
     /// As the next blocks begin.
     state: [u32; WORDS],
     blocks: Blocks,
-    /// Bytes of `blocks` that are used: whole blocks, or all of them.
+    /// Bytes of `blocks` that are used.
     used: usize,
 }
 
@@ -72,7 +74,7 @@ impl Stream {
         self.used = 0;
     }
 
-    /// The text under the stream from where it is. Only the last call may end within a block.
+    /// The text under the stream from where it is.
     pub(super) fn apply(&mut self, text: &[u8], out: &mut [u8]) {
         let mut at = 0;
         while at < text.len() {
@@ -83,7 +85,7 @@ impl Stream {
             let end = text.len().min(at + stream.len());
             // SAFETY: as above.
             unsafe { exclusive_or(&text[at..end], stream, &mut out[at..end]) };
-            self.used += (end - at).next_multiple_of(BLOCK);
+            self.used += end - at;
             at = end;
         }
     }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! ChaCha20-Poly1305 in one call (PKCS#11 3.2 §6.63). Multi-part operations are the plain provider's.
+//! ChaCha20-Poly1305 (PKCS#11 3.2 §6.63) in one call, and encryption in parts.
 
 use super::over::{Ciphering, cipher};
 use super::parts::Plain;
-use crate::chacha::{self, LONGEST, TAG};
+use crate::chacha::{self, KEY, LONGEST, NONCE, Sealing, TAG};
 use metaslot_ck::{CKA_VALUE, CKM_CHACHA20_POLY1305, Error, Result};
-use metaslot_spi::provider::{Algorithm, Cipher, Direction, Postponed};
+use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction, Postponed};
 use metaslot_spi::{Key, Params};
 use std::sync::Arc;
 
@@ -17,6 +17,38 @@ pub(super) fn rows(plain: Plain) -> Vec<Algorithm> {
 /// Over the plain one.
 #[derive(Debug)]
 struct ChaCha(&'static dyn Cipher);
+
+type Asked<'a> = (&'a [u8; KEY], &'a [u8; NONCE], &'a [u8]);
+
+/// Key, nonce and what is authenticated beside the text. What is wrong with lengths is for the plain provider to say.
+fn asked<'a>(key: &'a Key, params: &'a Params) -> Result<Option<Asked<'a>>> {
+    let Params::ChaCha20Poly1305 { nonce, aad } = params else { return Ok(None) };
+    let (key, nonce) = (key.secret(CKA_VALUE)?.try_into(), nonce[..].try_into());
+    Ok(key.ok().zip(nonce.ok()).map(|(key, nonce)| (key, nonce, &aad[..])))
+}
+
+/// Encryption in parts. Decryption in parts is the plain provider's: it waits for the tag.
+#[derive(Debug)]
+struct Parts(Sealing);
+
+impl CipherStream for Parts {
+    fn update_length(&self, input: usize) -> usize {
+        input
+    }
+
+    fn update(&mut self, input: &[u8], out: &mut [u8]) -> Result<()> {
+        self.0.update(input, out).then_some(()).ok_or(Error::DATA_LEN_RANGE)
+    }
+
+    fn finish_length(&self) -> usize {
+        TAG
+    }
+
+    fn finish(&mut self, out: &mut [u8]) -> Result<usize> {
+        out[..TAG].copy_from_slice(&self.0.finish());
+        Ok(TAG)
+    }
+}
 
 impl Ciphering for ChaCha {
     fn plain(&self) -> &'static dyn Cipher {
@@ -35,11 +67,7 @@ impl Ciphering for ChaCha {
         input: &[u8],
         out: &mut [u8],
     ) -> Result<Option<usize>> {
-        // What is wrong with lengths is for the plain provider to say.
-        let Params::ChaCha20Poly1305 { nonce, aad } = params else { return Ok(None) };
-        let (Ok(key), Ok(nonce)) = (key.secret(CKA_VALUE)?.try_into(), nonce[..].try_into()) else {
-            return Ok(None);
-        };
+        let Some((key, nonce, aad)) = asked(key, params)? else { return Ok(None) };
         match direction {
             Direction::Forward if input.len() <= LONGEST => {
                 let Some((out, tag)) = out.split_at_mut_checked(input.len()) else {
@@ -61,5 +89,16 @@ impl Ciphering for ChaCha {
 
     fn run_later(&self, _: Direction, _: &Arc<Key>, _: &Params, _: &[u8]) -> Postponed {
         Ok(None)
+    }
+
+    fn start(
+        &self,
+        direction: Direction,
+        key: &Key,
+        params: &Params,
+    ) -> Result<Option<Box<dyn CipherStream>>> {
+        let asked = asked(key, params)?.filter(|_| direction == Direction::Forward);
+        let parts = asked.map(|(key, nonce, aad)| Parts(Sealing::new(key, nonce, aad)));
+        Ok(parts.map(|parts| Box::new(parts) as Box<dyn CipherStream>))
     }
 }

@@ -186,6 +186,11 @@ pub(super) trait Ciphering: Debug + Sync {
 
     /// As [`Cipher::run_later`].
     fn run_later(&self, _: Direction, _: &Arc<Key>, _: &Params, _: &[u8]) -> Postponed;
+
+    /// As [`Cipher::start`]; `None` for what the plain row does.
+    fn start(&self, _: Direction, _: &Key, _: &Params) -> Result<Option<Box<dyn CipherStream>>> {
+        Ok(None)
+    }
 }
 
 /// A row over that of a cipher, for both directions.
@@ -258,6 +263,9 @@ impl<C: Ciphering> Cipher for Over<C> {
         key: &Arc<Key>,
         params: &Params,
     ) -> Result<Box<dyn CipherStream>> {
-        self.0.plain().start(direction, key, params)
+        match self.0.start(direction, key, params)? {
+            Some(stream) => Ok(stream),
+            None => self.0.plain().start(direction, key, params),
+        }
     }
 }
