@@ -76,6 +76,8 @@ impl Stream {
 
     /// The text under the stream from where it is.
     pub(super) fn apply(&mut self, text: &[u8], out: &mut [u8]) {
+        // Protected memory is zeros in a forked child, and the text must not pass as it is.
+        assert!(self.state[0] != 0, "a stream that was begun");
         let mut at = 0;
         while at < text.len() {
             if self.used >= size_of::<Blocks>() {

@@ -147,6 +147,13 @@ fn the_time_does_not_tell_keys_apart() {
 }
 
 #[test]
+#[should_panic = "a stream that was begun"]
+fn what_a_forked_child_finds_lets_no_text_through() {
+    let mut work = Work::ZERO;
+    work.encrypt(&[7; 20], &mut [0; 20]);
+}
+
+#[test]
 fn a_message_ends_with_nothing_of_it() {
     let mut work = std::mem::ManuallyDrop::new(InStack(Work::ZERO));
     work.0.begin(&[3; KEY], &[4; NONCE], &[5; 400]);
