@@ -39,6 +39,8 @@
 	  (void *, const void *, void *, const unsigned char *, const unsigned char *, int)) \
 	X(int, EVP_CIPHER_CTX_set_padding, (void *, int)) \
 	X(int, EVP_CipherUpdate, (void *, unsigned char *, int *, const unsigned char *, int)) \
+	X(int, EVP_CipherFinal_ex, (void *, unsigned char *, int *)) \
+	X(int, EVP_CIPHER_CTX_ctrl, (void *, int, int, void *)) \
 	X(void, RC4_set_key, (void *, int, const unsigned char *)) \
 	X(void, RC4, (void *, size_t, const unsigned char *, unsigned char *))
 
@@ -224,16 +226,19 @@ int signature_verifies(void *key, const CK_BYTE *message, CK_ULONG length, const
 
 static CK_ULONG cipher(const struct key *key, const CK_BYTE *message, const CK_BYTE *iv, CK_BYTE *out)
 {
-	int length = 0;
+	int length = 0, last = 0, tag = operation->mechanism == CKM_CHACHA20_POLY1305 ? TAIL : 0;
 	void *context = EVP_CIPHER_CTX_new();
 	const void *type = EVP_get_cipherbyname(operation->detail);
 	int good = context && type &&
 		   EVP_CipherInit_ex(context, type, NULL, key->secret, iv, operation->kind == ENCRYPT) == 1 &&
 		   EVP_CIPHER_CTX_set_padding(context, 0) == 1 &&
 		   EVP_CipherUpdate(context, out, &length, message, (int)operation->message) == 1;
+	/* EVP_CTRL_AEAD_GET_TAG */
+	good = good && (tag == 0 || (EVP_CipherFinal_ex(context, out + length, &last) == 1 &&
+				     EVP_CIPHER_CTX_ctrl(context, 0x10, tag, out + length) == 1));
 	EVP_CIPHER_CTX_free(context);
 	if (!good) die("OpenSSL has no such cipher", 0);
-	return (CK_ULONG)length;
+	return (CK_ULONG)(length + tag);
 }
 
 static CK_ULONG rc4(const struct key *key, const CK_BYTE *message, CK_BYTE *out)

@@ -24,6 +24,7 @@ static const struct operation operations[] = {
 	{"aes128-cbc-encrypt-8k", ENCRYPT, CKM_AES_CBC, SECRET, 16, CKK_AES, "AES-128-CBC", 8192},
 	{"aes128-ctr-8k", ENCRYPT, CKM_AES_CTR, SECRET, 16, CKK_AES, "AES-128-CTR", 8192},
 	{"aes128-cbc-decrypt-8k", DECRYPT, CKM_AES_CBC, SECRET, 16, CKK_AES, "AES-128-CBC", 8192},
+	{"chacha20-poly1305-8k", ENCRYPT, CKM_CHACHA20_POLY1305, SECRET, 32, CKK_CHACHA20, "ChaCha20-Poly1305", 8192},
 	{"md5-8k", DIGEST, CKM_MD5, KEYLESS, 0, 0, "MD5", 8192},
 	{"sha1-8k", DIGEST, CKM_SHA_1, KEYLESS, 0, 0, "SHA1", 8192},
 	{"sha256-8k", DIGEST, CKM_SHA256, KEYLESS, 0, 0, "SHA256", 8192},
@@ -263,14 +264,18 @@ static CK_RV derive(struct slot *slot)
 CK_RV begin(struct slot *slot, uint64_t window)
 {
 	CK_AES_CTR_PARAMS counter = {.ulCounterBits = 128};
+	CK_SALSA20_CHACHA20_POLY1305_PARAMS sealed = {.pNonce = slot->iv, .ulNonceLen = 12};
 	CK_MECHANISM mechanism = {operation->mechanism, NULL, 0};
-	slot->length = 8192;
+	slot->length = 8192 + TAIL;
 	if (operation->kind != VERIFY) number_message(slot->message, window, slot->at);
 	number_message(slot->iv, window, slot->at);
 	if (operation->mechanism == CKM_AES_CTR) {
 		memcpy(counter.cb, slot->iv, 16);
 		mechanism.pParameter = &counter;
 		mechanism.ulParameterLen = sizeof(counter);
+	} else if (operation->mechanism == CKM_CHACHA20_POLY1305) {
+		mechanism.pParameter = &sealed;
+		mechanism.ulParameterLen = sizeof(sealed);
 	} else if (operation->mechanism == CKM_AES_CBC || operation->mechanism == CKM_DES3_CBC) {
 		mechanism.pParameter = slot->iv;
 		mechanism.ulParameterLen = operation->mechanism == CKM_AES_CBC ? 16 : 8;
@@ -302,7 +307,7 @@ CK_RV complete(struct slot *slot)
 	return rv;
 }
 
-/* What is remembered of a result: all of it, the end of a ciphertext, the answer of a verification. */
+/* What is remembered of a result: all of it, the end of a ciphertext, which may be its tag, the answer of a verification. */
 void keep(const struct slot *slot, CK_RV rv, CK_BYTE *to)
 {
 	if (operation->kind == VERIFY)
@@ -342,7 +347,7 @@ int is_right(const struct key *key, CK_BYTE *scratch, uint64_t window, uint64_t 
 /* The whole of the last ciphertext, of which `keep` remembers the end only. */
 int whole_is_right(const struct slot *slot)
 {
-	static CK_BYTE plain[8192];
+	static CK_BYTE plain[8192 + TAIL];
 	if (operation->kind != ENCRYPT && operation->kind != DECRYPT) return 1;
 	CK_ULONG length = plain_result(slot->key, slot->message, slot->iv, plain);
 	return length == slot->length && memcmp(plain, slot->output, length) == 0;

@@ -125,6 +125,7 @@ pub(crate) const ROWS: &[Operation] = &[
     row("aes128-cbc-encrypt-8k", 32).goals(8.0, PLAIN, 6.0).note(CHAIN),
     row("aes128-ctr-8k", 16).goals(2.2, over(2.0), 2.0),
     row("aes128-cbc-decrypt-8k", 16).goals(2.2, over(2.0), 2.0),
+    row("chacha20-poly1305-8k", 16),
     row("md5-8k", 64).goals(12.0, over(2.0), 8.0),
     row("sha1-8k", 32),
     row("sha256-8k", 32).goals(1.9, PLAIN, 1.7),
