@@ -291,7 +291,8 @@ impl Store for SqliteStore {
     fn restored(&self) -> ck::Result<u64> {
         let keys = self.keys().ok_or(Error::NotLoggedIn);
         self.report(keys.and_then(|keys| {
-            self.gate.read(|database| {
+            // What asks has just written, perhaps to files that have taken the names since the last read.
+            self.gate.look(|database| {
                 let head = Head::read(&database.connection)?;
                 apply::current(Some(&keys), &head)?;
                 Ok(State::open(&keys, &head.state)?.restored)
