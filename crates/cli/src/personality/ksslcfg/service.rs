@@ -161,7 +161,7 @@ pub(super) fn stop(entry: &Entry) -> Result<()> {
     let end = Instant::now() + PATIENCE;
     // It may have ended just now.
     kill_process(pid, Signal::TERM).ok();
-    while process(entry).is_some() {
+    while process(entry).is_some() || is_ending(pid) {
         if Instant::now() > end {
             let what = format!("{} (process {}) does not end", entry.server, pid.as_raw_pid());
             return Err(Failure::failed(what).hint("kill -KILL ends it; then this again"));
@@ -193,6 +193,15 @@ fn process(entry: &Entry) -> Option<Pid> {
     let is_it = of("comm").trim_ascii_end() == entry.server.as_bytes()
         && line.contains(&entry.configuration().display().to_string());
     Pid::from_raw(number).filter(|_| is_it && number > 1)
+}
+
+/// Whether a process has let go of its memory, which says what it is, and not yet of its sockets.
+fn is_ending(pid: Pid) -> bool {
+    let of = |what: &str| fs::read_to_string(format!("/proc/{}/{what}", pid.as_raw_pid()));
+    // What follows the name is the state: dead ones wait to be collected, and have nothing open.
+    let stat = of("stat").unwrap_or_default();
+    let is_alive = stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with(['Z', 'X']));
+    is_alive && of("cmdline").is_ok_and(|line| line.is_empty())
 }
 
 /// A number, of a file whose owner could as well have made it a pipe without a writer, or a link to what has no end.
