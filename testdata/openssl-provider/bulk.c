@@ -430,6 +430,10 @@ static void ivs_are_counted(const char *name)
 		CHECK(EVP_CipherFinal_ex(contexts[0], outs[round] + part, &part));
 	}
 	CHECK(memcmp(ivs[0], ivs[1], 8) && memcmp(one, other, 100));
+	// Of another length it has no fixed part.
+	CHECK(EVP_CIPHER_CTX_ctrl(contexts[0], EVP_CTRL_AEAD_SET_IVLEN, 16, NULL) > 0);
+	CHECK(EVP_CIPHER_CTX_ctrl(contexts[0], EVP_CTRL_GCM_IV_GEN, 8, ivs[0]) <= 0);
+	ERR_clear_error();
 	EVP_CIPHER_CTX_free(contexts[0]);
 	EVP_CIPHER_free(ciphers[0]);
 	EVP_CIPHER_free(ciphers[1]);

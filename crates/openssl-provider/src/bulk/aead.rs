@@ -190,6 +190,8 @@ impl Aead {
         if length != self.iv.len() {
             self.iv = vec![0; length];
             self.iv_is = Iv::None;
+            // Nothing is fixed in it any more.
+            self.counts = None;
         }
         Ok(())
     }
@@ -253,7 +255,9 @@ impl Aead {
 
     /// The last bytes of the IV for a message, which the next one has another of.
     pub(crate) fn counted(&mut self, length: usize) -> Option<Vec<u8>> {
-        next(&mut self.iv, self.counts?);
+        // A shorter one has no room for a count.
+        let given = self.counts.filter(|_| self.iv.len() >= EXPLICIT)?;
+        next(&mut self.iv, given);
         let length = if length == 0 { self.iv.len() } else { length.min(self.iv.len()) };
         let last = self.iv[self.iv.len() - length..].to_vec();
         self.start(Iv::Set);
