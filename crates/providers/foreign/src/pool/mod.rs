@@ -266,7 +266,10 @@ impl Pool {
             answer
         };
         let first = self.ask_each(row, &mut work);
-        if first.is_ok() || !died.get() || self.now() - begin > SOON {
+        if !first.as_ref().is_err_and(|code| may_be_ones_own(*code))
+            || !died.get()
+            || self.now() - begin > SOON
+        {
             return first;
         }
         let late =
@@ -297,8 +300,7 @@ impl Pool {
                 // Where that is foreseen it is not put off.
                 self.members[*at].look_at.compare_exchange(0, soon, relaxed, relaxed).ok();
             }
-            let next = |code| is_failure(code) || is_refusal(code) || is_ones_own(code);
-            !last.as_ref().is_err_and(|code| next(*code))
+            !last.as_ref().is_err_and(|code| may_be_ones_own(*code))
         };
         for turn in turns {
             // Whether one is awake is found out when it is to be asked: then it is.
@@ -462,6 +464,11 @@ const fn takes_none(code: Error) -> bool {
 /// Whether the token does not have the key any more, or knows it by another handle.
 const fn is_gone(code: Error) -> bool {
     matches!(code, Error::KEY_HANDLE_INVALID | Error::OBJECT_HANDLE_INVALID)
+}
+
+/// Whether another token may answer otherwise.
+const fn may_be_ones_own(code: Error) -> bool {
+    is_failure(code) || is_refusal(code) || is_ones_own(code)
 }
 
 /// Whether another token may do what this one does not with its copy of the key.
