@@ -90,8 +90,12 @@ impl Engine {
         most: u64,
     ) -> Result<Range<u64>> {
         let block = Cell::new(0..0);
+        let name = key.attributes().get(CKA_UNIQUE_ID);
         let written = self.write_version(token, key.handle, |key, id, version| {
             let mut attributes = key.attributes().clone();
+            // An older store may have another key in the row.
+            let same = (attributes.get(CKA_UNIQUE_ID) == name).then_some(());
+            same.ok_or(Error::KEY_HANDLE_INVALID)?;
             counted::counts(&attributes, series, &*token.store)?;
             let mut stored = SeriesOfKey::of(&attributes)?;
             block.set(stored.take(series, most)?);
