@@ -204,10 +204,15 @@ pub(crate) fn with_pairs(row: &MechanismRow) -> bool {
 
 /// The key in a `PrivateKeyInfo`, and its public half.
 fn pair(kind: CK_KEY_TYPE, der: &[u8], providers: Providers) -> Result<Pair> {
-    let mut read = providers.iter().map(|provider| provider.decode_private_key(der));
-    // A provider that does not know the format is not the one that failed; that there is none who knows it is no answer.
-    let private = read.find(|read| read.as_ref().map_or_else(|error| is_failure(*error), |_| true));
-    let private = private.unwrap_or(Err(Error::GENERAL_ERROR))?;
+    // That no provider knows the format is no answer; what failed may have known it.
+    let mut why = Error::GENERAL_ERROR;
+    let mut read = providers.iter().filter_map(|provider| {
+        let failed = provider.decode_private_key(der).inspect_err(|error| {
+            why = if is_failure(*error) { *error } else { why };
+        });
+        failed.ok()
+    });
+    let private = read.next().ok_or(why)?;
     let mut public = NewObject { attributes: private.attributes.clone(), ..NewObject::default() };
     if kind == CKK_ML_DSA {
         let info = private.attributes.bytes(CKA_PUBLIC_KEY_INFO).and_then(public_bits);
