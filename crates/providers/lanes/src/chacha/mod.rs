@@ -65,6 +65,7 @@ impl Work {
 
     /// The tag, once the ciphertext has been authenticated (RFC 8439 §2.8).
     fn tag(&mut self, aad: usize, text: usize) -> [u8; TAG] {
+        self.stream.assert_begun();
         self.poly.pad();
         for length in [aad, text] {
             self.poly.update(&(length as u64).to_le_bytes());

@@ -74,10 +74,14 @@ impl Stream {
         self.used = 0;
     }
 
+    /// Protected memory is zeros in a forked child: there the text must not pass as it is.
+    pub(super) fn assert_begun(&self) {
+        assert!(self.state[0] != 0, "a stream that was begun");
+    }
+
     /// The text under the stream from where it is.
     pub(super) fn apply(&mut self, text: &[u8], out: &mut [u8]) {
-        // Protected memory is zeros in a forked child, and the text must not pass as it is.
-        assert!(self.state[0] != 0, "a stream that was begun");
+        self.assert_begun();
         let mut at = 0;
         while at < text.len() {
             if self.used >= size_of::<Blocks>() {
