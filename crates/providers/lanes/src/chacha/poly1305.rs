@@ -2,6 +2,7 @@
 //! Poly1305 (RFC 8439 §2.5) over whole blocks, in limbs of 44, 44 and 42 bits: 8 blocks in the lanes of a register, fewer one by one.
 
 use super::stream::BLOCK as KEYS;
+use crate::cpu::{Cpu, cpu};
 use std::arch::x86_64::{
     __m512i, _mm512_add_epi64, _mm512_and_si512, _mm512_loadu_si512, _mm512_madd52hi_epu64,
     _mm512_madd52lo_epu64, _mm512_or_si512, _mm512_reduce_add_epi64, _mm512_set1_epi64,
@@ -72,10 +73,10 @@ impl Poly1305 {
             self.pad();
         }
         let (mut blocks, rest) = data.as_chunks::<BLOCK>();
-        if blocks.len() >= WORTH_LANES {
+        if blocks.len() >= WORTH_LANES && cpu().has(Cpu::AVX512_IFMA) {
             let (side_by_side, others) = blocks.split_at(blocks.len() / LANES * LANES);
             self.find_powers();
-            // SAFETY: who authenticates has seen that the instructions are there.
+            // SAFETY: the instructions are there.
             self.sum = unsafe { summed(self.sum, &self.powers, side_by_side) };
             blocks = others;
         }

@@ -2,6 +2,7 @@
 //! ChaCha20's key stream (RFC 8439 §2.3, §2.4), 16 blocks in the lanes of a register's words.
 
 use crate::aes::transposed;
+use crate::cpu::{Cpu, cpu};
 use std::arch::x86_64::{
     __m512i, _mm512_add_epi32, _mm512_rol_epi32, _mm512_set_epi32, _mm512_set1_epi32,
     _mm512_storeu_si512, _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpacklo_epi32,
@@ -39,7 +40,11 @@ impl Stream {
         Self { state: [0; WORDS], blocks: Blocks([[0; BLOCK]; LANES]), used: 0 };
 
     /// The first block is computed, and others with it.
+    ///
+    /// # Panics
+    /// When the machine lacks the instructions.
     pub(super) fn begin(&mut self, key: &[u8; KEY], nonce: &[u8; NONCE]) {
+        assert!(cpu().has(Cpu::AVX512), "the instructions are there");
         // "expand 32-byte k"
         self.state[..4].copy_from_slice(&[0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574]);
         let words = key.as_chunks().0.iter().chain(std::iter::once(&[0; 4]));
@@ -68,7 +73,7 @@ impl Stream {
     }
 
     fn refill(&mut self) {
-        // SAFETY: who begins a stream has seen that the instructions are there.
+        // SAFETY: a stream that was begun has seen that the instructions are there, and no other comes here.
         unsafe { blocks(&self.state, &mut self.blocks) };
         self.state[12] = self.state[12].wrapping_add(u32::try_from(LANES).unwrap_or(0));
         self.used = 0;
@@ -89,7 +94,7 @@ impl Stream {
             }
             let stream = &self.blocks.0.as_flattened()[self.used..];
             let end = text.len().min(at + stream.len());
-            // SAFETY: as above.
+            // SAFETY: as in `refill`: it was begun (asserted).
             unsafe { exclusive_or(&text[at..end], stream, &mut out[at..end]) };
             self.used += end - at;
             at = end;
