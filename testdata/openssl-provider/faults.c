@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A PKCS#11 module that is another one, which METASLOT_MODULE names, but fails where a program says so: it sets `fault` to the function's name,
-// and it counts the session objects that it has made in `objects`.
+// and it counts the session objects that it has made in `objects`. Where a program cannot say so, FAULT_AFTER_PAIR names the function that fails
+// once a key pair is made.
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,8 @@ static CK_RV generate(CK_SESSION_HANDLE session, CK_MECHANISM_PTR mechanism, CK_
                       CK_ATTRIBUTE_PTR private, CK_ULONG privates, CK_OBJECT_HANDLE_PTR one, CK_OBJECT_HANDLE_PTR other) {
     CK_RV code = theirs->C_GenerateKeyPair(session, mechanism, public, publics, private, privates, one, other);
     objects += code == CKR_OK ? 2 : 0;
+    if (code == CKR_OK && getenv("FAULT_AFTER_PAIR") != NULL)
+        fault = getenv("FAULT_AFTER_PAIR");
     return code;
 }
 

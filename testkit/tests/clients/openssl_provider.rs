@@ -374,10 +374,11 @@ fn a_key_that_is_made_and_cannot_be_read_does_not_stay() {
     let needs = ["openssl", "pkcs11-tool", "gcc", &provider];
     check(CLIENT, "a module that fails after it has made a key", &needs, |token| {
         configure(token)?;
-        let changed = wrapped(token, "failing")?.1;
+        let changed = wrapped(token, "faults")?.1;
         let line = "genpkey -propquery provider=metaslot -algorithm EC -pkeyopt \
                     ec_paramgen_curve:P-256 -out new.key -pkeyopt pkcs11_uri:pkcs11:token=testing;object=new";
         let made = token.program(&openssl()).line(line).env("OPENSSL_CONF", changed);
+        let made = made.env("FAULT_AFTER_PAIR", "C_GetAttributeValue");
         let made = made.env("METASLOT_MODULE", token.module()).output()?;
         ensure!(made.status != 0 && made.told().contains("read a key"), "{}", made.told());
         for class in ["private", "public"] {
