@@ -6,7 +6,7 @@ use crate::input::Seen;
 use std::path::PathBuf;
 use std::{fs, process};
 
-/// What the module's configuration asks for, in the place of the process's own environment.
+/// What the configuration asks for, in the place of the process's own environment.
 pub(crate) mod environment {
     use std::ffi::{CStr, OsString};
     use std::path::PathBuf;

@@ -18,9 +18,9 @@ mod template;
 mod tokens;
 mod uri;
 
-// The sources of a crate that is no library for others.
-#[path = "../../crates/module/src/config/mod.rs"]
-#[allow(dead_code, unreachable_pub, reason = "the module uses all of it")]
+// Over an environment of its own.
+#[path = "../../crates/wiring/src/config/mod.rs"]
+#[allow(dead_code, unreachable_pub, reason = "the crate it is from uses all of it")]
 mod config;
 
 use configuration::environment;

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The one way into every function of the interface.
 
-use crate::audit::{Act, Log, Note, audited};
-use crate::cancel::Uncancelled;
 use crate::caught::caught;
 use crate::decode::Caller;
 use crate::library::Library;
-use crate::outside::is_outside;
 use crate::process::{self, State};
 use crate::spare;
 use crate::thread;
@@ -18,6 +15,9 @@ use metaslot_ck::{
 use metaslot_counters as counters;
 use metaslot_engine::Engine;
 use metaslot_spi::detail;
+use metaslot_wiring::audit::{Act, Log, Note, audited};
+use metaslot_wiring::cancel::Uncancelled;
+use metaslot_wiring::outside::is_outside;
 
 /// Runs `call` with the engine: initialised? not forked? then caught, counted, answered.
 #[inline]

@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Everything between one `C_Initialize` and its `C_Finalize`.
 
-use crate::audit::Log;
-use crate::cancel::Uncancelled;
 use crate::caught::caught;
-use crate::config::source::Source;
-use crate::config::{Config, Counters, Problem};
-use crate::environment::{self, runtime_directories};
-use crate::error_log::{ErrorLog, Wrong};
-use crate::outside::is_outside;
-use crate::providers::{providers, settings};
-use crate::reload::{Stamps, Watch, Watched};
-use crate::slots::Slots;
 use metaslot_awslc_wrapper as awslc;
 use metaslot_ck::{Error, Result, SlotId};
 use metaslot_counters as counters;
-use metaslot_engine::{Config as EngineConfig, Engine};
-use metaslot_lanes::cpu;
+use metaslot_engine::Engine;
 use metaslot_spi::detail;
+use metaslot_wiring::Parts;
+use metaslot_wiring::audit::Log;
+use metaslot_wiring::cancel::Uncancelled;
+use metaslot_wiring::config::Problem;
+use metaslot_wiring::config::source::Source;
+use metaslot_wiring::environment;
+use metaslot_wiring::error_log::{ErrorLog, Wrong};
+use metaslot_wiring::outside::is_outside;
+use metaslot_wiring::reload::{Stamps, Watch};
 use std::fmt::Display;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -96,13 +94,14 @@ impl Library {
         }
         let source = Source::of_environment();
         let stamps = Stamps::of(&source);
-        let (mut config, found) = source.read()?;
-        if let Some(audit) = config.audit.take() {
-            self.log.get_or_init(|| Log::new(audit));
+        let (config, found) = source.read()?;
+        if let Some(log) = Log::of(&config) {
+            self.log.get_or_init(|| log);
         }
-        let (engine, slots) = engine(config)
+        let parts = Parts::of(config)
             .map_err(|reason| Problem::new(found.first().map(Path::to_owned), reason))?;
-        self.watch.get_or_init(|| Watch::new(source, stamps, found, slots));
+        let (engine, watched) = parts.engine();
+        self.watch.get_or_init(|| Watch::new(source, stamps, found, watched));
         Ok(engine)
     }
 
@@ -149,36 +148,4 @@ impl Library {
         environment::forked();
         counters::forked();
     }
-}
-
-/// The engine of a configuration, and what its slots are.
-fn engine(config: Config) -> std::result::Result<(Engine, Watched), String> {
-    let directories = match &config.counters {
-        Counters::Usual => runtime_directories().collect(),
-        Counters::Directory(directory) => vec![directory.clone()],
-        Counters::Private => Vec::new(),
-    };
-    // A page that cannot be made is not worth a failure: the process counts privately.
-    drop(counters::open(directories.into_iter(), uncancelled));
-    counters::set(counters::Event::MemoryNotLocked, u64::from(memory_is_degraded()));
-    cpu::mask(config.lanes_without);
-    let (settings, wanted) = (settings(&config), config.wanted.clone());
-    let Slots { all, absent, keyless, shown } = Slots::of(config)?;
-    let (named, slots) = all.into_iter().unzip();
-    let providers = providers(&wanted, &keyless);
-    let engine = Engine::new(EngineConfig { slots, providers }).without(absent);
-    engine.change_routes(settings);
-    Ok((engine, Watched { slots: named, shown }))
-}
-
-fn uncancelled(work: &mut dyn FnMut()) {
-    let _uncancelled = Uncancelled::begin();
-    work();
-}
-
-/// Whether secrets cannot be kept as they should be. The arena is made here if it was not yet, so
-/// that the answer is known from the beginning.
-fn memory_is_degraded() -> bool {
-    drop(metaslot_memory::Secret::zeroed(1));
-    metaslot_memory::stats().degraded
 }

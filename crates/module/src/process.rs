@@ -5,14 +5,14 @@
 //! answers both questions, and nothing of the parent's is ever touched in the child. There is no
 //! destructor and no exit handler: a call that comes after `exit` began still finds everything.
 
-use crate::cancel::Uncancelled;
 use crate::caught::caught;
 use crate::library::Library;
-use crate::outside::is_outside;
 use crate::thread;
 use crate::wiped::{self, WORDS as WORD_COUNT, Words};
 use metaslot_ck::{CKR_OK, Error, Result};
 use metaslot_keystore::fork as stores;
+use metaslot_wiring::cancel::Uncancelled;
+use metaslot_wiring::outside::is_outside;
 use rustix::thread::Timespec;
 use rustix::thread::futex::{self, Flags};
 use std::cell::Cell;

@@ -2,13 +2,9 @@
 //! Our own interface, `Vendor Metaslot` 1.7: what return codes cannot say.
 //! `include/metaslot/metaslot.h` declares it.
 
-use crate::audit::{Act, audited};
-use crate::cancel::Uncancelled;
 use crate::caught::caught;
-use crate::config::source::Source;
 use crate::decode::{Callback, Caller, Given};
 use crate::enter::{enter, enter_library};
-use crate::environment::volatile_directories;
 use crate::library::Library;
 use crate::routing::{self, Estimate, Job};
 use crate::text::padded;
@@ -17,6 +13,10 @@ use metaslot_counters as counters;
 use metaslot_keystore::fast_login_place;
 use metaslot_spi::detail;
 use metaslot_spi::store::{Examination, Examined as Seen, PinState, Remark as Told, Role};
+use metaslot_wiring::audit::{Act, audited};
+use metaslot_wiring::cancel::Uncancelled;
+use metaslot_wiring::config::source::Source;
+use metaslot_wiring::environment::volatile_directories;
 use std::ffi::{CStr, OsStr, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Slot and token management functions.
 
-use crate::audit::{Act, Log, audited};
 use crate::decode::{Caller, Given};
 use crate::enter::{enter, enter_audited, enter_counted, enter_library};
 use crate::library::Library;
@@ -10,6 +9,7 @@ use crate::text::{self, padded};
 use crate::version;
 use metaslot_ck::*;
 use metaslot_counters as counters;
+use metaslot_wiring::audit::{Act, Log, audited};
 use std::ffi::c_void;
 use std::time::Duration;
 

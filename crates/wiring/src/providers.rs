@@ -45,7 +45,8 @@ pub(crate) fn settings(config: &Config) -> Settings {
 /// Lists of providers that were ever used in this process.
 static LISTS: PerProcess<Mutex<Vec<Providers>>> = PerProcess::new(|_| Mutex::default());
 
-type Providers = &'static [&'static dyn Provider];
+/// In the order in which they are asked.
+pub(crate) type Providers = &'static [&'static dyn Provider];
 
 /// Our own providers, of those that have to be wanted these, then those of other modules. A list is never freed, and made once.
 pub(crate) fn providers(wanted: &[&str], others: &[&'static dyn Provider]) -> Providers {

@@ -22,10 +22,13 @@ unsafe extern "C" {
 const DISABLE: c_int = 1;
 
 /// The calling thread cannot be cancelled while this lives.
-pub(crate) struct Uncancelled(c_int);
+#[derive(Debug)]
+#[must_use]
+pub struct Uncancelled(c_int);
 
 impl Uncancelled {
-    pub(crate) fn begin() -> Self {
+    /// Until it is dropped.
+    pub fn begin() -> Self {
         let mut before = 0;
         // SAFETY: the place is ours.
         unsafe { pthread_setcancelstate(DISABLE, &raw mut before) };
@@ -43,7 +46,7 @@ impl Drop for Uncancelled {
 
 /// A store in which threads are not cancelled.
 #[derive(Debug)]
-pub(crate) struct UncancelledStore<S>(pub(crate) S);
+pub struct UncancelledStore<S>(pub(crate) S);
 
 impl<S: Store> Store for UncancelledStore<S> {
     fn token(&self) -> Result<TokenRow> {

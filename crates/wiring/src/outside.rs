@@ -8,7 +8,7 @@ use std::cell::Cell;
 
 /// Calls another module: no thread is cancelled meanwhile, no such module calls this one, and none ends the process by a
 /// pipe that it finds closed, or a file that may not grow.
-pub(crate) fn apart(work: &mut dyn FnMut()) {
+pub fn apart(work: &mut dyn FnMut()) {
     let _uncancelled = Uncancelled::begin();
     let _unbroken = Unbroken::begin();
     let outside = Outside(OUTSIDE.replace(true));
@@ -31,7 +31,7 @@ impl Drop for Outside {
 }
 
 /// Whether the thread is in another module's code: a call that comes now is that module's.
-pub(crate) fn is_outside() -> bool {
+pub fn is_outside() -> bool {
     OUTSIDE.get()
 }
 

@@ -6,7 +6,7 @@
 //! are never secret. A line is written at once, by one system call; only a file system can keep it waiting.
 
 use crate::cancel::Uncancelled;
-use crate::config::AuditConfig;
+use crate::config::{AuditConfig, Config};
 use crate::sink::{Sink, is_plain, now, program};
 use metaslot_ck::*;
 use metaslot_counters as counters;
@@ -25,7 +25,7 @@ const NOTICE: u8 = 5;
 
 /// The log that is configured.
 #[derive(Debug)]
-pub(crate) struct Log {
+pub struct Log {
     sink: Sink,
     /// Nothing is done whose beginning cannot be written.
     required: bool,
@@ -34,9 +34,12 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    pub(crate) fn new(config: AuditConfig) -> Self {
-        let sink = config.file.map_or_else(Sink::journal, Sink::File);
-        Self { sink, required: config.required, labels: Mutex::default() }
+    /// The one that a configuration wants.
+    #[must_use]
+    pub fn of(config: &Config) -> Option<Self> {
+        let AuditConfig { file, required } = config.audit.clone()?;
+        let sink = file.map_or_else(Sink::journal, Sink::File);
+        Some(Self { sink, required, labels: Mutex::default() })
     }
 
     fn write(&self, event: &str, function: &str, about: &str, result: &str) -> io::Result<()> {
@@ -65,7 +68,7 @@ impl Log {
     ///
     /// # Errors
     /// Where it must not be taken over without a line.
-    pub(crate) fn configured(&self, file: &Path, problem: Option<&str>) -> io::Result<()> {
+    pub fn configured(&self, file: &Path, problem: Option<&str>) -> io::Result<()> {
         let mut fields = String::new();
         text(&mut fields, "file", &file.to_string_lossy());
         if let Some(problem) = problem {
@@ -100,12 +103,7 @@ impl Log {
     }
 
     /// A call that the policy refused, whatever its function; says whether it did.
-    pub(crate) fn refused(
-        &self,
-        function: &str,
-        error: Error,
-        place: impl FnOnce() -> String,
-    ) -> bool {
+    pub fn refused(&self, function: &str, error: Error, place: impl FnOnce() -> String) -> bool {
         let Some(reason) = detail::refusal() else { return false };
         let mut fields = place();
         text(&mut fields, "reason", &reason);
@@ -114,7 +112,7 @@ impl Log {
     }
 
     /// The slot, its token, and the session, as fields.
-    pub(crate) fn place(&self, engine: &Engine, session: SessionHandle) -> String {
+    pub fn place(&self, engine: &Engine, session: SessionHandle) -> String {
         let mut fields = String::new();
         if let Ok(info) = engine.session_info(session) {
             fields = self.slot(engine, info.slot);
@@ -124,12 +122,12 @@ impl Log {
     }
 
     /// A slot and its token, as fields.
-    pub(crate) fn slot(&self, engine: &Engine, slot: SlotId) -> String {
+    pub fn slot(&self, engine: &Engine, slot: SlotId) -> String {
         self::slot(slot, &self.label(engine, slot))
     }
 
     /// The same of a token that gets this label now.
-    pub(crate) fn renamed(&self, slot: SlotId, label: &str) -> String {
+    pub fn renamed(&self, slot: SlotId, label: &str) -> String {
         self.labels.lock().unwrap_or_else(PoisonError::into_inner).remove(&slot);
         self::slot(slot, label)
     }
@@ -156,7 +154,7 @@ impl Log {
 ///
 /// # Errors
 /// Those of `call`; `CKR_FUNCTION_FAILED` where nothing may happen that cannot be logged: the detail says why.
-pub(crate) fn audited(
+pub fn audited(
     log: Option<&Log>,
     act: Act,
     place: impl FnOnce(&Log) -> String,
@@ -172,7 +170,7 @@ pub(crate) fn audited(
 
 /// What the line of a function says that happened.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Act {
+pub struct Act {
     event: &'static str,
     function: &'static str,
     /// Only what succeeded with an object of a token has a line.
@@ -181,7 +179,8 @@ pub(crate) struct Act {
 
 impl Act {
     /// What the vendor interface does to a token.
-    pub(crate) const fn examination(what: Examination<'_>) -> Self {
+    #[must_use]
+    pub const fn examination(what: Examination<'_>) -> Self {
         let (event, function) = match what {
             Examination::Look => ("examined", "ExamineToken"),
             Examination::Repair => ("repaired", "ExamineToken"),
@@ -193,7 +192,9 @@ impl Act {
         Self { event, function, of_objects: false }
     }
 
-    pub(crate) const fn of(function: Function) -> Self {
+    /// What a function of the interface does.
+    #[must_use]
+    pub const fn of(function: Function) -> Self {
         let (event, of_objects) = match function {
             Function::GenerateKey | Function::GenerateKeyPair => ("generated", true),
             Function::CreateObject => ("created", true),
@@ -222,7 +223,7 @@ fn code(result: Result<()>) -> String {
 
 /// What one call tells of its subject; nothing where there is no log.
 #[derive(Debug, Default)]
-pub(crate) struct Note {
+pub struct Note {
     on: bool,
     /// An object of a token is concerned: those of a session leave no line.
     counts: bool,
@@ -230,13 +231,15 @@ pub(crate) struct Note {
 }
 
 impl Note {
-    pub(crate) fn number(&mut self, name: &str, number: u64) {
+    /// A number under its name.
+    pub fn number(&mut self, name: &str, number: u64) {
         if self.on {
             write!(self.fields, ",\"{name}\":{number}").ok();
         }
     }
 
-    pub(crate) fn user(&mut self, user: CK_USER_TYPE) {
+    /// Who logs in.
+    pub fn user(&mut self, user: CK_USER_TYPE) {
         let user = match user {
             CKU_SO => "so",
             CKU_USER => "user",
@@ -248,7 +251,8 @@ impl Note {
         }
     }
 
-    pub(crate) fn mechanism(&mut self, mechanism: CK_MECHANISM_TYPE) {
+    /// By its name.
+    pub fn mechanism(&mut self, mechanism: CK_MECHANISM_TYPE) {
         if self.on {
             let name = mechanism_name(mechanism);
             let name = name.map_or_else(|| format!("0x{mechanism:x}"), str::to_owned);
@@ -257,7 +261,7 @@ impl Note {
     }
 
     /// An object under the name of its part in the call.
-    pub(crate) fn object(
+    pub fn object(
         &mut self,
         engine: &Engine,
         session: SessionHandle,
@@ -301,7 +305,7 @@ impl Note {
     }
 
     /// Which attributes a template names: their values are not logged.
-    pub(crate) fn attributes(&mut self, template: &Template) {
+    pub fn attributes(&mut self, template: &Template) {
         if self.on {
             let name = |number: &u64| match attribute_name(*number) {
                 Some(name) => format!("\"{name}\""),

@@ -28,7 +28,7 @@ const FRESH: Duration = Duration::from_secs(1);
 
 /// Looks for another configuration.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub struct Watch {
     source: Source,
     watched: Watched,
     /// When the next look is due.
@@ -38,7 +38,7 @@ pub(crate) struct Watch {
 
 /// What configurations say something about.
 #[derive(Debug)]
-pub(crate) struct Watched {
+pub struct Watched {
     /// In the order of their numbers.
     pub(crate) slots: Vec<Named>,
     /// Names of modules and pools whose objects slot 0 shows, too, and what hides them.
@@ -57,13 +57,13 @@ struct Seen {
 
 impl Watch {
     /// `stamps` are from before the files were read.
-    pub(crate) fn new(source: Source, stamps: Stamps, found: Found, watched: Watched) -> Self {
+    pub fn new(source: Source, stamps: Stamps, found: Found, watched: Watched) -> Self {
         let seen = Mutex::new(Seen { stamps, found, problem: None });
         Self { source, watched, due: AtomicI64::new(0), seen }
     }
 
     /// How long a fast login to a slot's token lasts, where one is configured.
-    pub(crate) fn fast_login(&self, slot: SlotId) -> Option<Duration> {
+    pub fn fast_login(&self, slot: SlotId) -> Option<Duration> {
         match self.watched.slots.get(usize::try_from(slot.0).ok()?)? {
             Named::Token(_, fast_login) => *fast_login,
             Named::Foreign(_) | Named::Pool(_) => None,
@@ -71,12 +71,12 @@ impl Watch {
     }
 
     /// Whether it is time to look.
-    pub(crate) fn is_due(&self) -> bool {
+    pub fn is_due(&self) -> bool {
         now() >= self.due.load(Ordering::Relaxed)
     }
 
     /// Takes another configuration over, where there is one.
-    pub(crate) fn look(&self, engine: &Engine, log: Option<&Log>) {
+    pub fn look(&self, engine: &Engine, log: Option<&Log>) {
         self.due.store(now() + PERIOD, Ordering::Relaxed);
         // Another thread is at it.
         let Ok(mut seen) = self.seen.try_lock() else { return };
@@ -188,7 +188,7 @@ impl Seen {
 
 /// What files look like from outside.
 #[derive(Debug)]
-pub(crate) struct Stamps {
+pub struct Stamps {
     files: Vec<Option<Stamp>>,
     /// Another change would show.
     settled: bool,
@@ -200,7 +200,9 @@ pub(crate) struct Stamps {
 type Stamp = (u64, u64, u64, SystemTime, (i64, i64));
 
 impl Stamps {
-    pub(crate) fn of(source: &Source) -> Self {
+    /// Of everything that a source may read.
+    #[must_use]
+    pub fn of(source: &Source) -> Self {
         let is_odd = |file: &Path| fs::metadata(file).is_ok_and(|file| !file.is_file());
         let odd = source.configurations().any(is_odd);
         let stamp = |file| stamp(&fs::metadata(file).ok()?);

@@ -6,7 +6,7 @@ use metaslot_spi::provider::{Algorithm, Digest, DigestStream, Provider};
 
 /// Has one mechanism, MD5, and panics when it should compute.
 #[derive(Debug)]
-pub(crate) struct Panicking;
+pub struct Panicking;
 
 static ROWS: &[Algorithm] =
     &[Algorithm { mechanism: CKM_MD5, digest: Some(&Panicking), ..Algorithm::NONE }];

@@ -35,11 +35,11 @@ const FAILURES: [Error; 9] = [
 ];
 
 /// A variable, and what is wrong with it.
-pub(crate) type Wrong = (&'static str, String);
+pub type Wrong = (&'static str, String);
 
 /// Where calls that failed are told.
 #[derive(Debug)]
-pub(crate) struct ErrorLog {
+pub struct ErrorLog {
     sink: Sink,
     /// Also of calls that programs make to find out what there is.
     all: bool,
@@ -59,7 +59,7 @@ impl ErrorLog {
     ///
     /// # Errors
     /// The variable, and what is wrong with it.
-    pub(crate) fn of_environment() -> std::result::Result<Option<Self>, Wrong> {
+    pub fn of_environment() -> std::result::Result<Option<Self>, Wrong> {
         let Some(wanted) = variable(c"METASLOT_LOG") else { return Ok(None) };
         let sink = match wanted.to_str() {
             Some("stderr") => Sink::Stderr,
@@ -84,7 +84,7 @@ impl ErrorLog {
 
     /// A call answered `rv`. A line that cannot be written is lost.
     #[cold]
-    pub(crate) fn tell(&self, function: Function, rv: CK_RV) {
+    pub fn tell(&self, function: Function, rv: CK_RV) {
         let said = detail::with(str::to_owned);
         let worth = self.all || !said.is_empty() || FAILURES.iter().any(|error| error.rv() == rv);
         // Asking for a length is how some functions are used.

@@ -18,7 +18,7 @@ const LISTINGS: usize = 8;
 
 /// Where configurations are looked for. The environment is asked once: a host may change it later.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub struct Source {
     /// Of which the first whose file is there counts. The drop-ins of the last one count without a file, too.
     places: Vec<Place>,
     /// The user's directory.
@@ -39,7 +39,7 @@ struct Place {
 
 /// Which files were read.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Found {
+pub struct Found {
     /// The configuration that counted.
     pub(crate) main: Option<PathBuf>,
     /// Drop-ins, in their order.
@@ -48,13 +48,15 @@ pub(crate) struct Found {
 
 impl Found {
     /// The file that stands for all of them.
-    pub(crate) fn first(&self) -> Option<&Path> {
+    pub fn first(&self) -> Option<&Path> {
         self.main.as_ref().or_else(|| self.drop_ins.first()).map(PathBuf::as_path)
     }
 }
 
 impl Source {
-    pub(crate) fn of_environment() -> Self {
+    /// Where the variables of the environment say.
+    #[must_use]
+    pub fn of_environment() -> Self {
         let variables = metaslot::Variables::of_environment();
         if let Some(named) = variable(c"METASLOT_CONF").map(PathBuf::from) {
             let places = vec![Place { file: named, drop_ins: Vec::new() }];
@@ -74,13 +76,13 @@ impl Source {
     }
 
     /// Files that may be the configuration.
-    pub(crate) fn configurations(&self) -> impl Iterator<Item = &Path> {
+    pub fn configurations(&self) -> impl Iterator<Item = &Path> {
         self.places.iter().map(|place| place.file.as_path())
     }
 
     /// Everything that says something, whether it is there or not: configurations, beside them what operations cost,
     /// directories of drop-ins, and what is in them.
-    pub(crate) fn files(&self) -> impl Iterator<Item = PathBuf> {
+    pub fn files(&self) -> impl Iterator<Item = PathBuf> {
         let files = self.configurations().flat_map(|file| [file.to_owned(), costs::file(file)]);
         // The last place has the directories of all.
         let directories = self.places.last().into_iter().flat_map(|place| &place.drop_ins);
@@ -94,7 +96,7 @@ impl Source {
     ///
     /// # Errors
     /// The file, the line and the reason.
-    pub(crate) fn read(&self) -> Result<(Config, Found), Problem> {
+    pub fn read(&self) -> Result<(Config, Found), Problem> {
         let (mut config, found) = self.texts()?;
         let unfit =
             |(name, reason): (&str, String)| Problem::new(Some(PathBuf::from(name)), reason);

@@ -10,7 +10,7 @@ use toml::de::DeValue;
 
 /// Slot 0.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct MetaslotConfig {
+pub struct MetaslotConfig {
     /// Whether it shows what is in other modules' tokens, too.
     pub(crate) enabled: bool,
     /// Which token is its own; otherwise the first.
@@ -19,7 +19,7 @@ pub(crate) struct MetaslotConfig {
 
 /// Which token keeps what is made in slot 0. Where both are said, both must fit.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Keystore {
+pub struct Keystore {
     /// Its label.
     pub(crate) token: Option<String>,
     /// Its slot's description.
@@ -106,7 +106,7 @@ impl fmt::Display for Keystore {
 
 impl Keystore {
     /// Whether a token with this label, in a slot with this description, is meant. Blanks at the end do not count.
-    pub(crate) fn is(&self, label: &str, description: &str) -> bool {
+    pub fn is(&self, label: &str, description: &str) -> bool {
         let fits = |wanted: &Option<String>, there: &str| {
             wanted.as_ref().is_none_or(|wanted| wanted.trim_end() == there.trim_end())
         };

@@ -20,12 +20,12 @@ static SAID: Mutex<Vec<(&CStr, OsString)>> = Mutex::new(Vec::new());
 static FORKED: AtomicBool = AtomicBool::new(false);
 
 /// In a forked child that begins anew.
-pub(crate) fn forked() {
+pub fn forked() {
     FORKED.store(true, Ordering::Relaxed);
 }
 
 /// The value of `name`, in a forked child also what it was before; `None` when it is not set, is empty, or must not be believed.
-pub(crate) fn variable(name: &'static CStr) -> Option<OsString> {
+pub fn variable(name: &'static CStr) -> Option<OsString> {
     let now = here(name);
     // A thread that asked at the fork has left it locked for ever.
     let Ok(mut said) = SAID.try_lock() else { return now };
@@ -51,18 +51,18 @@ fn here(name: &CStr) -> Option<OsString> {
 }
 
 /// The directory that `name` names, when it is an absolute path as the XDG specification demands.
-pub(crate) fn directory(name: &'static CStr) -> Option<PathBuf> {
+pub fn directory(name: &'static CStr) -> Option<PathBuf> {
     variable(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
 /// Where things live that do not survive a reboot. They are used where they are, never made.
-pub(crate) fn runtime_directories() -> impl Iterator<Item = PathBuf> {
+pub fn runtime_directories() -> impl Iterator<Item = PathBuf> {
     let own = directory(c"XDG_RUNTIME_DIR").map(|own| own.join("metaslot"));
     own.into_iter().chain([PathBuf::from("/run/metaslot")])
 }
 
 /// In which of them a directory of this user's may be made, where they are in memory.
-pub(crate) fn volatile_directories() -> impl Iterator<Item = PathBuf> {
+pub fn volatile_directories() -> impl Iterator<Item = PathBuf> {
     let own = directory(c"XDG_RUNTIME_DIR");
     own.into_iter().chain(["/run/metaslot", "/dev/shm"].map(PathBuf::from))
 }

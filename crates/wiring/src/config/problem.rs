@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 
 /// What is wrong with a file, and where.
 #[derive(Debug, Eq, PartialEq)]
-pub(crate) struct Problem {
+pub struct Problem {
     file: PathBuf,
     line: Option<usize>,
     pub(super) reason: String,
     /// The process lacks something, and may have it later.
-    pub(crate) passes: bool,
+    pub passes: bool,
 }
 
 impl Problem {
     /// Of a configuration as a whole.
-    pub(crate) fn new(file: Option<PathBuf>, reason: String) -> Self {
+    pub fn new(file: Option<PathBuf>, reason: String) -> Self {
         let file = file.unwrap_or_else(|| PathBuf::from("configuration"));
         Self { file, line: None, reason, passes: false }
     }

@@ -8,13 +8,13 @@
 
 mod costs;
 mod foreign;
-pub(crate) mod metaslot;
+pub mod metaslot;
 mod pool;
 mod problem;
 mod provider;
 mod service;
 mod setting;
-pub(crate) mod source;
+pub mod source;
 mod token;
 
 use metaslot::MetaslotConfig;
@@ -23,10 +23,10 @@ use metaslot_foreign::Config as Foreign;
 use metaslot_keystore::Cost;
 use metaslot_lanes::cpu::Cpu;
 use metaslot_router::Settings;
-pub(crate) use problem::Problem;
+pub use problem::Problem;
 use problem::Text;
 use provider::ProviderConfig;
-pub(crate) use provider::WANTED;
+pub use provider::WANTED;
 use setting::{Complaint, Setting, apply, at, set, table, text, wrong};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -35,7 +35,7 @@ use toml::de::{DeTable, DeValue};
 
 /// What is configured.
 #[derive(Debug)]
-pub(crate) struct Config {
+pub struct Config {
     pub(crate) tokens: Vec<TokenConfig>,
     /// Other modules, whose tokens come after ours.
     pub(crate) foreign: Vec<ForeignConfig>,
@@ -58,7 +58,7 @@ pub(crate) struct Config {
 
 /// One `[[pool]]`.
 #[derive(Debug)]
-pub(crate) struct PoolConfig {
+pub struct PoolConfig {
     pub(crate) name: String,
     /// Their labels.
     pub(crate) tokens: Vec<String>,
@@ -69,7 +69,7 @@ pub(crate) struct PoolConfig {
 
 /// One `[[foreign]]`.
 #[derive(Debug)]
-pub(crate) struct ForeignConfig {
+pub struct ForeignConfig {
     pub(crate) module: Foreign,
     pub(crate) policy: Policy,
     /// Whether its objects are shown in slot 0, too: as `metaslot` says, otherwise where the policies are the same.
@@ -79,7 +79,7 @@ pub(crate) struct ForeignConfig {
 
 /// One `[[token]]`.
 #[derive(Debug)]
-pub(crate) struct TokenConfig {
+pub struct TokenConfig {
     pub(crate) path: PathBuf,
     pub(crate) description: String,
     pub(crate) policy: Policy,
@@ -92,8 +92,8 @@ pub(crate) struct TokenConfig {
 }
 
 /// The audit log.
-#[derive(Debug, Eq, PartialEq)]
-pub(crate) struct AuditConfig {
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct AuditConfig {
     /// `None`: systemd's journal.
     pub(crate) file: Option<PathBuf>,
     /// Nothing happens that cannot be logged.
@@ -102,7 +102,7 @@ pub(crate) struct AuditConfig {
 
 /// Where this process counts.
 #[derive(Debug, Eq, PartialEq)]
-pub(crate) enum Counters {
+pub enum Counters {
     /// In the runtime directories, where one is there.
     Usual,
     /// In this directory, where it is there.
@@ -183,7 +183,7 @@ impl Config {
     };
 
     /// Whether key pairs have self tests: also where a policy refuses what is not approved.
-    pub(crate) fn tests_pairs(&self) -> bool {
+    pub fn tests_pairs(&self) -> bool {
         let ours = self.tokens.iter().map(|token| token.policy);
         let others = self.foreign.iter().map(|one| one.policy);
         let mut all = ours.chain(others).chain(self.pools.iter().map(|pool| pool.policy));

@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 pub(super) const OURS: [&str; 5] = ["awslc", "classics", "kernel", "lanes", "openssl"];
 
 /// Those of our own that have to be wanted: their section says so.
-pub(crate) const WANTED: [&str; 2] = ["openssl", "kernel"];
+pub const WANTED: [&str; 2] = ["openssl", "kernel"];
 
 /// What the `[provider.NAME]` sections of one provider say together.
 #[derive(Debug, Default)]

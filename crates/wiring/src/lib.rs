@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From a configuration to an engine, for each program that holds one: which slots and providers there are, what changes
+//! while it runs, and where it is told.
+
+pub mod audit;
+pub mod cancel;
+pub mod config;
+pub mod environment;
+pub mod error_log;
+pub mod outside;
+#[cfg(feature = "panicking-provider")]
+mod panicking;
+mod parts;
+mod providers;
+pub mod reload;
+mod signal;
+mod sink;
+mod slots;
+
+pub use parts::Parts;
