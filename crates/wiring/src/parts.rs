@@ -2,25 +2,34 @@
 //! What an engine is made of.
 
 use crate::cancel::Uncancelled;
-use crate::config::{Config, Counters};
+use crate::config::{Config, Counters, DaemonConfig, PinSource};
 use crate::environment::runtime_directories;
-use crate::providers::{Providers, providers, settings};
+use crate::providers::{providers, settings};
 use crate::reload::Watched;
 use crate::slots::Slots;
 use metaslot_counters as counters;
 use metaslot_engine::{Config as EngineConfig, Engine, SlotConfig};
 use metaslot_lanes::cpu;
 use metaslot_router::Settings;
+use metaslot_spi::provider::Provider;
 
 /// What a configuration comes to.
 #[derive(Debug)]
 pub struct Parts {
-    slots: Vec<SlotConfig>,
+    /// In the order of their numbers.
+    pub slots: Vec<SlotConfig>,
     /// Names of what has no slot, each with the reason.
-    absent: Vec<(String, String)>,
-    providers: Providers,
-    settings: Settings,
-    watched: Watched,
+    pub absent: Vec<(String, String)>,
+    /// In the order in which they are asked.
+    pub providers: &'static [&'static dyn Provider],
+    /// What they may do, and what operations cost.
+    pub settings: Settings,
+    /// What may change under an engine.
+    pub watched: Watched,
+    /// What `metaslotd` is told.
+    pub daemon: DaemonConfig,
+    /// Of each slot, where its PIN is, if that is said.
+    pub pins: Vec<Option<PinSource>>,
 }
 
 impl Parts {
@@ -39,11 +48,19 @@ impl Parts {
         counters::set(counters::Event::MemoryNotLocked, u64::from(memory_is_degraded()));
         cpu::mask(config.lanes_without);
         let (settings, wanted) = (settings(&config), config.wanted.clone());
+        let daemon = config.daemon.clone();
+        let sources =
+            config.tokens.iter().map(|token| (token.path.clone(), token.pin_source.clone()));
+        let sources = Vec::from_iter(sources);
         let Slots { all, absent, keyless, shown } = Slots::of(config)?;
-        let (named, slots) = all.into_iter().unzip();
-        let providers = providers(&wanted, &keyless);
+        let (named, slots): (Vec<_>, _) = all.into_iter().unzip();
+        let pins = named.iter().map(|named| {
+            let source = sources.iter().find(|(path, _)| named.is_token(path));
+            source.and_then(|(_, source)| source.clone())
+        });
+        let (providers, pins) = (providers(&wanted, &keyless), pins.collect());
         let watched = Watched { slots: named, shown };
-        Ok(Self { slots, absent, providers, settings, watched })
+        Ok(Self { slots, absent, providers, settings, watched, daemon, pins })
     }
 
     /// The engine, and what may change under it.

@@ -11,7 +11,7 @@ use metaslot_engine::{MAX_SLOTS, Policy, SlotConfig};
 use metaslot_foreign::{Curtain, ForeignStore, Guest, PoolStore, View};
 use metaslot_keystore::{Config as StoreConfig, SqliteStore};
 use metaslot_spi::provider::Provider;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +27,11 @@ pub(crate) enum Named {
 }
 
 impl Named {
+    /// Whether it is the token of this store.
+    pub(crate) fn is_token(&self, store: &Path) -> bool {
+        matches!(self, Self::Token(path, _) if path == store)
+    }
+
     /// Whether it is a module or a pool of this name.
     pub(crate) fn is_of(&self, name: &str) -> bool {
         matches!(self, Self::Foreign(own) | Self::Pool(own) if own == name)

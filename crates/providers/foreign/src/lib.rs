@@ -33,6 +33,7 @@ mod view;
 pub use config::{Around, Config, Serves};
 pub use isolated::Isolation;
 pub use open::Opened;
+pub use pin::read as pin_of_file;
 pub use pool::PoolStore;
 pub use store::ForeignStore;
 pub use view::{Curtain, Guest, View};

@@ -13,7 +13,10 @@ use std::path::Path;
 const LONGEST: usize = 255;
 
 /// What the file says, without a newline at its end. A pipe or a device could keep the caller for ever.
-pub(crate) fn read(file: &Path) -> Result<Secret> {
+///
+/// # Errors
+/// `CKR_PIN_INCORRECT` where it says none; the detail names the file.
+pub fn read(file: &Path) -> Result<Secret> {
     let mut room = Secret::try_zeroed(LONGEST + 2).ok_or(Error::DEVICE_MEMORY)?;
     let is_file = metadata(file).is_ok_and(|found| found.is_file());
     let length = is_file.then(|| filled(file, room.expose_mut())).and_then(io::Result::ok);

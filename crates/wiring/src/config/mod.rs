@@ -7,6 +7,7 @@
 //! Each section has a table of its settings, one row for each; the book is compared with these.
 
 mod costs;
+mod daemon;
 mod foreign;
 pub mod metaslot;
 mod pool;
@@ -17,6 +18,7 @@ mod setting;
 pub mod source;
 mod token;
 
+pub use daemon::{ClientConfig, DaemonConfig, PinSource};
 use metaslot::MetaslotConfig;
 use metaslot_engine::{MAX_SLOTS, Policy, Refusal};
 use metaslot_foreign::Config as Foreign;
@@ -27,6 +29,7 @@ pub use problem::Problem;
 use problem::Text;
 use provider::ProviderConfig;
 pub use provider::WANTED;
+pub use service::Process;
 use setting::{Complaint, Setting, apply, at, set, table, text, wrong};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -42,6 +45,8 @@ pub struct Config {
     /// Tokens of several of them that are one of ours.
     pub(crate) pools: Vec<PoolConfig>,
     pub(crate) metaslot: MetaslotConfig,
+    /// What `metaslotd` is told; the library leaves it alone.
+    pub(crate) daemon: DaemonConfig,
     pub(crate) counters: Counters,
     pub(crate) audit: Option<AuditConfig>,
     /// Whether requests may be computed side by side.
@@ -89,6 +94,8 @@ pub struct TokenConfig {
     pub(crate) pin_min: usize,
     pub(crate) pepper: Option<PathBuf>,
     pub(crate) anchor: Option<PathBuf>,
+    /// Where `metaslotd` finds the PIN that it opens the token with.
+    pub(crate) pin_source: Option<PinSource>,
 }
 
 /// The audit log.
@@ -129,6 +136,11 @@ const SETTINGS: &[Setting<Draft>] = &[
         all.try_for_each(|section| draft.config.add_pool(section))
     }),
     ("metaslot", |draft, value| draft.config.metaslot.read(value)),
+    ("daemon", |draft, value| draft.config.daemon.read(value)),
+    ("client", |draft, value| {
+        let mut all = sections(value, "clients are written as [[client]] sections")?;
+        all.try_for_each(|section| draft.config.daemon.add_client(section))
+    }),
     // Read when it is known which there are.
     ("provider", |_, value| {
         table(value, "providers are written as [provider.NAME] sections").map(drop)
@@ -168,6 +180,7 @@ impl Config {
         foreign: Vec::new(),
         pools: Vec::new(),
         metaslot: MetaslotConfig::USUAL,
+        daemon: DaemonConfig::USUAL,
         counters: Counters::Usual,
         audit: None,
         lanes: true,

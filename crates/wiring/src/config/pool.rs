@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `[[pool]]`: tokens of other modules that are one of ours.
 
-use super::setting::{Complaint, Setting, apply, at, boolean, set, table, text, wrong};
+use super::setting::{Complaint, Setting, apply, at, boolean, set, table, texts};
 use super::token::{allow, preset};
 use super::{Config, PoolConfig, simple_name};
 use metaslot_engine::Policy;
@@ -19,7 +19,7 @@ struct Draft {
 /// First the preset, then what is allowed beyond it.
 const SETTINGS: &[Setting<Draft>] = &[
     ("name", |pool, value| set(&mut pool.name, Some(simple_name(value)?))),
-    ("tokens", |pool, value| set(&mut pool.tokens, labels(value)?)),
+    ("tokens", |pool, value| set(&mut pool.tokens, texts(value, "tokens is a list of labels")?)),
     ("policy", |pool, value| set(&mut pool.policy, preset(value)?.0)),
     ("allow", |pool, value| allow(&mut pool.policy, value)),
     ("metaslot", |pool, value| set(&mut pool.shown, Some(boolean(value)?))),
@@ -40,13 +40,6 @@ impl Config {
         self.pools.push(PoolConfig { name, tokens, policy, shown });
         Ok(())
     }
-}
-
-fn labels(value: &Spanned<DeValue<'_>>) -> Result<Vec<String>, Complaint> {
-    let DeValue::Array(labels) = value.get_ref() else {
-        return Err(wrong(value, "tokens is a list of labels"));
-    };
-    labels.iter().map(|label| text(label).map(str::to_owned)).collect()
 }
 
 /// The names of the settings.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Which service this process belongs to: what `only` and `except` of a provider name.
+//! Which service a process belongs to: what `only` and `except` of a provider name of this one, and a `[[client]]` of others.
 
 use super::setting::{Complaint, text, wrong};
 use rustix::process::geteuid;
@@ -10,9 +10,26 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::DeValue;
 
+/// A process that may belong to one.
+#[derive(Clone, Copy, Debug)]
+pub struct Process {
+    /// The user that it acts as.
+    pub user: u32,
+    /// Its number; `None` for this one.
+    pub id: Option<u32>,
+}
+
+impl Process {
+    /// A file in its directory of `/proc`.
+    fn file(&self, name: &str) -> PathBuf {
+        let own = self.id.map_or_else(|| String::from("self"), |id| id.to_string());
+        [Path::new("/proc"), own.as_ref(), name.as_ref()].iter().collect()
+    }
+}
+
 /// One name of services.
-#[derive(Debug, Eq, PartialEq)]
-enum Selector {
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Selector {
     /// The user that the process acts as, by name or number.
     User(String),
     /// A control group (version 2) that the process is in, or in a group below it.
@@ -23,12 +40,16 @@ enum Selector {
 
 /// Whether this process belongs to one of the services of a list.
 pub(super) fn is_one_of(list: &Spanned<DeValue<'_>>) -> Result<bool, Complaint> {
+    let here = Process { user: geteuid().as_raw(), id: None };
+    Ok(selectors(list)?.iter().any(|selector| selector.is(&here)))
+}
+
+/// A list of services. All are read: a wrong one is an error in every process.
+pub(super) fn selectors(list: &Spanned<DeValue<'_>>) -> Result<Vec<Selector>, Complaint> {
     let DeValue::Array(names) = list.get_ref() else {
         return Err(wrong(list, "must be a list of services such as \"user:www-data\""));
     };
-    // All are read: a wrong one is an error in every process.
-    let selectors: Vec<_> = names.iter().map(Selector::parse).collect::<Result<_, _>>()?;
-    Ok(selectors.iter().any(Selector::is_here))
+    names.iter().map(Selector::parse).collect()
 }
 
 impl Selector {
@@ -42,11 +63,11 @@ impl Selector {
         }
     }
 
-    fn is_here(&self) -> bool {
+    pub(crate) fn is(&self, process: &Process) -> bool {
         match self {
-            Self::User(user) => is_user(user, geteuid().as_raw()),
-            Self::Cgroup(path) => cgroup().is_some_and(|own| own.starts_with(path)),
-            Self::Program(path) => fs::read_link("/proc/self/exe").is_ok_and(|own| {
+            Self::User(user) => is_user(user, process.user),
+            Self::Cgroup(path) => cgroup(process).is_some_and(|own| own.starts_with(path)),
+            Self::Program(path) => fs::read_link(process.file("exe")).is_ok_and(|own| {
                 let own = as_begun(&own);
                 own == path || fs::canonicalize(path).is_ok_and(|path| own == path)
             }),
@@ -75,8 +96,8 @@ fn number_of(name: &str, users: &str) -> Option<u32> {
 }
 
 /// Of control groups version 2: a line `0::/PATH`.
-fn cgroup() -> Option<PathBuf> {
-    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+fn cgroup(process: &Process) -> Option<PathBuf> {
+    let groups = fs::read_to_string(process.file("cgroup")).ok()?;
     let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
     Some(Path::new(own).to_owned())
 }
@@ -101,7 +122,7 @@ mod tests {
         assert_eq!(ask("[\"program:/bin/true\", \"user:4294967294\"]"), Ok(false));
         assert_eq!(ask(&format!("[\"program:/bin/true\", \"user:{user}\"]")), Ok(true));
         assert_eq!(ask("[]"), Ok(false));
-        if let Some(group) = cgroup() {
+        if let Some(group) = cgroup(&Process { user, id: None }) {
             assert_eq!(ask(&format!("[\"cgroup:{}\"]", group.display())), Ok(true));
             assert_eq!(ask("[\"cgroup:/\"]"), Ok(true), "every group is below the root");
             let below = group.join("below");

@@ -76,6 +76,12 @@ pub(super) fn text<'a>(value: &'a Spanned<DeValue<'_>>) -> Result<&'a str, Compl
     }
 }
 
+/// A list of strings.
+pub(super) fn texts(value: &Spanned<DeValue<'_>>, takes: &str) -> Result<Vec<String>, Complaint> {
+    let DeValue::Array(texts) = value.get_ref() else { return Err(wrong(value, takes)) };
+    texts.iter().map(|one| text(one).map(str::to_owned)).collect()
+}
+
 /// A truth value.
 pub(super) fn boolean(value: &Spanned<DeValue<'_>>) -> Result<bool, Complaint> {
     match value.get_ref() {

@@ -59,8 +59,7 @@ impl Source {
     pub fn of_environment() -> Self {
         let variables = metaslot::Variables::of_environment();
         if let Some(named) = variable(c"METASLOT_CONF").map(PathBuf::from) {
-            let places = vec![Place { file: named, drop_ins: Vec::new() }];
-            return Self { places, own: None, named: true, data: None, variables };
+            return Self { variables, ..Self::of_file(named) };
         }
         let home = directory(c"HOME");
         let own = directory(c"XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
@@ -73,6 +72,14 @@ impl Source {
             data,
             variables,
         }
+    }
+
+    /// A file that must be there, without drop-ins.
+    #[must_use]
+    pub fn of_file(file: PathBuf) -> Self {
+        let variables = metaslot::Variables::default();
+        let places = vec![Place { file, drop_ins: Vec::new() }];
+        Self { places, own: None, named: true, data: None, variables }
     }
 
     /// Files that may be the configuration.

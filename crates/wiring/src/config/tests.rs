@@ -252,7 +252,7 @@ fn in_the_book(heading: &str) -> Vec<String> {
 
 #[test]
 fn the_book_has_a_row_for_each_setting_and_no_other() {
-    let sections = ["token", "foreign", "pool", "metaslot", "provider"];
+    let sections = ["token", "foreign", "pool", "metaslot", "provider", "daemon", "client"];
     let whole = setting::names(SETTINGS).into_iter().filter(|name| !sections.contains(name));
     for (heading, mut names) in [
         ("## Settings of a `[[token]]`", token::names()),
@@ -260,13 +260,23 @@ fn the_book_has_a_row_for_each_setting_and_no_other() {
         ("## The metaslot", metaslot::names()),
         ("## One key in several tokens", pool::names()),
         ("## What a provider may do", provider::names()),
+        ("## A daemon that holds the keys", daemon::names()),
+        ("### Keys of a service", daemon::client_names()),
         ("## Settings of the whole", whole.collect()),
     ] {
         names.sort_unstable();
         assert_eq!(in_the_book(heading), names, "{heading}");
     }
     let book = include_str!("../../../../docs/configuration.md");
-    for section in ["[[token]]", "[[foreign]]", "[[pool]]", "[metaslot]", "[provider.NAME]"] {
+    for section in [
+        "[[token]]",
+        "[[foreign]]",
+        "[[pool]]",
+        "[metaslot]",
+        "[provider.NAME]",
+        "[daemon]",
+        "[[client]]",
+    ] {
         assert!(book.contains(section), "{section}");
     }
 }

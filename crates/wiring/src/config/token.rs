@@ -2,6 +2,7 @@
 //! `[[token]]`: a store of our own.
 
 use super::TokenConfig;
+use super::daemon::PinSource;
 use super::setting::{Complaint, Setting, absolute, apply, at, duration, set, table, text, wrong};
 use metaslot_engine::{Engine, Policy};
 use metaslot_keystore::{Cost, Kdf};
@@ -33,6 +34,9 @@ const SETTINGS: &[Setting<Draft>] = &[
     ("pin_min", |token, value| set(&mut token.config.pin_min, pin_length(value)?)),
     ("pepper", |token, value| set(&mut token.config.pepper, Some(absolute(value)?))),
     ("anchor", |token, value| set(&mut token.config.anchor, Some(absolute(value)?))),
+    ("pin-source", |token, value| {
+        set(&mut token.config.pin_source, Some(PinSource::parse(value)?))
+    }),
 ];
 
 impl TokenConfig {
@@ -46,6 +50,7 @@ impl TokenConfig {
         pin_min: 0,
         pepper: None,
         anchor: None,
+        pin_source: None,
     };
 
     /// The token that there is without a configuration.

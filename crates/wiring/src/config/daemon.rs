@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What `metaslotd` is told: `[daemon]`, a `[[client]]` for each service that has keys without a PIN, and where the PINs of tokens are.
+
+use super::service::{Process, Selector, selectors};
+use super::setting::{Complaint, Setting, absolute, apply, at, set, table, text, texts, wrong};
+use crate::environment::directory;
+use metaslot_ck::{
+    CK_ATTRIBUTE_TYPE, CKA_DECAPSULATE, CKA_DECRYPT, CKA_DERIVE, CKA_ENCAPSULATE, CKA_ENCRYPT,
+    CKA_SIGN, CKA_SIGN_RECOVER, CKA_UNWRAP, CKA_VERIFY, CKA_VERIFY_RECOVER, CKA_WRAP, Error,
+};
+use metaslot_foreign::pin_of_file;
+use metaslot_memory::Secret;
+use metaslot_spi::detail;
+use std::path::PathBuf;
+use toml::Spanned;
+use toml::de::DeValue;
+
+/// The daemon.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct DaemonConfig {
+    /// The socket of p11-kit's protocol.
+    pub socket: Option<PathBuf>,
+    /// A group whose members may connect, beside the daemon's own user and root.
+    pub group: Option<String>,
+    /// Who has which keys without a PIN.
+    pub clients: Vec<ClientConfig>,
+}
+
+/// One `[[client]]`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ClientConfig {
+    services: Vec<Selector>,
+    /// The label of the token.
+    pub token: String,
+    /// The labels of its keys, and of what belongs to them; `None` for all.
+    pub keys: Option<Vec<String>>,
+    /// What may be done with them: attributes such as `CKA_SIGN`.
+    pub uses: Vec<CK_ATTRIBUTE_TYPE>,
+}
+
+impl ClientConfig {
+    /// Whether a process is one of its services.
+    #[must_use]
+    pub fn is(&self, process: &Process) -> bool {
+        self.services.iter().any(|service| service.is(process))
+    }
+}
+
+/// Where a PIN is.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum PinSource {
+    /// In a file.
+    File(PathBuf),
+    /// In a credential that systemd passes to the daemon, by its name.
+    Credential(String),
+}
+
+impl PinSource {
+    /// The PIN.
+    ///
+    /// # Errors
+    /// `CKR_PIN_INCORRECT` where there is none; the detail says why.
+    pub fn read(&self) -> metaslot_ck::Result<Secret> {
+        match self {
+            Self::File(path) => pin_of_file(path),
+            Self::Credential(name) => match directory(c"CREDENTIALS_DIRECTORY") {
+                Some(directory) => pin_of_file(&directory.join(name)),
+                None => {
+                    detail::set(format_args!("systemd has passed no credential {name}"));
+                    Err(Error::PIN_INCORRECT)
+                }
+            },
+        }
+    }
+
+    /// What stands there instead may be the PIN, and is not repeated.
+    pub(super) fn parse(value: &Spanned<DeValue<'_>>) -> Result<Self, Complaint> {
+        let is_name =
+            |name: &&str| !name.is_empty() && !name.contains('/') && !name.starts_with('.');
+        let source = match text(value).ok().and_then(|text| text.split_once(':')) {
+            Some(("file", path)) if path.starts_with('/') => Some(Self::File(path.into())),
+            Some(("credential", name)) => {
+                Some(name).filter(is_name).map(|name| Self::Credential(name.to_owned()))
+            }
+            _ => None,
+        };
+        let takes = "must be a file such as \"file:/run/keys/pin\", or \"credential:NAME\"";
+        source.ok_or_else(|| at(value, takes))
+    }
+}
+
+/// What a key may be allowed, by the names of the configuration.
+const USES: &[(&str, &[CK_ATTRIBUTE_TYPE])] = &[
+    ("sign", &[CKA_SIGN, CKA_SIGN_RECOVER]),
+    ("verify", &[CKA_VERIFY, CKA_VERIFY_RECOVER]),
+    ("encrypt", &[CKA_ENCRYPT, CKA_ENCAPSULATE]),
+    ("decrypt", &[CKA_DECRYPT, CKA_DECAPSULATE]),
+    ("wrap", &[CKA_WRAP]),
+    ("unwrap", &[CKA_UNWRAP]),
+    ("derive", &[CKA_DERIVE]),
+];
+
+const SETTINGS: &[Setting<DaemonConfig>] = &[
+    ("socket", |daemon, value| set(&mut daemon.socket, Some(absolute(value)?))),
+    ("group", |daemon, value| set(&mut daemon.group, Some(text(value)?.to_owned()))),
+];
+
+/// What a section says of a client.
+struct Draft {
+    services: Option<Vec<Selector>>,
+    token: Option<String>,
+    keys: Option<Vec<String>>,
+    uses: Option<Vec<CK_ATTRIBUTE_TYPE>>,
+}
+
+const CLIENT_SETTINGS: &[Setting<Draft>] = &[
+    ("services", |client, value| set(&mut client.services, Some(selectors(value)?))),
+    ("token", |client, value| set(&mut client.token, Some(text(value)?.to_owned()))),
+    ("keys", |client, value| {
+        set(&mut client.keys, Some(texts(value, "keys is a list of labels")?))
+    }),
+    ("operations", |client, value| set(&mut client.uses, Some(uses(value)?))),
+];
+
+impl DaemonConfig {
+    pub(super) const USUAL: Self = Self { socket: None, group: None, clients: Vec::new() };
+
+    /// A `[daemon]` section, which says something of what was said before.
+    pub(super) fn read(&mut self, section: &Spanned<DeValue<'_>>) -> Result<(), Complaint> {
+        let settings = table(section, "daemon is a section")?;
+        apply(settings, "the daemon has no setting", SETTINGS, self)
+    }
+
+    /// One `[[client]]`. What it may do is said: nothing is a default that somebody did not think of.
+    pub(super) fn add_client(&mut self, section: &Spanned<DeValue<'_>>) -> Result<(), Complaint> {
+        let settings = table(section, "a client is a section")?;
+        let mut draft = Draft { services: None, token: None, keys: None, uses: None };
+        apply(settings, "a client has no setting", CLIENT_SETTINGS, &mut draft)?;
+        let needs = |what: &str| at(section, &format!("a client needs {what}"));
+        self.clients.push(ClientConfig {
+            services: draft.services.ok_or_else(|| needs("services"))?,
+            token: draft.token.ok_or_else(|| needs("a token"))?,
+            keys: draft.keys,
+            uses: draft.uses.ok_or_else(|| needs("operations"))?,
+        });
+        Ok(())
+    }
+}
+
+fn uses(value: &Spanned<DeValue<'_>>) -> Result<Vec<CK_ATTRIBUTE_TYPE>, Complaint> {
+    let known = || USES.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    let DeValue::Array(names) = value.get_ref() else {
+        return Err(wrong(value, &format!("operations is a list of {}", known())));
+    };
+    let mut all = Vec::new();
+    for name in names.iter() {
+        let word = text(name)?;
+        let row = USES.iter().find(|(known, _)| *known == word);
+        let (_, attributes) =
+            row.ok_or_else(|| wrong(name, &format!("an operation is one of {}", known())))?;
+        all.extend_from_slice(attributes);
+    }
+    Ok(all)
+}
+
+/// The names of the settings of `[daemon]`.
+#[cfg(test)]
+pub(super) fn names() -> Vec<&'static str> {
+    super::setting::names(SETTINGS)
+}
+
+/// The names of the settings of a `[[client]]`.
+#[cfg(test)]
+pub(super) fn client_names() -> Vec<&'static str> {
+    super::setting::names(CLIENT_SETTINGS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::parse;
+    use super::*;
+
+    const TOKEN: &str = "[[token]]\npath = \"/a\"\n";
+
+    fn daemon(text: &str) -> Result<DaemonConfig, String> {
+        let read = parse(&format!("{TOKEN}{text}"));
+        read.map(|config| config.daemon).map_err(|problem| problem.to_string())
+    }
+
+    #[test]
+    fn a_client_has_what_is_said_and_no_more() {
+        let text = "[daemon]\nsocket = \"/run/metaslot/socket\"\n[[client]]\n\
+                    services = [\"user:4294967293\"]\ntoken = \"web\"\nkeys = [\"site\"]\noperations = [\"sign\"]\n\
+                    [[client]]\nservices = []\ntoken = \"web\"\noperations = []\n";
+        let daemon = daemon(text).expect("it is right");
+        assert_eq!(daemon.socket, Some(PathBuf::from("/run/metaslot/socket")));
+        let [one, two] = &daemon.clients[..] else { panic!("two clients") };
+        assert_eq!(one.uses, [CKA_SIGN, CKA_SIGN_RECOVER]);
+        assert_eq!(one.keys, Some(vec![String::from("site")]));
+        assert!(one.is(&Process { user: 4_294_967_293, id: None }));
+        assert!(!one.is(&Process { user: 4_294_967_292, id: None }));
+        assert!(two.uses.is_empty() && !two.is(&Process { user: 0, id: None }));
+    }
+
+    #[test]
+    fn a_wrong_section_is_an_error_of_its_line() {
+        for (text, reason) in [
+            ("[daemon]\nsocket = \"socket\"", "line 4: must be an absolute path"),
+            ("[daemon]\nport = 1", "line 4: the daemon has no setting \"port\""),
+            ("[[client]]\ntoken = \"a\"\noperations = []", "a client needs services"),
+            ("[[client]]\nservices = []\noperations = []", "a client needs a token"),
+            ("[[client]]\nservices = []\ntoken = \"a\"", "a client needs operations"),
+            ("[[client]]\noperations = [\"all\"]", "line 4: an operation is one of sign, verify"),
+            ("[[client]]\nkeys = \"a\"", "line 4: keys is a list of labels"),
+            ("[[client]]\nservices = [\"nginx\"]", "line 4: must be \"user:NAME\""),
+        ] {
+            let said = daemon(text).expect_err("it is wrong");
+            assert!(said.contains(reason), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_pin_is_in_a_file_or_a_credential_and_never_repeated() {
+        let read = |source: &str| {
+            let config = parse(&format!("{TOKEN}pin-source = \"{source}\"\n"));
+            config.map(|mut config| config.tokens.remove(0).pin_source)
+        };
+        let good = |source: &str| read(source).expect("it is right");
+        assert_eq!(good("file:/run/pin"), Some(PinSource::File(PathBuf::from("/run/pin"))));
+        assert_eq!(good("credential:web"), Some(PinSource::Credential(String::from("web"))));
+        for wrong in ["12345678", "file:pin", "credential:", "credential:../web", "credential:.web"]
+        {
+            let said = read(wrong).expect_err("it is wrong").to_string();
+            assert!(
+                said.contains("line 3: must be a file") && !said.contains("12345678"),
+                "{said}"
+            );
+        }
+    }
+}
