@@ -98,10 +98,10 @@ calls! {
     Sign 43 "uayfy" "ay"
     SignUpdate 44 "uay" ""
     SignFinal 45 "ufy" "ay"
-    VerifyInit 50 "uMu" ""
-    Verify 51 "uayay" ""
-    VerifyUpdate 52 "uay" ""
-    VerifyFinal 53 "uay" ""
+    VerifyInit 48 "uMu" ""
+    Verify 49 "uayay" ""
+    VerifyUpdate 50 "uay" ""
+    VerifyFinal 51 "uay" ""
     GenerateKey 58 "uMaA" "u"
     GenerateKeyPair 59 "uMaAaA" "uu"
     SeedRandom 63 "uay" ""
@@ -520,6 +520,16 @@ mod tests {
         // A failure that is none.
         assert!(ask(&answer(0, "u", &[0; 8])).is_err());
         assert!(ask(&answer(4, "au", &[0, 0xff, 0xff, 0xff, 0xff])).is_err());
+    }
+
+    #[test]
+    fn verification_has_the_numbers_behind_signatures_that_recover() {
+        let number = |function| CALLS.iter().find(|call| call.function == function);
+        let verification =
+            [Function::VerifyInit, Function::Verify, Function::VerifyUpdate, Function::VerifyFinal];
+        let numbers = verification.map(|function| number(function).map(|call| call.number));
+        // C_SignRecoverInit is 46, and C_VerifyRecoverInit 52.
+        assert_eq!(numbers, [48, 49, 50, 51].map(Some));
     }
 
     #[test]
