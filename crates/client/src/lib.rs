@@ -55,6 +55,13 @@ pub use message::{MessageParams, Way};
 pub use module::{Initialize, Module};
 pub use object::Search;
 pub use remote::{Carrier, Message};
+
+/// What p11-kit's protocol consists of, for who speaks it from the other side.
+pub mod protocol {
+    pub use crate::remote::calls::{Call, GREETING};
+    pub use crate::remote::kinds::{Form, Kind, form, kind};
+    pub use crate::remote::wire::{MALFORMED, NO_BYTES, Reader, SAYS_PARAMETERS, VERSION, Writer};
+}
 pub use session::{Access, Session};
 pub use template::{Template, Value};
 pub use user::User;

@@ -3,20 +3,24 @@
 //!
 //! Trusted is nothing: what the other process says is bytes until it has been read. What carries them is the caller's.
 
-mod kinds;
-mod wire;
+pub(crate) mod calls;
+pub(crate) mod kinds;
+mod request;
+pub(crate) mod wire;
 
 pub use wire::Message;
 
 use crate::{
     Error, Mechanism, MechanismInfo, Result, SessionInfo, SlotInfo, Template, TokenInfo, length,
 };
+use calls::{ASKED, GREETING};
 use metaslot_ck::{self as ck, *};
+use request::Request;
 use std::ffi::CStr;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use wire::{Answer, Call, Request, WRONG};
+use wire::{MALFORMED, Reader};
 
 /// Carries requests to the process, and its answers back.
 pub trait Carrier: fmt::Debug + Send + Sync {
@@ -40,73 +44,10 @@ pub(crate) struct Remote {
     version: AtomicU8,
 }
 
-/// What p11-kit's client says first.
-const GREETING: &[u8] = b"PRIVATE-GNOME-KEYRING-PKCS11-PROTOCOL-V-1";
 /// Room for what attributes and results usually are.
 const USUAL: usize = 4096;
 /// How many slots, mechanisms and objects are asked for at once.
 const MANY: usize = 256;
-
-macro_rules! calls {
-    ($($function:ident $number:literal $request:literal $answer:literal)*) => {
-        const CALLS: &[Call] = &[$(Call {
-            function: Function::$function,
-            number: $number,
-            request: $request,
-            answer: $answer,
-        }),*];
-    };
-}
-
-calls! {
-    Initialize 1 "ayyay" ""
-    Finalize 2 "" ""
-    GetSlotList 4 "yfu" "au"
-    GetSlotInfo 5 "u" "ssuvv"
-    GetTokenInfo 6 "u" "ssssuuuuuuuuuuuvvs"
-    GetMechanismList 7 "ufu" "au"
-    GetMechanismInfo 8 "uu" "uuu"
-    InitToken 9 "uayz" ""
-    OpenSession 10 "uu" "u"
-    CloseSession 11 "u" ""
-    GetSessionInfo 13 "u" "uuuu"
-    InitPIN 14 "uay" ""
-    SetPIN 15 "uayay" ""
-    Login 18 "uuay" ""
-    Logout 19 "u" ""
-    CreateObject 20 "uaA" "u"
-    CopyObject 21 "uuaA" "u"
-    DestroyObject 22 "uu" ""
-    GetAttributeValue 24 "uufA" "aAu"
-    SetAttributeValue 25 "uuaA" ""
-    FindObjectsInit 26 "uaA" ""
-    FindObjects 27 "ufu" "au"
-    FindObjectsFinal 28 "u" ""
-    EncryptInit 29 "uMu" ""
-    Encrypt 30 "uayfy" "ay"
-    EncryptUpdate 31 "uayfy" "ay"
-    EncryptFinal 32 "ufy" "ay"
-    DecryptInit 33 "uMu" ""
-    Decrypt 34 "uayfy" "ay"
-    DecryptUpdate 35 "uayfy" "ay"
-    DecryptFinal 36 "ufy" "ay"
-    DigestInit 37 "uM" ""
-    Digest 38 "uayfy" "ay"
-    DigestUpdate 39 "uay" ""
-    DigestFinal 41 "ufy" "ay"
-    SignInit 42 "uMu" ""
-    Sign 43 "uayfy" "ay"
-    SignUpdate 44 "uay" ""
-    SignFinal 45 "ufy" "ay"
-    VerifyInit 48 "uMu" ""
-    Verify 49 "uayay" ""
-    VerifyUpdate 50 "uay" ""
-    VerifyFinal 51 "uay" ""
-    GenerateKey 58 "uMaA" "u"
-    GenerateKeyPair 59 "uMaAaA" "uu"
-    SeedRandom 63 "uay" ""
-    GenerateRandom 64 "ufy" "ay"
-}
 
 /// What a request consists of, beside its beginning.
 type Parts<'a> = &'a dyn Fn(&mut Request) -> std::result::Result<(), ck::Error>;
@@ -121,15 +62,15 @@ impl Remote {
         &self,
         function: Function,
         parts: Parts<'_>,
-        read: impl FnOnce(&mut Answer<'_>) -> std::result::Result<T, ck::Error>,
+        read: impl FnOnce(&mut Reader<'_>) -> std::result::Result<T, ck::Error>,
     ) -> Result<T> {
         let asked = || {
-            let call = CALLS.iter().find(|call| call.function == function);
+            let call = ASKED.iter().find(|call| call.function == function);
             let call = call.ok_or(ck::Error::FUNCTION_NOT_SUPPORTED)?;
             let mut request = Request::new(call, self.version.load(Ordering::Relaxed));
             parts(&mut request)?;
-            let answer = self.carrier.exchange(request.message().as_ref())?;
-            read(&mut Answer::read(&answer, call)?)
+            let answer = self.carrier.exchange(request.finish().as_ref())?;
+            read(&mut Reader::answer(&answer, call)?)
         };
         asked().map_err(|code| Error::new(function, code))
     }
@@ -142,8 +83,8 @@ impl Remote {
     /// A call of a session's number and bytes that gives nothing.
     pub(crate) fn input(&self, function: Function, session: u64, data: &[&[u8]]) -> Result<()> {
         let parts = |request: &mut Request| {
-            request.number(session);
-            data.iter().for_each(|bytes| request.bytes(Some(bytes)));
+            request.parts.number(session);
+            data.iter().for_each(|bytes| request.parts.bytes(Some(bytes)));
             Ok(())
         };
         self.call(function, &parts, |_| Ok(()))
@@ -158,12 +99,12 @@ impl Remote {
         out: &mut [u8],
     ) -> Result<std::result::Result<usize, usize>> {
         let parts = |request: &mut Request| {
-            request.number(session);
+            request.parts.number(session);
             if data.is_some() {
-                request.bytes(data);
+                request.parts.bytes(data);
             }
             // No room would be the question for the length.
-            request.half(u32::try_from(out.len().max(1)).unwrap_or(u32::MAX));
+            request.parts.half(u32::try_from(out.len().max(1)).unwrap_or(u32::MAX));
             Ok(())
         };
         let (given, length) = self.call(function, &parts, |answer| match answer.bytes()? {
@@ -216,7 +157,7 @@ impl Remote {
     pub(crate) fn random(&self, session: u64, bytes: &mut [u8]) -> Result<()> {
         match self.output_into(Function::GenerateRandom, session, None, bytes)? {
             length if length == bytes.len() => Ok(()),
-            _ => Err(Error::new(Function::GenerateRandom, WRONG)),
+            _ => Err(Error::new(Function::GenerateRandom, MALFORMED)),
         }
     }
 
@@ -225,9 +166,9 @@ impl Remote {
         let version = started.map_err(|code| Error::new(Function::Initialize, code))?;
         self.version.store(version, Ordering::Relaxed);
         let parts = |request: &mut Request| {
-            request.bytes(Some(GREETING));
-            request.byte(u8::from(reserved.is_some()));
-            request.bytes(Some(reserved.map_or(&[][..], CStr::to_bytes_with_nul)));
+            request.parts.bytes(Some(GREETING));
+            request.parts.byte(u8::from(reserved.is_some()));
+            request.parts.bytes(Some(reserved.map_or(&[][..], CStr::to_bytes_with_nul)));
             Ok(())
         };
         let begun = self.call(Function::Initialize, &parts, |_| Ok(()));
@@ -249,7 +190,7 @@ impl Remote {
     ) -> Result<std::result::Result<Vec<u64>, usize>> {
         let parts = |request: &mut Request| {
             begin(request);
-            request.half(u32::try_from(most).unwrap_or(u32::MAX));
+            request.parts.half(u32::try_from(most).unwrap_or(u32::MAX));
             Ok(())
         };
         self.call(function, &parts, |answer| answer.numbers())
@@ -265,16 +206,16 @@ impl Remote {
     }
 
     pub(crate) fn slots(&self, present: bool) -> Result<Vec<SlotId>> {
-        let begin = |request: &mut Request| request.byte(u8::from(present));
+        let begin = |request: &mut Request| request.parts.byte(u8::from(present));
         let slots = self.whole_list(Function::GetSlotList, begin)?;
         Ok(slots.into_iter().map(SlotId).collect())
     }
 
     /// Of what the module does, what can be asked of it here.
     pub(crate) fn mechanisms(&self, slot: SlotId) -> Result<Vec<CK_MECHANISM_TYPE>> {
-        let begin = |request: &mut Request| request.number(slot.0);
+        let begin = |request: &mut Request| request.parts.number(slot.0);
         let mut list = self.whole_list(Function::GetMechanismList, begin)?;
-        list.retain(|mechanism| wire::carries(*mechanism));
+        list.retain(|mechanism| request::carries(*mechanism));
         Ok(list)
     }
 
@@ -314,9 +255,9 @@ impl Remote {
 
     pub(crate) fn init_token(&self, slot: SlotId, so_pin: &[u8], label: &[u8; 32]) -> Result<()> {
         let parts = |request: &mut Request| {
-            request.number(slot.0);
-            request.bytes(Some(so_pin));
-            request.counted(label);
+            request.parts.number(slot.0);
+            request.parts.bytes(Some(so_pin));
+            request.parts.counted(label);
             Ok(())
         };
         self.call(Function::InitToken, &parts, |_| Ok(()))
@@ -338,7 +279,7 @@ impl Remote {
     pub(crate) fn login(&self, session: u64, user: CK_USER_TYPE, pin: Option<&[u8]>) -> Result<()> {
         let parts = |request: &mut Request| {
             write(request, &[session, user])?;
-            request.bytes(pin);
+            request.parts.bytes(pin);
             Ok(())
         };
         self.call(Function::Login, &parts, |_| Ok(()))
@@ -353,7 +294,7 @@ impl Remote {
         key: &[u64],
     ) -> Result<()> {
         let parts = |request: &mut Request| {
-            request.number(session);
+            request.parts.number(session);
             request.mechanism(mechanism)?;
             write(request, key)
         };
@@ -387,7 +328,7 @@ impl Remote {
         object: ObjectHandle,
         wanted: &[CK_ATTRIBUTE_TYPE],
     ) -> Result<Vec<Option<Vec<u8>>>> {
-        let carried = |attribute: &&CK_ATTRIBUTE_TYPE| kinds::kind(**attribute).is_some();
+        let carried = |attribute: &&CK_ATTRIBUTE_TYPE| kinds::carried(**attribute).is_some();
         let rooms: Vec<_> = wanted.iter().filter(carried).map(|one| (*one, USUAL)).collect();
         let (mut values, short) = self.values(session, object, &rooms)?;
         if short {
@@ -412,20 +353,20 @@ impl Remote {
         let half = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let parts = |request: &mut Request| {
             write(request, &[session, object.0])?;
-            request.half(half(rooms.len()));
+            request.parts.half(half(rooms.len()));
             for (attribute, room) in rooms {
-                request.half(u32::try_from(*attribute).unwrap_or(u32::MAX));
-                request.half(half(*room));
+                request.parts.half(u32::try_from(*attribute).unwrap_or(u32::MAX));
+                request.parts.half(half(*room));
             }
             Ok(())
         };
         self.call(Function::GetAttributeValue, &parts, |answer| {
-            let count = usize::try_from(answer.half()?).map_err(|_| WRONG)?;
+            let count = usize::try_from(answer.half()?).map_err(|_| MALFORMED)?;
             if count != rooms.len() {
-                return Err(WRONG);
+                return Err(MALFORMED);
             }
             let values =
-                (0..count).map(|_| answer.attribute()).collect::<std::result::Result<_, _>>()?;
+                (0..count).map(|_| attribute(answer)).collect::<std::result::Result<_, _>>()?;
             match ck::Error::check(answer.number()?) {
                 Ok(())
                 | Err(ck::Error::ATTRIBUTE_SENSITIVE | ck::Error::ATTRIBUTE_TYPE_INVALID) => {
@@ -452,7 +393,7 @@ impl Remote {
     }
 
     pub(crate) fn found(&self, session: u64, handles: &mut [ObjectHandle]) -> Result<usize> {
-        let begin = |request: &mut Request| request.number(session);
+        let begin = |request: &mut Request| request.parts.number(session);
         let found = self.list(Function::FindObjects, begin, handles.len())?.unwrap_or_default();
         let count = found.len().min(handles.len());
         handles.iter_mut().zip(found).for_each(|(handle, number)| handle.0 = number);
@@ -460,8 +401,19 @@ impl Remote {
     }
 }
 
+/// One attribute: its number, and its value where there is one, as the C ABI has it.
+fn attribute(
+    answer: &mut Reader<'_>,
+) -> std::result::Result<(CK_ATTRIBUTE_TYPE, Option<Vec<u8>>), ck::Error> {
+    let (attribute, length) = answer.attribute()?;
+    let Some(length) = length else { return Ok((attribute, None)) };
+    let value = answer.value(kinds::carried(attribute).ok_or(MALFORMED)?)?;
+    // One that is empty is written as if it were not.
+    Ok((attribute, Some(if length == 0 { Vec::new() } else { value.into_owned() })))
+}
+
 fn write(request: &mut Request, numbers: &[u64]) -> std::result::Result<(), ck::Error> {
-    numbers.iter().for_each(|number| request.number(*number));
+    request.numbers(numbers);
     Ok(())
 }
 
@@ -523,16 +475,6 @@ mod tests {
     }
 
     #[test]
-    fn verification_has_the_numbers_behind_signatures_that_recover() {
-        let number = |function| CALLS.iter().find(|call| call.function == function);
-        let verification =
-            [Function::VerifyInit, Function::Verify, Function::VerifyUpdate, Function::VerifyFinal];
-        let numbers = verification.map(|function| number(function).map(|call| call.number));
-        // C_SignRecoverInit is 46, and C_VerifyRecoverInit 52.
-        assert_eq!(numbers, [48, 49, 50, 51].map(Some));
-    }
-
-    #[test]
     fn fewer_random_bytes_than_were_asked_for_are_none() {
         let (says, module) = module();
         let session = crate::Session::new(module, SessionHandle(1));
@@ -558,7 +500,7 @@ mod tests {
             state
         };
         for round in 0..3_000_u32 {
-            let call = &CALLS[round as usize % CALLS.len()];
+            let call = &ASKED[round as usize % ASKED.len()];
             let length = usize::try_from(next() % 64).expect("short");
             // Small numbers get further.
             let bytes: Vec<u8> = (0..length).map(|_| (next() % 5) as u8).collect();

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Requests and answers in the form of p11-kit's protocol: numbers with their highest byte first, and what is in a message
-//! said by a signature at its beginning.
+//! What requests and answers of p11-kit's protocol are made of, for both sides: numbers with their highest byte first, and
+//! what is in a message said by a signature at its beginning.
 
-use super::kinds::{Kind, has_no_parameter, kind};
-use crate::{Mechanism, Params, Template, Value};
-use metaslot_ck::{
-    self as ck, CK_ATTRIBUTE_TYPE, CK_MECHANISM_TYPE, CKM_RSA_PKCS_OAEP, CKM_RSA_PKCS_PSS,
-    CKZ_DATA_SPECIFIED, Function,
-};
+use super::calls::Call;
+use super::kinds::Kind;
+use metaslot_ck::{self as ck, CK_ATTRIBUTE_TYPE};
+use std::borrow::Cow;
 use std::sync::atomic::{Ordering, compiler_fence};
 
 type Result<T> = std::result::Result<T, ck::Error>;
 
 /// Where bytes would stand, and there are none.
-const NO_BYTES: u32 = u32::MAX;
+pub const NO_BYTES: u32 = u32::MAX;
+/// The newest version of the protocol that is known here.
+pub const VERSION: u8 = 2;
 /// From this version on a mechanism says whether it has a parameter.
-const SAYS_PARAMETERS: u8 = 2;
+pub const SAYS_PARAMETERS: u8 = 2;
+/// Of a message that is not in the form that it says.
+pub const MALFORMED: ck::Error = ck::Error::DEVICE_ERROR;
 
 /// Bytes on their way; they are zeroised on drop, as they may be a PIN or the value of a key.
 #[derive(Default)]
@@ -56,109 +58,132 @@ impl Message {
         Some(Self(bytes))
     }
 
-    pub(super) fn copy_of(bytes: &[u8]) -> Self {
+    /// A copy.
+    #[must_use]
+    pub fn copy_of(bytes: &[u8]) -> Self {
         Self(bytes.to_vec())
     }
 
-    /// Where there is no room it moves, and leaves nothing behind.
+    /// So many zeros more, to be filled; `None` without the memory.
+    pub fn grow(&mut self, more: usize) -> Option<()> {
+        let needed = self.0.len().checked_add(more)?;
+        self.make_room(needed)?;
+        self.0.resize(needed, 0);
+        Some(())
+    }
+
     fn extend(&mut self, bytes: &[u8]) {
         let needed = self.0.len() + bytes.len();
+        self.make_room(needed).expect("there is memory for a message");
+        self.0.extend_from_slice(bytes);
+    }
+
+    /// Where there is no room it moves, and leaves nothing behind.
+    fn make_room(&mut self, needed: usize) -> Option<()> {
         if needed > self.0.capacity() {
-            let mut larger = Vec::with_capacity(needed.next_power_of_two().max(256));
+            let mut larger = Vec::new();
+            larger.try_reserve_exact(needed.checked_next_power_of_two()?.max(256)).ok()?;
             larger.extend_from_slice(&self.0);
             drop(std::mem::replace(self, Self(larger)));
         }
-        self.0.extend_from_slice(bytes);
+        Some(())
     }
 }
 
-/// One call's number and what its request and its answer consist of.
-pub(super) struct Call {
-    pub(super) function: Function,
-    pub(super) number: u32,
-    pub(super) request: &'static str,
-    pub(super) answer: &'static str,
-}
+/// A message that is being written.
+#[derive(Debug, Default)]
+pub struct Writer(Message);
 
-/// A request that is being written.
-pub(super) struct Request {
-    message: Message,
-    version: u8,
-}
-
-impl Request {
-    pub(super) fn new(call: &Call, version: u8) -> Self {
-        let mut request = Self { message: Message::default(), version };
-        request.half(call.number);
-        request.counted(call.request.as_bytes());
-        request
+impl Writer {
+    /// What follows a header, which is its sender's to fill.
+    #[must_use]
+    pub fn after(header: Message) -> Self {
+        Self(header)
     }
 
-    pub(super) const fn message(&self) -> &Message {
-        &self.message
+    /// What was written.
+    #[must_use]
+    pub fn finish(self) -> Message {
+        self.0
     }
 
-    pub(super) fn byte(&mut self, byte: u8) {
-        self.message.extend(&[byte]);
+    /// Which call it belongs to, and what is in it.
+    pub fn begin(&mut self, number: u32, signature: &str) {
+        self.half(number);
+        self.counted(signature.as_bytes());
+    }
+
+    /// One byte.
+    pub fn byte(&mut self, byte: u8) {
+        self.0.extend(&[byte]);
     }
 
     /// A number of four bytes: a count, or the room for an answer.
-    pub(super) fn half(&mut self, number: u32) {
-        self.message.extend(&number.to_be_bytes());
+    pub fn half(&mut self, number: u32) {
+        self.0.extend(&number.to_be_bytes());
     }
 
-    pub(super) fn number(&mut self, number: u64) {
-        self.message.extend(&number.to_be_bytes());
+    /// A number of the standard.
+    pub fn number(&mut self, number: u64) {
+        self.0.extend(&number.to_be_bytes());
     }
 
-    fn count(&mut self, count: usize) {
+    /// A number of bytes, or of other things.
+    pub fn count(&mut self, count: usize) {
         self.half(u32::try_from(count).unwrap_or(NO_BYTES));
     }
 
     /// Bytes with their number before them.
-    pub(super) fn counted(&mut self, bytes: &[u8]) {
+    pub fn counted(&mut self, bytes: &[u8]) {
         self.count(bytes.len());
-        self.message.extend(bytes);
+        self.0.extend(bytes);
     }
 
     /// Bytes that may be none at all.
-    pub(super) fn bytes(&mut self, bytes: Option<&[u8]>) {
+    pub fn bytes(&mut self, bytes: Option<&[u8]>) {
         self.byte(u8::from(bytes.is_some()));
         self.counted(bytes.unwrap_or_default());
     }
 
-    pub(super) fn template(&mut self, template: &Template) -> Result<()> {
-        self.count(template.len());
-        template.iter().try_for_each(|(attribute, value)| self.attribute(attribute, value))
+    /// How many bytes or numbers there would be.
+    pub fn absent(&mut self, count: usize) {
+        self.byte(0);
+        self.count(count);
     }
 
-    fn attribute(&mut self, attribute: CK_ATTRIBUTE_TYPE, value: &Value) -> Result<()> {
-        let kind = kind(attribute).ok_or(ck::Error::ATTRIBUTE_TYPE_INVALID)?;
+    /// A list of numbers.
+    pub fn numbers(&mut self, numbers: &[u64]) {
+        self.byte(1);
+        self.count(numbers.len());
+        numbers.iter().for_each(|number| self.number(*number));
+    }
+
+    /// An attribute whose value cannot be said.
+    ///
+    /// # Errors
+    /// `CKR_ATTRIBUTE_TYPE_INVALID` where the protocol has no place for its number.
+    pub fn unavailable(&mut self, attribute: CK_ATTRIBUTE_TYPE) -> Result<()> {
+        self.half(u32::try_from(attribute).map_err(|_| ck::Error::ATTRIBUTE_TYPE_INVALID)?);
+        self.byte(0);
+        Ok(())
+    }
+
+    /// What stands before the value of an attribute, which is so long as the C ABI has it.
+    ///
+    /// # Errors
+    /// `CKR_ATTRIBUTE_TYPE_INVALID` where the protocol has no place for its number.
+    pub fn available(&mut self, attribute: CK_ATTRIBUTE_TYPE, length: usize) -> Result<()> {
         self.half(u32::try_from(attribute).map_err(|_| ck::Error::ATTRIBUTE_TYPE_INVALID)?);
         self.byte(1);
-        let one;
-        let eight;
-        let bytes = match value {
-            Value::Bool(flag) => {
-                one = [u8::from(*flag)];
-                &one[..]
-            }
-            Value::Ulong(number) => {
-                eight = number.to_ne_bytes();
-                &eight[..]
-            }
-            Value::Bytes(bytes) => bytes,
-            Value::Mechanisms(list) if kind == Kind::Numbers => {
-                self.count(list.len() * 8);
-                self.count(list.len());
-                list.iter().for_each(|number| self.number(*number));
-                return Ok(());
-            }
-            Value::Mechanisms(_) | Value::Template(_) => {
-                return Err(ck::Error::ATTRIBUTE_VALUE_INVALID);
-            }
-        };
-        self.count(bytes.len());
+        self.count(length);
+        Ok(())
+    }
+
+    /// A value, from what it is in the C ABI.
+    ///
+    /// # Errors
+    /// `CKR_ATTRIBUTE_VALUE_INVALID` where it is not of this kind.
+    pub fn value(&mut self, kind: Kind, bytes: &[u8]) -> Result<()> {
         match (kind, bytes) {
             (Kind::Byte, [byte]) => self.byte(*byte),
             (Kind::Number, bytes) => {
@@ -166,142 +191,170 @@ impl Request {
                 self.number(u64::from_ne_bytes(bytes));
             }
             (Kind::Bytes, bytes) => self.counted(bytes),
-            (Kind::Byte | Kind::Numbers, _) => return Err(ck::Error::ATTRIBUTE_VALUE_INVALID),
-        }
-        Ok(())
-    }
-
-    pub(super) fn mechanism(&mut self, mechanism: &Mechanism<'_>) -> Result<()> {
-        let number = mechanism.number;
-        self.half(u32::try_from(number).map_err(|_| ck::Error::MECHANISM_INVALID)?);
-        let plain = has_no_parameter(number);
-        let has = !matches!(mechanism.params, Params::None);
-        match (self.version >= SAYS_PARAMETERS, plain) {
-            (true, true) if !has => return Ok(()),
-            (true, false) => self.byte(u8::from(has)),
-            (false, true) if !has => {
-                self.half(NO_BYTES);
-                return Ok(());
+            (Kind::Numbers, bytes) => {
+                let (numbers, []) = bytes.as_chunks() else {
+                    return Err(ck::Error::ATTRIBUTE_VALUE_INVALID);
+                };
+                self.count(numbers.len());
+                numbers.iter().for_each(|number| self.number(u64::from_ne_bytes(*number)));
             }
-            (false, false) if has => {}
-            _ => return Err(ck::Error::MECHANISM_PARAM_INVALID),
-        }
-        match (number, mechanism.params) {
-            (CKM_RSA_PKCS_PSS, Params::Pss { hash, mgf, salt_length }) => {
-                [hash, mgf, salt_length].into_iter().for_each(|number| self.number(number));
-            }
-            (CKM_RSA_PKCS_OAEP, Params::Oaep { hash, mgf, label }) => {
-                [hash, mgf, CKZ_DATA_SPECIFIED].into_iter().for_each(|number| self.number(number));
-                self.counted(label);
-            }
-            (CKM_RSA_PKCS_PSS | CKM_RSA_PKCS_OAEP, _) => {
-                return Err(ck::Error::MECHANISM_PARAM_INVALID);
-            }
-            (_, Params::Bytes(bytes)) => self.counted(bytes),
-            _ => return Err(ck::Error::MECHANISM_PARAM_INVALID),
+            (Kind::Byte | Kind::Template, _) => return Err(ck::Error::ATTRIBUTE_VALUE_INVALID),
         }
         Ok(())
     }
 }
 
-/// An answer that is being read. What another process says is believed to be of the right form only where it is.
-pub(super) struct Answer<'a> {
+/// A message that is being read. What another process says is believed to be of the right form only where it is.
+#[derive(Clone, Debug)]
+pub struct Reader<'a> {
     rest: &'a [u8],
 }
 
-/// An answer that no module gives.
-pub(super) const WRONG: ck::Error = ck::Error::DEVICE_ERROR;
+impl<'a> Reader<'a> {
+    /// From its beginning.
+    #[must_use]
+    pub const fn new(message: &'a [u8]) -> Self {
+        Self { rest: message }
+    }
 
-impl<'a> Answer<'a> {
     /// What the call gave, or its error.
-    pub(super) fn read(message: &'a Message, call: &Call) -> Result<Self> {
-        let mut answer = Self { rest: &message.0 };
-        let number = answer.half()?;
-        let signature = answer.counted()?.ok_or(WRONG)?;
-        match (number, signature) {
-            (0, b"u") => Err(ck::Error::check(answer.number()?).err().unwrap_or(WRONG)),
+    ///
+    /// # Errors
+    /// The call's, and [`MALFORMED`] for an answer that no module gives.
+    pub fn answer(message: &'a Message, call: &Call) -> Result<Self> {
+        let mut answer = Self::new(&message.0);
+        match answer.begin()? {
+            (0, b"u") => Err(ck::Error::check(answer.number()?).err().unwrap_or(MALFORMED)),
             (number, signature) if number == call.number && signature == call.answer.as_bytes() => {
                 Ok(answer)
             }
-            _ => Err(WRONG),
+            _ => Err(MALFORMED),
         }
     }
 
+    /// Which call it belongs to, and what is said to be in it.
+    ///
+    /// # Errors
+    /// [`MALFORMED`], here and below.
+    pub fn begin(&mut self) -> Result<(u32, &'a [u8])> {
+        Ok((self.half()?, self.counted()?.ok_or(MALFORMED)?))
+    }
+
+    /// Nothing follows.
+    ///
+    /// # Errors
+    /// [`MALFORMED`]
+    pub const fn end(&self) -> Result<()> {
+        if self.rest.is_empty() { Ok(()) } else { Err(MALFORMED) }
+    }
+
     fn take(&mut self, length: usize) -> Result<&'a [u8]> {
-        let (taken, rest) = self.rest.split_at_checked(length).ok_or(WRONG)?;
+        let (taken, rest) = self.rest.split_at_checked(length).ok_or(MALFORMED)?;
         self.rest = rest;
         Ok(taken)
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
-        self.take(N)?.try_into().map_err(|_| WRONG)
+        self.take(N)?.try_into().map_err(|_| MALFORMED)
     }
 
-    pub(super) fn byte(&mut self) -> Result<u8> {
+    /// One byte.
+    ///
+    /// # Errors
+    /// [`MALFORMED`]
+    pub fn byte(&mut self) -> Result<u8> {
         self.array().map(|[byte]| byte)
     }
 
-    pub(super) fn half(&mut self) -> Result<u32> {
+    /// A number of four bytes.
+    ///
+    /// # Errors
+    /// [`MALFORMED`]
+    pub fn half(&mut self) -> Result<u32> {
         self.array().map(u32::from_be_bytes)
     }
 
-    pub(super) fn number(&mut self) -> Result<u64> {
+    /// A number of the standard.
+    ///
+    /// # Errors
+    /// [`MALFORMED`]
+    pub fn number(&mut self) -> Result<u64> {
         self.array().map(u64::from_be_bytes)
     }
 
-    pub(super) fn text(&mut self) -> Result<String> {
-        Ok(crate::info::text(self.counted()?.ok_or(WRONG)?))
+    /// A number of bytes, or of other things.
+    ///
+    /// # Errors
+    /// [`MALFORMED`]
+    pub fn count(&mut self) -> Result<usize> {
+        usize::try_from(self.half()?).map_err(|_| MALFORMED)
     }
 
-    fn counted(&mut self) -> Result<Option<&'a [u8]>> {
+    pub(super) fn text(&mut self) -> Result<String> {
+        Ok(crate::info::text(self.counted()?.ok_or(MALFORMED)?))
+    }
+
+    /// Bytes with their number before them, or none.
+    ///
+    /// # Errors
+    /// [`MALFORMED`]
+    pub fn counted(&mut self) -> Result<Option<&'a [u8]>> {
         match self.half()? {
             NO_BYTES => Ok(None),
-            length => self.take(usize::try_from(length).map_err(|_| WRONG)?).map(Some),
+            length => self.take(usize::try_from(length).map_err(|_| MALFORMED)?).map(Some),
         }
     }
 
     /// Bytes, or how many they would be.
-    pub(super) fn bytes(&mut self) -> Result<std::result::Result<&'a [u8], usize>> {
+    ///
+    /// # Errors
+    /// [`MALFORMED`]
+    pub fn bytes(&mut self) -> Result<std::result::Result<&'a [u8], usize>> {
         match self.byte()? {
-            0 => Ok(Err(usize::try_from(self.half()?).map_err(|_| WRONG)?)),
-            _ => Ok(Ok(self.counted()?.ok_or(WRONG)?)),
+            0 => Ok(Err(self.count()?)),
+            _ => Ok(Ok(self.counted()?.ok_or(MALFORMED)?)),
         }
     }
 
     /// Numbers, or how many they would be.
-    pub(super) fn numbers(&mut self) -> Result<std::result::Result<Vec<u64>, usize>> {
+    ///
+    /// # Errors
+    /// [`MALFORMED`]
+    pub fn numbers(&mut self) -> Result<std::result::Result<Vec<u64>, usize>> {
         let there = self.byte()? != 0;
-        let count = usize::try_from(self.half()?).map_err(|_| WRONG)?;
+        let count = self.count()?;
         if !there {
             return Ok(Err(count));
         }
-        let numbers = self.take(count.checked_mul(8).ok_or(WRONG)?)?.as_chunks().0;
+        let numbers = self.take(count.checked_mul(8).ok_or(MALFORMED)?)?.as_chunks().0;
         Ok(Ok(numbers.iter().map(|number| u64::from_be_bytes(*number)).collect()))
     }
 
-    /// One attribute: its number, and its value where there is one, as the C ABI has it.
-    pub(super) fn attribute(&mut self) -> Result<(CK_ATTRIBUTE_TYPE, Option<Vec<u8>>)> {
+    /// What stands before the value of an attribute: its number, and, where there is a value, its length in the C ABI.
+    ///
+    /// # Errors
+    /// [`MALFORMED`]
+    pub fn attribute(&mut self) -> Result<(CK_ATTRIBUTE_TYPE, Option<usize>)> {
         let attribute = CK_ATTRIBUTE_TYPE::from(self.half()?);
-        if self.byte()? == 0 {
-            return Ok((attribute, None));
-        }
-        let length = usize::try_from(self.half()?).map_err(|_| WRONG)?;
-        let value = match kind(attribute).ok_or(WRONG)? {
-            Kind::Byte => vec![self.byte()?],
-            Kind::Number => self.number()?.to_ne_bytes().to_vec(),
-            Kind::Bytes => self.counted()?.unwrap_or_default().to_vec(),
+        let there = self.byte()? != 0;
+        Ok((attribute, there.then(|| self.count()).transpose()?))
+    }
+
+    /// A value, as the C ABI has it. An array of attributes is for its reader to take apart.
+    ///
+    /// # Errors
+    /// [`MALFORMED`]
+    pub fn value(&mut self, kind: Kind) -> Result<Cow<'a, [u8]>> {
+        Ok(match kind {
+            Kind::Byte => Cow::Borrowed(self.take(1)?),
+            Kind::Number => Cow::Owned(self.number()?.to_ne_bytes().to_vec()),
+            Kind::Bytes => Cow::Borrowed(self.counted()?.unwrap_or_default()),
             Kind::Numbers => {
-                let count = usize::try_from(self.half()?).map_err(|_| WRONG)?;
-                let numbers = self.take(count.checked_mul(8).ok_or(WRONG)?)?.as_chunks::<8>().0;
+                let length = self.count()?.checked_mul(8).ok_or(MALFORMED)?;
+                let numbers = self.take(length)?.as_chunks::<8>().0;
                 numbers.iter().flat_map(|one| u64::from_be_bytes(*one).to_ne_bytes()).collect()
             }
-        };
-        // One that is empty is written as if it were not.
-        Ok((attribute, Some(if length == 0 { Vec::new() } else { value })))
+            Kind::Template => return Err(MALFORMED),
+        })
     }
-}
-
-/// Whether a mechanism can be asked for in every version of the protocol.
-pub(super) fn carries(mechanism: CK_MECHANISM_TYPE) -> bool {
-    has_no_parameter(mechanism) || super::kinds::has_parameter(mechanism)
 }

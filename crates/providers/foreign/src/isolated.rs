@@ -4,6 +4,7 @@
 //! One call is in it at a time. Where it dies or does not answer it is killed, and the next call finds that nothing runs.
 
 use metaslot_ck::Error;
+use metaslot_client::protocol::VERSION;
 use metaslot_client::{Carrier, Message};
 use metaslot_memory::PerProcess;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -24,8 +25,6 @@ use std::time::{Duration, Instant};
 
 /// Set in the process, in which no module is isolated again.
 const INSIDE: &str = "METASLOT_ISOLATED";
-/// The newest version of the protocol that is known here.
-const VERSION: u8 = 2;
 /// The longest answer, in bytes.
 const LONGEST: usize = 1 << 26;
 /// How long a process has to end by itself.
