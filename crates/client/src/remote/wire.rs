@@ -107,6 +107,12 @@ impl Writer {
         self.0
     }
 
+    /// How many bytes were written.
+    #[must_use]
+    pub const fn length(&self) -> usize {
+        self.0.0.len()
+    }
+
     /// Which call it belongs to, and what is in it.
     pub fn begin(&mut self, number: u32, signature: &str) {
         self.half(number);

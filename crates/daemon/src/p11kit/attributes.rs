@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Templates, and the answers of `C_GetAttributeValue` (PKCS#11 3.2 §5.7.5).
+
+use super::calls::Asked;
+use super::frame::LONGEST;
+use metaslot_ck::attribute::AttributeRow;
+use metaslot_ck::*;
+use metaslot_client::protocol::{Kind, MALFORMED, NO_BYTES, Reader, Writer, kind};
+use metaslot_engine::{Answer, Object};
+use metaslot_memory::Secret;
+use metaslot_spi::{Attributes, DEEPEST, RawValue, Template, Value};
+use std::borrow::Cow;
+
+/// More attributes than a template has: the standard does not define as many.
+const MAX_ATTRIBUTES: usize = 512;
+/// From this version on the room for an array of attributes says the room for each of them.
+const NESTS_ROOM: u8 = 1;
+/// What an attribute takes in an array of the C ABI.
+const ATTRIBUTE: usize = size_of::<CK_ATTRIBUTE>();
+
+/// An attribute that is asked for.
+pub(super) struct Wanted {
+    attribute: CK_ATTRIBUTE_TYPE,
+    /// None where only the length is asked for.
+    room: usize,
+    /// Of an array: the room for each in it.
+    inner: Vec<Self>,
+}
+
+impl Asked<'_, '_, '_> {
+    /// An array of attributes, copied.
+    ///
+    /// # Errors
+    /// `CKR_ARGUMENTS_BAD`, `CKR_ATTRIBUTE_VALUE_INVALID`
+    pub(super) fn template(&mut self) -> Result<Template> {
+        template(&mut self.request, 0)
+    }
+
+    /// Room for attributes.
+    ///
+    /// # Errors
+    /// `CKR_ARGUMENTS_BAD`
+    pub(super) fn wanted(&mut self) -> Result<Vec<Wanted>> {
+        wanted(&mut self.request, self.connection.version >= NESTS_ROOM, 0)
+    }
+}
+
+fn count(request: &mut Reader<'_>, depth: usize) -> Result<usize> {
+    let count = request.count()?;
+    if count > MAX_ATTRIBUTES || depth > DEEPEST { Err(Error::ARGUMENTS_BAD) } else { Ok(count) }
+}
+
+fn template(request: &mut Reader<'_>, depth: usize) -> Result<Template> {
+    let count = count(request, depth)?;
+    (0..count)
+        .map(|_| {
+            let (attribute, length) = request.attribute()?;
+            // Without a value there is a length that cannot be.
+            let length = length.ok_or(Error::ATTRIBUTE_VALUE_INVALID)?;
+            Ok((attribute, value(request, attribute, length, depth)?))
+        })
+        .collect()
+}
+
+fn value(
+    request: &mut Reader<'_>,
+    attribute: CK_ATTRIBUTE_TYPE,
+    length: usize,
+    depth: usize,
+) -> Result<RawValue> {
+    let kind = kind(attribute);
+    if kind == Kind::Template {
+        return template(request, depth + 1).map(RawValue::Template);
+    }
+    let mut value = request.value(kind)?;
+    if length == 0 {
+        // One that is empty may be written as if it were not.
+        value = Cow::Borrowed(&[]);
+    }
+    if value.len() != length {
+        return Err(MALFORMED);
+    }
+    Ok(if AttributeRow::can_be_secret(attribute) {
+        RawValue::Secret(Secret::try_copy_of(&value).ok_or(Error::HOST_MEMORY)?)
+    } else {
+        RawValue::Bytes(value.into_owned())
+    })
+}
+
+fn wanted(request: &mut Reader<'_>, nests: bool, depth: usize) -> Result<Vec<Wanted>> {
+    let count = count(request, depth)?;
+    (0..count)
+        .map(|_| {
+            let (attribute, room) = (CK_ATTRIBUTE_TYPE::from(request.half()?), request.count()?);
+            let nested = nests && room != 0 && kind(attribute) == Kind::Template;
+            let inner = if nested { wanted(request, nests, depth + 1)? } else { Vec::new() };
+            Ok(Wanted { attribute, room, inner })
+        })
+        .collect()
+}
+
+/// Writes what exists and fits, marks the rest as unavailable, and ends with one of the reasons.
+///
+/// # Errors
+/// `CKR_HOST_MEMORY` for more than a message holds.
+pub(super) fn answer(answer: &mut Writer, object: &Object, wanted: &[Wanted]) -> Result<()> {
+    answer.count(wanted.len());
+    let mut result = Ok(());
+    for one in wanted {
+        let filled = object.answer(one.attribute).and_then(|value| fill(answer, one, value));
+        result = unavailable(answer, one.attribute, filled)?.and(result);
+    }
+    answer.number(result.map_or_else(Error::rv, |()| CKR_OK));
+    Ok(())
+}
+
+/// What an attribute that was not filled is marked with.
+fn unavailable(
+    answer: &mut Writer,
+    attribute: CK_ATTRIBUTE_TYPE,
+    filled: Result<()>,
+) -> Result<Result<()>> {
+    match filled {
+        Err(Error::HOST_MEMORY) => return Err(Error::HOST_MEMORY),
+        Err(_) => answer.unavailable(attribute)?,
+        Ok(()) => {}
+    }
+    Ok(filled)
+}
+
+/// Writes one attribute; where that fails, nothing of it.
+fn fill(answer: &mut Writer, wanted: &Wanted, value: Answer<'_>) -> Result<()> {
+    let attribute = wanted.attribute;
+    let eight;
+    let bytes = match value {
+        Answer::Secret(bytes) => Cow::Borrowed(bytes),
+        Answer::Value(Value::Bytes(bytes)) => Cow::Borrowed(&bytes[..]),
+        Answer::Value(Value::Bool(flag)) => Cow::Borrowed(if *flag { &[1][..] } else { &[0][..] }),
+        Answer::Value(Value::Ulong(number)) => {
+            eight = number.to_ne_bytes();
+            Cow::Borrowed(&eight[..])
+        }
+        Answer::Value(Value::Ulongs(numbers)) => {
+            numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
+        }
+        Answer::Value(Value::Template(template)) => return fill_template(answer, wanted, template),
+    };
+    let asked = wanted.room == 0;
+    if !asked && wanted.room < bytes.len() {
+        return Err(Error::BUFFER_TOO_SMALL);
+    }
+    if answer.length() + bytes.len() > LONGEST {
+        return Err(Error::HOST_MEMORY);
+    }
+    answer.available(attribute, bytes.len())?;
+    match kind(attribute) {
+        Kind::Bytes if asked => answer.half(NO_BYTES),
+        Kind::Byte if bytes.len() != 1 => answer.byte(0),
+        Kind::Number if bytes.len() != 8 => answer.number(0),
+        kind => answer.value(kind, &bytes)?,
+    }
+    Ok(())
+}
+
+/// An array of attributes: the client asks for the array's length, then for the lengths of the values in it, then for the
+/// values.
+fn fill_template(answer: &mut Writer, wanted: &Wanted, template: &Attributes) -> Result<()> {
+    if kind(wanted.attribute) != Kind::Template {
+        return Err(Error::ATTRIBUTE_TYPE_INVALID);
+    }
+    let length = template.len() * ATTRIBUTE;
+    if wanted.room != 0 && wanted.room < length {
+        return Err(Error::BUFFER_TOO_SMALL);
+    }
+    answer.available(wanted.attribute, length)?;
+    if wanted.room == 0 {
+        answer.count(0);
+        return Ok(());
+    }
+    answer.count(template.len());
+    for (at, (attribute, value)) in template.iter().enumerate() {
+        let room = wanted.inner.get(at).map_or(0, |inner| inner.room);
+        let inner = Wanted { attribute, room, inner: Vec::new() };
+        let filled = fill(answer, &inner, Answer::Value(value));
+        // As for the array itself: it is there, and what does not fit is marked.
+        unavailable(answer, attribute, filled)?.or_else(|error| match error {
+            Error::BUFFER_TOO_SMALL => Ok(()),
+            error => Err(error),
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Table of what is done for each call of the protocol; numbers and signatures are in the client's table of the same calls.
+
+use super::{Connection, general, keys, message, objects, sessions};
+use metaslot_ck::{Function, ObjectHandle, Result};
+use metaslot_client::protocol::{Call, Reader, Writer};
+use metaslot_engine::{Engine, OperationKind};
+use metaslot_spi::provider::Direction::{Backward, Forward};
+
+/// A call that is being served.
+pub(super) struct Asked<'m, 'c, 'e> {
+    pub(super) connection: &'c mut Connection<'e>,
+    pub(super) call: &'static Call,
+    /// What is left of the request.
+    pub(super) request: Reader<'m>,
+    /// Its call and its signature stand there already.
+    pub(super) answer: &'c mut Writer,
+}
+
+/// Reads the arguments, does the call, and writes its results.
+pub(super) type Work = fn(Asked<'_, '_, '_>) -> Result<()>;
+
+/// What is done for a call; `None` where it is not served.
+pub(super) fn work(function: Function) -> Option<Work> {
+    WORK.iter().find(|(one, _)| *one == function).map(|(_, work)| *work)
+}
+
+const WORK: &[(Function, Work)] = &[
+    (Function::Initialize, general::initialize),
+    (Function::Finalize, general::finalize),
+    (Function::GetInfo, general::info),
+    (Function::GetSlotList, general::slot_list),
+    (Function::GetSlotInfo, general::slot_info),
+    (Function::GetTokenInfo, general::token_info),
+    (Function::GetMechanismList, general::mechanism_list),
+    (Function::GetMechanismInfo, general::mechanism_info),
+    (Function::InitToken, general::init_token),
+    (Function::WaitForSlotEvent, general::slot_event),
+    (Function::OpenSession, sessions::open),
+    (Function::CloseSession, sessions::close),
+    (Function::CloseAllSessions, sessions::close_all),
+    (Function::GetSessionInfo, sessions::info),
+    (Function::SessionCancel, |asked| asked.with_number(Engine::session_cancel)),
+    (Function::GetOperationState, sessions::operation_state),
+    (Function::SetOperationState, sessions::set_operation_state),
+    (Function::InitPIN, sessions::init_pin),
+    (Function::SetPIN, sessions::set_pin),
+    (Function::Login, sessions::login),
+    (Function::LoginUser, sessions::login_user),
+    (Function::Logout, |asked| asked.alone(Engine::logout)),
+    (Function::CreateObject, objects::create),
+    (Function::CopyObject, objects::copy),
+    (Function::DestroyObject, objects::destroy),
+    (Function::GetObjectSize, objects::size),
+    (Function::GetAttributeValue, objects::attributes),
+    (Function::SetAttributeValue, objects::set_attributes),
+    (Function::FindObjectsInit, objects::find_init),
+    (Function::FindObjects, objects::find),
+    (Function::FindObjectsFinal, |asked| asked.alone(Engine::find_final)),
+    (Function::EncryptInit, |asked| {
+        asked.begin(|engine, session, mechanism, params, key| {
+            engine.cipher_init(Forward, session, mechanism, params, key)
+        })
+    }),
+    (Function::Encrypt, |asked| {
+        asked.transform(|engine, session, data, out| engine.cipher(Forward, session, data, out))
+    }),
+    (Function::EncryptUpdate, |asked| {
+        asked.transform(|engine, session, part, out| {
+            engine.cipher_update(Forward, session, part, out)
+        })
+    }),
+    (Function::EncryptFinal, |asked| {
+        asked.finish(|engine, session, out| engine.cipher_final(Forward, session, out))
+    }),
+    (Function::DecryptInit, |asked| {
+        asked.begin(|engine, session, mechanism, params, key| {
+            engine.cipher_init(Backward, session, mechanism, params, key)
+        })
+    }),
+    (Function::Decrypt, |asked| {
+        asked.transform(|engine, session, data, out| engine.cipher(Backward, session, data, out))
+    }),
+    (Function::DecryptUpdate, |asked| {
+        asked.transform(|engine, session, part, out| {
+            engine.cipher_update(Backward, session, part, out)
+        })
+    }),
+    (Function::DecryptFinal, |asked| {
+        asked.finish(|engine, session, out| engine.cipher_final(Backward, session, out))
+    }),
+    (Function::DigestInit, |mut asked| {
+        let (session, mechanism) = (asked.session()?, asked.mechanism()?);
+        asked.request.end()?;
+        match mechanism {
+            Some(mechanism) => asked.connection.engine.digest_init(session, mechanism.alone()?),
+            None => asked.cancel(session),
+        }
+    }),
+    (Function::Digest, |asked| asked.transform(Engine::digest)),
+    (Function::DigestUpdate, |asked| asked.update(Engine::digest_update)),
+    (Function::DigestKey, |asked| {
+        asked.with_number(|engine, session, key| engine.digest_key(session, ObjectHandle(key)))
+    }),
+    (Function::DigestFinal, |asked| asked.finish(Engine::digest_final)),
+    (Function::SignInit, |asked| asked.begin(Engine::sign_init)),
+    (Function::Sign, |asked| asked.transform(Engine::sign)),
+    (Function::SignUpdate, |asked| asked.update(Engine::sign_update)),
+    (Function::SignFinal, |asked| asked.finish(Engine::sign_final)),
+    (Function::SignRecoverInit, |asked| asked.begin(Engine::sign_recover_init)),
+    (Function::SignRecover, |asked| asked.transform(Engine::sign_recover)),
+    (Function::VerifyInit, |asked| asked.begin(Engine::verify_init)),
+    (Function::Verify, |asked| asked.check(Engine::verify)),
+    (Function::VerifyUpdate, |asked| asked.update(Engine::verify_update)),
+    (Function::VerifyFinal, |asked| asked.update(Engine::verify_final)),
+    (Function::VerifyRecoverInit, |asked| asked.begin(Engine::verify_recover_init)),
+    (Function::VerifyRecover, |asked| asked.transform(Engine::verify_recover)),
+    (Function::DigestEncryptUpdate, |asked| asked.transform(Engine::digest_encrypt_update)),
+    (Function::DecryptDigestUpdate, |asked| asked.transform(Engine::decrypt_digest_update)),
+    (Function::SignEncryptUpdate, |asked| asked.transform(Engine::sign_encrypt_update)),
+    (Function::DecryptVerifyUpdate, |asked| asked.transform(Engine::decrypt_verify_update)),
+    (Function::GenerateKey, keys::generate),
+    (Function::GenerateKeyPair, keys::generate_pair),
+    (Function::WrapKey, keys::wrap),
+    (Function::UnwrapKey, keys::unwrap),
+    (Function::DeriveKey, keys::derive),
+    (Function::SeedRandom, |asked| asked.update(Engine::seed_random)),
+    (Function::GenerateRandom, sessions::random),
+    (Function::MessageSignInit, |asked| asked.begin(Engine::message_sign_init)),
+    (Function::SignMessage, message::sign),
+    (Function::SignMessageBegin, message::begin),
+    (Function::SignMessageNext, message::sign_next),
+    (Function::MessageSignFinal, |asked| {
+        asked.alone(|engine, session| engine.message_final(session, OperationKind::MessageSign))
+    }),
+    (Function::MessageVerifyInit, |asked| asked.begin(Engine::message_verify_init)),
+    (Function::VerifyMessage, message::verify),
+    (Function::VerifyMessageBegin, message::begin),
+    (Function::VerifyMessageNext, message::verify_next),
+    (Function::MessageVerifyFinal, |asked| {
+        asked.alone(|engine, session| engine.message_final(session, OperationKind::MessageVerify))
+    }),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_call_is_served_but_ciphers_of_messages() {
+        let missing: Vec<_> = Call::all()
+            .filter(|call| work(call.function).is_none())
+            .map(|call| call.number)
+            .collect();
+        assert_eq!(missing, (68..=77).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The beginning of a connection, and the frames that follow: a header of three numbers, options that are not used, a message.
+
+use metaslot_client::Message;
+use metaslot_client::protocol::{VERSION, Writer};
+use std::io::{self, ErrorKind, Read, Write};
+
+/// The longest message, in bytes, in either direction.
+pub(super) const LONGEST: usize = 1 << 26;
+/// The longest options.
+const LONGEST_OPTIONS: usize = 1 << 12;
+/// A header's length.
+const HEADER: usize = 12;
+/// Of a message that is said to be longer, memory is taken as it arrives.
+const CHUNK: usize = 1 << 16;
+
+/// The version that both sides speak, after the client has said its own; `None` where it has gone before.
+pub(super) fn greet(stream: &mut (impl Read + Write)) -> io::Result<Option<u8>> {
+    let mut theirs = [0];
+    if !filled(stream, &mut theirs)? {
+        return Ok(None);
+    }
+    let version = theirs[0].min(VERSION);
+    stream.write_all(&[version])?;
+    Ok(Some(version))
+}
+
+/// The next message with the number that its answer has to bear; `None` where there is no next one.
+pub(super) fn read(stream: &mut impl Read) -> io::Result<Option<(u32, Message)>> {
+    let mut header = [0; HEADER];
+    if !filled(stream, &mut header)? {
+        return Ok(None);
+    }
+    let [code, options, length] = *header.as_chunks().0 else { return Err(malformed()) };
+    let code = u32::from_be_bytes(code);
+    if code == 0 {
+        return Err(malformed());
+    }
+    part(stream, options, LONGEST_OPTIONS)?;
+    Ok(Some((code, part(stream, length, LONGEST)?)))
+}
+
+/// A message that is written behind room for its header.
+pub(super) fn answer() -> Writer {
+    let mut header = Message::default();
+    header.grow(HEADER).expect("there is memory for a header");
+    Writer::after(header)
+}
+
+/// Sends what [`answer`] began.
+pub(super) fn write(stream: &mut impl Write, code: u32, answer: Message) -> io::Result<()> {
+    let mut answer = answer;
+    let length = answer.as_ref().len().checked_sub(HEADER).ok_or_else(malformed)?;
+    let length = u32::try_from(length).map_err(|_| malformed())?;
+    let header = [code, 0, length].map(u32::to_be_bytes);
+    answer.as_mut()[..HEADER].copy_from_slice(header.as_flattened());
+    stream.write_all(answer.as_ref())
+}
+
+/// Whether all of `room` was filled, rather than nothing of it.
+fn filled(stream: &mut impl Read, room: &mut [u8]) -> io::Result<bool> {
+    loop {
+        match stream.read(room) {
+            Ok(0) => return Ok(false),
+            Ok(read) => return stream.read_exact(&mut room[read..]).map(|()| true),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn part(stream: &mut impl Read, length: [u8; 4], longest: usize) -> io::Result<Message> {
+    let length = usize::try_from(u32::from_be_bytes(length)).ok();
+    let length = length.filter(|length| *length <= longest).ok_or_else(malformed)?;
+    let mut message = Message::default();
+    while message.as_ref().len() < length {
+        let there = message.as_ref().len();
+        let more = (length - there).min(there.max(CHUNK));
+        message.grow(more).ok_or(ErrorKind::OutOfMemory)?;
+        stream.read_exact(&mut message.as_mut()[there..])?;
+    }
+    Ok(message)
+}
+
+fn malformed() -> io::Error {
+    ErrorKind::InvalidData.into()
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Key management.
+
+use super::calls::Asked;
+use metaslot_ck::*;
+use metaslot_client::protocol::{Form, form};
+
+/// `C_GenerateKey` (PKCS#11 3.2 §5.18)
+pub(super) fn generate(mut asked: Asked<'_, '_, '_>) -> Result<()> {
+    let (session, mechanism) = (asked.session()?, asked.some_mechanism()?);
+    let template = asked.template()?;
+    asked.request.end()?;
+    let (number, params) = mechanism.chosen()?;
+    let made = asked.connection.engine.generate_key(session, number, params, template)?;
+    asked.answer.number(made.0);
+    Ok(())
+}
+
+/// `C_GenerateKeyPair` (PKCS#11 3.2 §5.18)
+pub(super) fn generate_pair(mut asked: Asked<'_, '_, '_>) -> Result<()> {
+    let (session, mechanism) = (asked.session()?, asked.some_mechanism()?);
+    let (public, private) = (asked.template()?, asked.template()?);
+    asked.request.end()?;
+    let (number, params) = mechanism.chosen()?;
+    let engine = asked.connection.engine;
+    let (public, private) = engine.generate_key_pair(session, number, params, public, private)?;
+    asked.answer.number(public.0);
+    asked.answer.number(private.0);
+    Ok(())
+}
+
+/// `C_WrapKey` (PKCS#11 3.2 §5.18)
+pub(super) fn wrap(mut asked: Asked<'_, '_, '_>) -> Result<()> {
+    let (session, mechanism) = (asked.session()?, asked.some_mechanism()?);
+    let (wrapping, key, room) = (asked.object()?, asked.object()?, asked.room()?);
+    asked.request.end()?;
+    let engine = asked.connection.engine;
+    asked.fill(room, 0, |out| {
+        let (number, params) = mechanism.chosen()?;
+        engine.wrap_key(session, number, params, wrapping, key, out)
+    })
+}
+
+/// `C_UnwrapKey` (PKCS#11 3.2 §5.18)
+pub(super) fn unwrap(mut asked: Asked<'_, '_, '_>) -> Result<()> {
+    let (session, mechanism) = (asked.session()?, asked.some_mechanism()?);
+    let (by, wrapped, template) = (asked.object()?, asked.data()?, asked.template()?);
+    asked.request.end()?;
+    let (number, params) = mechanism.chosen()?;
+    let engine = asked.connection.engine;
+    let made = engine.unwrap_key(session, number, params, by, wrapped, template)?;
+    asked.answer.number(made.0);
+    Ok(())
+}
+
+/// `C_DeriveKey` (PKCS#11 3.2 §5.18), by either of its calls. The second says what has become of the code and the parameter:
+/// here no parameter changes.
+pub(super) fn derive(mut asked: Asked<'_, '_, '_>) -> Result<()> {
+    let (session, mechanism) = (asked.session()?, asked.some_mechanism()?);
+    let (base, template) = (asked.object()?, asked.template()?);
+    asked.request.end()?;
+    let (number, params) = mechanism.chosen()?;
+    let engine = asked.connection.engine;
+    let (made, _others) = engine.derive_key(session, number, params, base, template)?;
+    if asked.call.answer == "uPu" {
+        asked.answer.number(CKR_OK);
+        if form(number) != Form::Nothing {
+            asked.answer.byte(u8::from(mechanism.has_parameter()));
+        }
+    }
+    asked.answer.number(made.0);
+    Ok(())
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Signatures of several messages under one key. Ciphers are not among them: the parameter of a message is a structure with
+//! pointers, which the protocol sends as it is.
+
+use super::calls::Asked;
+use metaslot_ck::*;
+use metaslot_engine::OperationKind;
+
+impl<'m> Asked<'m, '_, '_> {
+    /// The parameter of a signature's message: there is none.
+    fn no_parameter(&mut self) -> Result<()> {
+        if self.data()?.is_empty() { Ok(()) } else { Err(Error::MECHANISM_PARAM_INVALID) }
+    }
+
+    fn message(&mut self) -> Result<&'m [u8]> {
+        self.no_parameter()?;
+        self.data()
+    }
+}
+
+/// `C_SignMessage` (PKCS#11 3.2 §5.14.2)
+pub(super) fn sign(mut asked: Asked<'_, '_, '_>) -> Result<()> {
+    let (session, engine) = (asked.session()?, asked.connection.engine);
+    let (data, room) = asked.decoded(session, |asked| Ok((asked.message()?, asked.room()?)))?;
+    asked.fill(room, 0, |out| engine.sign_message(session, data, out))
+}
+
+/// `C_SignMessageBegin` (PKCS#11 3.2 §5.14.3) and `C_VerifyMessageBegin` (§5.16.3)
+pub(super) fn begin(mut asked: Asked<'_, '_, '_>) -> Result<()> {
+    let session = asked.session()?;
+    asked.decoded(session, Asked::no_parameter)?;
+    let kind = match asked.call.function {
+        Function::SignMessageBegin => OperationKind::MessageSign,
+        _ => OperationKind::MessageVerify,
+    };
+    asked.connection.engine.signature_message_begin(session, kind)
+}
+
+/// `C_SignMessageNext` (PKCS#11 3.2 §5.14.4)
+pub(super) fn sign_next(mut asked: Asked<'_, '_, '_>) -> Result<()> {
+    let (session, engine) = (asked.session()?, asked.connection.engine);
+    let parts = |asked: &mut Asked<'_, '_, '_>| Ok((asked.request.byte()?, asked.room()?));
+    let (data, (last, room)) =
+        asked.decoded(session, |asked| Ok((asked.message()?, parts(asked)?)))?;
+    if last == CK_FALSE {
+        engine.sign_message_next(session, data, None)?;
+        asked.answer.bytes(Some(&[]));
+        return Ok(());
+    }
+    asked.fill(room, 0, |out| engine.sign_message_next(session, data, Some(out)))
+}
+
+/// `C_VerifyMessage` (PKCS#11 3.2 §5.16.2)
+pub(super) fn verify(mut asked: Asked<'_, '_, '_>) -> Result<()> {
+    let session = asked.session()?;
+    let (data, signature) =
+        asked.decoded(session, |asked| Ok((asked.message()?, asked.data()?)))?;
+    asked.connection.engine.verify_message(session, data, signature)
+}
+
+/// `C_VerifyMessageNext` (PKCS#11 3.2 §5.16.4): without a signature more data is to follow.
+pub(super) fn verify_next(mut asked: Asked<'_, '_, '_>) -> Result<()> {
+    let session = asked.session()?;
+    let (data, signature) =
+        asked.decoded(session, |asked| Ok((asked.message()?, asked.optional()?)))?;
+    asked.connection.engine.verify_message_next(session, data, signature)
+}

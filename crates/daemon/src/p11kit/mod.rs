@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The server's side of p11-kit's protocol: `p11-kit-client.so` of any distribution is a client.
+
+mod arguments;
+mod attributes;
+mod calls;
+mod frame;
+mod general;
+mod keys;
+mod mechanism;
+mod message;
+mod objects;
+mod sessions;
+mod shapes;
+mod text;
+
+use calls::Asked;
+use metaslot_ck::{Error, Function, Result, SessionHandle, SlotId};
+use metaslot_client::Message;
+use metaslot_client::protocol::{Call, MALFORMED, Reader, Writer};
+use metaslot_engine::Engine;
+use metaslot_memory::Exhausted;
+use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Serves one client, until it has gone; then its sessions are closed.
+///
+/// An engine is one application of the standard: its logins are those of everyone who uses it. A client that is not to share
+/// the logins of others is served with an engine of its own, over stores of the same tokens. The sessions of others are out
+/// of its reach in either case.
+///
+/// # Errors
+/// Where the connection breaks in the middle of a message, or one is longer than any that is served.
+pub fn serve(stream: UnixStream, engine: &Engine) -> io::Result<()> {
+    let mut stream = stream;
+    let Some(version) = frame::greet(&mut stream)? else { return Ok(()) };
+    let mut connection = Connection::new(engine, version);
+    while let Some((code, request)) = frame::read(&mut stream)? {
+        let answer = connection.answer(&request);
+        drop(request);
+        frame::write(&mut stream, code, answer)?;
+    }
+    Ok(())
+}
+
+/// What is known of a client.
+#[derive(Debug)]
+struct Connection<'e> {
+    engine: &'e Engine,
+    /// Of the protocol, as agreed on.
+    version: u8,
+    /// Between `C_Initialize` and `C_Finalize`.
+    initialized: bool,
+    /// Its own, by their handles.
+    sessions: BTreeMap<u64, SlotId>,
+}
+
+impl Drop for Connection<'_> {
+    fn drop(&mut self) {
+        self.finalize();
+    }
+}
+
+impl<'e> Connection<'e> {
+    const fn new(engine: &'e Engine, version: u8) -> Self {
+        Self { engine, version, initialized: false, sessions: BTreeMap::new() }
+    }
+
+    /// What a request is answered with, behind room for a header.
+    fn answer(&mut self, request: &Message) -> Message {
+        let mut answer = frame::answer();
+        let call = || self.perform(request, &mut answer);
+        let failed = match catch_unwind(AssertUnwindSafe(call)) {
+            Ok(Ok(())) => return answer.finish(),
+            Ok(Err(error)) => error,
+            Err(payload) if payload.is::<Exhausted>() => Error::HOST_MEMORY,
+            Err(payload) => {
+                // Its destructor could panic in turn.
+                std::mem::forget(payload);
+                Error::GENERAL_ERROR
+            }
+        };
+        let mut answer = frame::answer();
+        answer.begin(0, "u");
+        answer.number(failed.rv());
+        answer.finish()
+    }
+
+    fn perform(&mut self, request: &Message, answer: &mut Writer) -> Result<()> {
+        let mut request = Reader::new(request.as_ref());
+        let (number, signature) = request.begin()?;
+        let call = Call::numbered(number).ok_or(Error::FUNCTION_NOT_SUPPORTED)?;
+        if signature != call.request.as_bytes() {
+            return Err(MALFORMED);
+        }
+        if !self.initialized && call.function != Function::Initialize {
+            return Err(Error::CRYPTOKI_NOT_INITIALIZED);
+        }
+        let work = calls::work(call.function).ok_or(Error::FUNCTION_NOT_SUPPORTED)?;
+        answer.begin(call.number, call.answer);
+        work(Asked { connection: self, call, request, answer })
+    }
+
+    /// A session of this client.
+    fn session(&self, handle: u64) -> Result<SessionHandle> {
+        match self.sessions.contains_key(&handle) {
+            true => Ok(SessionHandle(handle)),
+            false => Err(Error::SESSION_HANDLE_INVALID),
+        }
+    }
+
+    /// Closes the client's sessions where `wanted` says so.
+    fn close(&mut self, wanted: impl Fn(SlotId) -> bool) -> Result<()> {
+        let mut result = Ok(());
+        for (session, _) in self.sessions.extract_if(.., |_, slot| wanted(*slot)) {
+            match self.engine.close_session(SessionHandle(session)) {
+                // With its token it may have gone before.
+                Ok(()) | Err(Error::SESSION_HANDLE_INVALID) => {}
+                Err(error) => result = Err(error),
+            }
+        }
+        result
+    }
+
+    /// With the last session of a slot its login ends.
+    fn finalize(&mut self) {
+        self.initialized = false;
+        self.close(|_| true).ok();
+    }
+}

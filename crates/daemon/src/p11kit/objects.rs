@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Objects and searches.
+
+use super::attributes;
+use super::calls::Asked;
+use metaslot_ck::*;
+
+/// How many objects one call finds at most: there may be more in the next.
+const MOST_FOUND: usize = 1 << 16;
+
+/// `C_CreateObject` (PKCS#11 3.2 §5.7)
+pub(super) fn create(mut asked: Asked<'_, '_, '_>) -> Result<()> {
+    let (session, template) = (asked.session()?, asked.template()?);
+    asked.request.end()?;
+    let made = asked.connection.engine.create_object(session, template)?;
+    asked.answer.number(made.0);
+    Ok(())
+}
+
+/// `C_CopyObject` (PKCS#11 3.2 §5.7)
+pub(super) fn copy(mut asked: Asked<'_, '_, '_>) -> Result<()> {
+    let (session, object, template) = (asked.session()?, asked.object()?, asked.template()?);
+    asked.request.end()?;
+    let made = asked.connection.engine.copy_object(session, object, template)?;
+    asked.answer.number(made.0);
+    Ok(())
+}
+
+/// `C_DestroyObject` (PKCS#11 3.2 §5.7)
+pub(super) fn destroy(asked: Asked<'_, '_, '_>) -> Result<()> {
+    asked
+        .with_number(|engine, session, object| engine.destroy_object(session, ObjectHandle(object)))
+}
+
+/// `C_GetObjectSize` (PKCS#11 3.2 §5.7)
+pub(super) fn size(mut asked: Asked<'_, '_, '_>) -> Result<()> {
+    let (session, object) = (asked.session()?, asked.object()?);
+    asked.request.end()?;
+    asked.answer.number(asked.connection.engine.object_size(session, object)?);
+    Ok(())
+}
+
+/// `C_GetAttributeValue` (PKCS#11 3.2 §5.7)
+pub(super) fn attributes(mut asked: Asked<'_, '_, '_>) -> Result<()> {
+    let (session, object, wanted) = (asked.session()?, asked.object()?, asked.wanted()?);
+    asked.request.end()?;
+    let object = asked.connection.engine.object(session, object)?;
+    attributes::answer(asked.answer, &object, &wanted)
+}
+
+/// `C_SetAttributeValue` (PKCS#11 3.2 §5.7)
+pub(super) fn set_attributes(mut asked: Asked<'_, '_, '_>) -> Result<()> {
+    let (session, object, template) = (asked.session()?, asked.object()?, asked.template()?);
+    asked.request.end()?;
+    asked.connection.engine.set_attributes(session, object, template)
+}
+
+/// `C_FindObjectsInit` (PKCS#11 3.2 §5.7)
+pub(super) fn find_init(mut asked: Asked<'_, '_, '_>) -> Result<()> {
+    let (session, template) = (asked.session()?, asked.template()?);
+    asked.request.end()?;
+    asked.connection.engine.find_init(session, template)
+}
+
+/// `C_FindObjects` (PKCS#11 3.2 §5.7)
+pub(super) fn find(mut asked: Asked<'_, '_, '_>) -> Result<()> {
+    let (session, most) = (asked.session()?, asked.request.count()?);
+    asked.request.end()?;
+    let found = asked.connection.engine.find(session, most.min(MOST_FOUND))?;
+    let found: Vec<_> = found.into_iter().map(|object| object.0).collect();
+    asked.answer.numbers(&found);
+    Ok(())
+}
