@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A token in a directory of its own, a server of it, and clients.
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use metaslot_ck::{Error, Result};
+use metaslot_client::protocol::{Call, Reader, Writer};
+use metaslot_client::{Carrier, Message, Module};
+use metaslot_daemon::p11kit;
+use metaslot_engine::{Config, Engine, Policy, SlotConfig};
+use metaslot_keystore::{Config as StoreConfig, Cost, Kdf, SqliteStore};
+use metaslot_spi::provider::Provider;
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+pub(crate) const SO: &[u8] = b"so-pin-1";
+pub(crate) const USER: &[u8] = b"user-pin-1";
+
+/// A directory that goes away with its test; the token and the socket are in it.
+#[derive(Debug)]
+pub(crate) struct Place(PathBuf);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("metaslot-door-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::remove_dir_all(&path).ok();
+        fs::create_dir_all(&path).expect("a directory is made");
+        Self(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.0.join("door")
+    }
+
+    /// An application of its own, over the same token as the others.
+    pub(crate) fn engine(&self) -> Engine {
+        static PROVIDERS: &[&dyn Provider] = &[&metaslot_awslc::AWSLC];
+        let kdf = Cost::Fixed(Kdf::Argon2id { memory_kib: 64, passes: 1, lanes: 1 });
+        let config = StoreConfig { kdf, ..StoreConfig::new(self.0.join("token/token.db")) };
+        let store = Box::new(SqliteStore::new(config));
+        let slot = SlotConfig { description: "door".into(), store, policy: Policy::DEFAULT };
+        Engine::new(Config { slots: vec![slot], providers: PROVIDERS })
+    }
+
+    /// Serves each client with an engine of its own, for as long as the process lives.
+    pub(crate) fn serve(&self) {
+        let listener = UnixListener::bind(self.socket()).expect("a socket is made");
+        let place = Self(self.0.clone());
+        thread::spawn(move || {
+            let place = std::mem::ManuallyDrop::new(place);
+            for stream in listener.incoming().flatten() {
+                let engine = place.engine();
+                thread::spawn(move || p11kit::serve(stream, &engine));
+            }
+        });
+    }
+
+    pub(crate) fn served() -> Self {
+        let place = Self::new();
+        place.serve();
+        place
+    }
+
+    pub(crate) fn connect(&self) -> UnixStream {
+        UnixStream::connect(self.socket()).expect("a server is there")
+    }
+
+    /// Our own client.
+    pub(crate) fn module(&self, version: u8) -> Module {
+        let carrier = Socket { path: self.socket(), version, stream: Mutex::default() };
+        Module::remote(self.socket(), Arc::new(carrier))
+    }
+
+    /// A client that writes its requests itself, initialised.
+    pub(crate) fn raw(&self, version: u8) -> Raw {
+        let mut stream = self.connect();
+        greet(&mut stream, version);
+        let mut raw = Raw { stream };
+        raw.call(1, |request| {
+            request.bytes(Some(metaslot_client::protocol::GREETING));
+            request.byte(0);
+            request.bytes(Some(&[0]));
+        })
+        .expect("it begins");
+        raw
+    }
+}
+
+fn greet(stream: &mut UnixStream, version: u8) -> u8 {
+    let mut agreed = [0];
+    stream.write_all(&[version]).expect("the version is sent");
+    stream.read_exact(&mut agreed).expect("the version is answered");
+    agreed[0]
+}
+
+pub(crate) fn exchange(stream: &mut UnixStream, request: &[u8]) -> std::io::Result<Message> {
+    let length = u32::try_from(request.len()).expect("short");
+    stream.write_all([7, 0, length].map(u32::to_be_bytes).as_flattened())?;
+    stream.write_all(request)?;
+    let mut header = [0; 12];
+    stream.read_exact(&mut header)?;
+    let [code, options, length] = header.as_chunks::<4>().0 else { unreachable!() };
+    assert_eq!((u32::from_be_bytes(*code), u32::from_be_bytes(*options)), (7, 0));
+    let length = u32::from_be_bytes(*length) as usize;
+    let mut answer = Message::zeroed(length).expect("there is memory");
+    stream.read_exact(answer.as_mut())?;
+    Ok(answer)
+}
+
+#[derive(Debug)]
+struct Socket {
+    path: PathBuf,
+    version: u8,
+    stream: Mutex<Option<UnixStream>>,
+}
+
+impl Carrier for Socket {
+    fn start(&self) -> Result<u8> {
+        let mut stream = UnixStream::connect(&self.path).map_err(|_| Error::DEVICE_REMOVED)?;
+        let version = greet(&mut stream, self.version);
+        *self.stream.lock().expect("no panic") = Some(stream);
+        Ok(version)
+    }
+
+    fn end(&self) {
+        self.stream.lock().expect("no panic").take();
+    }
+
+    fn exchange(&self, request: &[u8]) -> Result<Message> {
+        let mut stream = self.stream.lock().expect("no panic");
+        let stream = stream.as_mut().ok_or(Error::CRYPTOKI_NOT_INITIALIZED)?;
+        exchange(stream, request).map_err(|_| Error::DEVICE_REMOVED)
+    }
+}
+
+/// A client that writes its requests itself.
+#[derive(Debug)]
+pub(crate) struct Raw {
+    pub(crate) stream: UnixStream,
+}
+
+impl Raw {
+    /// What the call of this number gives, behind its signature.
+    pub(crate) fn call(&mut self, number: u32, parts: impl FnOnce(&mut Writer)) -> Result<Vec<u8>> {
+        let call = Call::numbered(number).expect("there is this call");
+        let mut request = Writer::default();
+        request.begin(number, call.request);
+        parts(&mut request);
+        let answer = exchange(&mut self.stream, request.finish().as_ref()).expect("an answer");
+        Reader::answer(&answer, call)?;
+        Ok(answer.as_ref()[8 + call.answer.len()..].to_vec())
+    }
+
+    /// A call that gives one number.
+    pub(crate) fn number(&mut self, number: u32, parts: impl FnOnce(&mut Writer)) -> Result<u64> {
+        let answer = self.call(number, parts)?;
+        Ok(u64::from_be_bytes(answer.try_into().expect("a number")))
+    }
+
+    /// A call that gives bytes, or how many they would be.
+    pub(crate) fn bytes(
+        &mut self,
+        number: u32,
+        parts: impl FnOnce(&mut Writer),
+    ) -> Result<std::result::Result<Vec<u8>, usize>> {
+        let answer = self.call(number, parts)?;
+        let mut reader = Reader::new(&answer);
+        let bytes = reader.bytes()?.map(<[u8]>::to_vec);
+        reader.end()?;
+        Ok(bytes)
+    }
+}
+
+/// The slot's token, with both PINs; another client has gone again.
+pub(crate) fn initialized(place: &Place) {
+    let engine = place.engine();
+    let slot = metaslot_ck::SlotId(0);
+    engine.init_token(slot, SO, "door").expect("a token is made");
+    let flags = metaslot_ck::CKF_SERIAL_SESSION | metaslot_ck::CKF_RW_SESSION;
+    let session = engine.open_session(slot, flags).expect("a session opens");
+    engine.login(session, metaslot_ck::CKU_SO, SO).expect("the officer logs in");
+    engine.init_pin(session, USER).expect("the PIN is set");
+}
