@@ -1,8 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The doors of `metaslotd`: protocols by which clients in other processes reach an engine.
+//! `metaslotd`: keys of tokens for other processes. It opens the tokens of a configuration once, and serves them by protocols
+//! of several kinds; each client has an engine of its own.
 //!
 //! Nothing from a client is believed: lengths are checked before memory is taken, and what is malformed ends the client's own
 //! call or connection. What a client gives or is given is wiped afterwards, as it may be a PIN or the value of a key.
 #![forbid(unsafe_code)]
 
 pub mod p11kit;
+mod rights;
+mod service;
+mod shared;
+mod socket;
+mod tokens;
+
+pub use rights::Rights;
+pub use service::run;
+pub use shared::{Shared, View};
+pub use tokens::Tokens;

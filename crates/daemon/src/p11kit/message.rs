@@ -39,7 +39,8 @@ pub(super) fn begin(mut asked: Asked<'_, '_, '_>) -> Result<()> {
 /// `C_SignMessageNext` (PKCS#11 3.2 §5.14.4)
 pub(super) fn sign_next(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let (session, engine) = (asked.session()?, asked.connection.engine);
-    let parts = |asked: &mut Asked<'_, '_, '_>| Ok((asked.request.byte()?, asked.room()?));
+    let parts =
+        |asked: &mut Asked<'_, '_, '_>| Ok::<_, Error>((asked.request.byte()?, asked.room()?));
     let (data, (last, room)) =
         asked.decoded(session, |asked| Ok((asked.message()?, parts(asked)?)))?;
     if last == CK_FALSE {

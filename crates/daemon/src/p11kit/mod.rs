@@ -15,9 +15,10 @@ mod shapes;
 mod text;
 
 use calls::Asked;
-use metaslot_ck::{Error, Function, Result, SessionHandle, SlotId};
+use metaslot_ck::{CKR_OK, Error, Function, Result, SessionHandle, SlotId};
 use metaslot_client::Message;
 use metaslot_client::protocol::{Call, MALFORMED, Reader, Writer};
+use metaslot_counters as counters;
 use metaslot_engine::Engine;
 use metaslot_memory::Exhausted;
 use std::collections::BTreeMap;
@@ -26,10 +27,6 @@ use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Serves one client, until it has gone; then its sessions are closed.
-///
-/// An engine is one application of the standard: its logins are those of everyone who uses it. A client that is not to share
-/// the logins of others is served with an engine of its own, over stores of the same tokens. The sessions of others are out
-/// of its reach in either case.
 ///
 /// # Errors
 /// Where the connection breaks in the middle of a message, or one is longer than any that is served.
@@ -92,6 +89,18 @@ impl<'e> Connection<'e> {
         let mut request = Reader::new(request.as_ref());
         let (number, signature) = request.begin()?;
         let call = Call::numbered(number).ok_or(Error::FUNCTION_NOT_SUPPORTED)?;
+        let result = self.call(call, signature, request, answer);
+        counters::call(call.function, result.map_or_else(Error::rv, |()| CKR_OK));
+        result
+    }
+
+    fn call(
+        &mut self,
+        call: &'static Call,
+        signature: &[u8],
+        request: Reader<'_>,
+        answer: &mut Writer,
+    ) -> Result<()> {
         if signature != call.request.as_bytes() {
             return Err(MALFORMED);
         }

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One token for all clients: its store is opened once, and each client has a login of its own.
+//!
+//! What PKCS#11 calls an application is here a client, with an engine of its own over a [`View`]: what one of them opened by
+//! its PIN is closed to the others, although the store has the keys of both.
+
+use crate::rights::Rights;
+use metaslot_ck::{Error, Result};
+use metaslot_memory::Secret;
+use metaslot_spi::detail;
+use metaslot_spi::store::{
+    Change, Examination, Examined, Found, Home, ObjectRow, OtherToken, Remark, Role, Scope, Store,
+    Term, TokenRow,
+};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The store of one token.
+pub struct Shared {
+    store: Box<dyn Store>,
+    /// By which the daemon itself opens the token.
+    pin: Option<Secret>,
+    /// Held while a PIN is tried, which takes long: one at a time.
+    entering: Mutex<()>,
+    login: Mutex<Login>,
+}
+
+/// Who has opened the store.
+#[derive(Debug, Default)]
+struct Login {
+    role: Option<Role>,
+    /// How many clients.
+    clients: usize,
+    /// The daemon's PIN is not the token's any more: each further try would count, and lock it in the end.
+    refused: bool,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("login", &self.login).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// `pin`: by which the daemon opens the token for clients that have rights without one.
+    #[must_use]
+    pub fn new(store: Box<dyn Store>, pin: Option<Secret>) -> Self {
+        Self { store, pin, entering: Mutex::default(), login: Mutex::default() }
+    }
+
+    /// The token as one client has it.
+    #[must_use]
+    pub fn view(self: &Arc<Self>, rights: Option<Rights>) -> View {
+        let rights = rights.filter(|_| self.pin.is_some());
+        View { shared: Arc::clone(self), rights, role: Mutex::default() }
+    }
+
+    /// The token's own row.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn token(&self) -> Result<TokenRow> {
+        self.store.token()
+    }
+
+    /// Opens the token with the daemon's PIN, if it is not open.
+    ///
+    /// # Errors
+    /// As `C_Login`; `CKR_PIN_INCORRECT` where the daemon has no PIN, or one that was wrong before.
+    pub fn open(&self) -> Result<()> {
+        if self.is_open() {
+            return Ok(());
+        }
+        let _entering = self.entering();
+        if self.is_open() {
+            return Ok(());
+        }
+        let pin = self.pin.as_ref().filter(|_| !self.login().refused);
+        let opened = self.begin(Role::User, pin.ok_or(Error::PIN_INCORRECT)?.expose());
+        self.login().refused |= matches!(opened, Err(Error::PIN_INCORRECT | Error::PIN_LOCKED));
+        opened
+    }
+
+    fn is_open(&self) -> bool {
+        self.login().role == Some(Role::User) && self.store.keeps_login()
+    }
+
+    fn entering(&self) -> MutexGuard<'_, ()> {
+        self.entering.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn login(&self) -> MutexGuard<'_, Login> {
+        self.login.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A client comes in with a PIN.
+    fn enter(&self, role: Role, pin: &[u8]) -> Result<()> {
+        let _entering = self.entering();
+        let open = self.login().role.filter(|_| self.store.keeps_login());
+        match (open, role) {
+            (None, role) => self.begin(role, pin)?,
+            (Some(Role::User), Role::User) => self.store.check_pin(Role::User, pin)?,
+            (Some(_), _) => return Err(taken()),
+        }
+        self.login().clients += 1;
+        Ok(())
+    }
+
+    /// What was open of a token that has been made anew is nothing any more.
+    fn begin(&self, role: Role, pin: &[u8]) -> Result<()> {
+        if self.login().role.take().is_some() {
+            self.store.logout();
+        }
+        self.store.login(role, pin)?;
+        self.login().role = Some(role);
+        Ok(())
+    }
+
+    /// A client has gone; the last one takes the keys with it, unless the daemon keeps the token open.
+    fn leave(&self) {
+        let _entering = self.entering();
+        let mut login = self.login();
+        login.clients = login.clients.saturating_sub(1);
+        let keeps = self.pin.is_some() && login.role == Some(Role::User);
+        if login.clients == 0 && !keeps && login.role.take().is_some() {
+            drop(login);
+            self.store.logout();
+        }
+    }
+}
+
+fn taken() -> Error {
+    detail::set(format_args!("another client of the daemon is logged in to this token"));
+    Error::USER_ANOTHER_ALREADY_LOGGED_IN
+}
+
+/// One client's token.
+#[derive(Debug)]
+pub struct View {
+    shared: Arc<Shared>,
+    /// What it has without a PIN.
+    rights: Option<Rights>,
+    /// Who it is by a PIN.
+    role: Mutex<Option<Role>>,
+}
+
+/// What a client may see.
+enum Sight<'a> {
+    /// What anyone sees.
+    Public,
+    /// What its rights say, as if it were public.
+    Rights(&'a Rights),
+    /// Everything.
+    All,
+}
+
+impl View {
+    fn store(&self) -> &dyn Store {
+        &*self.shared.store
+    }
+
+    fn role(&self) -> Option<Role> {
+        *self.role.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change_role(&self, role: Option<Role>) -> Option<Role> {
+        std::mem::replace(&mut *self.role.lock().unwrap_or_else(PoisonError::into_inner), role)
+    }
+
+    fn sight(&self) -> Sight<'_> {
+        match (self.role(), &self.rights) {
+            (Some(Role::User), _) => Sight::All,
+            // Where the token cannot be opened nothing of them is there.
+            (None, Some(rights)) if self.shared.open().is_ok() => Sight::Rights(rights),
+            _ => Sight::Public,
+        }
+    }
+}
+
+impl Store for View {
+    /// A client that has rights needs no login for what they give.
+    fn token(&self) -> Result<TokenRow> {
+        let mut row = self.store().token()?;
+        if self.rights.is_some() && row.other.is_none() {
+            row.other = Some(OtherToken {
+                manufacturer: String::from("Metaslot"),
+                model: String::from("Metaslot"),
+                login_required: false,
+                asks_by_itself: false,
+            });
+        }
+        Ok(row)
+    }
+
+    fn initialize(&self, so_pin: &[u8], label: &str) -> Result<()> {
+        let _entering = self.shared.entering();
+        if self.shared.login().role.is_some() {
+            return Err(taken());
+        }
+        self.store().initialize(so_pin, label)
+    }
+
+    fn login(&self, role: Role, pin: &[u8]) -> Result<()> {
+        self.shared.enter(role, pin)?;
+        self.change_role(Some(role));
+        Ok(())
+    }
+
+    fn check_pin(&self, role: Role, pin: &[u8]) -> Result<()> {
+        self.store().check_pin(role, pin)
+    }
+
+    fn logout(&self) {
+        if self.change_role(None).is_some() {
+            self.shared.leave();
+        }
+    }
+
+    fn keeps_login(&self) -> bool {
+        self.store().keeps_login()
+    }
+
+    fn init_pin(&self, pin: &[u8]) -> Result<()> {
+        match self.role() {
+            Some(Role::So) => self.store().init_pin(pin),
+            _ => Err(Error::USER_NOT_LOGGED_IN),
+        }
+    }
+
+    fn set_pin(&self, role: Role, old: &[u8], new: &[u8]) -> Result<()> {
+        self.store().set_pin(role, old, new)
+    }
+
+    /// Only by a client with a PIN: in the store somebody is logged in, and would vouch for what a stranger writes.
+    fn write(&self, changes: Vec<Change>) -> Result<Vec<u64>> {
+        if self.role().is_some() {
+            return self.store().write(changes);
+        }
+        if self.rights.is_some() {
+            detail::refuse(format_args!("a client without a PIN changes no object of a token"));
+        }
+        Err(Error::USER_NOT_LOGGED_IN)
+    }
+
+    fn read(&self, id: u64) -> Result<Option<ObjectRow>> {
+        let sight = self.sight();
+        let row = self.store().read(id)?;
+        match sight {
+            Sight::All => Ok(row),
+            Sight::Rights(rights) => row.map_or(Ok(None), |row| rights.narrowed(row)),
+            Sight::Public => Ok(row.filter(|row| !row.private)),
+        }
+    }
+
+    fn secrets(&self, id: u64, version: u64) -> Result<Secret> {
+        match self.sight() {
+            Sight::All => {}
+            // What is not shown is not used.
+            Sight::Rights(_) if self.read(id)?.is_some() => {}
+            Sight::Rights(_) => return Err(Error::OBJECT_HANDLE_INVALID),
+            Sight::Public => return Err(Error::USER_NOT_LOGGED_IN),
+        }
+        self.store().secrets(id, version)
+    }
+
+    fn search(&self, query: &[Term], scope: Scope, after: u64, limit: usize) -> Result<Vec<Found>> {
+        match (self.sight(), scope) {
+            (Sight::All, scope) => self.store().search(query, scope, after, limit),
+            (Sight::Rights(_) | Sight::Public, Scope::Private) => Ok(Vec::new()),
+            (Sight::Public, _) => self.store().search(query, Scope::Public, after, limit),
+            (Sight::Rights(rights), _) => {
+                let mut found = Vec::new();
+                for query in rights.queries(query) {
+                    found.extend(self.store().search(&query, Scope::Both, after, limit)?);
+                }
+                found.sort_unstable_by_key(|row| row.id);
+                found.dedup();
+                found.truncate(limit);
+                found.iter_mut().for_each(|row| row.private = false);
+                Ok(found)
+            }
+        }
+    }
+
+    fn examine(
+        &self,
+        _: Role,
+        _: &[u8],
+        _: Examination<'_>,
+        _: &mut dyn FnMut(Remark<'_>) -> bool,
+    ) -> Result<Examined> {
+        detail::set(format_args!("a token is checked, copied and repaired by its file"));
+        Err(Error::FUNCTION_NOT_SUPPORTED)
+    }
+
+    fn restored(&self) -> Result<u64> {
+        self.role().ok_or(Error::USER_NOT_LOGGED_IN)?;
+        self.store().restored()
+    }
+
+    fn generation(&self) -> Option<u64> {
+        self.store().generation()
+    }
+
+    fn generation_of(&self, row: u64) -> Option<u64> {
+        self.store().generation_of(row)
+    }
+
+    fn home(&self) -> Option<&'static dyn Home> {
+        self.store().home()
+    }
+
+    fn guests(&self) -> Vec<&'static dyn Home> {
+        self.store().guests()
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        self.logout();
+    }
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The socket that clients connect to.
+
+use rustix::process::geteuid;
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _, chown};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+/// A socket that listens. Its name goes with it.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    pub(crate) listener: UnixListener,
+    path: PathBuf,
+}
+
+impl Socket {
+    /// Makes it, for this user and root, and for the members of a group.
+    ///
+    /// # Errors
+    /// Why it cannot be there.
+    pub(crate) fn new(path: &Path, group: Option<&str>) -> Result<Self, String> {
+        let unfit = |reason: &str| format!("{}: {reason}", path.display());
+        let failed = |error: io::Error| format!("{}: {error}", path.display());
+        let directory = path.parent().ok_or_else(|| unfit("is no file"))?;
+        let metadata = fs::metadata(directory).map_err(failed)?;
+        let trusted = [0, geteuid().as_raw()].contains(&metadata.uid());
+        // In another's hands the name could lead clients, and their PINs, to somebody else.
+        if !trusted || metadata.mode() & 0o022 != 0 && metadata.mode() & 0o1000 == 0 {
+            return Err(unfit("others may write its directory"));
+        }
+        let group = group.map(group_id).transpose().map_err(|reason| unfit(&reason))?;
+        remove_old(path).map_err(|reason| unfit(&reason))?;
+        let listener = UnixListener::bind(path).map_err(failed)?;
+        let socket = Self { listener, path: path.to_owned() };
+        if group.is_some() {
+            chown(path, None, group).map_err(failed)?;
+        }
+        let mode = if group.is_some() { 0o660 } else { 0o600 };
+        fs::set_permissions(path, Permissions::from_mode(mode)).map_err(failed)?;
+        Ok(socket)
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        fs::remove_file(&self.path).ok();
+    }
+}
+
+/// One that a daemon has left which was killed. Of one that runs, and of what is no socket, nothing is taken away.
+fn remove_old(path: &Path) -> Result<(), String> {
+    match fs::symlink_metadata(path) {
+        Err(_) => Ok(()),
+        Ok(metadata) if !metadata.file_type().is_socket() => {
+            Err(String::from("is there, and is no socket"))
+        }
+        Ok(_) if UnixStream::connect(path).is_ok() => {
+            Err(String::from("is served by another process"))
+        }
+        Ok(_) => fs::remove_file(path).map_err(|error| error.to_string()),
+    }
+}
+
+/// The number of a group, by name or number.
+fn group_id(group: &str) -> Result<u32, String> {
+    let groups = fs::read("/etc/group").unwrap_or_default();
+    let groups = String::from_utf8_lossy(&groups);
+    let mut named = groups.lines().filter_map(|line| {
+        let mut fields = line.split(':');
+        (fields.next() == Some(group)).then(|| fields.nth(1)?.parse().ok()).flatten()
+    });
+    let found = named.next().or_else(|| group.parse().ok());
+    found.ok_or_else(|| format!("there is no group {group:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_socket_takes_the_place_of_a_dead_one_and_of_nothing_else() {
+        let directory = std::env::temp_dir().join(format!("metaslotd-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("socket");
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+        // Killed: its name is there still.
+        drop(UnixListener::bind(&path).unwrap());
+        let socket = Socket::new(&path, None).expect("nothing listens there");
+        assert_eq!(mode(&path), 0o600);
+        let refused = Socket::new(&path, None).expect_err("it is served");
+        assert!(refused.ends_with("is served by another process"), "{refused}");
+        drop(socket);
+        assert!(!path.exists());
+        fs::write(&path, "a file").unwrap();
+        let refused = Socket::new(&path, None).expect_err("it is a file");
+        assert!(refused.ends_with("is there, and is no socket"), "{refused}");
+        fs::remove_file(&path).unwrap();
+        symlink("/dev/null", &path).unwrap();
+        assert!(Socket::new(&path, None).is_err());
+        fs::remove_file(&path).unwrap();
+        fs::set_permissions(&directory, Permissions::from_mode(0o777)).unwrap();
+        let refused = Socket::new(&path, None).expect_err("anyone may write there");
+        assert!(refused.ends_with("others may write its directory"), "{refused}");
+        fs::set_permissions(&directory, Permissions::from_mode(0o755)).unwrap();
+        let refused = Socket::new(&path, Some("no such group")).expect_err("there is none");
+        assert!(refused.ends_with("there is no group \"no such group\""), "{refused}");
+        let own = fs::metadata(&directory).unwrap().gid().to_string();
+        let socket = Socket::new(&path, Some(&own)).expect("it is one's own");
+        assert_eq!(mode(&path), 0o660);
+        drop(socket);
+        fs::remove_dir_all(directory).unwrap();
+    }
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The tokens that are served, and to whom: a client is a connection, known by the process at its other end.
+
+use crate::rights::Rights;
+use crate::shared::Shared;
+use metaslot_ck::Error;
+use metaslot_engine::{Config, Engine, Policy, SlotConfig};
+use metaslot_router::Settings;
+use metaslot_spi::detail;
+use metaslot_spi::provider::Provider;
+use metaslot_wiring::Parts;
+use metaslot_wiring::config::{ClientConfig, PinSource, Process};
+use rustix::net::sockopt::socket_peercred;
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+/// The tokens that are served, and to whom.
+#[derive(Debug)]
+pub struct Tokens {
+    all: Vec<Token>,
+    absent: Vec<(String, String)>,
+    providers: &'static [&'static dyn Provider],
+    settings: Settings,
+    clients: Vec<ClientConfig>,
+}
+
+#[derive(Debug)]
+struct Token {
+    description: String,
+    policy: Policy,
+    shared: Arc<Shared>,
+}
+
+impl Tokens {
+    /// Opens those whose PIN the configuration knows.
+    ///
+    /// # Errors
+    /// Which token is not opened, and why.
+    pub fn of(parts: Parts) -> Result<Self, String> {
+        let Parts { slots, absent, providers, settings, daemon, pins, .. } = parts;
+        let tokens =
+            slots.into_iter().zip(pins).map(|(slot, source)| Token::opened(slot, source.as_ref()));
+        let all = tokens.collect::<Result<_, _>>()?;
+        Ok(Self { all, absent, providers, settings, clients: daemon.clients })
+    }
+
+    /// The engine of the client at the other end of a connection.
+    ///
+    /// # Errors
+    /// Where the kernel does not say who it is.
+    pub fn engine(&self, stream: &UnixStream) -> io::Result<Engine> {
+        let peer = socket_peercred(stream)?;
+        let id = u32::try_from(peer.pid.as_raw_nonzero().get()).ok();
+        Ok(self.engine_of(&Process { user: peer.uid.as_raw(), id }))
+    }
+
+    fn engine_of(&self, process: &Process) -> Engine {
+        let slots = self.all.iter().map(|token| token.slot(self.rights(token, process)));
+        let config = Config { slots: slots.collect(), providers: self.providers };
+        let engine = Engine::new(config).without(self.absent.clone());
+        engine.change_routes(self.settings.clone());
+        engine
+    }
+
+    /// What the configuration gives to a process of a token, without a PIN.
+    fn rights(&self, token: &Token, process: &Process) -> Option<Rights> {
+        let label = token.shared.token().ok()?.label;
+        Rights::of(self.clients.iter().filter(|one| one.token == label && one.is(process)))
+    }
+}
+
+impl Token {
+    fn opened(slot: SlotConfig, source: Option<&PinSource>) -> Result<Self, String> {
+        let SlotConfig { description, store, policy } = slot;
+        let refused = |error: Error| {
+            let reason = detail::with(str::to_owned);
+            let colon = if reason.is_empty() { "" } else { ": " };
+            format!("the token in {description:?} is not opened: {}{colon}{reason}", name(error))
+        };
+        let pin = source.map(PinSource::read).transpose().map_err(refused)?;
+        let shared = Shared::new(store, pin);
+        if source.is_some() {
+            shared.open().map_err(refused)?;
+        }
+        Ok(Self { description, policy, shared: Arc::new(shared) })
+    }
+
+    fn slot(&self, rights: Option<Rights>) -> SlotConfig {
+        let store = Box::new(self.shared.view(rights));
+        SlotConfig { description: self.description.clone(), store, policy: self.policy }
+    }
+}
+
+fn name(error: Error) -> String {
+    let code = error.rv();
+    metaslot_ck::rv_name(code).map_or_else(|| format!("0x{code:x}"), str::to_owned)
+}

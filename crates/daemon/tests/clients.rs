@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What clients of one daemon have of each other, and what the configuration gives them: nothing and no more.
+
+use metaslot_ck::*;
+use metaslot_daemon::Tokens;
+use metaslot_engine::{Answer, Engine, Output};
+use metaslot_spi::{Params, RawValue, Template, Value};
+use metaslot_wiring::Parts;
+use metaslot_wiring::config::source::Source;
+use rustix::process::geteuid;
+use std::fs;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+
+const SLOT: SlotId = SlotId(0);
+const PIN: &[u8] = b"12345678";
+const SO_PIN: &[u8] = b"officer-pin";
+const WRITE: u64 = CKF_SERIAL_SESSION | CKF_RW_SESSION;
+
+/// A directory with a token in which there are two pairs, `site` and `other`.
+struct Place(PathBuf);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let path = format!("metaslotd-{name}-{}", std::process::id());
+        let place = Self(std::env::temp_dir().join(path));
+        fs::create_dir_all(&place.0).expect("the directory is made");
+        fs::write(place.0.join("pin"), PIN).expect("the PIN is written");
+        let tokens = place.tokens("", "");
+        let owner = client(&tokens);
+        owner.init_token(SLOT, SO_PIN, "web").expect("there is a token");
+        let session = owner.open_session(SLOT, WRITE).expect("a session");
+        owner.login(session, CKU_SO, SO_PIN).expect("the officer's PIN");
+        owner.init_pin(session, PIN).expect("the user has a PIN");
+        owner.logout(session).expect("the officer goes");
+        owner.login(session, CKU_USER, PIN).expect("the user's PIN");
+        for label in ["site", "other"] {
+            pair(&owner, session, label).expect("a pair");
+        }
+        place
+    }
+
+    /// What a daemon with such a configuration serves.
+    fn tokens(&self, of_token: &str, more: &str) -> Tokens {
+        self.try_tokens(of_token, more).unwrap_or_else(|reason| panic!("{reason}"))
+    }
+
+    fn try_tokens(&self, of_token: &str, more: &str) -> Result<Tokens, String> {
+        let (directory, file) = (self.0.display(), self.0.join("metaslotd.toml"));
+        let text = format!(
+            "counters = false\n[[token]]\npath = \"{directory}/token/token.db\"\nkdf = \"weak-for-tests\"\n\
+             {of_token}\n{more}\n"
+        );
+        fs::write(&file, text).expect("the configuration is written");
+        let (config, _) = Source::of_file(file).read().map_err(|problem| problem.to_string())?;
+        Tokens::of(Parts::of(config)?)
+    }
+
+    /// One in which this user has rights without a PIN.
+    fn with_rights(&self, rights: &str) -> Tokens {
+        let pin = format!("pin-source = \"file:{}/pin\"", self.0.display());
+        let user = geteuid().as_raw();
+        let client =
+            format!("[[client]]\nservices = [\"user:{user}\"]\ntoken = \"web\"\n{rights}\n");
+        self.tokens(&pin, &client)
+    }
+}
+
+type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A connection of this process.
+fn client(tokens: &Tokens) -> Engine {
+    let (near, _far) = UnixStream::pair().expect("a pair of sockets");
+    tokens.engine(&near).expect("the kernel knows who it is")
+}
+
+fn bytes(attribute: CK_ATTRIBUTE_TYPE, value: &[u8]) -> (CK_ATTRIBUTE_TYPE, RawValue) {
+    (attribute, RawValue::Bytes(value.to_vec()))
+}
+
+fn pair(
+    client: &Engine,
+    session: SessionHandle,
+    label: &str,
+) -> Result<(ObjectHandle, ObjectHandle)> {
+    let (yes, label) = ([1], label.as_bytes());
+    let p256 = [6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7];
+    let public = vec![bytes(CKA_TOKEN, &yes), bytes(CKA_LABEL, label), bytes(CKA_EC_PARAMS, &p256)];
+    let mut private = vec![bytes(CKA_TOKEN, &yes), bytes(CKA_LABEL, label)];
+    private.extend([CKA_PRIVATE, CKA_SIGN, CKA_DERIVE].map(|said| bytes(said, &yes)));
+    let made = client;
+    made.generate_key_pair(session, CKM_EC_KEY_PAIR_GEN, Params::None, public, private)
+}
+
+/// The labels of the private keys that a session sees.
+fn found(client: &Engine, session: SessionHandle, more: Template) -> Vec<(ObjectHandle, String)> {
+    let mut template = vec![bytes(CKA_CLASS, &CKO_PRIVATE_KEY.to_ne_bytes())];
+    template.extend(more);
+    client.find_init(session, template).expect("a search");
+    let all = client.find(session, 100).expect("what is found");
+    client.find_final(session).expect("it ends");
+    let label = |handle: &ObjectHandle| {
+        let object = client.object(session, *handle).expect("it is there");
+        let Ok(Answer::Value(Value::Bytes(label))) = object.answer(CKA_LABEL) else {
+            panic!("each has a label")
+        };
+        (*handle, String::from_utf8_lossy(label).into_owned())
+    };
+    all.iter().map(label).collect()
+}
+
+fn labels(client: &Engine, session: SessionHandle) -> Vec<String> {
+    found(client, session, vec![]).into_iter().map(|(_, label)| label).collect()
+}
+
+fn sign(client: &Engine, session: SessionHandle, key: ObjectHandle) -> Result<()> {
+    let mut signature = [0; 64];
+    client.sign_init(session, CKM_ECDSA, Params::None, key)?;
+    client.sign(session, &[1; 32], &mut Output::buffer(&mut signature))
+}
+
+#[test]
+fn a_login_is_that_of_one_client() {
+    let place = Place::new("login");
+    let tokens = place.tokens("", "");
+    let [one, other] = [client(&tokens), client(&tokens)];
+    let [mine, theirs] =
+        [&one, &other].map(|who| who.open_session(SLOT, WRITE).expect("a session"));
+    assert!(labels(&one, mine).is_empty(), "private keys before a login");
+    one.login(mine, CKU_USER, PIN).expect("the PIN");
+    assert_eq!(labels(&one, mine), ["site", "other"]);
+    assert!(labels(&other, theirs).is_empty(), "the login is not this client's");
+    assert_eq!(pair(&other, theirs, "new"), Err(Error::USER_NOT_LOGGED_IN));
+    assert_eq!(other.login(theirs, CKU_USER, b"87654321"), Err(Error::PIN_INCORRECT));
+    assert!(labels(&other, theirs).is_empty(), "nor is it after a wrong PIN");
+    let so = other.login(theirs, CKU_SO, SO_PIN);
+    assert_eq!(so, Err(Error::USER_ANOTHER_ALREADY_LOGGED_IN));
+    other.login(theirs, CKU_USER, PIN).expect("the PIN");
+    // The first one goes; the second stays logged in, and uses its key.
+    one.logout(mine).expect("it was logged in");
+    assert!(labels(&one, mine).is_empty(), "after the logout");
+    let key = found(&other, theirs, vec![bytes(CKA_LABEL, b"site")])[0].0;
+    sign(&other, theirs, key).expect("it is logged in still");
+    drop(other);
+    one.login(mine, CKU_SO, SO_PIN).expect("now the token is closed");
+}
+
+#[test]
+fn objects_of_a_session_are_those_of_one_client() {
+    let place = Place::new("session");
+    let tokens = place.tokens("", "");
+    let [one, other] = [client(&tokens), client(&tokens)];
+    let [mine, theirs] =
+        [&one, &other].map(|who| who.open_session(SLOT, WRITE).expect("a session"));
+    let template = vec![bytes(CKA_VALUE_LEN, &16_u64.to_ne_bytes()), bytes(CKA_LABEL, b"mine")];
+    let made = one.generate_key(mine, CKM_AES_KEY_GEN, Params::None, template);
+    let key = made.expect("a key of the session");
+    one.object(mine, key).expect("it is there");
+    assert_eq!(other.object(theirs, key).err(), Some(Error::OBJECT_HANDLE_INVALID));
+    other.find_init(theirs, vec![bytes(CKA_LABEL, b"mine")]).expect("a search");
+    assert_eq!(other.find(theirs, 10), Ok(vec![]));
+}
+
+#[test]
+fn a_service_has_its_key_without_a_pin_and_nothing_else() {
+    let place = Place::new("rights");
+    let tokens = place.with_rights("keys = [\"site\"]\noperations = [\"sign\"]");
+    let service = client(&tokens);
+    let info = service.token_info(SLOT).expect("a token");
+    assert_eq!(info.flags & (CKF_LOGIN_REQUIRED | CKF_PROTECTED_AUTHENTICATION_PATH), 0);
+    let session = service.open_session(SLOT, WRITE).expect("a session");
+    assert_eq!(labels(&service, session), ["site"]);
+    assert!(found(&service, session, vec![bytes(CKA_LABEL, b"other")]).is_empty());
+    let key = found(&service, session, vec![bytes(CKA_LABEL, b"site")])[0].0;
+    sign(&service, session, key).expect("that is its right");
+    let derivation = service.derive_key(session, CKM_ECDH1_DERIVE, Params::None, key, vec![]);
+    assert!(derivation.is_err(), "deriving is not");
+    let object = service.object(session, key).expect("it is there");
+    let derives = object.answer(CKA_DERIVE);
+    assert!(matches!(derives, Ok(Answer::Value(Value::Bool(false)))), "and is not said to be");
+    assert_eq!(service.copy_object(session, key, vec![]).err(), Some(Error::ACTION_PROHIBITED));
+    assert_eq!(service.destroy_object(session, key), Err(Error::ACTION_PROHIBITED));
+    let changed = service.set_attributes(session, key, vec![bytes(CKA_DERIVE, &[1])]);
+    assert_eq!(changed, Err(Error::ACTION_PROHIBITED));
+    assert_eq!(pair(&service, session, "new"), Err(Error::USER_NOT_LOGGED_IN));
+    // With the PIN it has what the token gives, until it logs out.
+    service.login(session, CKU_USER, PIN).expect("the PIN");
+    assert_eq!(labels(&service, session), ["site", "other"]);
+    assert_eq!(service.object(session, key).err(), Some(Error::OBJECT_HANDLE_INVALID));
+    service.logout(session).expect("it was logged in");
+    assert_eq!(labels(&service, session), ["site"]);
+}
+
+#[test]
+fn rights_of_others_are_none() {
+    let place = Place::new("others");
+    let pin = format!("pin-source = \"file:{}/pin\"", place.0.display());
+    let client_of = |services: &str, token: &str| {
+        let section = "keys = [\"site\"]\noperations = [\"sign\"]";
+        let text =
+            format!("[[client]]\nservices = [\"{services}\"]\ntoken = \"{token}\"\n{section}");
+        let tokens = place.tokens(&pin, &text);
+        let client = client(&tokens);
+        let session = client.open_session(SLOT, WRITE).expect("a session");
+        labels(&client, session)
+    };
+    let user = format!("user:{}", geteuid().as_raw());
+    assert_eq!(client_of(&user, "web"), ["site"]);
+    assert!(client_of(&user, "other").is_empty());
+    assert!(client_of("user:4294967294", "web").is_empty());
+    assert!(client_of("program:/bin/true", "web").is_empty());
+    let own = std::env::current_exe().expect("the test has a file");
+    assert_eq!(client_of(&format!("program:{}", own.display()), "web"), ["site"]);
+}
+
+/// Each try would count.
+#[test]
+fn a_pin_that_is_not_the_tokens_any_more_is_tried_once() {
+    let place = Place::new("anew");
+    let tokens = place.with_rights("operations = [\"sign\"]");
+    let elsewhere = place.tokens("", "");
+    let owner = client(&elsewhere);
+    owner.init_token(SLOT, SO_PIN, "web").expect("a token in its place");
+    let session = owner.open_session(SLOT, WRITE).expect("a session");
+    owner.login(session, CKU_SO, SO_PIN).expect("the officer's PIN");
+    owner.init_pin(session, b"another-pin").expect("another PIN");
+    owner.logout(session).expect("the officer goes");
+    let service = client(&tokens);
+    for _ in 0..12 {
+        let session = service.open_session(SLOT, WRITE).expect("a session");
+        assert!(labels(&service, session).is_empty());
+    }
+    let left = owner.token_info(SLOT).expect("a token").user.left;
+    owner.login(session, CKU_USER, b"another-pin").expect("it is not locked");
+    assert_eq!(left, 9, "of ten tries one was the daemon's");
+}
+
+#[test]
+fn a_token_that_cannot_be_opened_is_named() {
+    let place = Place::new("pin");
+    fs::write(place.0.join("pin"), b"87654321\n").expect("a wrong PIN");
+    let pin = format!("pin-source = \"file:{}/pin\"", place.0.display());
+    let refused = place.try_tokens(&pin, "").expect_err("the PIN is wrong");
+    assert!(refused.contains("token.db") && refused.contains("CKR_PIN_INCORRECT"), "{refused}");
+    assert!(!refused.contains("87654321"), "{refused}");
+    let refused = place.try_tokens("pin-source = \"file:/nowhere/pin\"", "");
+    assert!(refused.expect_err("no file").contains("/nowhere/pin is no file with a PIN"));
+    let refused = place.try_tokens("pin-source = \"credential:web\"", "");
+    let refused = refused.expect_err("no credential");
+    assert!(refused.contains("systemd has passed no credential web"), "{refused}");
+}
