@@ -551,13 +551,17 @@ fn a_private_key_that_is_not_read_for_want_of_memory_is_not_called_invalid() {
     }
 }
 
-/// Signatures with keys on P-384 only.
+/// Signatures with keys on P-384 only, or with others, too, about which it does not lie.
 #[derive(Debug)]
-struct OfP384(Liar<dyn Signature>);
+struct OfP384(Liar<dyn Signature>, bool);
+
+fn is_p384(key: &Key) -> bool {
+    key.attributes().bytes(CKA_EC_PARAMS) == Some(&[6, 5, 0x2b, 0x81, 4, 0, 0x22])
+}
 
 impl Signature for OfP384 {
     fn serves(&self, key: &Key) -> bool {
-        key.attributes().bytes(CKA_EC_PARAMS) == Some(&[6, 5, 0x2b, 0x81, 4, 0, 0x22])
+        self.1 || is_p384(key)
     }
 
     fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
@@ -573,7 +577,8 @@ impl Signature for OfP384 {
     }
 
     fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
-        self.0.verify(key, params, data, signature)
+        let right = self.0.0;
+        if is_p384(key) { &self.0 } else { right }.verify(key, params, data, signature)
     }
 
     fn start(&self, to: Direction, key: &Arc<Key>, p: &Params) -> Result<Box<dyn SignatureStream>> {
@@ -585,19 +590,21 @@ impl Signature for OfP384 {
 fn one_that_only_signs_is_not_condemned_by_a_verifier_that_lies() {
     let is_ecdsa = |row: &&Algorithm| row.mechanism == CKM_ECDSA && row.sign.is_some();
     let plain = AWSLC.algorithms().iter().find(is_ecdsa).expect("it signs");
-    let provider = |lie, verifies: bool| {
-        let of_p384 = |row| leaked(OfP384(Liar(row, lie))) as &dyn Signature;
+    let provider = |lie, verifies: bool, others: bool| {
+        let of_p384 = |row| leaked(OfP384(Liar(row, lie), others)) as &dyn Signature;
         let sign = plain.sign.map(of_p384);
         let verify = plain.verify.map(of_p384).filter(|_| verifies);
         leaked(Lying(vec![Algorithm { sign, verify, ..*plain }], None)) as &dyn Provider
     };
     // `Parts` is no lie here: pairs are not asked in parts.
-    let (honest, wrong) = (provider(Lie::Parts, false), provider(Lie::First, false));
-    let (refuses, accepts) = (provider(Lie::Refuses, true), provider(Lie::Accepts, true));
+    let [honest, wrong] = [Lie::Parts, Lie::First].map(|lie| provider(lie, false, false));
+    let [refuses, accepts] = [Lie::Refuses, Lie::Accepts].map(|lie| provider(lie, true, false));
+    let right_on_p256 = provider(Lie::Refuses, true, true);
     for (providers, right) in [
         (&[honest, &AWSLC][..], Some(true)),
         (&[wrong, &AWSLC], Some(false)),
         (&[honest, refuses], None),
+        (&[honest, right_on_p256], None),
         (&[honest, refuses, &AWSLC], Some(true)),
         (&[honest, &AWSLC, refuses], Some(true)),
         (&[wrong, accepts], None),

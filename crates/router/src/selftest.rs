@@ -55,17 +55,7 @@ impl Test<'_> {
         let mut known = self.known();
         for at in 0.. {
             let Some(judge) = self.judge(at)? else { break };
-            // With a private key parts would cost as much again.
-            let ways = [Way::Once, Way::Together, Way::Parts];
-            let ways = &ways[..if judge.has_pair() { 2 } else { 3 }];
-            let (mut given, mut tested) = (None, None);
-            for way in ways.iter().copied() {
-                let right = self.is_right(&judge, row, known, way, &mut given)?;
-                if right == Some(false) {
-                    return Ok(right);
-                }
-                tested = tested.or(right);
-            }
+            let tested = self.with(&judge, row, known)?;
             if tested.is_some() {
                 return Ok(tested);
             }
@@ -75,11 +65,33 @@ impl Test<'_> {
         Ok(None)
     }
 
+    /// The same with one key.
+    fn with(&self, judge: &Judge, row: &Algorithm, known: Known) -> Result<Option<bool>> {
+        // With a private key parts would cost as much again.
+        let ways = [Way::Once, Way::Together, Way::Parts];
+        let ways = &ways[..if judge.has_pair() { 2 } else { 3 }];
+        let (mut given, mut tested) = (None, None);
+        for way in ways.iter().copied() {
+            let right = self.is_right(judge, row, known, way, &mut given)?;
+            if right == Some(false) {
+                return Ok(right);
+            }
+            tested = tested.or(right);
+        }
+        Ok(tested)
+    }
+
     /// Whether a signature of a row's is right, as it says itself, or another one where it does not verify; `None` where none does.
     ///
     /// # Errors
     /// What kept all those from an answer who could have given one.
-    fn is_valid(&self, judge: &Judge, row: &Algorithm, made: &[u8]) -> Result<Option<bool>> {
+    fn is_valid(
+        &self,
+        judge: &Judge,
+        row: &Algorithm,
+        known: Known,
+        made: &[u8],
+    ) -> Result<Option<bool>> {
         let once = Way::Once;
         match judge.takes(row, once, made)? {
             (_, 0) => {}
@@ -94,8 +106,8 @@ impl Test<'_> {
                     return Ok(Some(true));
                 }
                 Ok((1.., _)) => {}
-                // Nor does one that refuses its own. It verifies, so that this asks no third row.
-                Ok(_) if self.of(other) != Ok(Some(true)) => {}
+                // Nor does one that refuses its own, of this key. It verifies, so that this asks no third row.
+                Ok(_) if self.with(judge, other, known) != Ok(Some(true)) => {}
                 Ok(_) => said = Ok(Some(false)),
                 Err(error) if said == Ok(None) => said = Err(error),
                 Err(_) => {}
@@ -147,7 +159,7 @@ impl Test<'_> {
             return Ok(tested.then_some(true));
         }
         for made in own.iter().filter(|_| self.kind == SIGNATURE && known.answer.is_none()) {
-            match self.is_valid(judge, row, made)? {
+            match self.is_valid(judge, row, known, made)? {
                 None => return Ok(None),
                 Some(false) => return Ok(Some(false)),
                 Some(true) => tested = true,
