@@ -4,8 +4,9 @@
 // server, which is not there while a file "no-server" says so: as p11-kit's client does it, nobody looks for one that has gone
 // before the next C_Initialize, which succeeds without it too, and then there are no slots. While a file "lost-" and its
 // number says so a token does not have its key, and then has it by another number. While a file "out-" and its number says so
-// a token has been taken out: the others' next sessions have the numbers of its own. While there is a file "no-search" none succeeds; while there is
-// a file "no-mechanism" the second mechanism cannot be told.
+// a token has been taken out: the others' next sessions have the numbers of its own. By a file "forget-" or "reset-" and its number
+// it forgets its login once, and by the second one it says so: its sessions stay, and its key is hidden in them. While there is a
+// file "no-search" none succeeds; while there is a file "no-mechanism" the second mechanism cannot be told.
 #include <pthread.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@ enum { TOKENS = 3, SESSIONS = 4096, MODULUS = 256 };
 static struct {
     int died;
     int logged_in;
+    int forgot;
     CK_ULONG life;
     int lost;
     CK_ULONG losses;
@@ -82,6 +84,18 @@ static CK_RV state(int token)
     return rv;
 }
 
+// Whether there was such an order to forget the login.
+static int forgets(const char *how, int token)
+{
+    char order[16], path[4096];
+    snprintf(order, sizeof order, "%s-%d", how, token);
+    order_file(path, sizeof path, order);
+    if (remove(path) != 0)
+        return 0;
+    tokens[token].logged_in = 0;
+    return tokens[token].forgot = 1;
+}
+
 static CK_RV of_session(CK_SESSION_HANDLE session)
 {
     if (session == 0 || session >= SESSIONS || !sessions[session].open)
@@ -89,6 +103,9 @@ static CK_RV of_session(CK_SESSION_HANDLE session)
     CK_RV rv = state(sessions[session].token);
     if (rv != CKR_OK)
         return rv;
+    forgets("forget", sessions[session].token);
+    if (forgets("reset", sessions[session].token))
+        return CKR_DEVICE_ERROR;
     return sessions[session].life == tokens[sessions[session].token].life ? CKR_OK : CKR_SESSION_HANDLE_INVALID;
 }
 
@@ -212,9 +229,11 @@ static CK_RV tell_session(CK_SESSION_HANDLE session, CK_SESSION_INFO *info)
 {
     HOLD;
     CK_RV rv = of_session(session);
-    if (rv == CKR_OK)
-        info->slotID = sessions[session].token;
-    return rv;
+    if (rv != CKR_OK)
+        return rv;
+    info->slotID = sessions[session].token;
+    info->state = tokens[info->slotID].logged_in ? CKS_RO_USER_FUNCTIONS : CKS_RO_PUBLIC_SESSION;
+    return CKR_OK;
 }
 
 static CK_RV session_info(CK_SESSION_HANDLE session, CK_SESSION_INFO *info)
@@ -356,7 +375,7 @@ static CK_RV sign_init(CK_SESSION_HANDLE session, CK_MECHANISM *mechanism, CK_OB
     (void) mechanism;
     CK_RV rv = of_session(session);
     if (rv == CKR_OK && !tokens[sessions[session].token].logged_in)
-        rv = CKR_USER_NOT_LOGGED_IN;
+        rv = tokens[sessions[session].token].forgot ? CKR_KEY_HANDLE_INVALID : CKR_USER_NOT_LOGGED_IN;
     if (rv == CKR_OK && key != key_of(session))
         rv = CKR_KEY_HANDLE_INVALID;
     if (rv == CKR_OK)
