@@ -67,6 +67,30 @@ fn token_is_made_anew_and_gets_its_pin() {
     });
 }
 
+/// What is private is looked for in a login, though the sessions are still there.
+#[test]
+fn token_that_forgets_its_login_hides_no_key() {
+    let name = "behaviour::token_that_forgets_its_login_hides_no_key";
+    let prepare = |token: &mut TestToken| view::three_tokens(token, "");
+    apart(CLIENT, "a forgotten login", name, prepare, || {
+        let module = started()?;
+        let session = module.open_session(slot(&module, "a")?, Access::ReadOnly)?;
+        session.login_protected(User::User)?;
+        let find = || session.find(&Template::new().class(CKO_PRIVATE_KEY));
+        let [key] = find()?[..] else { anyhow::bail!("no key") };
+        let sign = || session.sign(&CKM_SHA256_RSA_PKCS.into(), key, b"message").map(drop);
+        sign()?;
+        let order = |how| anyhow::Ok(Path::new(&std::env::var("FAKE_ORDERS")?).join(how));
+        std::fs::write(order("forget-0")?, "")?;
+        ensure!(find()?.len() == 1, "hidden from a search");
+        std::fs::write(order("reset-0")?, "")?;
+        fails_with(find(), Error::DEVICE_ERROR)?;
+        sign()?;
+        ensure!(find()?.len() == 1, "hidden from a search after a failure");
+        Ok(())
+    });
+}
+
 /// The configuration that logs in by a file.
 const BY_FILE: &str = "pin-source = \"file:/dev/stdin\"";
 

@@ -262,6 +262,28 @@ fn key_that_a_token_gets_back_is_used_there_again() {
     });
 }
 
+/// It says so, or not, and does not show the key to sessions from before: it is looked for in a login.
+#[test]
+fn token_that_forgets_its_login_is_used_again_soon() {
+    let name = "pool::token_that_forgets_its_login_is_used_again_soon";
+    apart(CLIENT, "a token that forgets its login", name, prepared, || {
+        let module = started()?;
+        let (session, key) = web_key(&module)?;
+        for how in ["reset-0", "forget-0"] {
+            std::fs::write(sign_of_death(0)?.with_file_name(how), "")?;
+            for round in 0..3_u8 {
+                signed_by(&session, key, &[round])?;
+            }
+            let start = Instant::now();
+            while signed_by(&session, key, b"x")? != 0 {
+                ensure!(start.elapsed() < Duration::from_secs(4), "{how}: its key is gone");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        Ok(())
+    });
+}
+
 /// All of its tokens are behind a server that dies and comes back: then the first call of each thread succeeds.
 #[test]
 fn server_that_comes_back_is_found_by_the_first_call() {

@@ -432,7 +432,7 @@ fn searches_go_through_every_token_once() {
 }
 
 /// Three tokens with one key, whose PIN is configured.
-fn three_tokens(token: &mut TestToken, more: &str) -> Result<()> {
+pub(super) fn three_tokens(token: &mut TestToken, more: &str) -> Result<()> {
     compiled(token, "tokens.c", "tokens.so", "-shared -fPIC -lpthread")?;
     let home = token.home().display().to_string();
     let pin = token.write("their-pin", "1234")?;

@@ -30,6 +30,8 @@ pub(crate) struct Loaded {
     parameters: Option<CString>,
     /// Goes up when its sessions may have got new numbers: then one token's may be another's by now.
     life: AtomicU64,
+    /// How often it has failed: what its sessions were before they may not be any more.
+    failures: AtomicU64,
 }
 
 static MODULES: [OnceLock<Loaded>; MAX] = [const { OnceLock::new() }; MAX];
@@ -73,9 +75,9 @@ pub(crate) fn find(config: &Config) -> Result<&'static Loaded, String> {
     for (at, place) in MODULES.iter().enumerate() {
         let ours = AtomicBool::new(false);
         let (path, parameters) = (path.clone(), parameters.clone());
-        let life = AtomicU64::new(0);
+        let (life, failures) = (AtomicU64::new(0), AtomicU64::new(0));
         let (isolation, library) = (config.isolation.clone(), library.clone());
-        let new = Loaded { at, path, isolation, library, ours, parameters, life };
+        let new = Loaded { at, path, isolation, library, ours, parameters, life, failures };
         let known = place.get_or_init(|| new);
         if same(&known) {
             return Ok(known);
@@ -184,6 +186,15 @@ impl Loaded {
     /// The numbers of sessions may have changed.
     pub(crate) fn suspect(&self) {
         self.life.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// It has failed, and may have begun anew behind its sessions: without the logins.
+    pub(crate) fn has_failed(&self) {
+        self.failures.fetch_add(1, Ordering::SeqCst);
+    }
+
+    pub(crate) fn failures(&self) -> u64 {
+        self.failures.load(Ordering::SeqCst)
     }
 
     /// Sessions from before are no longer valid, even where their numbers are in use again.

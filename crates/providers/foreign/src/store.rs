@@ -3,11 +3,11 @@
 
 use crate::keyless;
 use crate::read::{attributes, find, of_class};
-use crate::token::Token;
+use crate::token::{Token, is_public};
 use crate::value;
 use metaslot_ck::attribute::is_secret;
 use metaslot_ck::*;
-use metaslot_client::{Result as Called, Session, Template, TokenInfo};
+use metaslot_client::{Error as Failure, Result as Called, Session, Template, TokenInfo};
 use metaslot_memory::Secret;
 use metaslot_spi::provider::Provider;
 use metaslot_spi::store::{
@@ -207,6 +207,7 @@ impl Store for ForeignStore {
             return Ok(found);
         }
         let template = search_template(query, scope);
+        let mut doubted = false;
         let all = self.0.with(true, |session| {
             let ends = self.0.ends();
             self.0.must_be_its(session)?;
@@ -214,7 +215,14 @@ impl Store for ForeignStore {
             let meant = there.filter(|handle| !is_other(session, *handle, query));
             let all = meant.filter_map(|handle| self.found(session, handle));
             // What was private when it was found cannot be read any more when a login has ended.
-            all.filter(|found| found.is_ok() || self.0.ends() == ends).collect()
+            let all = all.filter(|found| found.is_ok() || self.0.ends() == ends);
+            let all = all.collect::<Called<Vec<_>>>()?;
+            // A token that has begun anew hides what is private. One that shows its login nowhere is believed the second time.
+            let hidden = scope != Scope::Public && !all.iter().any(|found| found.private);
+            if hidden && !std::mem::replace(&mut doubted, true) && self.0.lacks_its_login(session) {
+                return Err(Failure::new(Function::FindObjects, Error::USER_NOT_LOGGED_IN));
+            }
+            Ok(all)
         })?;
         let mut objects = self.0.objects();
         if after == 0 {
@@ -309,12 +317,6 @@ fn is_other(session: &Session, handle: ObjectHandle, query: &[Term]) -> bool {
         let said = said.and_then(|said| value::decoded(*attribute, said));
         said.is_some() && said != value::decoded(*attribute, wanted.clone())
     })
-}
-
-/// Whether no one is logged in.
-fn is_public(session: &Session) -> bool {
-    let public = |state| matches!(state, CKS_RO_PUBLIC_SESSION | CKS_RW_PUBLIC_SESSION);
-    session.info().is_ok_and(|info| public(info.state))
 }
 
 const fn is_gone(code: Error) -> bool {

@@ -4,12 +4,33 @@
 use super::{GONE, REFUSED, State, Token};
 use crate::error::{is_loss, is_refusal, logged_in};
 use crate::pin;
-use metaslot_ck::{Error, Function, Result};
+use metaslot_ck::{
+    CK_STATE, CKS_RO_PUBLIC_SESSION, CKS_RW_PUBLIC_SESSION, Error, Function, Result,
+};
 use metaslot_client::{Error as Failure, Result as Called, Session, User};
 use metaslot_memory::Secret;
 use metaslot_spi::store::Role;
 
 impl Token {
+    /// Whether there is a login that can be made again.
+    pub(super) fn repeats_login(&self, state: &State) -> bool {
+        state.login == Some(Role::User) && (state.pin.is_some() || self.pin_source.is_some())
+    }
+
+    /// Whether the keeper's session has gone, or that login from it.
+    pub(super) fn lost_its_keeper(&self, state: &State) -> bool {
+        let lost = |keeper: &Session| match keeper.info() {
+            Ok(info) => self.repeats_login(state) && shows_no_login(info.state),
+            Err(failure) => is_loss(failure.code),
+        };
+        state.keeper.as_ref().is_some_and(lost)
+    }
+
+    /// Whether it is not in this session.
+    pub(crate) fn lacks_its_login(&self, session: &Session) -> bool {
+        self.repeats_login(&self.state()) && is_public(session)
+    }
+
     /// The login that there was, in a new session.
     pub(super) fn repeat_login(&self, state: &mut State, keeper: &Session) -> Called<()> {
         let pin = match (&state.pin, &self.pin_source) {
@@ -232,4 +253,13 @@ impl Token {
             self.forget(state);
         }
     }
+}
+
+/// Whether no one is logged in.
+pub(crate) fn is_public(session: &Session) -> bool {
+    session.info().is_ok_and(|info| shows_no_login(info.state))
+}
+
+const fn shows_no_login(state: CK_STATE) -> bool {
+    matches!(state, CKS_RO_PUBLIC_SESSION | CKS_RW_PUBLIC_SESSION)
 }

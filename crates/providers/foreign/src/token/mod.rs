@@ -3,8 +3,10 @@
 
 mod login;
 
+pub(crate) use login::is_public;
+
 use crate::config::{Around, Config, Serves};
-use crate::error::{is_loss, leaves_a_trace, told};
+use crate::error::{fails_itself, is_loss, leaves_a_trace, told};
 use crate::loaded::Loaded;
 use crate::objects::Objects;
 use crate::read::{self, find};
@@ -77,6 +79,8 @@ struct State {
     connection: u64,
     /// The module's life in which these sessions were looked at.
     life: u64,
+    /// After how many of its failures the keeper's login was.
+    failures: u64,
     /// Stays open: with the last session of an application the login ends.
     keeper: Option<Session>,
     idle: Vec<Session>,
@@ -228,7 +232,12 @@ impl Token {
     pub(crate) fn call<T>(&self, mut work: impl FnMut() -> Called<T>) -> Result<T> {
         let mut answer = None;
         self.apart(|| answer = Some(work()));
-        answer.ok_or(Error::GENERAL_ERROR)?.map_err(|failure| self.told(failure))
+        answer.ok_or(Error::GENERAL_ERROR)?.map_err(|failure| {
+            if fails_itself(failure.code) {
+                self.module.has_failed();
+            }
+            self.told(failure)
+        })
     }
 
     /// Where no thread is cancelled, nothing calls back, and the module is not started again.
@@ -378,7 +387,7 @@ impl Token {
     /// A session without any operation.
     pub(crate) fn take(&self) -> Called<Taken> {
         let mut state = self.state();
-        if state.life != self.module.life() {
+        if (state.life, state.failures) != (self.module.life(), self.module.failures()) {
             self.look_at(&mut state);
         }
         let (connection, life) = (state.connection, state.life);
@@ -406,14 +415,16 @@ impl Token {
     }
 
     /// Looks whether these sessions are still this token's: one that was taken out lost them, and others have their numbers.
+    /// After a failure, whether the login is still there, too.
     fn look_at(&self, state: &mut State) {
-        let life = self.module.life();
+        let (life, failures) = (self.module.life(), self.module.failures());
         let mut all = state.keeper.iter().chain(&state.idle);
-        if !all.all(|session| self.is_still_ours(session, state.life)) {
+        let lost = !all.all(|session| self.is_still_ours(session, state.life));
+        if lost || (state.failures != failures && self.lost_its_keeper(state)) {
             self.module.suspect();
             self.forget(state);
         }
-        state.life = life;
+        (state.life, state.failures) = (life, failures);
     }
 
     fn is_this_tokens(&self, session: &Session) -> bool {
@@ -483,9 +494,7 @@ impl Token {
 
     /// Whether the module has forgotten a login that can be made again.
     fn lost_its_login(&self, code: Error) -> bool {
-        let state = self.state();
-        let again = state.pin.is_some() || self.pin_source.is_some();
-        code == Error::USER_NOT_LOGGED_IN && state.login == Some(Role::User) && again
+        code == Error::USER_NOT_LOGGED_IN && self.repeats_login(&self.state())
     }
 
     /// Nothing that was opened is any more.
@@ -519,7 +528,7 @@ impl Token {
             session => session?,
         };
         let info = self.recognize(state)?;
-        if state.login == Some(Role::User) && (state.pin.is_some() || self.pin_source.is_some()) {
+        if self.repeats_login(state) {
             // What nobody asked for by itself costs no attempt at a PIN that was wrong before.
             let guest = state.view && !state.own;
             let doubted = guest && PIN_IN_DOUBT.into_iter().any(|flag| info.has(flag));
