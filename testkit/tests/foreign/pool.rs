@@ -233,6 +233,29 @@ fn tokens_that_die_in_turn_during_a_call_do_not_fail_it() {
     });
 }
 
+/// It has no random numbers, and the other two say no more of themselves: the module is not started again for it.
+#[test]
+fn token_that_fails_ends_no_session_of_another() {
+    let name = "pool::token_that_fails_ends_no_session_of_another";
+    apart(CLIENT, "a token that fails by itself", name, prepared, || {
+        let module = started()?;
+        let (session, key) = web_key(&module)?;
+        let direct = Module::load(std::env::var("FAKE_ORDERS")? + "/tokens.so")?;
+        let host = direct.open_session(SlotId(1), Access::ReadOnly)?;
+        std::fs::write(sign_of_death(0)?, WAYS[2])?;
+        for round in 0..6_u8 {
+            ensure!(signed_by(&session, key, &[round])? != 0, "a dead token signed");
+        }
+        host.info().context("a session of another token")?;
+        // Where none works the module is what fails.
+        (1..3).try_for_each(|token| anyhow::Ok(std::fs::write(sign_of_death(token)?, WAYS[2])?))?;
+        ensure!(signed_by(&session, key, b"x").is_err(), "no token is left");
+        (0..3).try_for_each(|token| anyhow::Ok(std::fs::remove_file(sign_of_death(token)?)?))?;
+        signed_by(&session, key, b"y")?;
+        fails_with(host.info(), Error::SESSION_HANDLE_INVALID)
+    });
+}
+
 #[test]
 fn key_that_a_token_gets_back_is_used_there_again() {
     let name = "pool::key_that_a_token_gets_back_is_used_there_again";

@@ -171,14 +171,19 @@ impl Loaded {
         !slots.is_empty() && (answers.peek().is_none() || answers.any(|works| works))
     }
 
-    /// Whether a token tells what it cannot know without its device; none of one that is not asked.
+    /// Whether a token tells what it cannot know without its device, or has a session where it makes no random numbers; none of one
+    /// that is not initialised.
     fn answers(&self, slot: SlotId) -> Option<bool> {
-        let asked = |token: TokenInfo| token.has(CKF_RNG | CKF_TOKEN_INITIALIZED);
-        let random = || self.library.open_session(slot, Access::ReadOnly)?.random(&mut [0; 8]);
-        let answer = match self.library.token_info(slot).map(asked) {
-            Ok(true) => random(),
-            Ok(false) => return None,
-            Err(failure) => Err(failure),
+        let ask = |token: TokenInfo| {
+            let session = self.library.open_session(slot, Access::ReadOnly)?;
+            match token.has(CKF_RNG) {
+                true => session.random(&mut [0; 8]),
+                false => session.info().map(drop),
+            }
+        };
+        let answer = match self.library.token_info(slot) {
+            Ok(token) if !token.has(CKF_TOKEN_INITIALIZED) => return None,
+            token => token.and_then(ask),
         };
         Some(!answer.is_err_and(|failure| fails_itself(failure.code)))
     }
