@@ -5,7 +5,8 @@
 // before the next C_Initialize, which succeeds without it too, and then there are no slots. While a file "lost-" and its
 // number says so a token does not have its key, and then has it by another number. While a file "out-" and its number says so
 // a token has been taken out: the others' next sessions have the numbers of its own. By a file "forget-" or "reset-" and its number
-// it forgets its login once, and by the second one it says so: its sessions stay, and its key is hidden in them. While there is a
+// it forgets its login once, and by the second one it says so: its sessions stay, and its key is hidden in them. While there
+// is a file "hang-find-" or "hang-info-" and its number, its searches or what it says of itself do not come to an end. While there is a
 // file "no-search" none succeeds; while there is a file "no-mechanism" the second mechanism cannot be told.
 #include <pthread.h>
 #include <string.h>
@@ -58,6 +59,15 @@ static void end_sessions(void)
         for (int at = 0; at < SESSIONS; at++)
             sessions[at].open &= sessions[at].token != token;
     }
+}
+
+// Not under the lock.
+static void hang(const char *what, int token)
+{
+    char order[24];
+    snprintf(order, sizeof order, "hang-%s-%d", what, token);
+    while (ordered(order))
+        usleep(1000);
 }
 
 // What a token answers now: it is asked for under the lock.
@@ -175,6 +185,7 @@ static CK_RV slot_info(CK_SLOT_ID slot, CK_SLOT_INFO *info)
 
 static CK_RV token_info(CK_SLOT_ID slot, CK_TOKEN_INFO *info)
 {
+    hang("info", slot);
     HOLD;
     CK_RV rv = state(slot);
     memset(info, ' ', sizeof *info);
@@ -319,6 +330,7 @@ static CK_RV find(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE *list, CK_ULONG ro
     char order[16];
     snprintf(order, sizeof order, "find-%d", sessions[session].token);
     stall(order);
+    hang("find", sessions[session].token);
     return rv;
 }
 
