@@ -482,6 +482,74 @@ fn tokens_that_are_not_there_at_the_beginning_join_when_they_come() {
     });
 }
 
+fn all_but_one_go_on(signed: &[AtomicU64]) -> Result<()> {
+    // By then each would have asked the one that hangs.
+    std::thread::sleep(Duration::from_millis(1500));
+    let count = || signed.iter().map(|signed| signed.load(Ordering::SeqCst));
+    let start = Instant::now();
+    loop {
+        let before: Vec<_> = count().collect();
+        std::thread::sleep(Duration::from_millis(200));
+        let waiting = count().zip(&before).filter(|(now, before)| now == *before).count();
+        if waiting == 1 {
+            return Ok(());
+        }
+        ensure!(start.elapsed() < PATIENCE / 6, "{waiting} wait");
+    }
+}
+
+/// One caller waits for it, and the others go on.
+#[test]
+fn late_token_that_hangs_keeps_one_caller_waiting() {
+    let name = "pool::late_token_that_hangs_keeps_one_caller_waiting";
+    apart(CLIENT, "a late token that hangs", name, prepared, || {
+        let module = Module::load(module_path().context("no module")?)?;
+        let dead = sign_of_death(0)?;
+        // What it is called, and what it has.
+        for what in ["info", "find"] {
+            let hangs = dead.with_file_name(format!("hang-{what}-0"));
+            std::fs::write(&dead, WAYS[0])?;
+            module.initialize()?;
+            let (session, key) = web_key(&module)?;
+            let web = slot(&module, "web")?;
+            let open = |_| module.open_session(web, Access::ReadOnly);
+            let sessions = (0..THREADS).map(open).collect::<Result<Vec<_>, _>>()?;
+            let signed: Vec<_> = sessions.iter().map(|_| AtomicU64::new(0)).collect();
+            let over = AtomicBool::new(false);
+            let work = |session: Session, signed: &AtomicU64| -> Result<()> {
+                while !over.load(Ordering::SeqCst) {
+                    signed_by(&session, key, b"x")?;
+                    signed.fetch_add(1, Ordering::SeqCst);
+                }
+                Ok(())
+            };
+            std::fs::write(&hangs, "")?;
+            std::fs::remove_file(&dead)?;
+            std::thread::scope(|scope| {
+                let threads = sessions.into_iter().zip(&signed);
+                let threads: Vec<_> = threads
+                    .map(|(session, signed)| scope.spawn(|| work(session, signed)))
+                    .collect();
+                let told = all_but_one_go_on(&signed).and_then(|()| {
+                    ensure!(session.find(&Template::new())?.len() == 1, "the key is not found");
+                    Ok(())
+                });
+                over.store(true, Ordering::SeqCst);
+                std::fs::remove_file(&hangs)?;
+                threads.into_iter().try_for_each(|thread| thread.join().expect("no panic"))?;
+                told.context(what)
+            })?;
+            let start = Instant::now();
+            while signed_by(&session, key, b"y")? != 0 {
+                ensure!(start.elapsed() < PATIENCE, "it is not used");
+            }
+            drop(session);
+            module.finalize()?;
+        }
+        Ok(())
+    });
+}
+
 /// The host has the same module, and has logged in to one of its tokens.
 #[test]
 fn login_of_the_host_stays_when_ours_fails_or_ends() {

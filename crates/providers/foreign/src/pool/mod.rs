@@ -23,7 +23,7 @@ use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use table::{Login, Table};
 
 /// How long a token that failed is left alone, in milliseconds.
@@ -39,6 +39,8 @@ pub(crate) struct Pool {
     name: &'static str,
     members: Vec<Member>,
     late: Late,
+    /// Who looks whether they have come.
+    joins: Looker,
     /// Whose turn it is.
     next: AtomicUsize,
     table: Mutex<Table>,
@@ -87,6 +89,21 @@ struct Member {
     seen: AtomicBool,
     /// As `rests_until`: when it is looked at again. 0 while it has what it had.
     look_at: AtomicU64,
+    looker: Looker,
+}
+
+/// Since when a caller looks at what is late, in milliseconds since the pool began; 0 while none does. The others do not wait where
+/// it does not answer.
+#[derive(Debug, Default)]
+struct Looker(AtomicU64);
+
+/// Held by the one caller who looks.
+struct Looking<'a>(&'a Looker);
+
+impl Drop for Looking<'_> {
+    fn drop(&mut self) {
+        self.0.0.store(0, Ordering::Release);
+    }
 }
 
 /// The pools that were ever open in this process.
@@ -124,6 +141,7 @@ impl Pool {
             rests_until: AtomicU64::new(0),
             seen: AtomicBool::new(false),
             look_at: AtomicU64::new(0),
+            looker: Looker::default(),
         });
         let members: Vec<_> = members.collect();
         let name: &'static str = Box::leak(Box::from(name));
@@ -136,6 +154,7 @@ impl Pool {
             logins: Mutex::default(),
             members,
             late,
+            joins: Looker::default(),
             rows: OnceLock::new(),
             begin: Instant::now(),
         }));
@@ -151,6 +170,10 @@ impl Pool {
     /// Looks whether late tokens have come: one caller does it, now and then, or one who insists.
     fn join(&self, insists: bool) {
         let first = self.members.len() - self.late.labels.len();
+        if self.members[first..].iter().all(|place| place.token().is_some()) {
+            return;
+        }
+        let Some(_looking) = self.begin_to_look(&self.joins, insists) else { return };
         for (place, label) in self.members[first..].iter().zip(&self.late.labels) {
             if place.token().is_some() || !(insists || self.is_awake(place)) {
                 continue;
@@ -208,6 +231,19 @@ impl Pool {
             && time.compare_exchange(until, now + pause, relaxed, relaxed).is_ok()
     }
 
+    /// Whether this caller may look; none where another does, who is waited for, if it is wanted, while it may soon be done.
+    fn begin_to_look<'a>(&self, looker: &'a Looker, waits: bool) -> Option<Looking<'a>> {
+        let relaxed = Ordering::Relaxed;
+        loop {
+            let now = self.now().max(1);
+            match looker.0.compare_exchange(0, now, Ordering::Acquire, relaxed) {
+                Ok(_) => return Some(Looking(looker)),
+                Err(since) if !waits || now > since + SOON => return None,
+                Err(_) => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
+    }
+
     /// What a member's answer says of it.
     fn judge<T>(&self, member: &Member, answer: &Result<T>) {
         let until = match answer {
@@ -215,6 +251,14 @@ impl Pool {
             _ => 0,
         };
         member.rests_until.store(until, Ordering::Relaxed);
+    }
+
+    /// [`Self::look`], of what is late: by one caller at a time, as it may not answer.
+    fn look_alone(&self, at: usize, waits: bool) {
+        if let Some(_looking) = self.begin_to_look(&self.members[at].looker, waits) {
+            // It goes on resting.
+            self.look(at).ok();
+        }
     }
 
     /// Looks at what a member has. What was looked at before a login began or ended does not count after it.
@@ -249,8 +293,7 @@ impl Pool {
             let came = member.token().is_some();
             let seen = member.seen.load(Ordering::Relaxed) && !self.is_over(&member.look_at, LOOK);
             if came && !seen && self.is_awake(member) {
-                // It goes on resting.
-                self.look(at).ok();
+                self.look_alone(at, false);
             }
         }
     }
@@ -276,7 +319,7 @@ impl Pool {
             |member: &Member| member.token().is_some() && !member.seen.load(Ordering::Relaxed);
         for (at, _) in self.members.iter().enumerate().filter(|(_, member)| late(member)) {
             // Though it rests: there is no other.
-            self.look(at).ok();
+            self.look_alone(at, true);
         }
         self.ask_each(row, &mut work)
     }
@@ -411,7 +454,10 @@ impl Pool {
         self.join(false);
         for (at, member) in self.members.iter().enumerate() {
             if member.token().is_some() && self.is_awake(member) {
-                self.look(at).ok();
+                match member.seen.load(Ordering::Relaxed) {
+                    true => self.look(at).unwrap_or_default(),
+                    false => self.look_alone(at, true),
+                }
             }
         }
     }
