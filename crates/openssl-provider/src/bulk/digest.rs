@@ -153,7 +153,9 @@ impl Digest {
     pub(crate) fn finish(&mut self, out: &mut [u8]) -> Result<usize> {
         let room = out.get_mut(..self.row.length);
         let room = room.ok_or_else(|| Failure::input("there is too little room for the digest"))?;
-        self.provider.bulk().again(|| self.restore())?;
+        if matches!(self.rest, Rest::Saved(_)) {
+            self.provider.bulk().again(|| self.restore())?;
+        }
         let provider = &self.provider;
         match std::mem::replace(&mut self.rest, Rest::Nothing) {
             Rest::Running(held) => {
@@ -183,10 +185,9 @@ impl Digest {
 
 /// The digest of a whole message; `room` is as long as it.
 pub(crate) fn once(provider: &Provider, row: &Row, message: &[u8], room: &mut [u8]) -> Result<()> {
-    let mut call = |session: &Session| {
+    let call = |session: &Session| {
         session.digest_init(&Mechanism::new(row.mechanism))?;
         session.digest_into(message, room)
     };
-    let bulk = provider.bulk();
-    bulk.again(|| bulk.with(provider, WHAT, &mut call).map(drop))
+    provider.bulk().with(provider, WHAT, call).map(drop)
 }

@@ -88,18 +88,22 @@ impl Bulk {
     }
 
     /// What `call` does; once more where another part of the program closed the sessions, or finalised the module.
+    #[inline]
     pub(crate) fn again<T>(&self, mut call: impl FnMut() -> Result<T>) -> Result<T> {
-        let before = self.generation();
-        let done = call();
-        if !done.as_ref().is_err_and(|failure| failure.stale) {
-            return done;
+        let mut is_first = true;
+        loop {
+            let before = self.generation();
+            match call() {
+                Err(failure) if is_first && failure.stale => self.renew(before),
+                done => return done,
+            }
+            is_first = false;
         }
-        self.renew(before);
-        call()
     }
 
     /// Begins anew, unless another thread has done that since it was this generation.
     #[cold]
+    #[inline(never)]
     fn renew(&self, before: usize) {
         let mut keeper = lock(&self.keeper);
         if self.generation() != before {
@@ -120,9 +124,20 @@ impl Bulk {
         deep(|| self.token(provider)?.open(Access::ReadOnly))
     }
 
-    /// What one call does or two do, in a session that nothing goes on in.
+    /// What one call does or two do, in a session that nothing goes on in; once more where that is gone.
     #[inline]
     pub(crate) fn with<T>(
+        &'static self,
+        provider: &impl Whose,
+        what: &str,
+        mut call: impl FnMut(&Session) -> metaslot_client::Result<T>,
+    ) -> Result<T> {
+        self.again(|| self.once(provider, what, &mut call))
+    }
+
+    /// The same, once.
+    #[inline]
+    pub(crate) fn once<T>(
         &'static self,
         provider: &impl Whose,
         what: &str,
@@ -151,8 +166,7 @@ impl Bulk {
 
     /// Random bytes.
     pub(crate) fn random(&'static self, provider: &impl Whose, out: &mut [u8]) -> Result<()> {
-        let what = "make random bytes";
-        self.again(|| self.with(provider, what, |session| session.random(out)))
+        self.with(provider, "make random bytes", |session| session.random(out))
     }
 
     /// A failed call in words.
