@@ -13,7 +13,7 @@ use crate::abi::{Answer, Params};
 use crate::failure::{Failure, Result};
 use crate::provider::Provider;
 use metaslot_ck::*;
-use metaslot_client::{Mechanism, Params as Parameter, Session};
+use metaslot_client::{Mechanism, Params as Parameter};
 use std::sync::Arc;
 
 /// The longest tag.
@@ -346,13 +346,9 @@ impl Aead {
         let tag = self.tag_room();
         let mechanism = mechanism(self.row, &self.iv, &self.aad, length, tag);
         let joined = self.joined.room(length + tag);
-        let bulk = self.provider.bulk();
-        bulk.again(|| {
-            let key = handle(&mut self.key)?;
-            bulk.with(&self.provider, "encrypt", |session| {
-                session.encrypt_init(&mechanism, key)?;
-                session.encrypt_into(data, joined)
-            })
+        there(&mut self.key)?.with("encrypt", |session, key| {
+            session.encrypt_init(&mechanism, key)?;
+            session.encrypt_into(data, joined)
         })?;
         self.tag[..tag].copy_from_slice(&joined[length..]);
         self.tag_length = tag;
@@ -372,13 +368,9 @@ impl Aead {
         joined[..length].copy_from_slice(pass.bytes());
         joined[length..].copy_from_slice(&self.tag[..tag]);
         let out = pass.out(length)?;
-        let bulk = self.provider.bulk();
-        bulk.again(|| {
-            let key = handle(&mut self.key)?;
-            bulk.with(&self.provider, "decrypt", |session| {
-                session.decrypt_init(&mechanism, key)?;
-                session.decrypt_into(joined, out)
-            })
+        there(&mut self.key)?.with("decrypt", |session, key| {
+            session.decrypt_init(&mechanism, key)?;
+            session.decrypt_into(joined, out)
         })?;
         self.state = State::Whole(length);
         Ok(length)
@@ -389,7 +381,7 @@ impl Aead {
         if self.row.mode == Mode::Ccm {
             return Err(Failure::input("all of the data comes at once"));
         }
-        self.provider.bulk().again(|| self.divide())?;
+        self.divide()?;
         let State::Parts(sealing, stream) = &self.state else {
             return Err(Failure::input("the tag is that of what came before"));
         };
@@ -423,28 +415,29 @@ impl Aead {
             State::Begun => 0,
             _ => return Err(Failure::input("the tag is that of what came before")),
         };
-        let key = handle(&mut self.key)?;
         let mechanism = mechanism(self.row, &self.iv, &self.aad, first, TAG);
-        let bulk = self.provider.bulk();
-        let begun = || {
-            let held = bulk.session(&self.provider)?;
-            held.call(&self.provider, "encrypt", |session| session.encrypt_init(&mechanism, key))?;
-            Ok(held)
-        };
-        let sealing = begun()?;
-        let stream = if self.forward { None } else { Some(begun()?) };
-        if first > 0 {
-            // What it was is in what it became.
-            let mut plain = Hidden::default();
-            let plain = plain.room(first);
-            let joined = &self.joined[..first + TAG];
-            bulk.with(&self.provider, "encrypt", |session| {
-                session.decrypt_init(&mechanism, key)?;
-                session.decrypt_into(joined, plain)
-            })?;
-            let mut again = vec![0; first + TAG];
-            sealed(&self.provider, &sealing, plain, &mut again)?;
-        }
+        let (joined, forward) = (&self.joined, self.forward);
+        let (sealing, stream) = there(&mut self.key)?.again(|provider, key| {
+            let begun = || {
+                let held = provider.bulk().session(provider)?;
+                held.call(provider, "encrypt", |session| session.encrypt_init(&mechanism, key))?;
+                Ok(held)
+            };
+            let sealing = begun()?;
+            let stream = if forward { None } else { Some(begun()?) };
+            if first > 0 {
+                // What it was is in what it became.
+                let mut plain = Hidden::default();
+                let plain = plain.room(first);
+                provider.bulk().once(provider, "encrypt", |session| {
+                    session.decrypt_init(&mechanism, key)?;
+                    session.decrypt_into(&joined[..first + TAG], plain)
+                })?;
+                let mut again = vec![0; first + TAG];
+                sealed(provider, &sealing, plain, &mut again)?;
+            }
+            Ok((sealing, stream))
+        })?;
         self.state = State::Parts(sealing, stream);
         Ok(())
     }
@@ -520,7 +513,7 @@ impl Aead {
             return Err(Failure::input("the record is not as long as its header says"));
         }
         let forward = self.forward;
-        let (row, provider) = (self.row, &self.provider);
+        let row = self.row;
         let whole = pass.out(whole)?;
         let mut iv = [0; 12];
         iv.copy_from_slice(
@@ -548,24 +541,18 @@ impl Aead {
         let joined = self.joined.room(length + tag);
         let whole = &mut whole[explicit..];
         self.state = State::Ended;
-        let bulk = provider.bulk();
+        let key = there(&mut self.key)?;
         if forward {
-            bulk.again(|| {
-                let key = handle(&mut self.key)?;
-                bulk.with(provider, "encrypt", |session| {
-                    session.encrypt_init(&mechanism, key)?;
-                    session.encrypt_into(&whole[..length], joined)
-                })
+            key.with("encrypt", |session, key| {
+                session.encrypt_init(&mechanism, key)?;
+                session.encrypt_into(&whole[..length], joined)
             })?;
             whole.copy_from_slice(joined);
             return Ok(explicit + length + tag);
         }
-        let opened = bulk.again(|| {
-            let key = handle(&mut self.key)?;
-            bulk.with(provider, "decrypt", |session: &Session| {
-                session.decrypt_init(&mechanism, key)?;
-                session.decrypt_into(whole, &mut joined[..length])
-            })
+        let opened = key.with("decrypt", |session, key| {
+            session.decrypt_init(&mechanism, key)?;
+            session.decrypt_into(whole, &mut joined[..length])
         });
         match opened {
             Ok(_) => whole[..length].copy_from_slice(&joined[..length]),
@@ -582,8 +569,8 @@ fn next(iv: &mut [u8], given: bool) {
     }
 }
 
-fn handle(key: &mut Option<Key>) -> Result<ObjectHandle> {
-    key.as_mut().ok_or_else(|| Failure::input("there is no key"))?.handle()
+fn there(key: &mut Option<Key>) -> Result<&mut Key> {
+    key.as_mut().ok_or_else(|| Failure::input("there is no key"))
 }
 
 /// A part that is encrypted in a session: what comes out is as long.

@@ -226,10 +226,11 @@ impl Kdf {
             info,
         };
         let mechanism = Mechanism::with(CKM_HKDF_DERIVE, params);
-        self.provider.bulk().again(|| {
-            let handle = key.handle()?;
-            self.taken(out, |session, template| session.derive(&mechanism, handle, template))
-        })
+        let template = template(out.len());
+        let value = key.with("derive", |session, key| {
+            read(session, session.derive(&mechanism, key, &template)?)
+        })?;
+        taken(value, out)
     }
 
     fn stretched(&self, digest: &'static Row, out: &mut [u8]) -> Result<()> {
@@ -255,10 +256,11 @@ impl Kdf {
         let iterations = CK_ULONG::try_from(self.iterations).unwrap_or_default();
         let params = Parameter::Pbkd2 { prf, salt, iterations, password };
         let mechanism = Mechanism::with(CKM_PKCS5_PBKD2, params);
-        let bulk = self.provider.bulk();
-        bulk.again(|| {
-            self.taken(out, |session, template| session.generate_key(&mechanism, template))
-        })
+        let template = template(out.len());
+        let value = self.provider.bulk().with(&self.provider, "derive", |session| {
+            read(session, session.generate_key(&mechanism, &template)?)
+        })?;
+        taken(value, out)
     }
 
     /// PBKDF2 (RFC 8018 §5.2) that tokens do not do: by their other hash functions, and as much as scrypt wants.
@@ -285,32 +287,27 @@ impl Kdf {
         }
         Ok(())
     }
+}
 
-    /// Makes a secret, and takes it out of the token.
-    fn taken(
-        &self,
-        out: &mut [u8],
-        make: impl FnOnce(&Session, &Template) -> metaslot_client::Result<ObjectHandle>,
-    ) -> Result<()> {
-        let template = Template::new()
-            .class(CKO_SECRET_KEY)
-            .key_type(CKK_GENERIC_SECRET)
-            .token(false)
-            .bool(CKA_PRIVATE, false)
-            .bool(CKA_SENSITIVE, false)
-            .bool(CKA_EXTRACTABLE, true)
-            .ulong(CKA_VALUE_LEN, out.len() as CK_ULONG);
-        let value = self.provider.bulk().with(&self.provider, "derive", |session| {
-            let secret = make(session, &template)?;
-            let value = session.attribute(secret, CKA_VALUE);
-            session.destroy(secret).ok();
-            value
-        })?;
-        let value = Hidden::taken(value);
-        if value.len() != out.len() {
-            return Err(Failure::unsupported("the module derived another length"));
-        }
-        out.copy_from_slice(&value);
-        Ok(())
+/// What a secret is to be that is taken out of the token.
+fn template(length: usize) -> Template {
+    let template = Template::new().class(CKO_SECRET_KEY).key_type(CKK_GENERIC_SECRET).token(false);
+    let template = template.bool(CKA_PRIVATE, false).bool(CKA_SENSITIVE, false);
+    template.bool(CKA_EXTRACTABLE, true).ulong(CKA_VALUE_LEN, length as CK_ULONG)
+}
+
+/// Its value; it is no longer there then.
+fn read(session: &Session, secret: ObjectHandle) -> metaslot_client::Result<Vec<u8>> {
+    let value = session.attribute(secret, CKA_VALUE);
+    session.destroy(secret).ok();
+    value
+}
+
+fn taken(value: Vec<u8>, out: &mut [u8]) -> Result<()> {
+    let value = Hidden::taken(value);
+    if value.len() != out.len() {
+        return Err(Failure::unsupported("the module derived another length"));
     }
+    out.copy_from_slice(&value);
+    Ok(())
 }

@@ -6,7 +6,7 @@ use crate::abi::deep;
 use crate::failure::Result;
 use crate::provider::Provider;
 use metaslot_ck::*;
-use metaslot_client::Template;
+use metaslot_client::{Session, Template};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -120,6 +120,30 @@ impl Key {
     /// Whether it has these bytes.
     pub(crate) fn is(&self, bytes: &[u8]) -> bool {
         same(&self.bytes, bytes)
+    }
+
+    /// What `call` does with its object, in a session that nothing goes on in; once more where one of them is gone.
+    #[inline]
+    pub(crate) fn with<T>(
+        &mut self,
+        what: &str,
+        mut call: impl FnMut(&Session, ObjectHandle) -> metaslot_client::Result<T>,
+    ) -> Result<T> {
+        self.again(|provider, handle| {
+            provider.bulk().once(provider, what, |session| call(session, handle))
+        })
+    }
+
+    /// The same in any session.
+    #[inline]
+    pub(crate) fn again<T>(
+        &mut self,
+        mut call: impl FnMut(&Arc<Provider>, ObjectHandle) -> Result<T>,
+    ) -> Result<T> {
+        self.provider.bulk().again(|| {
+            let handle = self.handle()?;
+            call(&self.provider, handle)
+        })
     }
 
     /// Its object in this process, which is made when it is needed first.

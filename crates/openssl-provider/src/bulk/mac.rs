@@ -6,7 +6,6 @@ use super::Work;
 use super::cipher::{self, BLOCK, Mode};
 use super::digest::{self, Digest};
 use super::key::{Hidden, Key};
-use super::sessions::Whose as _;
 use crate::abi::{Answer, Given, Params};
 use crate::failure::{Failure, Result};
 use crate::provider::Provider;
@@ -170,10 +169,6 @@ impl Mac {
         })
     }
 
-    fn handle(&mut self) -> Result<ObjectHandle> {
-        self.key.as_mut().ok_or_else(|| Failure::input("there is no key"))?.handle()
-    }
-
     pub(crate) fn update(&mut self, part: &[u8]) -> Result<()> {
         part.chunks(KEPT).try_for_each(|part| {
             if let Some(inner) = &mut self.inner {
@@ -228,13 +223,9 @@ impl Mac {
         let (mut sealed, mut rest) = (Hidden::default(), Hidden::of(rest));
         let sealed = sealed.room(whole);
         let mechanism = Mechanism::with(row.mechanism, Parameter::Bytes(&[0; BLOCK]));
-        let bulk = self.provider.bulk();
-        bulk.again(|| {
-            let handle = key.handle()?;
-            bulk.with(&self.provider, WHAT, |session| {
-                session.encrypt_init(&mechanism, handle)?;
-                session.encrypt_into(first, sealed)
-            })
+        key.with(WHAT, |session, handle| {
+            session.encrypt_init(&mechanism, handle)?;
+            session.encrypt_into(first, sealed)
         })?;
         let block = rest.room(BLOCK).iter_mut();
         block.zip(&sealed[whole - BLOCK..]).for_each(|(byte, other)| *byte ^= other);
@@ -244,16 +235,17 @@ impl Mac {
 
     /// The MAC of a whole message; `room` is as long as it.
     pub(crate) fn once(&mut self, message: &[u8], room: &mut [u8]) -> Result<()> {
-        let bulk = self.provider.bulk();
-        bulk.again(|| {
-            let key = self.handle()?;
-            let mechanism = self.mechanism()?;
-            let call = |session: &Session| {
+        let mut key = self.key.take();
+        let done = self.mechanism().and_then(|mechanism| {
+            let key = key.as_mut().ok_or_else(|| Failure::input("there is no key"))?;
+            let call = |session: &Session, key| {
                 session.sign_init(&mechanism, key)?;
                 session.sign_into(message, room)
             };
-            bulk.with(&self.provider, WHAT, call).map(drop)
-        })
+            key.with(WHAT, call).map(drop)
+        });
+        self.key = key;
+        done
     }
 
     /// The MAC; how long it is.

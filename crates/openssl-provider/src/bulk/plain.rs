@@ -239,19 +239,15 @@ impl Plain {
         let (mechanism, forward) =
             (Mechanism::with(self.row.mechanism, params), self.forward || mode == Mode::Ctr);
         let what = if self.forward { "encrypt" } else { "decrypt" };
-        let bulk = self.provider.bulk();
-        let length = bulk.again(|| {
-            let key = self.key.as_mut().ok_or_else(|| Failure::input("there is no key"))?;
-            let key = key.handle()?;
-            bulk.with(&self.provider, what, |session| {
-                if forward {
-                    session.encrypt_init(&mechanism, key)?;
-                    session.encrypt_into(data, out)
-                } else {
-                    session.decrypt_init(&mechanism, key)?;
-                    session.decrypt_into(data, out)
-                }
-            })
+        let key = self.key.as_mut().ok_or_else(|| Failure::input("there is no key"))?;
+        let length = key.with(what, |session, key| {
+            if forward {
+                session.encrypt_init(&mechanism, key)?;
+                session.encrypt_into(data, out)
+            } else {
+                session.decrypt_init(&mechanism, key)?;
+                session.decrypt_into(data, out)
+            }
         })?;
         if length != data.len() {
             return Err(Failure::unsupported("the module keeps a part of the message back"));
