@@ -12,8 +12,17 @@ pub(crate) struct Failure {
     pub(crate) text: String,
     /// The module does not have what was asked for.
     pub(crate) lacks: bool,
-    /// What there was of the module may be gone: a session, an object.
-    pub(crate) stale: bool,
+    /// What there was of the module may be gone.
+    pub(crate) gone: Option<Gone>,
+}
+
+/// What may be gone that another part of the program, or the module, could end.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Gone {
+    /// One object.
+    Object,
+    /// All sessions, and what is in them.
+    Sessions,
 }
 
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
@@ -62,7 +71,7 @@ pub(crate) fn is_stale(error: metaslot_client::Error) -> bool {
 
 impl Failure {
     pub(crate) fn new(reason: Reason, text: impl Into<String>) -> Self {
-        Self { reason, text: text.into(), lacks: false, stale: false }
+        Self { reason, text: text.into(), lacks: false, gone: None }
     }
 
     pub(crate) fn unsupported(text: impl Into<String>) -> Self {
@@ -77,8 +86,14 @@ impl Failure {
     pub(crate) fn call(what: &str, error: metaslot_client::Error, detail: Option<String>) -> Self {
         let detail = detail.filter(|detail| !detail.is_empty());
         let detail = detail.map(|detail| format!(" ({detail})")).unwrap_or_default();
-        let stale = is_stale(error) && error.code != Error::USER_NOT_LOGGED_IN;
-        Self { stale, ..Self::new(Reason::Token, format!("{what}: {error}{detail}")) }
+        let gone = match error.code {
+            Error::KEY_HANDLE_INVALID | Error::OBJECT_HANDLE_INVALID => Some(Gone::Object),
+            Error::USER_NOT_LOGGED_IN => None,
+            // Somebody else uses the session: its number is theirs.
+            Error::OPERATION_ACTIVE | Error::OPERATION_NOT_INITIALIZED => Some(Gone::Sessions),
+            _ => is_stale(error).then_some(Gone::Sessions),
+        };
+        Self { gone, ..Self::new(Reason::Token, format!("{what}: {error}{detail}")) }
     }
 }
 

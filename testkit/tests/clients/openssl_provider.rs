@@ -74,6 +74,7 @@ pub(crate) fn compile(token: &TestToken, name: &str) -> Result<()> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/openssl-provider");
     let gcc = token.program("gcc").line("-std=c11 -D_DEFAULT_SOURCE -Wall -Wextra -Werror -o");
     let gcc = gcc.arg(name).arg(directory.join(format!("{name}.c")));
+    let gcc = gcc.arg("-I").arg(directory.join("../../include"));
     let home = Path::new(&openssl()).parent().map(Path::to_owned).unwrap_or_default();
     let gcc = match home.join("libcrypto.a") {
         library if library.exists() => {

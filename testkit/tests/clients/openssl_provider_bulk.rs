@@ -89,6 +89,24 @@ fn sessions_that_others_close_are_opened_again() {
     });
 }
 
+/// Our module, behind one that gives numbers again.
+#[test]
+fn sessions_of_others_stay_open_that_have_the_numbers_of_ours() {
+    let (provider, command) = (openssl_provider(), command());
+    let needs =
+        ["openssl", "pkcs11-tool", "gcc", "/usr/include/openssl/evp.h", &provider, &command];
+    check(CLIENT, "numbers that are given again", &needs, |token| {
+        if !token.is_ours() {
+            return Ok(());
+        }
+        configure_all(token)?;
+        compile(token, "reused")?;
+        let (module, configuration) = wrapped(token, "numbers")?;
+        let program = token.program("./reused").arg(module).env("OPENSSL_CONF", configuration);
+        program.env("METASLOT_MODULE", token.module()).run().map(drop)
+    });
+}
+
 #[test]
 fn nothing_is_left_where_the_module_fails_in_the_middle() {
     let (provider, command) = (openssl_provider(), command());

@@ -3,7 +3,7 @@
 
 use super::sessions::{Bulk, Whose as _};
 use crate::abi::deep;
-use crate::failure::Result;
+use crate::failure::{Gone, Result};
 use crate::provider::Provider;
 use metaslot_ck::*;
 use metaslot_client::{Session, Template};
@@ -101,9 +101,11 @@ pub(crate) struct Key {
     provider: Arc<Provider>,
     bytes: Hidden,
     form: Form,
-    /// The object, and whose it is, in which generation.
-    made: Option<(&'static Bulk, usize, ObjectHandle)>,
+    made: Option<Made>,
 }
+
+/// Whose an object is, in which generation.
+type Made = (&'static Bulk, usize, ObjectHandle);
 
 /// What type it has, and what it is for.
 pub(crate) type Form = (CK_KEY_TYPE, &'static [CK_ATTRIBUTE_TYPE]);
@@ -140,10 +142,36 @@ impl Key {
         &mut self,
         mut call: impl FnMut(&Arc<Provider>, ObjectHandle) -> Result<T>,
     ) -> Result<T> {
-        self.provider.bulk().again(|| {
-            let handle = self.handle()?;
-            call(&self.provider, handle)
-        })
+        let bulk = self.provider.bulk();
+        let mut old = None;
+        loop {
+            let done = bulk.again(|| {
+                let handle = self.handle()?;
+                call(&self.provider, handle)
+            });
+            match done {
+                Err(failure) if failure.gone == Some(Gone::Object) => {
+                    if !self.is_other(&mut old) {
+                        return Err(failure);
+                    }
+                }
+                done => return done,
+            }
+        }
+    }
+
+    /// Whether another object is to be made in the place of one that is said to be none. That one is not destroyed: where it is gone its number may be
+    /// another's. Where the new one is none either, it is something else, and the old one stays.
+    #[cold]
+    #[inline(never)]
+    fn is_other(&mut self, old: &mut Option<Made>) -> bool {
+        if old.is_none() {
+            *old = self.made.take();
+            return old.is_some();
+        }
+        self.end();
+        self.made = old.take();
+        false
     }
 
     /// Its object in this process, which is made when it is needed first.
@@ -169,9 +197,21 @@ impl Key {
         let generation = bulk.generation();
         let keeper = bulk.keeper(&self.provider)?;
         let made = deep(|| keeper.create(&template));
-        let handle = made.map_err(|error| bulk.failed(&self.provider, "take a key", error))?;
+        let handle = made.map_err(|error| keeper.failed(&self.provider, "take a key", error))?;
         self.made = Some((bulk, generation, handle));
         Ok(handle)
+    }
+
+    /// Destroys it, where there is one.
+    fn end(&mut self) {
+        let bulk = self.provider.bulk();
+        let Some((whose, then, handle)) = self.made.take() else { return };
+        if bulk.is_now(whose, then)
+            && let Ok(keeper) = bulk.keeper(&self.provider)
+        {
+            // It goes with its session, if it does not go now.
+            deep(|| keeper.destroy(handle)).ok();
+        }
     }
 }
 
@@ -183,13 +223,6 @@ impl Clone for Key {
 
 impl Drop for Key {
     fn drop(&mut self) {
-        let bulk = self.provider.bulk();
-        let Some((whose, then, handle)) = self.made else { return };
-        if bulk.is_now(whose, then)
-            && let Ok(keeper) = bulk.keeper(&self.provider)
-        {
-            // It goes with its session, if it does not go now.
-            deep(|| keeper.destroy(handle)).ok();
-        }
+        self.end();
     }
 }

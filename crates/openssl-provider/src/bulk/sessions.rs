@@ -2,7 +2,7 @@
 //! Sessions: taken for a call, or for as long as a message is in one.
 
 use crate::abi::deep;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Gone, Result};
 use crate::host::Token;
 use metaslot_client::{Access, Session};
 use std::cell::Cell;
@@ -29,20 +29,25 @@ const IDLE: usize = 64;
 pub(crate) struct Bulk {
     process: u32,
     token: OnceLock<Arc<Token>>,
-    near: [Mutex<Option<Session>>; NEAR],
-    idle: Mutex<Vec<Session>>,
+    near: [Mutex<Option<Open>>; NEAR],
+    idle: Mutex<Vec<Open>>,
     /// That of the objects.
-    keeper: Mutex<Option<Arc<Session>>>,
+    keeper: Mutex<Option<Arc<Open>>>,
     /// How often all of them were gone.
     generation: AtomicUsize,
 }
 
-/// A session that is given back where its operation succeeded, and closed where it did not: what it began may go on there.
+/// A session that is closed in the end, if it is still this process's.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct Open {
     session: Option<Session>,
     bulk: &'static Bulk,
+    generation: usize,
 }
+
+/// A session that is given back where its operation succeeded, and closed where it did not: what it began may go on there.
+#[derive(Debug)]
+pub(crate) struct Held(Open);
 
 impl Bulk {
     pub(crate) fn new(_: Option<&'static Self>) -> Self {
@@ -61,13 +66,16 @@ impl Bulk {
 
     /// A session.
     pub(crate) fn session(&'static self, provider: &impl Whose) -> Result<Held> {
-        let idle = lock(&self.idle).pop();
-        let session = idle.map_or_else(|| self.open(provider), Ok)?;
-        Ok(Held { session: Some(session), bulk: self })
+        while let Some(open) = lock(&self.idle).pop() {
+            if open.is_now() {
+                return Ok(Held(open));
+            }
+        }
+        self.open(provider).map(Held)
     }
 
     /// The session that has the objects of this process.
-    pub(crate) fn keeper(&self, provider: &impl Whose) -> Result<Arc<Session>> {
+    pub(crate) fn keeper(&'static self, provider: &impl Whose) -> Result<Arc<Open>> {
         let mut keeper = lock(&self.keeper);
         match &*keeper {
             Some(keeper) => Ok(Arc::clone(keeper)),
@@ -94,14 +102,17 @@ impl Bulk {
         loop {
             let before = self.generation();
             match call() {
-                Err(failure) if is_first && failure.stale => self.renew(before),
+                Err(failure) if is_first && failure.gone == Some(Gone::Sessions) => {
+                    self.renew(before);
+                }
                 done => return done,
             }
             is_first = false;
         }
     }
 
-    /// Begins anew, unless another thread has done that since it was this generation.
+    /// Begins anew, unless another thread has done that since it was this generation. None of the sessions is closed: their numbers may be those of
+    /// other parts of the program now.
     #[cold]
     #[inline(never)]
     fn renew(&self, before: usize) {
@@ -110,18 +121,14 @@ impl Bulk {
             return;
         }
         self.generation.fetch_add(1, Ordering::Relaxed);
-        // One that is in use is closed by who uses it.
-        let near: Vec<_> =
-            self.near.iter().filter_map(|near| near.try_lock().ok()?.take()).collect();
-        let gone = (near, std::mem::take(&mut *lock(&self.idle)), keeper.take());
-        deep(|| {
-            drop(gone);
-            self.token.get().map(|token| token.revive())
-        });
+        *keeper = None;
+        deep(|| self.token.get().map(|token| token.revive()));
     }
 
-    fn open(&self, provider: &impl Whose) -> Result<Session> {
-        deep(|| self.token(provider)?.open(Access::ReadOnly))
+    fn open(&'static self, provider: &impl Whose) -> Result<Open> {
+        let generation = self.generation();
+        let session = deep(|| self.token(provider)?.open(Access::ReadOnly))?;
+        Ok(Open { session: Some(session), bulk: self, generation })
     }
 
     /// What one call does or two do, in a session that nothing goes on in; once more where that is gone.
@@ -149,16 +156,18 @@ impl Bulk {
             held.back();
             return Ok(done);
         };
-        let session = match &*near {
-            Some(session) => session,
-            None => near.insert(self.open(provider)?),
+        let open = match &*near {
+            Some(open) if open.is_now() => open,
+            _ => near.insert(self.open(provider)?),
         };
-        match deep(|| call(session)) {
+        match deep(|| call(open)) {
             Ok(done) => Ok(done),
             Err(error) => {
-                let failure = self.failed(provider, what, error);
-                // What it began may go on there.
-                *near = None;
+                let failure = open.failed(provider, what, error);
+                if failure.gone != Some(Gone::Object) {
+                    // What it began may go on there.
+                    *near = None;
+                }
                 Err(failure)
             }
         }
@@ -186,7 +195,7 @@ impl Bulk {
     /// At the end of the provider.
     pub(crate) fn close(&self) {
         let near = self.near.iter().filter_map(|near| lock(near).take());
-        let sessions: Vec<Session> = near.chain(std::mem::take(&mut *lock(&self.idle))).collect();
+        let sessions: Vec<Open> = near.chain(std::mem::take(&mut *lock(&self.idle))).collect();
         let all = (sessions, lock(&self.keeper).take());
         if !self.token.get().is_some_and(|token| token.is_metaslot()) {
             // As the rest of what the process has: other modules do not stand calls in exit handlers.
@@ -214,6 +223,28 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+impl Open {
+    #[inline]
+    fn is_now(&self) -> bool {
+        self.generation == self.bulk.generation()
+    }
+
+    /// A call in it failed, and why in words.
+    #[cold]
+    pub(crate) fn failed(
+        &self,
+        provider: &impl Whose,
+        what: &str,
+        error: metaslot_client::Error,
+    ) -> Failure {
+        let failure = self.bulk.failed(provider, what, error);
+        if failure.gone == Some(Gone::Sessions) {
+            self.bulk.renew(self.generation);
+        }
+        failure
+    }
+}
+
 impl Held {
     /// Something done in it, in the process that has it.
     pub(crate) fn call<T>(
@@ -222,27 +253,25 @@ impl Held {
         what: &str,
         call: impl FnOnce(&Session) -> metaslot_client::Result<T>,
     ) -> Result<T> {
-        let bulk = provider.bulk();
-        if !std::ptr::eq(self.bulk, bulk) {
+        if !std::ptr::eq(self.0.bulk, provider.bulk()) {
             return Err(Failure::input("what was begun before the process was forked ends there"));
         }
-        deep(|| call(self)).map_err(|error| bulk.failed(provider, what, error))
+        deep(|| call(&self.0)).map_err(|error| self.0.failed(provider, what, error))
     }
 
     /// Its operation is at its end.
-    pub(crate) fn back(mut self) {
-        let session = self.session.take();
-        let mut idle = lock(&self.bulk.idle);
+    pub(crate) fn back(self) {
+        let mut idle = lock(&self.0.bulk.idle);
         if idle.len() < IDLE {
-            idle.extend(session);
+            idle.push(self.0);
         }
     }
 }
 
-impl Drop for Held {
+impl Drop for Open {
     fn drop(&mut self) {
         let Some(session) = self.session.take() else { return };
-        if self.bulk.process == std::process::id() {
+        if self.is_now() && self.bulk.process == std::process::id() {
             deep(|| drop(session));
         } else {
             // Its number may be another session's here.
@@ -251,7 +280,7 @@ impl Drop for Held {
     }
 }
 
-impl Deref for Held {
+impl Deref for Open {
     type Target = Session;
 
     #[inline]
