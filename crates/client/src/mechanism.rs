@@ -259,7 +259,17 @@ impl Encoded<'_> {
     /// The structure for one call. It points into `self`, which must outlive the call.
     #[inline]
     pub(crate) const fn raw(&mut self) -> CK_MECHANISM {
-        let (parameter, length) = match &mut self.layout {
+        let (parameter, length) = self.parameter();
+        CK_MECHANISM {
+            mechanism: self.number,
+            pParameter: parameter,
+            ulParameterLen: ulong(length),
+        }
+    }
+
+    /// Address and length of the parameter.
+    const fn parameter(&mut self) -> (*mut std::ffi::c_void, usize) {
+        match &mut self.layout {
             Layout::Bytes(pointer, length) => ((*pointer).cast(), *length),
             Layout::Ulong(params) => of(params),
             Layout::Ctr(params) => of(params),
@@ -276,11 +286,6 @@ impl Encoded<'_> {
             Layout::Pbkd2(params) => of(params),
             Layout::Sp800108(kdf) => of(&mut kdf.params),
             Layout::Sp800108Feedback(kdf) => of(&mut kdf.params),
-        };
-        CK_MECHANISM {
-            mechanism: self.number,
-            pParameter: parameter,
-            ulParameterLen: ulong(length),
         }
     }
 }
@@ -300,6 +305,33 @@ fn bool(value: bool) -> CK_BBOOL {
 }
 
 impl<'a> Mechanism<'a> {
+    /// What `call` does with the structure. What is needed often is put together here, so that it is not moved.
+    #[inline]
+    pub(crate) fn with_raw<T>(&self, call: impl FnOnce(*mut CK_MECHANISM) -> T) -> T {
+        let (mut counter, mut authenticated, mut encoded);
+        let (parameter, length) = match self.params {
+            Params::None => (ptr::null_mut(), 0),
+            Params::Bytes(bytes) => (pointer(bytes).cast(), bytes.len()),
+            Params::Ctr { bits, block } => {
+                counter = CK_AES_CTR_PARAMS { ulCounterBits: bits, cb: block };
+                of(&mut counter)
+            }
+            Params::Gcm { iv, aad, tag_bits } => {
+                authenticated = gcm(iv, aad, tag_bits);
+                of(&mut authenticated)
+            }
+            _ => {
+                encoded = self.encode();
+                encoded.parameter()
+            }
+        };
+        call(&mut CK_MECHANISM {
+            mechanism: self.number,
+            pParameter: parameter,
+            ulParameterLen: ulong(length),
+        })
+    }
+
     /// The C layout.
     #[inline]
     pub(crate) fn encode(&self) -> Encoded<'a> {

@@ -38,11 +38,9 @@ impl Session {
         if let Some(remote) = self.module().other_process() {
             return remote.with_key(function, self.handle().0, mechanism, &[key.0]);
         }
-        let mut encoded = mechanism.encode();
-        let mut raw = encoded.raw();
         self.call(function, pointer, |f, session| {
-            // SAFETY: `raw` and the parameter behind it live in this frame.
-            unsafe { f(session, &raw mut raw, key.0) }
+            // SAFETY: `raw` and the parameter behind it live until it returns.
+            mechanism.with_raw(|raw| unsafe { f(session, raw, key.0) })
         })
     }
 
@@ -284,11 +282,9 @@ impl Session {
         if let Some(remote) = self.module().other_process() {
             return remote.with_key(Function::DigestInit, self.handle().0, mechanism, &[]);
         }
-        let mut encoded = mechanism.encode();
-        let mut raw = encoded.raw();
         self.call(Function::DigestInit, self.list().C_DigestInit, |f, session| {
-            // SAFETY: `raw` and the parameter behind it live in this frame.
-            unsafe { f(session, &raw mut raw) }
+            // SAFETY: `raw` and the parameter behind it live until it returns.
+            mechanism.with_raw(|raw| unsafe { f(session, raw) })
         })
     }
 
