@@ -10,10 +10,14 @@ use crate::provider::Provider;
 use metaslot_ck::*;
 use metaslot_client::{Mechanism, Session};
 use std::ffi::CStr;
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// A message that is longer is not kept.
 const SHORT: usize = 2048;
+
+/// Of one that is no longer than this, no memory is asked for.
+const SHORTEST: usize = 64;
 
 /// What fails, in words.
 const WHAT: &str = "hash";
@@ -64,7 +68,7 @@ pub(crate) struct Digest {
     provider: Arc<Provider>,
     row: &'static Row,
     /// What came; in the end, what came after what is elsewhere.
-    bytes: Hidden,
+    bytes: Message,
     rest: Rest,
 }
 
@@ -78,6 +82,75 @@ enum Rest {
     Running(Held),
     /// As a session said it, which has gone on meanwhile.
     Saved(Hidden),
+}
+
+/// Bytes of a message.
+#[derive(Debug)]
+struct Message {
+    /// All of it, while nothing is in `long`.
+    short: [u8; SHORTEST],
+    length: usize,
+    long: Hidden,
+}
+
+impl Message {
+    const fn new() -> Self {
+        Self { short: [0; SHORTEST], length: 0, long: Hidden::taken(Vec::new()) }
+    }
+
+    #[inline]
+    fn push(&mut self, part: &[u8]) {
+        let end = self.length + part.len();
+        if self.long.is_empty()
+            && let Some(place) = self.short.get_mut(self.length..end)
+        {
+            place.copy_from_slice(part);
+            self.length = end;
+            return;
+        }
+        if self.length > 0 {
+            self.long.push(&self.short[..self.length]);
+            self.wipe();
+        }
+        self.long.push(part);
+    }
+
+    fn clear(&mut self) {
+        self.wipe();
+        self.long.clear();
+    }
+
+    fn wipe(&mut self) {
+        if self.length > 0 {
+            self.short.fill(0);
+            std::hint::black_box(&self.short);
+            self.length = 0;
+        }
+    }
+}
+
+impl Deref for Message {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        if self.length > 0 { &self.short[..self.length] } else { &self.long }
+    }
+}
+
+impl Drop for Message {
+    fn drop(&mut self) {
+        self.wipe();
+    }
+}
+
+impl Clone for Message {
+    fn clone(&self) -> Self {
+        let mut copy = Self::new();
+        // It is moved to its place, and leaves nothing behind.
+        copy.long = Hidden::of(self);
+        copy
+    }
 }
 
 impl Row {
@@ -96,7 +169,7 @@ impl Work for Digest {
 
 impl Digest {
     pub(crate) fn new(provider: Arc<Provider>, row: &'static Row) -> Self {
-        Self { provider, row, bytes: Hidden::default(), rest: Rest::Nothing }
+        Self { provider, row, bytes: Message::new(), rest: Rest::Nothing }
     }
 
     /// A new message.
