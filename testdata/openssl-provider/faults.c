@@ -29,6 +29,8 @@ static CK_RV generate(CK_SESSION_HANDLE session, CK_MECHANISM_PTR mechanism, CK_
 }
 
 static CK_RV create(CK_SESSION_HANDLE session, CK_ATTRIBUTE_PTR template, CK_ULONG count, CK_OBJECT_HANDLE_PTR object) {
+    if (strcmp(fault, "C_CreateObject") == 0)
+        return CKR_DEVICE_ERROR;
     CK_RV code = theirs->C_CreateObject(session, template, count, object);
     objects += code == CKR_OK;
     return code;

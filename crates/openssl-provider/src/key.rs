@@ -13,6 +13,7 @@ use metaslot_ck::*;
 use metaslot_client::uri::{Class, Uri};
 use metaslot_client::{Session, Template};
 use metaslot_memory::PerProcess;
+use metaslot_spi::curves::Curve;
 use metaslot_spi::der::Node;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -142,23 +143,11 @@ impl Key {
 
     /// With its point whole, where the module shows it so. A token refuses one that is not on the curve.
     pub(crate) fn check_point(&mut self) -> Result<()> {
-        let Public::Ec { curve, point } = &mut self.public else { return Ok(()) };
+        let Public::Ec { curve, point } = &self.public else { return Ok(()) };
         let (curve, Some(form)) = (*curve, point.first().copied()) else { return Ok(()) };
-        // Not every token knows the hybrid form: it is the compressed one, and Y.
-        let mut rest = Vec::new();
-        if matches!(form, 6 | 7) {
-            point[0] = form - 4;
-            rest = point.split_off(1 + curve.length());
-        }
-        let (token, handle) = self.located(Half::Public)?;
+        let found = self.located(Half::Public)?;
         if form != 4 {
-            let shown = token.keeping(|session| session.attribute(handle, CKA_EC_POINT));
-            let point = curve.point(&shown.unwrap_or_default()).to_vec();
-            if !point.ends_with(&rest) {
-                let odd = Failure::input("the point is on no curve");
-                return Err(Failure { lacks: true, ..odd });
-            }
-            let whole = Public::Ec { curve, point };
+            let whole = Public::Ec { curve, point: shown_point(&found, curve) };
             if whole.has_form() {
                 self.public = whole;
             }
@@ -452,7 +441,41 @@ impl Key {
             (Half::Private, Some(Private::Own(parts))) => {
                 self.brought(half, &parts.template(self.kind, &self.public))
             }
-            (Half::Public, _) => self.brought(half, &self.public.template(self.kind)),
+            (Half::Public, _) => match &self.public {
+                Public::Ec { curve, point } if matches!(point.first(), Some(6 | 7)) => {
+                    self.brought_hybrid(curve, point)
+                }
+                public => self.brought(half, &public.template(self.kind)),
+            },
+        }
+    }
+
+    /// A point in its hybrid form, which not every token knows: it is the compressed one, and Y, which must be that of what the token shows.
+    fn brought_hybrid(
+        &self,
+        curve: &'static Curve,
+        point: &[u8],
+    ) -> Result<(Arc<Token>, ObjectHandle)> {
+        let (compressed, y) = point.split_at(1 + curve.length());
+        let mut compressed = compressed.to_vec();
+        compressed[0] -= 4;
+        let public = Public::Ec { curve, point: compressed };
+        let found = self.brought(Half::Public, &public.template(self.kind))?;
+        if shown_point(&found, curve).ends_with(y) {
+            return Ok(found);
+        }
+        self.end(Half::Public);
+        let odd = Failure::input("the point is on no curve");
+        Err(Failure { lacks: true, ..odd })
+    }
+
+    /// The object of a half that is this process's goes.
+    fn end(&self, half: Half) {
+        let known = self.provider.host().forget(self.number + half as u64);
+        let stays = matches!((half, &self.private), (Half::Private, Some(Private::Named(_))));
+        if let Some((token, handle)) = known.filter(|_| !stays) {
+            // Where it fails, the session's end takes the object away.
+            token.keeping(|session| session.destroy(handle)).ok();
         }
     }
 
@@ -545,15 +568,15 @@ pub(crate) fn keeping<T>(
 
 impl Drop for Key {
     fn drop(&mut self) {
-        for half in [Half::Private, Half::Public] {
-            let known = self.provider.host().forget(self.number + half as u64);
-            let stays = matches!((half, &self.private), (Half::Private, Some(Private::Named(_))));
-            if let Some((token, handle)) = known.filter(|_| !stays) {
-                // Where it fails, the session's end takes the object away.
-                token.keeping(|session| session.destroy(handle)).ok();
-            }
-        }
+        self.end(Half::Private);
+        self.end(Half::Public);
     }
+}
+
+/// The point of a public key in a token, as it is shown.
+fn shown_point((token, handle): &(Arc<Token>, ObjectHandle), curve: &Curve) -> Vec<u8> {
+    let shown = token.keeping(|session| session.attribute(*handle, CKA_EC_POINT));
+    curve.point(&shown.unwrap_or_default()).to_vec()
 }
 
 fn carried() -> MutexGuard<'static, HashMap<u64, Arc<Key>>> {
