@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A module in a process of its own: `p11-kit remote`, and a socket to it.
+//! A module that is not in this process: `p11-kit remote` and a socket to it, or a server that was there before.
 //!
 //! One call is in it at a time. Where it dies or does not answer it is killed, and the next call finds that nothing runs.
 
@@ -10,7 +10,10 @@ use metaslot_memory::PerProcess;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::fstat;
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType,
+    connect, recv, send, shutdown, socket_with,
+};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open,
     pidfd_send_signal, waitid,
@@ -18,7 +21,7 @@ use rustix::process::{
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -33,8 +36,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How a module is isolated.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Isolation {
-    /// p11-kit's program.
-    pub program: PathBuf,
+    /// p11-kit's program, which runs it; `None` where a server listens at the module's path, as `metaslotd`.
+    pub program: Option<PathBuf>,
     /// How long a call may take.
     pub limit: Duration,
 }
@@ -50,15 +53,22 @@ pub(crate) struct Isolated {
 
 #[derive(Debug)]
 struct Process {
-    /// Of it, and of the group of processes that it leads.
-    id: Pid,
-    /// A host may wait for any child, and the number of one that has ended may be another's.
-    pidfd: OwnedFd,
+    /// None of a server that was there before.
+    child: Option<Child>,
     socket: OwnedFd,
     /// Which file the socket is: a host that closes what it does not know may have another one by this number.
     file: (u64, u64),
     /// Of requests.
     number: u32,
+}
+
+/// A process that was started for its module.
+#[derive(Debug)]
+struct Child {
+    /// Of it, and of the group of processes that it leads.
+    id: Pid,
+    /// A host may wait for any child, and the number of one that has ended may be another's.
+    pidfd: OwnedFd,
 }
 
 /// Why there is no answer.
@@ -86,15 +96,18 @@ impl From<Errno> for Failure {
 
 impl Isolated {
     pub(crate) fn new(isolation: &Isolation, module: PathBuf) -> Result<Self, String> {
-        let program = &isolation.program;
         if std::env::var_os(INSIDE).is_some() {
             return Err(String::from("is isolated in a process that is for another module"));
         }
-        if !program.is_file() {
-            return Err(format!("is to be isolated, and there is no {}", program.display()));
-        }
-        if !module.is_file() {
-            return Err(format!("there is no {}", module.display()));
+        match &isolation.program {
+            Some(program) if !program.is_file() => {
+                return Err(format!("is to be isolated, and there is no {}", program.display()));
+            }
+            Some(_) if !module.is_file() => {
+                return Err(format!("there is no {}", module.display()));
+            }
+            // A server may come later.
+            _ => {}
         }
         let isolation = isolation.clone();
         Ok(Self { isolation, module, process: PerProcess::new(|_| Mutex::default()) })
@@ -113,11 +126,27 @@ impl Isolated {
         process
     }
 
+    /// A connection, and the version of the protocol.
     fn started(&self, until: Instant) -> Result<(Process, u8), Failure> {
+        let (socket, child) = match &self.isolation.program {
+            Some(program) => self.spawned(program)?,
+            None => (connected(&self.module)?, None),
+        };
+        let file = file(&socket)?;
+        let process = Process { child, socket, file, number: 0 };
+        match process.greet(until) {
+            Ok(version) => Ok((process, version)),
+            Err(failure) => {
+                process.kill();
+                Err(failure)
+            }
+        }
+    }
+
+    fn spawned(&self, program: &Path) -> Result<(OwnedFd, Option<Child>), Failure> {
         let (socket, theirs) = UnixStream::pair()?;
         let (socket, theirs) = (OwnedFd::from(socket), OwnedFd::from(theirs));
-        let file = file(&socket)?;
-        let mut command = Command::new(&self.isolation.program);
+        let mut command = Command::new(program);
         command.arg("remote").arg(&self.module).env(INSIDE, "1");
         // A signal from the terminal is for the host.
         command.process_group(0).stdin(theirs.try_clone()?).stdout(theirs).stderr(Stdio::null());
@@ -129,14 +158,7 @@ impl Isolated {
             child.kill().ok();
             child.wait().ok();
         })?;
-        let process = Process { id, pidfd, socket, file, number: 0 };
-        match process.greet(until) {
-            Ok(version) => Ok((process, version)),
-            Err(failure) => {
-                process.kill();
-                Err(failure)
-            }
-        }
+        Ok((socket, Some(Child { id, pidfd })))
     }
 
     fn until(&self) -> Instant {
@@ -237,23 +259,32 @@ impl Process {
 
     /// Waits until the socket is ready, or the process has gone. What it has begun itself may keep its end of the socket open.
     fn wait(&self, ready: PollFlags, until: Instant) -> Result<(), Failure> {
+        let socket = PollFd::new(&self.socket, ready);
+        let Some(child) = &self.child else { return wait(&mut [socket], until) };
         // In this order: what it said before its end is seen.
-        let mut both = [PollFd::new(&self.pidfd, PollFlags::IN), PollFd::new(&self.socket, ready)];
+        let mut both = [PollFd::new(&child.pidfd, PollFlags::IN), socket];
         wait(&mut both, until)?;
         if both[1].revents().is_empty() { Err(Failure::Gone) } else { Ok(()) }
     }
 
-    /// It ends when nothing more comes, and if not it is killed.
+    /// One that was started ends when nothing more comes, and if not it is killed.
     fn end(self) {
         shutdown(&self.socket, Shutdown::Both).ok();
-        if !self.has_ended(PATIENCE) {
-            self.kill();
+        if let Some(child) = self.child.filter(|child| !child.has_ended(PATIENCE)) {
+            child.kill();
         }
     }
 
-    /// With what it has begun. One that cannot be killed, as it is another user's by now or waits in the kernel, is left.
+    /// Nothing of it is waited for.
     fn kill(self) {
         shutdown(&self.socket, Shutdown::Both).ok();
+        self.child.into_iter().for_each(Child::kill);
+    }
+}
+
+impl Child {
+    /// With what it has begun. One that cannot be killed, as it is another user's by now or waits in the kernel, is left.
+    fn kill(self) {
         if !self.has_ended(Duration::ZERO) {
             kill_process_group(self.id, Signal::KILL).ok();
             pidfd_send_signal(&self.pidfd, Signal::KILL).ok();
@@ -271,6 +302,14 @@ impl Process {
         }
         ended
     }
+}
+
+/// A connection to a server. One whose queue is full counts as one that is not there.
+fn connected(path: &Path) -> Result<OwnedFd, Failure> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(socket)
 }
 
 /// Which file a descriptor is.
@@ -311,7 +350,7 @@ mod tests {
         let write = "printf '#!/bin/sh\nhead -c 1 >/dev/null; printf \"\\\\2\"; %s' \"$1\" >\"$0\" && chmod 700 \"$0\"";
         let status = Command::new("/bin/sh").arg("-c").arg(write).arg(&file).arg(script).status();
         assert!(status.is_ok_and(|status| status.success()));
-        let isolation = Isolation { program: file.clone(), limit };
+        let isolation = Isolation { program: Some(file.clone()), limit };
         Isolated::new(&isolation, file).expect("there is this program")
     }
 
@@ -319,12 +358,17 @@ mod tests {
         let isolated = program(name, script, limit);
         assert_eq!(isolated.start(), Ok(2), "{name}");
         std::fs::remove_file(&isolated.module).expect("it was there");
-        let id = isolated.process().as_ref().expect("it was started").id;
+        let id = isolated
+            .process()
+            .as_ref()
+            .and_then(|it| it.child.as_ref())
+            .expect("it was started")
+            .id;
         (isolated, id)
     }
 
     fn is_there(id: Pid) -> bool {
-        std::path::Path::new("/proc").join(id.to_string()).exists()
+        Path::new("/proc").join(id.to_string()).exists()
     }
 
     const LONG: Duration = Duration::from_secs(20);

@@ -24,6 +24,7 @@ struct Draft {
     trusted: bool,
     serves: Serves,
     policy: Policy,
+    socket: Option<PathBuf>,
     program: Option<PathBuf>,
     limit: Option<Duration>,
     shown: Option<bool>,
@@ -34,6 +35,7 @@ struct Draft {
 const SETTINGS: &[Setting<Draft>] = &[
     ("name", |module, value| set(&mut module.name, Some(simple_name(value)?))),
     ("module", |module, value| set(&mut module.module, Some(absolute(value)?))),
+    ("socket", |module, value| set(&mut module.socket, Some(absolute(value)?))),
     ("pin-source", |module, value| set(&mut module.pin_source, Some(file_uri(value)?))),
     ("trusted", |module, value| set(&mut module.trusted, boolean(value)?)),
     ("serves", |module, value| set(&mut module.serves, services(value)?)),
@@ -53,6 +55,7 @@ impl Draft {
         trusted: true,
         serves: Serves { digest: false, random: false },
         policy: Policy::DEFAULT,
+        socket: None,
         program: None,
         limit: None,
         shown: None,
@@ -60,13 +63,21 @@ impl Draft {
     };
 
     fn isolation(&self) -> Result<Option<Isolation>, &'static str> {
-        match (&self.program, self.limit) {
+        let limit = self.limit.unwrap_or(LIMIT);
+        match (&self.program, &self.socket) {
+            (Some(_), Some(_)) => Err("what is behind a socket is isolated already"),
+            (None, None) if self.limit.is_some() => Err("only an isolated module has a limit"),
             (None, None) => Ok(None),
-            (None, Some(_)) => Err("only an isolated module has a limit"),
-            (Some(program), limit) => {
-                let (program, limit) = (program.clone(), limit.unwrap_or(LIMIT));
-                Ok(Some(Isolation { program, limit }))
-            }
+            (program, _) => Ok(Some(Isolation { program: program.clone(), limit })),
+        }
+    }
+
+    /// The library's file, or the server's socket.
+    fn place(&self) -> Result<PathBuf, &'static str> {
+        match (&self.module, &self.socket) {
+            (Some(place), None) | (None, Some(place)) => Ok(place.clone()),
+            (None, None) => Err("a foreign module needs a module, or a socket"),
+            (Some(_), Some(_)) => Err("a foreign module has a module or a socket, not both"),
         }
     }
 }
@@ -78,10 +89,10 @@ impl Config {
         let mut draft = Draft::EMPTY;
         apply(settings, "a foreign module has no setting", SETTINGS, &mut draft)?;
         let isolation = draft.isolation().map_err(|reason| at(section, reason));
-        let Draft { name, module, pin_source, trusted, serves, policy, shown, parameters, .. } =
-            draft;
+        let module = draft.place().map_err(|reason| at(section, reason));
+        let Draft { name, pin_source, trusted, serves, policy, shown, parameters, .. } = draft;
         let name = self.new_name(name, settings, section, "a foreign module needs a name")?;
-        let module = module.ok_or_else(|| at(section, "a foreign module needs a module"))?;
+        let module = module?;
         if self.foreign.iter().any(|other| other.module.module == module) {
             return Err(at(section, "this module is named twice"));
         }
@@ -150,7 +161,7 @@ mod tests {
                 .map(|mut config| config.foreign.remove(0).module.isolation)
         };
         let isolation = |program: &str, seconds| {
-            let (program, limit) = (PathBuf::from(program), Duration::from_secs(seconds));
+            let (program, limit) = (Some(PathBuf::from(program)), Duration::from_secs(seconds));
             Some(Isolation { program, limit })
         };
         let good = |more: &str| read(more).unwrap_or_else(|problem| panic!("{problem:?}"));
@@ -159,6 +170,15 @@ mod tests {
         assert_eq!(good("isolated = true"), isolation("/usr/bin/p11-kit", 60));
         let both = "isolated = \"/opt/p11-kit\"\nlimit = \"5m\"";
         assert_eq!(good(both), isolation("/opt/p11-kit", 300));
+        let server = |more: &str| {
+            let text = format!("[[foreign]]\nname = \"a\"\nsocket = \"/run/s\"\n{more}\n");
+            super::super::tests::parse(&text).map(|mut config| config.foreign.remove(0).module)
+        };
+        let there = server("").unwrap_or_else(|problem| panic!("{problem:?}"));
+        assert_eq!(there.module, PathBuf::from("/run/s"));
+        let limit = Duration::from_secs(60);
+        assert_eq!(there.isolation, Some(Isolation { program: None, limit }));
+        assert!(server("isolated = true").is_err() && server("module = \"/m.so\"").is_err());
         for wrong in ["isolated = \"p11-kit\"", "isolated = 1", "limit = \"1s\""] {
             assert!(read(wrong).is_err(), "{wrong}");
         }

@@ -26,12 +26,14 @@ pub(super) const TOKEN: Settings = &[
     ("pin_min", "4"),
     ("pepper", "none"),
     ("anchor", "none"),
+    ("pin-source", "none"),
 ];
 
 /// Of each `[[foreign]]`.
 pub(super) const FOREIGN: Settings = &[
     ("name", ""),
     ("module", ""),
+    ("socket", "none"),
     ("pin-source", "none"),
     ("trusted", "true"),
     ("serves", "[]"),
@@ -51,6 +53,13 @@ pub(super) const POOL: Settings = &[
     ("allow", "[]"),
     ("metaslot", "where its policy is that of slot 0"),
 ];
+
+/// Of `[daemon]`.
+pub(super) const DAEMON: Settings = &[("socket", ""), ("group", "none")];
+
+/// Of each `[[client]]`.
+pub(super) const CLIENT: Settings =
+    &[("services", ""), ("token", ""), ("keys", "all objects"), ("operations", "")];
 
 /// Of `[metaslot]`.
 pub(super) const METASLOT: Settings =
@@ -87,6 +96,8 @@ mod tests {
             ("## Other modules", FOREIGN),
             ("## One key in several tokens", POOL),
             ("## The metaslot", METASLOT),
+            ("## A daemon that holds the keys", DAEMON),
+            ("### Keys of a service", CLIENT),
             ("## What a provider may do", PROVIDER),
             ("## Settings of the whole", WHOLE),
         ] {

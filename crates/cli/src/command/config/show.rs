@@ -2,7 +2,9 @@
 //! `metaslot config show`
 
 use super::check::complaint;
-use super::settings::{FOREIGN, METASLOT, POOL, PROVIDER, Settings, TOKEN, VARIABLES, WHOLE};
+use super::settings::{
+    CLIENT, DAEMON, FOREIGN, METASLOT, POOL, PROVIDER, Settings, TOKEN, VARIABLES, WHOLE,
+};
 use crate::app::App;
 use crate::failure::{Failure, Result};
 use crate::output::{Report, Table};
@@ -86,7 +88,8 @@ fn rows(files: &[File]) -> Vec<Row> {
     let tables: Vec<(&File, &DeTable<'_>)> =
         parsed.iter().map(|(file, table)| (*file, table.get_ref())).collect();
     let mut rows = Vec::new();
-    for (kind, settings) in [("token", TOKEN), ("foreign", FOREIGN), ("pool", POOL)] {
+    let lists = [("token", TOKEN), ("foreign", FOREIGN), ("pool", POOL), ("client", CLIENT)];
+    for (kind, settings) in lists {
         let of_file =
             |&(file, table)| sections(table, kind).into_iter().map(move |section| (file, section));
         for (number, (file, section)) in tables.iter().flat_map(of_file).enumerate() {
@@ -110,12 +113,18 @@ fn rows(files: &[File]) -> Vec<Row> {
     for (name, said) in &providers {
         fill(&mut rows, &format!("provider.{name}."), PROVIDER, said);
     }
-    let metaslot = |(file, table): &(&File, &DeTable<'_>)| {
-        table_of(table, "metaslot").map_or_else(Vec::new, |section| file.said(section))
+    let section = |name: &'static str| {
+        let said = move |(file, table): &(&File, &DeTable<'_>)| {
+            table_of(table, name).map_or_else(Vec::new, |section| file.said(section))
+        };
+        tables.iter().flat_map(said).collect::<Vec<Said>>()
     };
-    let metaslot: Vec<Said> = tables.iter().flat_map(metaslot).collect();
+    let (metaslot, daemon) = (section("metaslot"), section("daemon"));
     let whole: Vec<Said> = tables.iter().flat_map(|(file, table)| file.said(table)).collect();
     fill(&mut rows, "metaslot.", METASLOT, &metaslot);
+    if !daemon.is_empty() {
+        fill(&mut rows, "daemon.", DAEMON, &daemon);
+    }
     fill(&mut rows, "", WHOLE, &whole);
     rows
 }
