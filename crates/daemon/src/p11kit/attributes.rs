@@ -5,7 +5,7 @@ use super::calls::Asked;
 use super::frame::LONGEST;
 use metaslot_ck::attribute::AttributeRow;
 use metaslot_ck::*;
-use metaslot_client::protocol::{Kind, MALFORMED, NO_BYTES, Reader, Writer, kind};
+use metaslot_client::protocol::{Kind, NO_BYTES, Reader, Writer, kind};
 use metaslot_engine::{Answer, Object};
 use metaslot_memory::Secret;
 use metaslot_spi::{Attributes, DEEPEST, RawValue, Template, Value};
@@ -78,13 +78,29 @@ fn value(
         value = Cow::Borrowed(&[]);
     }
     if value.len() != length {
-        return Err(MALFORMED);
+        return Err(Error::ATTRIBUTE_VALUE_INVALID);
     }
+    check_room(length)?;
     Ok(if AttributeRow::can_be_secret(attribute) {
         RawValue::Secret(Secret::try_copy_of(&value).ok_or(Error::HOST_MEMORY)?)
     } else {
         RawValue::Bytes(value.into_owned())
     })
+}
+
+/// A value is copied a few times on its way to a store, into memory that has to be there: for a long one it is asked for
+/// beforehand, all at once, as it could not be refused later.
+fn check_room(length: usize) -> Result<()> {
+    const LONG: usize = 1 << 16;
+    const COPIES: usize = 8;
+    if length < LONG {
+        return Ok(());
+    }
+    let mut room = Vec::<u8>::new();
+    let has = room.try_reserve_exact(COPIES * length).map_err(|_| Error::HOST_MEMORY);
+    // Not a pair of calls that the compiler leaves out.
+    std::hint::black_box(room.as_ptr());
+    has
 }
 
 fn wanted(request: &mut Reader<'_>, nests: bool, depth: usize) -> Result<Vec<Wanted>> {
