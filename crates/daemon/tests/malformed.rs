@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What no client of good will sends harms no other client.
+
+mod common;
+
+use common::{Place, Raw, USER, exchange, initialized};
+use metaslot_ck::*;
+use metaslot_client::protocol::{Call, GREETING, Kind, NO_BYTES, Writer};
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::panic;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+
+fn frame(code: u32, options: u32, length: u32, body: &[u8]) -> Vec<u8> {
+    [[code, options, length].map(u32::to_be_bytes).as_flattened(), body].concat()
+}
+
+fn message(number: u32, parts: impl FnOnce(&mut Writer)) -> Vec<u8> {
+    let mut request = Writer::default();
+    request.begin(number, Call::numbered(number).expect("there is this call").request);
+    parts(&mut request);
+    request.finish().as_ref().to_vec()
+}
+
+/// Digests by a client that comes now, with its own connection.
+fn another_client_works(place: &Place) {
+    let module = place.module(2);
+    module.initialize().expect("it begins");
+    let session = module.open_session(SlotId(0), metaslot_client::Access::ReadOnly);
+    let digest = session.expect("a session opens").digest(&CKM_SHA256.into(), b"abc");
+    assert_eq!(digest.expect("a digest")[..4], [0xba, 0x78, 0x16, 0xbf]);
+}
+
+#[test]
+fn frames_that_cannot_be_end_their_connection_only() {
+    let place = Place::served();
+    initialized(&place);
+    let info = message(3, |_| {});
+    let length = u32::try_from(info.len()).expect("short");
+    let frames = [
+        frame(0, 0, length, &info),
+        frame(1, 1 << 13, length, &info),
+        frame(1, 0, (1 << 26) + 1, &info),
+        frame(1, 0, u32::MAX, &info),
+        frame(1, u32::MAX, u32::MAX, &[]),
+    ];
+    for bytes in frames {
+        let mut raw = place.raw(2);
+        raw.stream.write_all(&bytes).expect("it is sent");
+        let mut answer = Vec::new();
+        // Bytes that were not read make of the end of a connection its reset.
+        raw.stream.read_to_end(&mut answer).ok();
+        assert!(answer.is_empty());
+        another_client_works(&place);
+    }
+}
+
+#[test]
+fn messages_that_cannot_be_are_answered_and_the_connection_goes_on() {
+    let place = Place::served();
+    initialized(&place);
+    let mut raw = place.raw(2);
+    let mut ask = |bytes: &[u8]| {
+        let answer = exchange(&mut raw.stream, bytes).expect("an answer");
+        let error = [&[0, 0, 0, 0, 0, 0, 0, 1, b'u'][..]].concat();
+        answer.as_ref().strip_prefix(&error[..]).map(<[u8]>::to_vec)
+    };
+    let told = |error: Error| Some(error.rv().to_be_bytes().to_vec());
+    let info = message(3, |_| {});
+    assert_eq!(ask(&info), None);
+    (0..info.len()).for_each(|length| assert_eq!(ask(&info[..length]), told(Error::DEVICE_ERROR)));
+    assert_eq!(ask(&[&info[..], &[0]].concat()), told(Error::DEVICE_ERROR));
+    let mut unknown = info.clone();
+    unknown[3] = 90;
+    assert_eq!(ask(&unknown), told(Error::FUNCTION_NOT_SUPPORTED));
+    unknown[3] = 0;
+    assert_eq!(ask(&unknown), told(Error::FUNCTION_NOT_SUPPORTED));
+    unknown[3] = 4;
+    assert_eq!(ask(&unknown), told(Error::DEVICE_ERROR));
+    // Counts of what is not there.
+    let objects = |count: u32| {
+        message(26, |request| {
+            request.number(1);
+            request.half(count);
+        })
+    };
+    assert_eq!(ask(&objects(0)), told(Error::SESSION_HANDLE_INVALID));
+    let again = message(1, |request| {
+        request.bytes(Some(GREETING));
+        request.byte(0);
+        request.bytes(None);
+    });
+    assert_eq!(ask(&again), told(Error::CRYPTOKI_ALREADY_INITIALIZED));
+    assert_eq!(ask(&info), None);
+}
+
+#[test]
+fn clients_that_die_or_wait_in_the_middle_of_a_frame_hurt_nobody() {
+    let place = Place::served();
+    initialized(&place);
+    let info = message(3, |_| {});
+    let length = u32::try_from(info.len()).expect("short");
+    let whole = frame(1, 0, length, &info);
+    let waiting: Vec<Raw> = (0..whole.len())
+        .map(|sent| {
+            let mut raw = place.raw(2);
+            raw.stream.write_all(&whole[..sent]).expect("it is sent");
+            raw
+        })
+        .collect();
+    another_client_works(&place);
+    // A great length takes memory as its bytes come.
+    let mut great = place.raw(2);
+    great.stream.write_all(&frame(1, 0, 1 << 26, &[1; 100])).expect("it is sent");
+    let mut silent = vec![place.connect(), place.connect()];
+    silent[1].write_all(&[2]).expect("the version is sent");
+    another_client_works(&place);
+    drop((waiting, great, silent));
+    another_client_works(&place);
+}
+
+#[test]
+fn the_sessions_of_a_client_that_dies_are_closed() {
+    let place = Place::new();
+    initialized(&place);
+    let engine = place.engine();
+    thread::scope(|scope| {
+        let (mine, theirs) = UnixStream::pair().expect("a pair");
+        let served = scope.spawn(|| metaslot_daemon::p11kit::serve(theirs, &engine));
+        let mut raw = begun(mine);
+        let session = open(&mut raw);
+        login(&mut raw, session).expect("the user logs in");
+        assert_eq!(engine.token_info(SlotId(0)).expect("a token").sessions.1, 1);
+        raw.stream.write_all(&[0; 5]).expect("it is sent");
+        drop(raw);
+        assert!(served.join().expect("no panic").is_err());
+    });
+    assert_eq!(engine.token_info(SlotId(0)).expect("a token").sessions.1, 0);
+    let session = engine.open_session(SlotId(0), CKF_SERIAL_SESSION).expect("a session opens");
+    assert_eq!(engine.session_info(session).expect("a session").state, CKS_RO_PUBLIC_SESSION);
+}
+
+fn begun(mut stream: UnixStream) -> Raw {
+    stream.write_all(&[2]).expect("the version is sent");
+    stream.read_exact(&mut [0]).expect("the version is answered");
+    let mut raw = Raw { stream };
+    let begin = |request: &mut Writer| {
+        request.bytes(Some(GREETING));
+        request.byte(0);
+        request.bytes(Some(&[0]));
+    };
+    raw.call(1, begin).expect("it begins");
+    raw
+}
+
+fn open(raw: &mut Raw) -> u64 {
+    let opened = raw.number(10, |request| {
+        request.number(0);
+        request.number(CKF_SERIAL_SESSION | CKF_RW_SESSION);
+    });
+    opened.expect("a session opens")
+}
+
+fn login(raw: &mut Raw, session: u64) -> Result<Vec<u8>> {
+    raw.call(18, |request| {
+        request.number(session);
+        request.number(CKU_USER);
+        request.bytes(Some(USER));
+    })
+}
+
+/// Numbers that look random, the same in every run.
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self, below: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 11).expect("64 bits") % below
+    }
+}
+
+fn attribute(request: &mut Writer, attribute: u64, kind: Kind, value: &[u8]) {
+    request.available(attribute, value.len()).expect("a number of the standard");
+    request.value(kind, value).expect("a value of this kind");
+}
+
+/// A number of an attribute or a mechanism.
+fn half(request: &mut Writer, number: u64) {
+    request.half(u32::try_from(number).expect("a number of the standard"));
+}
+
+fn gcm(request: &mut Writer, key: u64) {
+    half(request, CKM_AES_GCM);
+    request.byte(1);
+    request.counted(&[4; 12]);
+    request.number(96);
+    request.counted(b"beside");
+    request.number(128);
+    request.number(key);
+}
+
+fn pss(request: &mut Writer, key: u64) {
+    half(request, CKM_RSA_PKCS_PSS);
+    request.byte(1);
+    [CKM_SHA256, CKG_MGF1_SHA256, 32, key].into_iter().for_each(|one| request.number(one));
+}
+
+fn template(request: &mut Writer) {
+    request.count(4);
+    attribute(request, CKA_CLASS, Kind::Number, &CKO_SECRET_KEY.to_ne_bytes());
+    attribute(request, CKA_KEY_TYPE, Kind::Number, &CKK_AES.to_ne_bytes());
+    attribute(request, CKA_VALUE, Kind::Bytes, &[3; 16]);
+    attribute(request, CKA_ALLOWED_MECHANISMS, Kind::Numbers, &CKM_AES_GCM.to_ne_bytes());
+}
+
+fn nested(request: &mut Writer) {
+    half(request, CKM_AES_KEY_GEN);
+    request.count(2);
+    attribute(request, CKA_VALUE_LEN, Kind::Number, &16_u64.to_ne_bytes());
+    request.available(CKA_WRAP_TEMPLATE, 24).expect("a number of the standard");
+    request.count(1);
+    attribute(request, CKA_EXTRACTABLE, Kind::Byte, &[1]);
+}
+
+fn wanted(request: &mut Writer, key: u64) {
+    request.number(key);
+    request.count(3);
+    for one in [CKA_CLASS, CKA_LABEL, CKA_WRAP_TEMPLATE] {
+        half(request, one);
+        request.half(64);
+    }
+    request.count(1);
+    request.half(0);
+    request.half(NO_BYTES);
+}
+
+fn data(request: &mut Writer) {
+    request.bytes(Some(&[1; 32]));
+}
+
+fn room(request: &mut Writer) {
+    request.half(256);
+}
+
+fn data_and_room(request: &mut Writer) {
+    data(request);
+    room(request);
+}
+
+/// Requests that are right, in this session, with this key.
+fn requests(session: u64, key: u64) -> Vec<Vec<u8>> {
+    let of_session = |number: u32, parts: &dyn Fn(&mut Writer)| {
+        message(number, |request| {
+            request.number(session);
+            parts(request);
+        })
+    };
+    let of_slot = |number: u32, parts: &dyn Fn(&mut Writer)| message(number, parts);
+    vec![
+        of_session(13, &|_| {}),
+        of_session(16, &room),
+        of_session(20, &template),
+        of_session(24, &|request| wanted(request, key)),
+        of_session(26, &template),
+        of_session(27, &room),
+        of_session(28, &|_| {}),
+        of_session(29, &|request| gcm(request, key)),
+        of_session(30, &data_and_room),
+        of_session(31, &data_and_room),
+        of_session(32, &room),
+        of_session(33, &|request| gcm(request, key)),
+        of_session(34, &data_and_room),
+        of_session(37, &|request| half(request, CKM_SHA256)),
+        of_session(39, &data),
+        of_session(41, &room),
+        of_session(42, &|request| pss(request, key)),
+        of_session(43, &data_and_room),
+        of_session(54, &data_and_room),
+        of_session(58, &nested),
+        of_session(64, &room),
+        of_session(67, &|request| request.number(CKF_FIND_OBJECTS | CKF_DIGEST)),
+        of_slot(4, &|request| {
+            request.byte(1);
+            room(request);
+        }),
+        of_slot(6, &|request| request.number(0)),
+        of_slot(7, &|request| {
+            request.number(0);
+            room(request);
+        }),
+    ]
+}
+
+#[test]
+fn mutated_requests_harm_no_other_client() {
+    const CONNECTIONS: usize = 400;
+    const REQUESTS: usize = 50;
+    // The door catches what panics; here nothing may.
+    static PANICS: AtomicU32 = AtomicU32::new(0);
+    let usual = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        PANICS.fetch_add(1, Ordering::Relaxed);
+        usual(info);
+    }));
+    let place = Place::new();
+    initialized(&place);
+    place.serve();
+    let engine = place.engine();
+    let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
+    let mut done = 0;
+    for _ in 0..CONNECTIONS {
+        thread::scope(|scope| {
+            let (mine, theirs) = UnixStream::pair().expect("a pair");
+            let served = scope.spawn(|| metaslot_daemon::p11kit::serve(theirs, &engine));
+            let mut raw = begun(mine);
+            let session = open(&mut raw);
+            login(&mut raw, session).expect("the user logs in");
+            let key = raw.call(58, |request| {
+                request.number(session);
+                request.half(u32::try_from(CKM_AES_KEY_GEN).expect("a number of the standard"));
+                request.count(1);
+                request.available(CKA_VALUE_LEN, 8).expect("a number of the standard");
+                request.number(16);
+            });
+            let key = key.expect("a key is made").try_into().map(u64::from_be_bytes);
+            let requests = requests(session, key.expect("a number"));
+            let mut sent = Vec::new();
+            for _ in 0..REQUESTS {
+                sent.extend(mutated(&mut chance, &requests));
+            }
+            let mut stream = raw.stream;
+            // The server may have given up before the end.
+            stream.write_all(&sent).and_then(|()| stream.shutdown(Shutdown::Write)).ok();
+            let mut answers = Vec::new();
+            stream.read_to_end(&mut answers).ok();
+            done += successes(&answers);
+            // Whether the last frame was whole is all the same: it has ended, and without a panic.
+            served.join().expect("no panic").ok();
+        });
+    }
+    assert_eq!(engine.token_info(SlotId(0)).expect("a token").sessions.1, 0);
+    another_client_works(&place);
+    assert_eq!(PANICS.load(Ordering::Relaxed), 0);
+    // Much of it is near enough to what is right.
+    assert!(done > CONNECTIONS * REQUESTS / 8, "{done}");
+}
+
+/// How many of these answers are no errors.
+fn successes(answers: &[u8]) -> usize {
+    let (mut rest, mut done) = (answers, 0);
+    while let Some((header, after)) = rest.split_at_checked(12) {
+        let length = u32::from_be_bytes(header[8..].try_into().expect("four bytes"));
+        let length = usize::try_from(length).expect("short").min(after.len());
+        done += usize::from(after[..length].get(..4).is_some_and(|number| number != [0; 4]));
+        rest = &after[length..];
+    }
+    done
+}
+
+/// A frame of one of the requests, of which a few bytes are others; seldom the header is, too.
+fn mutated(chance: &mut Chance, requests: &[Vec<u8>]) -> Vec<u8> {
+    const VALUES: [u8; 6] = [0, 1, 0x7f, 0x80, 0xfe, 0xff];
+    let mut body = requests[chance.next(requests.len())].clone();
+    // Behind the call's number and signature there is more to find.
+    let parts = 8 + usize::from(body[7]);
+    for _ in 0..chance.next(4) {
+        let from = if chance.next(16) == 0 { 0 } else { parts.min(body.len() - 1) };
+        let at = from + chance.next(body.len() - from);
+        body[at] = match chance.next(3) {
+            0 => VALUES[chance.next(VALUES.len())],
+            1 => body[at] ^ 1 << chance.next(8),
+            _ => u8::try_from(chance.next(256)).expect("a byte"),
+        };
+    }
+    if chance.next(8) == 0 {
+        body.truncate(chance.next(body.len()));
+    }
+    let length = u32::try_from(body.len()).expect("short");
+    let mut frame = frame(7, 0, length, &body);
+    if chance.next(200) == 0 {
+        let at = chance.next(12);
+        frame[at] ^= 1 << chance.next(8);
+    }
+    frame
+}
