@@ -33,9 +33,17 @@ fn numbers(request: &mut Writer, numbers: &[u64]) {
     numbers.iter().for_each(|number| request.number(*number));
 }
 
+/// What writes a mechanism's parameter.
+type Parameter<'a> = &'a dyn Fn(&mut Writer);
+
+/// As it is sent.
+fn number_of(attribute_or_mechanism: u64) -> u32 {
+    u32::try_from(attribute_or_mechanism).expect("a number of the standard")
+}
+
 /// A mechanism in the second version of the protocol.
-fn mechanism(request: &mut Writer, number: u64, parameter: Option<&dyn Fn(&mut Writer)>) {
-    request.half(u32::try_from(number).expect("a number of the standard"));
+fn mechanism(request: &mut Writer, number: u64, parameter: Option<Parameter<'_>>) {
+    request.half(number_of(number));
     if form(number) != Form::Nothing {
         request.byte(u8::from(parameter.is_some()));
     }
@@ -88,7 +96,7 @@ fn begin(
     call: u32,
     session: u64,
     number: u64,
-    parameter: Option<&dyn Fn(&mut Writer)>,
+    parameter: Option<Parameter<'_>>,
     key: u64,
 ) -> Result<()> {
     raw.call(call, |request| {
@@ -214,7 +222,7 @@ fn ciphers_with_parameters_of_all_forms() {
         request.number(128);
     };
     let iv = |request: &mut Writer| request.counted(&[5; 16]);
-    let forms: [(u64, &dyn Fn(&mut Writer)); 3] =
+    let forms: [(u64, Parameter<'_>); 3] =
         [(CKM_AES_CTR, &ctr), (CKM_AES_GCM, &gcm), (CKM_AES_CBC_PAD, &iv)];
     for (number, parameter) in forms {
         begin(&mut raw, 29, session, number, Some(parameter), key).expect("an encryption begins");
@@ -319,7 +327,7 @@ fn value(raw: &mut Raw, session: u64, object: u64, attribute: u64) -> Result<Vec
     let answer = raw.call(24, |request| {
         numbers(request, &[session, object]);
         request.count(1);
-        request.half(u32::try_from(attribute).expect("a number of the standard"));
+        request.half(number_of(attribute));
         request.half(4096);
     })?;
     let mut answer = Reader::new(&answer);
@@ -342,7 +350,7 @@ fn attributes_are_answered_with_what_is_there_and_one_of_the_reasons() {
         numbers(request, &[session, key]);
         request.count(3);
         for (attribute, room) in [(CKA_LABEL, 0), (CKA_CLASS, 0), (CKA_LABEL, 4)] {
-            request.half(attribute as u32);
+            request.half(number_of(attribute));
             request.half(room);
         }
     });
@@ -380,7 +388,7 @@ fn templates_in_templates_are_carried_both_ways() {
     let answer = raw.call(24, |request| {
         numbers(request, &[session, key]);
         request.count(1);
-        request.half(CKA_WRAP_TEMPLATE as u32);
+        request.half(number_of(CKA_WRAP_TEMPLATE));
         request.half(48);
         request.count(2);
         (0..2).for_each(|_| {
