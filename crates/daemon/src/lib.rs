@@ -6,11 +6,13 @@
 //! call or connection. What a client gives or is given is wiped afterwards, as it may be a PIN or the value of a key.
 #![forbid(unsafe_code)]
 
+mod caught;
 pub mod p11kit;
 mod rights;
 mod service;
 mod shared;
 mod socket;
+mod stream;
 mod tokens;
 
 pub use rights::Rights;

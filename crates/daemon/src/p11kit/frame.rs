@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The beginning of a connection, and the frames that follow: a header of three numbers, options that are not used, a message.
 
+use crate::stream::{filled, malformed, part};
 use metaslot_client::Message;
 use metaslot_client::protocol::{VERSION, Writer};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, Read, Write};
 
 /// The longest message, in bytes, in either direction.
 pub(super) const LONGEST: usize = 1 << 26;
@@ -11,8 +12,6 @@ pub(super) const LONGEST: usize = 1 << 26;
 const LONGEST_OPTIONS: usize = 1 << 12;
 /// A header's length.
 const HEADER: usize = 12;
-/// Of a message that is said to be longer, memory is taken as it arrives.
-const CHUNK: usize = 1 << 16;
 
 /// The version that both sides speak, after the client has said its own; `None` where it has gone before.
 pub(super) fn greet(stream: &mut (impl Read + Write)) -> io::Result<Option<u8>> {
@@ -55,33 +54,4 @@ pub(super) fn write(stream: &mut impl Write, code: u32, answer: Message) -> io::
     let header = [code, 0, length].map(u32::to_be_bytes);
     answer.as_mut()[..HEADER].copy_from_slice(header.as_flattened());
     stream.write_all(answer.as_ref())
-}
-
-/// Whether all of `room` was filled, rather than nothing of it.
-fn filled(stream: &mut impl Read, room: &mut [u8]) -> io::Result<bool> {
-    loop {
-        match stream.read(room) {
-            Ok(0) => return Ok(false),
-            Ok(read) => return stream.read_exact(&mut room[read..]).map(|()| true),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-fn part(stream: &mut impl Read, length: [u8; 4], longest: usize) -> io::Result<Message> {
-    let length = usize::try_from(u32::from_be_bytes(length)).ok();
-    let length = length.filter(|length| *length <= longest).ok_or_else(malformed)?;
-    let mut message = Message::default();
-    while message.as_ref().len() < length {
-        let there = message.as_ref().len();
-        let more = (length - there).min(there.max(CHUNK));
-        message.grow(more).ok_or(ErrorKind::OutOfMemory)?;
-        stream.read_exact(&mut message.as_mut()[there..])?;
-    }
-    Ok(message)
-}
-
-fn malformed() -> io::Error {
-    ErrorKind::InvalidData.into()
 }

@@ -14,17 +14,16 @@ mod sessions;
 mod shapes;
 mod text;
 
+use crate::caught::caught;
 use calls::Asked;
 use metaslot_ck::{CKR_OK, Error, Function, Result, SessionHandle, SlotId};
 use metaslot_client::Message;
 use metaslot_client::protocol::{Call, MALFORMED, Reader, Writer};
 use metaslot_counters as counters;
 use metaslot_engine::Engine;
-use metaslot_memory::Exhausted;
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::net::UnixStream;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Serves one client, until it has gone; then its sessions are closed.
 ///
@@ -68,16 +67,8 @@ impl<'e> Connection<'e> {
     /// What a request is answered with, behind room for a header.
     fn answer(&mut self, request: &Message) -> Message {
         let mut answer = frame::answer();
-        let call = || self.perform(request, &mut answer);
-        let failed = match catch_unwind(AssertUnwindSafe(call)) {
-            Ok(Ok(())) => return answer.finish(),
-            Ok(Err(error)) => error,
-            Err(payload) if payload.is::<Exhausted>() => Error::HOST_MEMORY,
-            Err(payload) => {
-                // Its destructor could panic in turn.
-                std::mem::forget(payload);
-                Error::GENERAL_ERROR
-            }
+        let Err(failed) = caught(|| self.perform(request, &mut answer)) else {
+            return answer.finish();
         };
         let mut answer = frame::answer();
         answer.begin(0, "u");
