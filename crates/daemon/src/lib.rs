@@ -6,6 +6,7 @@
 //! call or connection. What a client gives or is given is wiped afterwards, as it may be a PIN or the value of a key.
 #![forbid(unsafe_code)]
 
+pub mod agent;
 mod caught;
 pub mod p11kit;
 mod rights;

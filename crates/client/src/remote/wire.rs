@@ -142,6 +142,11 @@ impl Writer {
     /// Bytes with their number before them.
     pub fn counted(&mut self, bytes: &[u8]) {
         self.count(bytes.len());
+        self.raw(bytes);
+    }
+
+    /// Bytes as they are.
+    pub fn raw(&mut self, bytes: &[u8]) {
         self.0.extend(bytes);
     }
 

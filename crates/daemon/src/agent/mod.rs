@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//! OpenSSH's agent protocol: `ssh`, `ssh-add -l` and `ssh-keygen -Y sign` use the keys of a token.
+//!
+//! Keys are neither added nor removed through this door, and no certificates are told.
+
+mod keys;
+mod sign;
+
+use crate::caught::caught;
+use crate::stream::{filled, part};
+use metaslot_ck::{CKF_SERIAL_SESSION, CKF_SIGN, Error, Result, SessionHandle, SlotId};
+use metaslot_client::Message;
+use metaslot_client::protocol::{Reader, Writer};
+use metaslot_engine::Engine;
+use std::io::{self, Write};
+use std::os::unix::net::UnixStream;
+
+/// The longest message in either direction, in bytes, as OpenSSH has it.
+const LONGEST: usize = 1 << 18;
+
+/// Messages of the protocol.
+const FAILURE: u8 = 5;
+const REQUEST_IDENTITIES: u8 = 11;
+const IDENTITIES_ANSWER: u8 = 12;
+const SIGN_REQUEST: u8 = 13;
+const SIGN_RESPONSE: u8 = 14;
+
+/// Serves one client with the keys of a slot's token, until it has gone.
+///
+/// No PIN is asked for: without a login of the engine's, which is its host's to make, there are no keys.
+///
+/// # Errors
+/// Where the connection breaks in the middle of a message, one is longer than any that is served, or no session opens.
+pub fn serve(stream: UnixStream, engine: &Engine, slot: SlotId) -> io::Result<()> {
+    let mut stream = stream;
+    let session = engine.open_session(slot, CKF_SERIAL_SESSION);
+    let client = Client { engine, session: session.map_err(io::Error::other)? };
+    let mut length = [0; 4];
+    while filled(&mut stream, &mut length)? {
+        let request = part(&mut stream, length, LONGEST)?;
+        let answer = client.answer(&request);
+        stream.write_all(answer.as_ref())?;
+    }
+    Ok(())
+}
+
+/// A client has a session of its own.
+struct Client<'e> {
+    engine: &'e Engine,
+    session: SessionHandle,
+}
+
+impl Drop for Client<'_> {
+    fn drop(&mut self) {
+        // With its token it may have gone before.
+        self.engine.close_session(self.session).ok();
+    }
+}
+
+impl Client<'_> {
+    /// What a request is answered with, behind its length.
+    fn answer(&self, request: &Message) -> Message {
+        let answered = caught(|| self.perform(&mut Reader::new(request.as_ref())));
+        let answer = answered.unwrap_or_else(|_| {
+            let mut answer = Writer::default();
+            answer.byte(FAILURE);
+            answer
+        });
+        let mut framed = Writer::default();
+        framed.counted(answer.finish().as_ref());
+        framed.finish()
+    }
+
+    fn perform(&self, request: &mut Reader<'_>) -> Result<Writer> {
+        match request.byte()? {
+            REQUEST_IDENTITIES => {
+                request.end()?;
+                self.identities()
+            }
+            SIGN_REQUEST => self.sign(request),
+            _ => Err(Error::FUNCTION_NOT_SUPPORTED),
+        }
+    }
+
+    fn identities(&self) -> Result<Writer> {
+        let (mut count, mut list) = (0, Writer::default());
+        for key in keys::all(self.engine, self.session)? {
+            // What no message holds is left out.
+            if list.length() + key.blob.len() + key.comment.len() + 64 < LONGEST {
+                list.counted(&key.blob);
+                list.counted(key.comment.as_bytes());
+                count += 1;
+            }
+        }
+        let mut answer = Writer::default();
+        answer.byte(IDENTITIES_ANSWER);
+        answer.count(count);
+        answer.raw(list.finish().as_ref());
+        Ok(answer)
+    }
+
+    fn sign(&self, request: &mut Reader<'_>) -> Result<Writer> {
+        let mut text = || request.counted()?.ok_or(Error::ARGUMENTS_BAD);
+        let (blob, data) = (text()?, text()?);
+        let flags = request.half()?;
+        request.end()?;
+        let mut keys = keys::all(self.engine, self.session)?;
+        let key = keys.find(|key| key.blob == blob).ok_or(Error::KEY_HANDLE_INVALID)?;
+        let signature = sign::signature(self.engine, self.session, &key, data, flags);
+        // Nothing of one that failed is left for the next.
+        let failed = |_: &Error| self.engine.session_cancel(self.session, CKF_SIGN).unwrap_or(());
+        let signature = signature.inspect_err(failed)?;
+        let mut answer = Writer::default();
+        answer.byte(SIGN_RESPONSE);
+        answer.counted(&signature);
+        Ok(answer)
+    }
+}
