@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The parts of a request, in their order, and results of variable length.
 
-use super::calls::Asked;
+use super::connection::Asked;
 use super::frame::LONGEST;
 use metaslot_ck::{Error, ObjectHandle, Result, SessionHandle, SlotId};
 use metaslot_client::Message;

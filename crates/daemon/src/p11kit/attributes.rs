@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Templates, and the answers of `C_GetAttributeValue` (PKCS#11 3.2 §5.7.5).
 
-use super::calls::Asked;
+use super::connection::Asked;
 use super::frame::LONGEST;
 use metaslot_ck::attribute::AttributeRow;
 use metaslot_ck::*;

@@ -1,24 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Table of what is done for each call of the protocol; numbers and signatures are in the client's table of the same calls.
 
-use super::{Connection, general, keys, message, objects, sessions};
-use metaslot_ck::{Function, ObjectHandle, Result};
-use metaslot_client::protocol::{Call, Reader, Writer};
+use super::connection::Work;
+use super::{general, keys, message, objects, sessions};
+use metaslot_ck::{Function, ObjectHandle};
 use metaslot_engine::{Engine, OperationKind};
 use metaslot_spi::provider::Direction::{Backward, Forward};
-
-/// A call that is being served.
-pub(super) struct Asked<'m, 'c, 'e> {
-    pub(super) connection: &'c mut Connection<'e>,
-    pub(super) call: &'static Call,
-    /// What is left of the request.
-    pub(super) request: Reader<'m>,
-    /// Its call and its signature stand there already.
-    pub(super) answer: &'c mut Writer,
-}
-
-/// Reads the arguments, does the call, and writes its results.
-pub(super) type Work = fn(Asked<'_, '_, '_>) -> Result<()>;
 
 /// What is done for a call; `None` where it is not served.
 pub(super) fn work(function: Function) -> Option<Work> {
@@ -145,6 +132,7 @@ const WORK: &[(Function, Work)] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+    use metaslot_client::protocol::Call;
 
     #[test]
     fn each_call_is_served_but_ciphers_of_messages() {

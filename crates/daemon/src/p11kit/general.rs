@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The library, its slots and its tokens.
 
-use super::calls::Asked;
+use super::connection::Asked;
 use super::text::{self, padded, version};
 use metaslot_ck::*;
 use metaslot_client::protocol::{GREETING, Writer};

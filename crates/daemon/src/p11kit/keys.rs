@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Key management.
 
-use super::calls::Asked;
+use super::connection::Asked;
 use metaslot_ck::*;
 use metaslot_client::protocol::{Form, form};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mechanisms and their parameters, as the protocol writes them and as the engine takes them.
 
-use super::calls::Asked;
+use super::connection::Asked;
 use metaslot_ck::mechanism::{MechanismRow, Shape};
 use metaslot_ck::*;
 use metaslot_client::protocol::{Form, Reader, SAYS_PARAMETERS, form};

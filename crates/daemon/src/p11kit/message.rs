@@ -2,7 +2,7 @@
 //! Signatures of several messages under one key. Ciphers are not among them: the parameter of a message is a structure with
 //! pointers, which the protocol sends as it is.
 
-use super::calls::Asked;
+use super::connection::Asked;
 use metaslot_ck::*;
 use metaslot_engine::OperationKind;
 

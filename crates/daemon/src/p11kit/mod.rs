@@ -4,6 +4,7 @@
 mod arguments;
 mod attributes;
 mod calls;
+mod connection;
 mod frame;
 mod general;
 mod keys;
@@ -15,13 +16,12 @@ mod shapes;
 mod text;
 
 use crate::caught::caught;
-use calls::Asked;
-use metaslot_ck::{CKR_OK, Error, Function, Result, SessionHandle, SlotId};
+use connection::{Asked, Connection};
+use metaslot_ck::{CKR_OK, Error, Function, Result};
 use metaslot_client::Message;
 use metaslot_client::protocol::{Call, MALFORMED, Reader, Writer};
 use metaslot_counters as counters;
 use metaslot_engine::Engine;
-use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::net::UnixStream;
 
@@ -41,29 +41,7 @@ pub fn serve(stream: UnixStream, engine: &Engine) -> io::Result<()> {
     Ok(())
 }
 
-/// What is known of a client.
-#[derive(Debug)]
-struct Connection<'e> {
-    engine: &'e Engine,
-    /// Of the protocol, as agreed on.
-    version: u8,
-    /// Between `C_Initialize` and `C_Finalize`.
-    initialized: bool,
-    /// Its own, by their handles.
-    sessions: BTreeMap<u64, SlotId>,
-}
-
-impl Drop for Connection<'_> {
-    fn drop(&mut self) {
-        self.finalize();
-    }
-}
-
-impl<'e> Connection<'e> {
-    const fn new(engine: &'e Engine, version: u8) -> Self {
-        Self { engine, version, initialized: false, sessions: BTreeMap::new() }
-    }
-
+impl Connection<'_> {
     /// What a request is answered with, behind room for a header.
     fn answer(&mut self, request: &Message) -> Message {
         let mut answer = frame::answer();
@@ -101,32 +79,5 @@ impl<'e> Connection<'e> {
         let work = calls::work(call.function).ok_or(Error::FUNCTION_NOT_SUPPORTED)?;
         answer.begin(call.number, call.answer);
         work(Asked { connection: self, call, request, answer })
-    }
-
-    /// A session of this client.
-    fn session(&self, handle: u64) -> Result<SessionHandle> {
-        match self.sessions.contains_key(&handle) {
-            true => Ok(SessionHandle(handle)),
-            false => Err(Error::SESSION_HANDLE_INVALID),
-        }
-    }
-
-    /// Closes the client's sessions where `wanted` says so.
-    fn close(&mut self, wanted: impl Fn(SlotId) -> bool) -> Result<()> {
-        let mut result = Ok(());
-        for (session, _) in self.sessions.extract_if(.., |_, slot| wanted(*slot)) {
-            match self.engine.close_session(SessionHandle(session)) {
-                // With its token it may have gone before.
-                Ok(()) | Err(Error::SESSION_HANDLE_INVALID) => {}
-                Err(error) => result = Err(error),
-            }
-        }
-        result
-    }
-
-    /// With the last session of a slot its login ends.
-    fn finalize(&mut self) {
-        self.initialized = false;
-        self.close(|_| true).ok();
     }
 }

@@ -2,7 +2,7 @@
 //! Objects and searches.
 
 use super::attributes;
-use super::calls::Asked;
+use super::connection::Asked;
 use metaslot_ck::*;
 
 /// How many objects one call finds at most: there may be more in the next.

@@ -2,7 +2,7 @@
 //! Sessions, login, and random numbers.
 
 use super::arguments::Room;
-use super::calls::Asked;
+use super::connection::Asked;
 use super::frame::LONGEST;
 use metaslot_ck::*;
 use metaslot_client::Message;

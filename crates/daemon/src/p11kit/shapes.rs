@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The five shapes that the calls of an operation have: begin, transform, update, finish, check.
 
-use super::calls::Asked;
+use super::connection::Asked;
 use metaslot_ck::{CK_MECHANISM_TYPE, ObjectHandle, Result, SessionHandle};
 use metaslot_engine::{Engine, OperationKind, Output};
 use metaslot_spi::Params;
