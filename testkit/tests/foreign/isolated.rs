@@ -115,3 +115,22 @@ fn isolated_module_is_not_in_the_host_until_it_is_configured_so() {
         Ok(())
     });
 }
+
+#[test]
+fn isolated_module_verifies_what_it_has_signed() {
+    let name = "isolated::isolated_module_verifies_what_it_has_signed";
+    softhsm("an isolated module that verifies", name, "isolated = true", |module| {
+        let session = logged_in(module)?;
+        let template = Template::new().token(true).ulong(CKA_VALUE_LEN, 32).label("mac");
+        let template = template.bool(CKA_SIGN, true).bool(CKA_VERIFY, true);
+        let key = session.generate_key(&CKM_GENERIC_SECRET_KEY_GEN.into(), &template)?;
+        let mechanism = &CKM_SHA256_HMAC.into();
+        let mac = session.sign(mechanism, key, b"x")?;
+        session.verify(mechanism, key, b"x", &mac)?;
+        fails_with(session.verify(mechanism, key, b"y", &mac), Error::SIGNATURE_INVALID)?;
+        session.verify_init(mechanism, key)?;
+        session.verify_update(b"x")?;
+        session.verify_final(&mac)?;
+        Ok(())
+    });
+}
