@@ -170,3 +170,12 @@ fn p11tool_sees_the_token_and_its_keys_through_the_door() {
     // It verifies itself what it has signed, and fails where that is wrong.
     tool(&["--login", "--test-sign", "pkcs11:token=door;object=rsa;type=private"]);
 }
+
+#[test]
+fn the_tests_that_pkcs11_tool_brings_pass_through_the_door() {
+    if !is_installed() {
+        return;
+    }
+    let told = user(&with_keys(), &["--test"]);
+    assert!(told.contains("No errors"), "{told}");
+}
