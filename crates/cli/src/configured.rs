@@ -18,7 +18,7 @@ pub(crate) struct Configuration {
     /// Why it is not known, with the file.
     pub(crate) problem: Option<String>,
     pub(crate) tokens: Vec<TokenSection>,
-    /// The `[[foreign]]` sections; their path is that of the module.
+    /// The `[[foreign]]` sections; their path is that of the module, or of the socket.
     pub(crate) foreign: Vec<TokenSection>,
     /// Which token is slot 0's own, by its label.
     pub(crate) metaslot: Option<String>,
@@ -164,7 +164,7 @@ impl TokenSection {
         for (key, value) in section {
             let said = string(value.get_ref());
             match (key.get_ref().as_ref(), value.get_ref()) {
-                ("path" | "module", _) => token.path = said.unwrap_or_default().into(),
+                ("path" | "module" | "socket", _) => token.path = said.unwrap_or_default().into(),
                 ("name", _) => token.name = said,
                 ("description", _) => token.description = said,
                 ("policy", _) => token.policy = said,
