@@ -178,6 +178,37 @@ fn clients_have_their_own_logins_and_sessions() {
 }
 
 #[test]
+fn several_clients_sign_at_once() {
+    let place = Place::served();
+    initialized(&place);
+    std::thread::scope(|scope| {
+        for number in 0..8 {
+            let module = place.module(number % 3);
+            scope.spawn(move || {
+                module.initialize().expect("it begins");
+                let session = module.open_session(SlotId(0), Access::ReadWrite);
+                let session = session.expect("a session opens");
+                session.login(User::User, USER).expect("the user logs in");
+                let public = Template::new().bytes(CKA_EC_PARAMS, P256);
+                let (public, private) = session
+                    .generate_key_pair(
+                        &CKM_EC_KEY_PAIR_GEN.into(),
+                        &public,
+                        &Template::new().token(true),
+                    )
+                    .expect("a pair is made");
+                for round in 0..50 {
+                    let (mechanism, data) = (CKM_ECDSA.into(), [round; 32]);
+                    let signature = session.sign(&mechanism, private, &data).expect("a signature");
+                    session.verify(&mechanism, public, &data, &signature).expect("it is right");
+                }
+                session.destroy(private).expect("it is destroyed");
+            });
+        }
+    });
+}
+
+#[test]
 fn a_signature_over_the_socket_takes_little_longer_than_in_process() {
     let place = Place::served();
     initialized(&place);

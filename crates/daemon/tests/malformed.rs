@@ -142,6 +142,32 @@ fn the_sessions_of_a_client_that_dies_are_closed() {
     assert_eq!(engine.session_info(session).expect("a session").state, CKS_RO_PUBLIC_SESSION);
 }
 
+#[test]
+fn clients_of_one_engine_cannot_reach_the_sessions_of_others() {
+    let place = Place::new();
+    initialized(&place);
+    let engine = place.engine();
+    thread::scope(|scope| {
+        let client = || {
+            let (mine, theirs) = UnixStream::pair().expect("a pair");
+            scope.spawn(|| metaslot_daemon::p11kit::serve(theirs, &engine));
+            begun(mine)
+        };
+        let (mut one, mut other) = (client(), client());
+        let (first, second) = (open(&mut one), open(&mut other));
+        let info = |raw: &mut Raw, session| raw.call(13, |request| request.number(session));
+        assert_eq!(info(&mut one, second), Err(Error::SESSION_HANDLE_INVALID));
+        let closed = one.call(11, |request| request.number(second));
+        assert_eq!(closed, Err(Error::SESSION_HANDLE_INVALID));
+        one.call(12, |request| request.number(0)).expect("its own are closed");
+        assert_eq!(info(&mut one, first), Err(Error::SESSION_HANDLE_INVALID));
+        info(&mut other, second).expect("it is open");
+        drop(one);
+        info(&mut other, second).expect("it is open");
+    });
+    assert_eq!(engine.token_info(SlotId(0)).expect("a token").sessions.1, 0);
+}
+
 fn begun(mut stream: UnixStream) -> Raw {
     stream.write_all(&[2]).expect("the version is sent");
     stream.read_exact(&mut [0]).expect("the version is answered");
