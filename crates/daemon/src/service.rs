@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The program: from its arguments to the last client.
 
-use crate::p11kit;
 use crate::socket::Socket;
 use crate::tokens::Tokens;
+use crate::{agent, p11kit};
 use clap::Parser;
+use metaslot_engine::Engine;
 use metaslot_wiring::Parts;
 use metaslot_wiring::config::source::Source;
 use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 /// Where the configuration is where nothing else is said.
 const CONFIGURATION: &str = "/etc/metaslot/metaslotd.toml";
@@ -50,47 +53,56 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
     let (config, _) =
         Source::of_file(file.clone()).read().map_err(|problem| problem.to_string())?;
     let parts = Parts::of(config)?;
-    let (path, group) = (parts.daemon.socket.clone(), parts.daemon.group.clone());
-    let path = path.ok_or_else(|| format!("{}: [daemon] has no socket", file.display()))?;
-    let tokens = Tokens::of(parts)?;
+    let daemon = parts.daemon.clone();
+    if daemon.socket.is_none() && daemon.agent.is_none() {
+        return Err(format!("{}: [daemon] has neither socket nor agent", file.display()));
+    }
+    let tokens = Arc::new(Tokens::of(parts)?);
     if arguments.check {
         return Ok(());
     }
-    let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(|error| error.to_string())?;
-    let socket = Socket::new(&path, group.as_deref())?;
-    let listener = socket.listener.try_clone().map_err(|error| error.to_string())?;
-    let tokens = Arc::new(tokens);
-    spawn("listener", move || {
-        for stream in listener.incoming() {
-            match stream {
-                Ok(stream) => begin(stream, &tokens),
-                // Without a file to spare, say: until a client has gone.
-                Err(_) => thread::sleep(std::time::Duration::from_millis(10)),
-            }
-        }
-    })
-    .map_err(|error| error.to_string())?;
-    eprintln!("metaslotd: serves {}", shown(&path));
+    let said = |error: io::Error| error.to_string();
+    let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(said)?;
+    let doors: [(_, Door); 2] = [(&daemon.socket, p11kit::serve), (&daemon.agent, agent::serve)];
+    let mut sockets = Vec::new();
+    for (path, door) in doors.into_iter().filter_map(|(path, door)| Some((path.as_ref()?, door))) {
+        let socket = Socket::new(path, daemon.group.as_deref())?;
+        listen(socket.listener.try_clone().map_err(said)?, door, Arc::clone(&tokens))
+            .map_err(said)?;
+        sockets.push(socket);
+        eprintln!("metaslotd: serves {}", path.display());
+    }
     signals.forever().next();
     Ok(())
 }
 
-fn shown(path: &Path) -> String {
-    path.display().to_string()
+/// Serves one connection, until it ends.
+type Door = fn(UnixStream, &Engine) -> io::Result<()>;
+
+fn listen(listener: UnixListener, door: Door, tokens: Arc<Tokens>) -> io::Result<()> {
+    spawn("listener", move || {
+        for stream in listener.incoming() {
+            match stream {
+                Ok(stream) => begin(stream, door, &tokens),
+                // Without a file to spare, say: until a client has gone.
+                Err(_) => thread::sleep(Duration::from_millis(10)),
+            }
+        }
+    })
 }
 
 /// A thread for each client. One that has no thread is closed, and sees that.
-fn begin(stream: UnixStream, tokens: &Arc<Tokens>) {
+fn begin(stream: UnixStream, door: Door, tokens: &Arc<Tokens>) {
     let tokens = Arc::clone(tokens);
     let work = move || {
         if let Ok(engine) = tokens.engine(&stream) {
-            p11kit::serve(stream, &engine).ok();
+            door(stream, &engine).ok();
         }
     };
     spawn("client", work).ok();
 }
 
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     thread::Builder::new().name(String::from(name)).spawn(work).map(drop)
 }
 

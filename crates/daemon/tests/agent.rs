@@ -8,6 +8,7 @@ use metaslot_ck::*;
 use metaslot_daemon::agent;
 use metaslot_engine::Engine;
 use metaslot_spi::{Params, RawValue, Template};
+use metaslot_testkit::not_run;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;
@@ -62,7 +63,7 @@ fn served() -> (Place, PathBuf) {
     thread::spawn(move || {
         thread::scope(|scope| {
             for stream in listener.incoming().flatten() {
-                scope.spawn(|| agent::serve(stream, &engine, SlotId(0)));
+                scope.spawn(|| agent::serve(stream, &engine));
             }
         });
     });
@@ -72,7 +73,9 @@ fn served() -> (Place, PathBuf) {
 fn is_installed() -> bool {
     let programs = ["/usr/bin/ssh-add", "/usr/bin/ssh-keygen"];
     let missing = programs.iter().find(|file| !Path::new(file).exists());
-    missing.inspect(|file| println!("not run: there is no {file}")).is_none()
+    let told =
+        |file: &&&str| not_run("metaslotd", "programs of others", &format!("there is no {file}"));
+    missing.inspect(told).is_none()
 }
 
 fn run(place: &Place, socket: &Path, program: &str, arguments: &[&str], input: &str) -> String {

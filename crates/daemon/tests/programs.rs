@@ -4,6 +4,7 @@
 mod common;
 
 use common::Place;
+use metaslot_testkit::not_run;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -16,7 +17,9 @@ const LOGIN: [&str; 3] = ["--login", "--pin", "user-pin-1"];
 fn is_installed() -> bool {
     let programs = ["/usr/bin/pkcs11-tool", "/usr/bin/openssl", CLIENT];
     let missing = programs.iter().find(|file| !Path::new(file).exists());
-    missing.inspect(|file| println!("not run: there is no {file}")).is_none()
+    let told =
+        |file: &&&str| not_run("metaslotd", "programs of others", &format!("there is no {file}"));
+    missing.inspect(told).is_none()
 }
 
 fn run(command: &mut Command) -> Output {

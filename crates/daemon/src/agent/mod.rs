@@ -8,7 +8,8 @@ mod sign;
 
 use crate::caught::caught;
 use crate::stream::{filled, part};
-use metaslot_ck::{CKF_SERIAL_SESSION, CKF_SIGN, Error, Result, SessionHandle, SlotId};
+use keys::Pair;
+use metaslot_ck::{CKF_SERIAL_SESSION, CKF_SIGN, Error, Result, SessionHandle};
 use metaslot_client::Message;
 use metaslot_client::protocol::{Reader, Writer};
 use metaslot_engine::Engine;
@@ -25,16 +26,16 @@ const IDENTITIES_ANSWER: u8 = 12;
 const SIGN_REQUEST: u8 = 13;
 const SIGN_RESPONSE: u8 = 14;
 
-/// Serves one client with the keys of a slot's token, until it has gone.
+/// Serves one client with the keys of all tokens, until it has gone.
 ///
-/// No PIN is asked for: without a login of the engine's, which is its host's to make, there are no keys.
+/// No PIN is asked for: there are the keys that an engine has without a login.
 ///
 /// # Errors
-/// Where the connection breaks in the middle of a message, one is longer than any that is served, or no session opens.
-pub fn serve(stream: UnixStream, engine: &Engine, slot: SlotId) -> io::Result<()> {
+/// Where the connection breaks in the middle of a message, or one is longer than any that is served.
+pub fn serve(stream: UnixStream, engine: &Engine) -> io::Result<()> {
     let mut stream = stream;
-    let session = engine.open_session(slot, CKF_SERIAL_SESSION);
-    let client = Client { engine, session: session.map_err(io::Error::other)? };
+    let open = |slot| engine.open_session(slot, CKF_SERIAL_SESSION).ok();
+    let client = Client { engine, sessions: engine.slot_list(true).filter_map(open).collect() };
     let mut length = [0; 4];
     while filled(&mut stream, &mut length)? {
         let request = part(&mut stream, length, LONGEST)?;
@@ -44,16 +45,19 @@ pub fn serve(stream: UnixStream, engine: &Engine, slot: SlotId) -> io::Result<()
     Ok(())
 }
 
-/// A client has a session of its own.
+/// A client has sessions of its own.
 struct Client<'e> {
     engine: &'e Engine,
-    session: SessionHandle,
+    /// One for each token.
+    sessions: Vec<SessionHandle>,
 }
 
 impl Drop for Client<'_> {
     fn drop(&mut self) {
-        // With its token it may have gone before.
-        self.engine.close_session(self.session).ok();
+        for session in &self.sessions {
+            // With its token it may have gone before.
+            self.engine.close_session(*session).ok();
+        }
     }
 }
 
@@ -82,9 +86,17 @@ impl Client<'_> {
         }
     }
 
+    /// Those of each token; one that fails has none.
+    fn keys(&self) -> impl Iterator<Item = (SessionHandle, Pair)> {
+        self.sessions.iter().flat_map(|session| {
+            let keys = keys::all(self.engine, *session).into_iter().flatten();
+            keys.map(|key| (*session, key))
+        })
+    }
+
     fn identities(&self) -> Result<Writer> {
         let (mut count, mut list) = (0, Writer::default());
-        for key in keys::all(self.engine, self.session)? {
+        for (_, key) in self.keys() {
             // What no message holds is left out.
             if list.length() + key.blob.len() + key.comment.len() + 64 < LONGEST {
                 list.counted(&key.blob);
@@ -104,11 +116,11 @@ impl Client<'_> {
         let (blob, data) = (text()?, text()?);
         let flags = request.half()?;
         request.end()?;
-        let mut keys = keys::all(self.engine, self.session)?;
-        let key = keys.find(|key| key.blob == blob).ok_or(Error::KEY_HANDLE_INVALID)?;
-        let signature = sign::signature(self.engine, self.session, &key, data, flags);
+        let found = self.keys().find(|(_, key)| key.blob == blob);
+        let (session, key) = found.ok_or(Error::KEY_HANDLE_INVALID)?;
+        let signature = sign::signature(self.engine, session, &key, data, flags);
         // Nothing of one that failed is left for the next.
-        let failed = |_: &Error| self.engine.session_cancel(self.session, CKF_SIGN).unwrap_or(());
+        let failed = |_: &Error| self.engine.session_cancel(session, CKF_SIGN).unwrap_or(());
         let signature = signature.inspect_err(failed)?;
         let mut answer = Writer::default();
         answer.byte(SIGN_RESPONSE);

@@ -20,6 +20,8 @@ use toml::de::DeValue;
 pub struct DaemonConfig {
     /// The socket of p11-kit's protocol.
     pub socket: Option<PathBuf>,
+    /// That of OpenSSH's agent protocol.
+    pub agent: Option<PathBuf>,
     /// A group whose members may connect, beside the daemon's own user and root.
     pub group: Option<String>,
     /// Who has which keys without a PIN.
@@ -102,6 +104,7 @@ const USES: &[(&str, &[CK_ATTRIBUTE_TYPE])] = &[
 
 const SETTINGS: &[Setting<DaemonConfig>] = &[
     ("socket", |daemon, value| set(&mut daemon.socket, Some(absolute(value)?))),
+    ("agent", |daemon, value| set(&mut daemon.agent, Some(absolute(value)?))),
     ("group", |daemon, value| set(&mut daemon.group, Some(text(value)?.to_owned()))),
 ];
 
@@ -123,7 +126,8 @@ const CLIENT_SETTINGS: &[Setting<Draft>] = &[
 ];
 
 impl DaemonConfig {
-    pub(super) const USUAL: Self = Self { socket: None, group: None, clients: Vec::new() };
+    pub(super) const USUAL: Self =
+        Self { socket: None, agent: None, group: None, clients: Vec::new() };
 
     /// A `[daemon]` section, which says something of what was said before.
     pub(super) fn read(&mut self, section: &Spanned<DeValue<'_>>) -> Result<(), Complaint> {

@@ -55,7 +55,7 @@ pub(super) const POOL: Settings = &[
 ];
 
 /// Of `[daemon]`.
-pub(super) const DAEMON: Settings = &[("socket", ""), ("group", "none")];
+pub(super) const DAEMON: Settings = &[("socket", "none"), ("agent", "none"), ("group", "none")];
 
 /// Of each `[[client]]`.
 pub(super) const CLIENT: Settings =

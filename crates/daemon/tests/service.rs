@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The program: its configuration, its sockets, its ends.
+
+mod common;
+
+use common::{Place, USER, initialized};
+use metaslot_ck::*;
+use metaslot_spi::{Params, RawValue};
+use metaslot_testkit::not_run;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+const CLIENT: &str = "/usr/lib/x86_64-linux-gnu/pkcs11/p11-kit-client.so";
+
+/// A daemon that runs. It ends with its test.
+struct Daemon {
+    process: Child,
+    directory: PathBuf,
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.process.kill().ok();
+        self.process.wait().ok();
+    }
+}
+
+fn command(directory: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_metaslotd"));
+    command.arg("--config").arg(directory.join("metaslotd.toml")).stderr(Stdio::piped());
+    command
+}
+
+impl Daemon {
+    /// It serves when it says so.
+    fn start(directory: &Path) -> Self {
+        let mut process = command(directory).spawn().expect("it is built");
+        let told = BufReader::new(process.stderr.take().expect("it is a pipe"));
+        let told: Vec<_> = told.lines().take(2).map(|line| line.expect("a line")).collect();
+        assert!(told.iter().all(|line| line.starts_with("metaslotd: serves ")), "{told:?}");
+        Self { process, directory: directory.to_owned() }
+    }
+
+    /// What a program says that is a client of p11-kit's protocol, or OpenSSH's.
+    fn client(&self, program: &str, arguments: &[&str]) -> Output {
+        let mut command = Command::new(program);
+        let address = format!("unix:path={}", self.directory.join("socket").display());
+        command.env("P11_KIT_SERVER_ADDRESS", address);
+        command.env("SSH_AUTH_SOCK", self.directory.join("agent")).env("OPENSSL_CONF", "/dev/null");
+        command.current_dir(&self.directory).args(arguments).output().expect("it is installed")
+    }
+
+    fn signal(&self, signal: &str) {
+        let id = self.process.id().to_string();
+        let sent = Command::new("/bin/kill").args([signal, &id]).status().expect("it is installed");
+        assert!(sent.success());
+    }
+}
+
+/// A token with two keys, `site` and `other`, of which this user's programs may sign with the first.
+fn place() -> Place {
+    let place = Place::new();
+    initialized(&place);
+    let engine = place.engine();
+    let session = engine.open_session(SlotId(0), CKF_SERIAL_SESSION | CKF_RW_SESSION);
+    let session = session.expect("a session opens");
+    engine.login(session, CKU_USER, USER).expect("the user logs in");
+    for label in ["site", "other"] {
+        let bytes = |attribute, value: &[u8]| (attribute, RawValue::Bytes(value.to_vec()));
+        let name = [(CKA_LABEL, label.as_bytes()), (CKA_ID, label.as_bytes()), (CKA_TOKEN, &[1])];
+        let named = || name.iter().map(|(attribute, value)| bytes(*attribute, value));
+        let p256 = [6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7];
+        let public = named().chain([bytes(CKA_EC_PARAMS, &p256)]).collect();
+        let private = named().collect();
+        engine
+            .generate_key_pair(session, CKM_EC_KEY_PAIR_GEN, Params::None, public, private)
+            .expect("a pair is made");
+    }
+    configure(&place, "[\"sign\"]");
+    place
+}
+
+fn configure(place: &Place, operations: &str) {
+    let at = place.path().display();
+    fs::write(place.path().join("pin"), USER).expect("the PIN is written");
+    let user = rustix::process::geteuid().as_raw();
+    let text = format!(
+        "counters = false\n[[token]]\npath = \"{at}/token/token.db\"\nkdf = \"weak-for-tests\"\n\
+         pin-source = \"file:{at}/pin\"\n[daemon]\nsocket = \"{at}/socket\"\nagent = \"{at}/agent\"\n\
+         [[client]]\nservices = [\"user:{user}\"]\ntoken = \"door\"\nkeys = [\"site\"]\noperations = {operations}\n"
+    );
+    fs::write(place.path().join("metaslotd.toml"), text).expect("it is written");
+}
+
+fn is_installed() -> bool {
+    let programs = ["/usr/bin/pkcs11-tool", "/usr/bin/ssh-add", CLIENT];
+    let missing = programs.iter().find(|file| !Path::new(file).exists());
+    let told =
+        |file: &&&str| not_run("metaslotd", "programs of others", &format!("there is no {file}"));
+    missing.inspect(told).is_none()
+}
+
+#[test]
+fn a_service_signs_without_a_pin_and_ssh_finds_its_key() {
+    if !is_installed() {
+        return;
+    }
+    let place = place();
+    let mut daemon = Daemon::start(place.path());
+    fs::write(place.path().join("hash"), [1; 32]).expect("it is written");
+    let sign = ["--module", CLIENT, "--sign", "-m", "ECDSA", "-i", "hash", "-o", "sig"];
+    let signed = daemon.client("/usr/bin/pkcs11-tool", &[&sign[..], &["--label", "site"]].concat());
+    assert!(signed.status.success(), "{}", String::from_utf8_lossy(&signed.stderr));
+    assert_eq!(fs::metadata(place.path().join("sig")).expect("it is there").len(), 64);
+    let list = ["--module", CLIENT, "--list-objects"];
+    let listed = daemon.client("/usr/bin/pkcs11-tool", &list);
+    let listed = String::from_utf8_lossy(&listed.stdout);
+    assert!(listed.contains("site") && !listed.contains("other"), "{listed}");
+    let keys = daemon.client("/usr/bin/ssh-add", &["-L"]);
+    let keys = String::from_utf8_lossy(&keys.stdout);
+    assert!(keys.starts_with("ecdsa-sha2-nistp256 ") && keys.ends_with(" site\n"), "{keys}");
+    let tested = daemon.client("/usr/bin/ssh-add", &["-T", "key.pub"]);
+    assert!(!tested.status.success(), "there is no such file yet");
+    fs::write(place.path().join("key.pub"), &*keys).expect("it is written");
+    let tested = daemon.client("/usr/bin/ssh-add", &["-T", "key.pub"]);
+    assert!(tested.status.success(), "{}", String::from_utf8_lossy(&tested.stderr));
+    daemon.signal("-TERM");
+    assert!(daemon.process.wait().expect("it ends").success());
+    assert!(!place.path().join("socket").exists() && !place.path().join("agent").exists());
+}
+
+#[test]
+fn one_that_was_killed_leaves_nothing_in_the_way_of_the_next() {
+    let place = place();
+    let mut daemon = Daemon::start(place.path());
+    let mut second = command(place.path()).spawn().expect("it is built");
+    assert!(!second.wait().expect("it ends").success(), "two at one socket");
+    let mut client = UnixStream::connect(place.path().join("socket")).expect("it listens");
+    std::io::Write::write_all(&mut client, &[1]).expect("it reads");
+    daemon.signal("-KILL");
+    assert_eq!(daemon.process.wait().expect("it ends").signal(), Some(9));
+    assert!(place.path().join("socket").exists());
+    Daemon::start(place.path());
+}
+
+#[test]
+fn its_memory_is_written_nowhere() {
+    let place = place();
+    let daemon = Daemon::start(place.path());
+    let limits = fs::read_to_string(format!("/proc/{}/limits", daemon.process.id()));
+    let limits = limits.expect("it runs");
+    let core = limits.lines().find(|line| line.starts_with("Max core file size"));
+    let core: Vec<_> = core.expect("the kernel has it").split_whitespace().skip(4).collect();
+    assert_eq!(core, ["0", "0", "bytes"]);
+}
+
+#[test]
+fn what_cannot_be_served_is_told_with_its_reason() {
+    let place = place();
+    let told = |place: &Place| {
+        let output = command(place.path()).output().expect("it is built");
+        assert!(!output.status.success());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let file = place.path().join("metaslotd.toml");
+    configure(&place, "[\"all\"]");
+    let said = told(&place);
+    assert!(said.contains("metaslotd.toml: line 13: an operation is one of sign"), "{said}");
+    fs::write(&file, "[[token]]\npath = \"/nowhere/token.db\"\n").expect("it is written");
+    let said = told(&place);
+    assert!(said.contains("[daemon] has neither socket nor agent"), "{said}");
+    fs::remove_file(&file).expect("it was there");
+    let said = told(&place);
+    assert!(said.starts_with("metaslotd: ") && said.contains("cannot be read"), "{said}");
+    configure(&place, "[\"sign\"]");
+    fs::write(place.path().join("pin"), "another").expect("it is written");
+    let said = told(&place);
+    assert!(said.contains("token.db\" is not opened: CKR_PIN_INCORRECT"), "{said}");
+    fs::write(place.path().join("pin"), USER).expect("it is written");
+    let checked = command(place.path()).arg("--check").output().expect("it is built");
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+    assert!(!place.path().join("socket").exists());
+}
