@@ -20,7 +20,7 @@ mod uri;
 
 // Over an environment of its own.
 #[path = "../../crates/wiring/src/config/mod.rs"]
-#[allow(dead_code, unreachable_pub, reason = "the crate it is from uses all of it")]
+#[allow(dead_code, unreachable_pub, unused_imports, reason = "the crate it is from uses all of it")]
 mod config;
 
 use configuration::environment;
