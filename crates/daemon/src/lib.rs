@@ -7,7 +7,6 @@
 #![forbid(unsafe_code)]
 
 pub mod agent;
-mod caught;
 pub mod p11kit;
 mod rights;
 mod service;

@@ -4,6 +4,7 @@
 
 pub mod audit;
 pub mod cancel;
+pub mod caught;
 pub mod config;
 pub mod environment;
 pub mod error_log;

@@ -6,13 +6,13 @@
 mod keys;
 mod sign;
 
-use crate::caught::caught;
 use crate::stream::{filled, part};
 use keys::Pair;
 use metaslot_ck::{CKF_SERIAL_SESSION, CKF_SIGN, Error, Result, SessionHandle};
 use metaslot_client::Message;
 use metaslot_client::protocol::{Reader, Writer};
 use metaslot_engine::Engine;
+use metaslot_wiring::caught::caught;
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 

@@ -15,13 +15,13 @@ mod sessions;
 mod shapes;
 mod text;
 
-use crate::caught::caught;
 use connection::{Asked, Connection};
 use metaslot_ck::{CKR_OK, Error, Function, Result};
 use metaslot_client::Message;
 use metaslot_client::protocol::{Call, MALFORMED, Reader, Writer};
 use metaslot_counters as counters;
 use metaslot_engine::Engine;
+use metaslot_wiring::caught::caught;
 use std::io;
 use std::os::unix::net::UnixStream;
 
