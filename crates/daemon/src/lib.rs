@@ -18,4 +18,4 @@ mod tokens;
 pub use rights::Rights;
 pub use service::run;
 pub use shared::{Shared, View};
-pub use tokens::Tokens;
+pub use tokens::{Client, Tokens};

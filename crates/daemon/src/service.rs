@@ -2,11 +2,11 @@
 //! The program: from its arguments to the last client.
 
 use crate::socket::Socket;
-use crate::tokens::Tokens;
+use crate::tokens::{Client, Tokens};
 use crate::{agent, p11kit};
 use clap::Parser;
-use metaslot_engine::Engine;
 use metaslot_wiring::Parts;
+use metaslot_wiring::audit::Log;
 use metaslot_wiring::config::source::Source;
 use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -52,12 +52,13 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
     let file = std::path::absolute(&arguments.config).map_err(|error| error.to_string())?;
     let (config, _) =
         Source::of_file(file.clone()).read().map_err(|problem| problem.to_string())?;
+    let log = Log::of(&config);
     let parts = Parts::of(config)?;
     let daemon = parts.daemon.clone();
     if daemon.socket.is_none() && daemon.agent.is_none() {
         return Err(format!("{}: [daemon] has neither socket nor agent", file.display()));
     }
-    let tokens = Arc::new(Tokens::of(parts)?);
+    let tokens = Arc::new(Tokens::of(parts)?.logged(log));
     if arguments.check {
         return Ok(());
     }
@@ -77,7 +78,7 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
 }
 
 /// Serves one connection, until it ends.
-type Door = fn(UnixStream, &Engine) -> io::Result<()>;
+type Door = fn(UnixStream, &Client) -> io::Result<()>;
 
 fn listen(listener: UnixListener, door: Door, tokens: Arc<Tokens>) -> io::Result<()> {
     spawn("listener", move || {
@@ -95,8 +96,8 @@ fn listen(listener: UnixListener, door: Door, tokens: Arc<Tokens>) -> io::Result
 fn begin(stream: UnixStream, door: Door, tokens: &Arc<Tokens>) {
     let tokens = Arc::clone(tokens);
     let work = move || {
-        if let Ok(engine) = tokens.engine(&stream) {
-            door(stream, &engine).ok();
+        if let Ok(client) = tokens.client(&stream) {
+            door(stream, &client).ok();
         }
     };
     spawn("client", work).ok();

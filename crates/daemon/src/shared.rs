@@ -12,6 +12,7 @@ use metaslot_spi::store::{
     Change, Examination, Examined, Found, Home, ObjectRow, OtherToken, Remark, Role, Scope, Store,
     Term, TokenRow,
 };
+use metaslot_wiring::version::MANUFACTURER;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -183,7 +184,7 @@ impl Store for View {
         let mut row = self.store().token()?;
         if self.rights.is_some() && row.other.is_none() {
             row.other = Some(OtherToken {
-                manufacturer: String::from("Metaslot"),
+                manufacturer: String::from(MANUFACTURER),
                 model: String::from("Metaslot"),
                 login_required: false,
                 asks_by_itself: false,

@@ -9,6 +9,7 @@ use metaslot_router::Settings;
 use metaslot_spi::detail;
 use metaslot_spi::provider::Provider;
 use metaslot_wiring::Parts;
+use metaslot_wiring::audit::Log;
 use metaslot_wiring::config::{ClientConfig, PinSource, Process};
 use rustix::net::sockopt::socket_peercred;
 use std::io;
@@ -23,6 +24,22 @@ pub struct Tokens {
     providers: &'static [&'static dyn Provider],
     settings: Settings,
     clients: Vec<ClientConfig>,
+    log: Option<Log>,
+}
+
+/// One client.
+#[derive(Debug)]
+pub struct Client {
+    /// What its calls are made to.
+    pub engine: Engine,
+    /// Where they are told.
+    pub log: Option<Log>,
+}
+
+impl From<Engine> for Client {
+    fn from(engine: Engine) -> Self {
+        Self { engine, log: None }
+    }
 }
 
 #[derive(Debug)]
@@ -42,17 +59,25 @@ impl Tokens {
         let tokens =
             slots.into_iter().zip(pins).map(|(slot, source)| Token::opened(slot, source.as_ref()));
         let all = tokens.collect::<Result<_, _>>()?;
-        Ok(Self { all, absent, providers, settings, clients: daemon.clients })
+        Ok(Self { all, absent, providers, settings, clients: daemon.clients, log: None })
     }
 
-    /// The engine of the client at the other end of a connection.
+    /// The client at the other end of a connection.
     ///
     /// # Errors
     /// Where the kernel does not say who it is.
-    pub fn engine(&self, stream: &UnixStream) -> io::Result<Engine> {
+    pub fn client(&self, stream: &UnixStream) -> io::Result<Client> {
         let peer = socket_peercred(stream)?;
         let id = u32::try_from(peer.pid.as_raw_nonzero().get()).ok();
-        Ok(self.engine_of(&Process { user: peer.uid.as_raw(), id }))
+        let process = Process { user: peer.uid.as_raw(), id };
+        let log = self.log.as_ref().map(|log| log.of_client(process));
+        Ok(Client { engine: self.engine_of(&process), log })
+    }
+
+    /// Tells an audit log what clients do.
+    #[must_use]
+    pub fn logged(self, log: Option<Log>) -> Self {
+        Self { log, ..self }
     }
 
     fn engine_of(&self, process: &Process) -> Engine {

@@ -59,11 +59,12 @@ fn served() -> (Place, PathBuf) {
     }
     pair(&engine, session, "ed25519", CKM_EC_EDWARDS_KEY_PAIR_GEN, &[(CKA_EC_PARAMS, ED25519)]);
     let socket = place.path().join("agent");
+    let client = engine.into();
     let listener = UnixListener::bind(&socket).expect("a socket is made");
     thread::spawn(move || {
         thread::scope(|scope| {
             for stream in listener.incoming().flatten() {
-                scope.spawn(|| agent::serve(stream, &engine));
+                scope.spawn(|| agent::serve(stream, &client));
             }
         });
     });

@@ -125,10 +125,11 @@ fn clients_that_die_or_wait_in_the_middle_of_a_frame_hurt_nobody() {
 fn the_sessions_of_a_client_that_dies_are_closed() {
     let place = Place::new();
     initialized(&place);
-    let engine = place.engine();
+    let client = metaslot_daemon::Client::from(place.engine());
+    let engine = &client.engine;
     thread::scope(|scope| {
         let (mine, theirs) = UnixStream::pair().expect("a pair");
-        let served = scope.spawn(|| metaslot_daemon::p11kit::serve(theirs, &engine));
+        let served = scope.spawn(|| metaslot_daemon::p11kit::serve(theirs, &client));
         let mut raw = begun(mine);
         let session = open(&mut raw);
         login(&mut raw, session).expect("the user logs in");
@@ -146,11 +147,12 @@ fn the_sessions_of_a_client_that_dies_are_closed() {
 fn clients_of_one_engine_cannot_reach_the_sessions_of_others() {
     let place = Place::new();
     initialized(&place);
-    let engine = place.engine();
+    let client = metaslot_daemon::Client::from(place.engine());
+    let engine = &client.engine;
     thread::scope(|scope| {
         let client = || {
             let (mine, theirs) = UnixStream::pair().expect("a pair");
-            scope.spawn(|| metaslot_daemon::p11kit::serve(theirs, &engine));
+            scope.spawn(|| metaslot_daemon::p11kit::serve(theirs, &client));
             begun(mine)
         };
         let (mut one, mut other) = (client(), client());
@@ -335,13 +337,14 @@ fn mutated_requests_harm_no_other_client() {
     let place = Place::new();
     initialized(&place);
     place.serve();
-    let engine = place.engine();
+    let client = metaslot_daemon::Client::from(place.engine());
+    let engine = &client.engine;
     let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
     let mut done = 0;
     for _ in 0..CONNECTIONS {
         thread::scope(|scope| {
             let (mine, theirs) = UnixStream::pair().expect("a pair");
-            let served = scope.spawn(|| metaslot_daemon::p11kit::serve(theirs, &engine));
+            let served = scope.spawn(|| metaslot_daemon::p11kit::serve(theirs, &client));
             let mut raw = begun(mine);
             let session = open(&mut raw);
             login(&mut raw, session).expect("the user logs in");

@@ -89,7 +89,7 @@ fn configure(place: &Place, operations: &str) {
     fs::write(place.path().join("pin"), USER).expect("the PIN is written");
     let user = rustix::process::geteuid().as_raw();
     let text = format!(
-        "counters = false\n[[token]]\npath = \"{at}/token/token.db\"\nkdf = \"weak-for-tests\"\n\
+        "counters = false\naudit = \"{at}/audit\"\n[[token]]\npath = \"{at}/token/token.db\"\nkdf = \"weak-for-tests\"\n\
          pin-source = \"file:{at}/pin\"\n[daemon]\nsocket = \"{at}/socket\"\nagent = \"{at}/agent\"\n\
          [[client]]\nservices = [\"user:{user}\"]\ntoken = \"door\"\nkeys = [\"site\"]\noperations = {operations}\n"
     );
@@ -120,6 +120,23 @@ fn a_service_signs_without_a_pin_and_ssh_finds_its_key() {
     let listed = daemon.client("/usr/bin/pkcs11-tool", &list);
     let listed = String::from_utf8_lossy(&listed.stdout);
     assert!(listed.contains("site") && !listed.contains("other"), "{listed}");
+    let more = ["--keypairgen", "--key-type", "EC:prime256v1", "--label", "new"];
+    let login = ["--module", CLIENT, "--login", "--pin", "user-pin-1"];
+    let made = daemon.client("/usr/bin/pkcs11-tool", &[&login[..], &more].concat());
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let log = fs::read_to_string(place.path().join("audit")).expect("there are lines");
+    let lines: Vec<_> = log.lines().filter(|line| !line.contains("\"refused\"")).collect();
+    let has = |line: &str, words: &[&str]| words.iter().all(|word| line.contains(word));
+    let by = ["\"program\":\"pkcs11-tool\"", "\"token\":\"door\"", "\"result\":\"CKR_OK\""];
+    let [login, generated] = &lines[..2] else { panic!("two lines") };
+    assert!(
+        has(login, &["\"event\":\"login\"", "\"user\":\"user\""]) && has(login, &by),
+        "{login}"
+    );
+    let words = ["\"event\":\"generated\"", "CKM_EC_KEY_PAIR_GEN", "\"label\":\"new\""];
+    assert!(has(generated, &words) && has(generated, &by), "{generated}");
+    let own = format!("\"pid\":{},", daemon.process.id());
+    assert!(!log.contains(&own) && !log.contains("user-pin-1"), "{log}");
     let keys = daemon.client("/usr/bin/ssh-add", &["-L"]);
     let keys = String::from_utf8_lossy(&keys.stdout);
     assert!(keys.starts_with("ecdsa-sha2-nistp256 ") && keys.ends_with(" site\n"), "{keys}");
@@ -169,7 +186,7 @@ fn what_cannot_be_served_is_told_with_its_reason() {
     let file = place.path().join("metaslotd.toml");
     configure(&place, "[\"all\"]");
     let said = told(&place);
-    assert!(said.contains("metaslotd.toml: line 13: an operation is one of sign"), "{said}");
+    assert!(said.contains("metaslotd.toml: line 14: an operation is one of sign"), "{said}");
     fs::write(&file, "[[token]]\npath = \"/nowhere/token.db\"\n").expect("it is written");
     let said = told(&place);
     assert!(said.contains("[daemon] has neither socket nor agent"), "{said}");

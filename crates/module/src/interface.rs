@@ -4,8 +4,9 @@
 
 use crate::decode::passed::*;
 use crate::functions::*;
-use crate::{vendor, version};
+use crate::vendor;
 use metaslot_ck::*;
+use metaslot_wiring::version;
 use std::ffi::{CStr, c_void};
 use std::mem::offset_of;
 

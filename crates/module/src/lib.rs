@@ -14,8 +14,6 @@ mod library;
 mod process;
 mod routing;
 mod spare;
-mod text;
 mod thread;
 mod vendor;
-mod version;
 mod wiped;

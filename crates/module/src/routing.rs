@@ -3,9 +3,9 @@
 
 use crate::decode::Given;
 use crate::enter::enter;
-use crate::text::padded;
 use metaslot_ck::*;
 use metaslot_router::{CROWD, Job as Wanted, Routes};
+use metaslot_wiring::text::padded;
 use std::time::Duration;
 
 /// `METASLOT_JOB`

@@ -6,7 +6,7 @@
 //! are never secret. A line is written at once, by one system call; only a file system can keep it waiting.
 
 use crate::cancel::Uncancelled;
-use crate::config::{AuditConfig, Config};
+use crate::config::{AuditConfig, Config, Process};
 use crate::sink::{Sink, is_plain, now, program};
 use metaslot_ck::*;
 use metaslot_counters as counters;
@@ -31,6 +31,16 @@ pub struct Log {
     required: bool,
     /// Of tokens of other modules.
     labels: Mutex<BTreeMap<SlotId, String>>,
+    /// Whose calls are logged, where it is not this process.
+    client: Option<Client>,
+}
+
+/// A process that has its calls done here.
+#[derive(Debug)]
+struct Client {
+    process: Process,
+    /// What the kernel called it when it came.
+    program: String,
 }
 
 impl Log {
@@ -39,15 +49,27 @@ impl Log {
     pub fn of(config: &Config) -> Option<Self> {
         let AuditConfig { file, required } = config.audit.clone()?;
         let sink = file.map_or_else(Sink::journal, Sink::File);
-        Some(Self { sink, required, labels: Mutex::default() })
+        Some(Self { sink, required, labels: Mutex::default(), client: None })
+    }
+
+    /// The same log, of the calls of another process.
+    #[must_use]
+    pub fn of_client(&self, process: Process) -> Self {
+        let client = Some(Client { process, program: program(process.id) });
+        let (sink, required) = (self.sink.clone(), self.required);
+        Self { sink, required, labels: Mutex::default(), client }
     }
 
     fn write(&self, event: &str, function: &str, about: &str, result: &str) -> io::Result<()> {
         let _uncancelled = Uncancelled::begin();
         let mut line = format!("{{\"time\":{}", now());
-        let user = rustix::process::getuid().as_raw();
-        write!(line, ",\"pid\":{},\"uid\":{user}", std::process::id()).ok();
-        text(&mut line, "program", &program());
+        let (id, user) = match &self.client {
+            Some(client) => (client.process.id.unwrap_or(0), client.process.user),
+            None => (std::process::id(), rustix::process::getuid().as_raw()),
+        };
+        write!(line, ",\"pid\":{id},\"uid\":{user}").ok();
+        let program = self.client.as_ref().map_or_else(|| program(None), |one| one.program.clone());
+        text(&mut line, "program", &program);
         text(&mut line, "event", event);
         if !function.is_empty() {
             text(&mut line, "function", function);
@@ -192,6 +214,12 @@ impl Act {
         Self { event, function, of_objects: false }
     }
 
+    /// What a function does that has a line; `None` for one that has none.
+    #[must_use]
+    pub fn logged(function: Function) -> Option<Self> {
+        Some(Self::of(function)).filter(|act| act.event != CALLED)
+    }
+
     /// What a function of the interface does.
     #[must_use]
     pub const fn of(function: Function) -> Self {
@@ -210,11 +238,14 @@ impl Act {
             Function::Logout => ("logout", false),
             Function::InitPIN | Function::SetPIN => ("pin", false),
             Function::InitToken => ("token", false),
-            _ => ("called", false),
+            _ => (CALLED, false),
         };
         Self { event, function: function.name(), of_objects }
     }
 }
+
+/// What happens by a function that has no line.
+const CALLED: &str = "called";
 
 fn code(result: Result<()>) -> String {
     let rv = result.map_or_else(Error::rv, |()| CKR_OK);

@@ -94,7 +94,7 @@ impl ErrorLog {
         let Some(left_out) = self.step() else { return };
         let _uncancelled = Uncancelled::begin();
         let code = rv_name(rv).map_or_else(|| format!("0x{rv:x}"), str::to_owned);
-        let mut line = format!("{} {}[{}]", now(), program(), std::process::id());
+        let mut line = format!("{} {}[{}]", now(), program(None), std::process::id());
         line += &format!(" {}: {code}", function.name());
         if !said.is_empty() {
             line += &format!(": {said}");

@@ -17,5 +17,7 @@ pub mod reload;
 mod signal;
 mod sink;
 mod slots;
+pub mod text;
+pub mod version;
 
 pub use parts::Parts;

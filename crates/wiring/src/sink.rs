@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Where lines go.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Sink {
     /// Appended to a file.
     File(PathBuf),
@@ -111,9 +111,10 @@ pub(crate) fn now() -> String {
     format!("{}.{:06}", since.as_secs(), since.subsec_micros())
 }
 
-/// What the kernel calls the host.
-pub(crate) fn program() -> String {
-    let name = fs::read("/proc/self/comm").unwrap_or_default();
+/// What the kernel calls a process: this one, or another.
+pub(crate) fn program(id: Option<u32>) -> String {
+    let own = id.map_or_else(|| String::from("self"), |id| id.to_string());
+    let name = fs::read(format!("/proc/{own}/comm")).unwrap_or_default();
     String::from_utf8_lossy(&name).trim_end().to_owned()
 }
 

@@ -32,7 +32,8 @@ const SIGN_RESPONSE: u8 = 14;
 ///
 /// # Errors
 /// Where the connection breaks in the middle of a message, or one is longer than any that is served.
-pub fn serve(stream: UnixStream, engine: &Engine) -> io::Result<()> {
+pub fn serve(stream: UnixStream, client: &crate::Client) -> io::Result<()> {
+    let engine = &client.engine;
     let mut stream = stream;
     let open = |slot| engine.open_session(slot, CKF_SERIAL_SESSION).ok();
     let client = Client { engine, sessions: engine.slot_list(true).filter_map(open).collect() };

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A client, and a call of its that is being served.
 
+use crate::tokens::Client;
 use metaslot_ck::{Error, Result, SessionHandle, SlotId};
 use metaslot_client::protocol::{Call, Reader, Writer};
 use metaslot_engine::Engine;
+use metaslot_wiring::audit::Note;
 use std::collections::BTreeMap;
 
 /// What is known of a client.
 #[derive(Debug)]
 pub(super) struct Connection<'e> {
+    pub(super) client: &'e Client,
     pub(super) engine: &'e Engine,
     /// Of the protocol, as agreed on.
     pub(super) version: u8,
@@ -25,8 +28,9 @@ impl Drop for Connection<'_> {
 }
 
 impl<'e> Connection<'e> {
-    pub(super) const fn new(engine: &'e Engine, version: u8) -> Self {
-        Self { engine, version, initialized: false, sessions: BTreeMap::new() }
+    pub(super) const fn new(client: &'e Client, version: u8) -> Self {
+        let engine = &client.engine;
+        Self { client, engine, version, initialized: false, sessions: BTreeMap::new() }
     }
 
     /// A session of this client.
@@ -65,6 +69,8 @@ pub(super) struct Asked<'m, 'c, 'e> {
     pub(super) request: Reader<'m>,
     /// Its call and its signature stand there already.
     pub(super) answer: &'c mut Writer,
+    /// For the audit log.
+    pub(super) note: &'c mut Note,
 }
 
 /// Reads the arguments, does the call, and writes its results.

@@ -6,6 +6,7 @@ use super::text::{self, padded, version};
 use metaslot_ck::*;
 use metaslot_client::protocol::{GREETING, Writer};
 use metaslot_engine::TokenInfo;
+use metaslot_wiring::version::{LIBRARY, MANUFACTURER, NONE};
 
 /// `C_Initialize` (PKCS#11 3.2 §5.4)
 pub(super) fn initialize(mut asked: Asked<'_, '_, '_>) -> Result<()> {
@@ -33,10 +34,10 @@ pub(super) fn finalize(asked: Asked<'_, '_, '_>) -> Result<()> {
 pub(super) fn info(asked: Asked<'_, '_, '_>) -> Result<()> {
     asked.request.end()?;
     version(asked.answer, text::CRYPTOKI);
-    padded::<32>(asked.answer, text::MANUFACTURER);
+    padded::<32>(asked.answer, MANUFACTURER);
     asked.answer.number(0);
     padded::<32>(asked.answer, "Metaslot");
-    version(asked.answer, text::LIBRARY);
+    version(asked.answer, LIBRARY);
     Ok(())
 }
 
@@ -55,10 +56,10 @@ pub(super) fn slot_info(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     asked.request.end()?;
     let slot = asked.connection.engine.slot_info(slot)?;
     padded::<64>(asked.answer, &slot.description);
-    padded::<32>(asked.answer, text::MANUFACTURER);
+    padded::<32>(asked.answer, MANUFACTURER);
     asked.answer.number(slot.flags);
-    version(asked.answer, text::NONE);
-    version(asked.answer, text::LIBRARY);
+    version(asked.answer, NONE);
+    version(asked.answer, LIBRARY);
     Ok(())
 }
 
@@ -73,7 +74,7 @@ pub(super) fn token_info(mut asked: Asked<'_, '_, '_>) -> Result<()> {
 fn write_token(answer: &mut Writer, token: &TokenInfo) {
     let other = token.other.as_ref();
     padded::<32>(answer, &token.label);
-    padded::<32>(answer, other.map_or(text::MANUFACTURER, |other| &other.manufacturer));
+    padded::<32>(answer, other.map_or(MANUFACTURER, |other| &other.manufacturer));
     padded::<16>(answer, other.map_or("Metaslot", |other| &other.model));
     padded::<16>(answer, &token.serial);
     let numbers = [
@@ -91,8 +92,8 @@ fn write_token(answer: &mut Writer, token: &TokenInfo) {
         UNAVAILABLE,
     ];
     numbers.into_iter().for_each(|number| answer.number(number));
-    version(answer, text::NONE);
-    version(answer, text::LIBRARY);
+    version(answer, NONE);
+    version(answer, LIBRARY);
     padded::<16>(answer, "");
 }
 
@@ -119,7 +120,7 @@ pub(super) fn init_token(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let (slot, pin) = (asked.slot()?, asked.pin()?);
     let label = asked.request.counted()?.ok_or(Error::ARGUMENTS_BAD)?;
     asked.request.end()?;
-    asked.connection.engine.init_token(slot, pin, text::label(label)?)
+    asked.connection.engine.init_token(slot, pin, &text::label(label)?)
 }
 
 /// `C_WaitForSlotEvent` (PKCS#11 3.2 §5.5), which does not wait.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Key management.
 
+use super::arguments::Room;
 use super::connection::Asked;
 use metaslot_ck::*;
 use metaslot_client::protocol::{Form, form};
@@ -11,7 +12,10 @@ pub(super) fn generate(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let template = asked.template()?;
     asked.request.end()?;
     let (number, params) = mechanism.chosen()?;
-    let made = asked.connection.engine.generate_key(session, number, params, template)?;
+    let engine = asked.connection.engine;
+    let made = engine.generate_key(session, number, params, template)?;
+    asked.note.mechanism(number);
+    asked.note.object(engine, session, "object", made);
     asked.answer.number(made.0);
     Ok(())
 }
@@ -24,6 +28,9 @@ pub(super) fn generate_pair(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let (number, params) = mechanism.chosen()?;
     let engine = asked.connection.engine;
     let (public, private) = engine.generate_key_pair(session, number, params, public, private)?;
+    asked.note.mechanism(number);
+    asked.note.object(engine, session, "public", public);
+    asked.note.object(engine, session, "object", private);
     asked.answer.number(public.0);
     asked.answer.number(private.0);
     Ok(())
@@ -35,6 +42,11 @@ pub(super) fn wrap(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let (wrapping, key, room) = (asked.object()?, asked.object()?, asked.room()?);
     asked.request.end()?;
     let engine = asked.connection.engine;
+    if matches!(room, Room::Of(_)) {
+        asked.note.mechanism(mechanism.number);
+        asked.note.object(engine, session, "by", wrapping);
+        asked.note.object(engine, session, "object", key);
+    }
     asked.fill(room, 0, |out| {
         let (number, params) = mechanism.chosen()?;
         engine.wrap_key(session, number, params, wrapping, key, out)
@@ -49,6 +61,8 @@ pub(super) fn unwrap(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let (number, params) = mechanism.chosen()?;
     let engine = asked.connection.engine;
     let made = engine.unwrap_key(session, number, params, by, wrapped, template)?;
+    asked.note.mechanism(number);
+    asked.note.object(engine, session, "object", made);
     asked.answer.number(made.0);
     Ok(())
 }
@@ -62,6 +76,8 @@ pub(super) fn derive(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let (number, params) = mechanism.chosen()?;
     let engine = asked.connection.engine;
     let (made, _others) = engine.derive_key(session, number, params, base, template)?;
+    asked.note.mechanism(number);
+    asked.note.object(engine, session, "object", made);
     if asked.call.answer == "uPu" {
         asked.answer.number(CKR_OK);
         if form(number) != Form::Nothing {

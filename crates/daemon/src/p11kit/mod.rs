@@ -15,12 +15,13 @@ mod sessions;
 mod shapes;
 mod text;
 
+use crate::tokens::Client;
 use connection::{Asked, Connection};
-use metaslot_ck::{CKR_OK, Error, Function, Result};
+use metaslot_ck::{CKR_OK, Error, Function, Result, SlotId};
 use metaslot_client::Message;
 use metaslot_client::protocol::{Call, MALFORMED, Reader, Writer};
 use metaslot_counters as counters;
-use metaslot_engine::Engine;
+use metaslot_wiring::audit::{Act, Log, Note, audited};
 use metaslot_wiring::caught::caught;
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -29,10 +30,10 @@ use std::os::unix::net::UnixStream;
 ///
 /// # Errors
 /// Where the connection breaks in the middle of a message, or one is longer than any that is served.
-pub fn serve(stream: UnixStream, engine: &Engine) -> io::Result<()> {
+pub fn serve(stream: UnixStream, client: &Client) -> io::Result<()> {
     let mut stream = stream;
     let Some(version) = frame::greet(&mut stream)? else { return Ok(()) };
-    let mut connection = Connection::new(engine, version);
+    let mut connection = Connection::new(client, version);
     while let Some((code, request)) = frame::read(&mut stream)? {
         let answer = connection.answer(&request);
         drop(request);
@@ -78,6 +79,30 @@ impl Connection<'_> {
         }
         let work = calls::work(call.function).ok_or(Error::FUNCTION_NOT_SUPPORTED)?;
         answer.begin(call.number, call.answer);
-        work(Asked { connection: self, call, request, answer })
+        let Client { engine, log } = self.client;
+        let first = request.clone().number();
+        let session = first.ok().and_then(|handle| self.session(handle).ok());
+        // What another thread or process did to the token may be the reason.
+        let foremost = |error| session.map_or(error, |session| engine.foremost(session, error));
+        let place = |log: &Log| match (session, first) {
+            (Some(session), _) => log.place(engine, session),
+            (None, Ok(slot)) if call.function == Function::InitToken => {
+                log.slot(engine, SlotId(slot))
+            }
+            (None, _) => String::new(),
+        };
+        let asked = |note: &mut Note| work(Asked { connection: self, call, request, answer, note });
+        match (Act::logged(call.function), log) {
+            (Some(act), log) => {
+                audited(log.as_ref(), act, place, |note| asked(note).map_err(foremost))
+            }
+            (None, log) => asked(&mut Note::default()).map_err(|error| {
+                let error = foremost(error);
+                if let Some(log) = log {
+                    log.refused(call.function.name(), error, || place(log));
+                }
+                error
+            }),
+        }
     }
 }

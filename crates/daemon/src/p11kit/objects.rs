@@ -13,6 +13,7 @@ pub(super) fn create(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let (session, template) = (asked.session()?, asked.template()?);
     asked.request.end()?;
     let made = asked.connection.engine.create_object(session, template)?;
+    asked.note.object(asked.connection.engine, session, "object", made);
     asked.answer.number(made.0);
     Ok(())
 }
@@ -21,15 +22,19 @@ pub(super) fn create(mut asked: Asked<'_, '_, '_>) -> Result<()> {
 pub(super) fn copy(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let (session, object, template) = (asked.session()?, asked.object()?, asked.template()?);
     asked.request.end()?;
+    asked.note.object(asked.connection.engine, session, "object", object);
     let made = asked.connection.engine.copy_object(session, object, template)?;
+    asked.note.object(asked.connection.engine, session, "copy", made);
     asked.answer.number(made.0);
     Ok(())
 }
 
 /// `C_DestroyObject` (PKCS#11 3.2 §5.7)
-pub(super) fn destroy(asked: Asked<'_, '_, '_>) -> Result<()> {
-    asked
-        .with_number(|engine, session, object| engine.destroy_object(session, ObjectHandle(object)))
+pub(super) fn destroy(mut asked: Asked<'_, '_, '_>) -> Result<()> {
+    let (session, object) = (asked.session()?, asked.object()?);
+    asked.request.end()?;
+    asked.note.object(asked.connection.engine, session, "object", object);
+    asked.connection.engine.destroy_object(session, object)
 }
 
 /// `C_GetObjectSize` (PKCS#11 3.2 §5.7)
@@ -52,6 +57,8 @@ pub(super) fn attributes(mut asked: Asked<'_, '_, '_>) -> Result<()> {
 pub(super) fn set_attributes(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let (session, object, template) = (asked.session()?, asked.object()?, asked.template()?);
     asked.request.end()?;
+    asked.note.object(asked.connection.engine, session, "object", object);
+    asked.note.attributes(&template);
     asked.connection.engine.set_attributes(session, object, template)
 }
 

@@ -85,7 +85,7 @@ pub(super) fn set_pin(mut asked: Asked<'_, '_, '_>) -> Result<()> {
 pub(super) fn login(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let (session, user, pin) = user(&mut asked)?;
     asked.request.end()?;
-    log_in(&asked, session, user, pin)
+    log_in(&mut asked, session, user, pin)
 }
 
 /// `C_LoginUser` (PKCS#11 3.2 §5.6)
@@ -97,7 +97,7 @@ pub(super) fn login_user(mut asked: Asked<'_, '_, '_>) -> Result<()> {
         detail::set(format_args!("a token has one user and one officer, who have no names"));
         return Err(Error::ARGUMENTS_BAD);
     }
-    log_in(&asked, session, user, pin)
+    log_in(&mut asked, session, user, pin)
 }
 
 type User<'m> = (SessionHandle, CK_USER_TYPE, Option<&'m [u8]>);
@@ -107,12 +107,13 @@ fn user<'m>(asked: &mut Asked<'m, '_, '_>) -> Result<User<'m>> {
 }
 
 fn log_in(
-    asked: &Asked<'_, '_, '_>,
+    asked: &mut Asked<'_, '_, '_>,
     session: SessionHandle,
     user: CK_USER_TYPE,
     pin: Option<&[u8]>,
 ) -> Result<()> {
     let engine = asked.connection.engine;
+    asked.note.user(user);
     match pin {
         Some(pin) => engine.login(session, user, pin),
         None => engine.login_without_pin(session, user),

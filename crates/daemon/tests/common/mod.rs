@@ -67,7 +67,7 @@ impl Place {
             let place = std::mem::ManuallyDrop::new(place);
             for stream in listener.incoming().flatten() {
                 let engine = place.engine();
-                thread::spawn(move || p11kit::serve(stream, &engine));
+                thread::spawn(move || p11kit::serve(stream, &engine.into()));
             }
         });
     }

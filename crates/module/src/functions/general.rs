@@ -4,9 +4,10 @@
 use crate::caught::caught;
 use crate::decode::{Caller, Given};
 use crate::enter::enter_library;
-use crate::text::padded;
-use crate::{interface, process, version};
+use crate::{interface, process};
 use metaslot_ck::*;
+use metaslot_wiring::text::padded;
+use metaslot_wiring::version;
 use std::ffi::{CStr, c_void};
 
 /// `C_Initialize` (PKCS#11 3.2 §5.4)

@@ -5,11 +5,11 @@ use crate::decode::{Caller, Given};
 use crate::enter::{enter, enter_audited, enter_counted, enter_library};
 use crate::library::Library;
 use crate::process;
-use crate::text::{self, padded};
-use crate::version;
 use metaslot_ck::*;
 use metaslot_counters as counters;
 use metaslot_wiring::audit::{Act, Log, audited};
+use metaslot_wiring::text::{self, padded};
+use metaslot_wiring::version;
 use std::ffi::c_void;
 use std::time::Duration;
 

@@ -4,10 +4,11 @@
 use metaslot_ck::{CK_ULONG, Error, Result};
 
 /// How long a token's label is.
-pub(crate) const LABEL: CK_ULONG = 32;
+pub const LABEL: CK_ULONG = 32;
 
 /// `text` padded with blanks; cut between characters where it is too long.
-pub(crate) fn padded<const N: usize>(text: &str) -> [u8; N] {
+#[must_use]
+pub fn padded<const N: usize>(text: &str) -> [u8; N] {
     let mut bytes = [b' '; N];
     let length = (0..=text.len().min(N)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     bytes[..length].copy_from_slice(&text.as_bytes()[..length]);
@@ -18,7 +19,7 @@ pub(crate) fn padded<const N: usize>(text: &str) -> [u8; N] {
 ///
 /// # Errors
 /// `CKR_ARGUMENTS_BAD` when it is not UTF-8.
-pub(crate) fn label(bytes: &[u8]) -> Result<String> {
+pub fn label(bytes: &[u8]) -> Result<String> {
     let text = str::from_utf8(bytes).map_err(|_| Error::ARGUMENTS_BAD)?;
     Ok(text.trim_end_matches([' ', '\0']).to_owned())
 }

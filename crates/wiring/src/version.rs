@@ -3,21 +3,24 @@
 
 use metaslot_ck::CK_VERSION;
 
-pub(crate) const V2_40: CK_VERSION = CK_VERSION { major: 2, minor: 40 };
-pub(crate) const V3_0: CK_VERSION = CK_VERSION { major: 3, minor: 0 };
-pub(crate) const V3_2: CK_VERSION = CK_VERSION { major: 3, minor: 2 };
+/// 2.40
+pub const V2_40: CK_VERSION = CK_VERSION { major: 2, minor: 40 };
+/// 3.0
+pub const V3_0: CK_VERSION = CK_VERSION { major: 3, minor: 0 };
+/// 3.2
+pub const V3_2: CK_VERSION = CK_VERSION { major: 3, minor: 2 };
 
 /// Of a slot's hardware, where there is none.
-pub(crate) const NONE: CK_VERSION = CK_VERSION { major: 0, minor: 0 };
+pub const NONE: CK_VERSION = CK_VERSION { major: 0, minor: 0 };
 
 /// Ours.
-pub(crate) const LIBRARY: CK_VERSION = CK_VERSION {
+pub const LIBRARY: CK_VERSION = CK_VERSION {
     major: number(env!("CARGO_PKG_VERSION_MAJOR")),
     minor: number(env!("CARGO_PKG_VERSION_MINOR")),
 };
 
 /// Who made this.
-pub(crate) const MANUFACTURER: &str = "Metaslot";
+pub const MANUFACTURER: &str = "Metaslot";
 
 const fn number(text: &str) -> u8 {
     match u8::from_str_radix(text, 10) {
