@@ -247,17 +247,6 @@ impl Whose for Provider {
     }
 }
 
-impl Whose for Arc<Provider> {
-    #[inline]
-    fn bulk(&self) -> &'static Bulk {
-        self.bulk.get()
-    }
-
-    fn any(&self) -> Result<Arc<Token>> {
-        Provider::any(self)
-    }
-}
-
 impl Config {
     /// Our module: beside the provider, where both are installed, or where the system keeps modules.
     fn installed(&self) -> Option<PathBuf> {

@@ -5,6 +5,7 @@
 use super::param::Param;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::marker::PhantomData;
+use std::ops::Deref;
 use std::ptr::{self, NonNull};
 use std::slice;
 
@@ -40,6 +41,35 @@ impl<T> Context<T> {
     pub(crate) fn take(self) -> Option<Box<T>> {
         // SAFETY: it came from `Box::into_raw`, and libcrypto does not use it after it has had it freed.
         self.0.map(|pointer| unsafe { Box::from_raw(pointer.as_ptr()) })
+    }
+}
+
+/// A provider that a context of it refers to.
+#[derive(Debug)]
+pub(crate) struct Lent<T>(NonNull<T>);
+
+impl<T> Context<T> {
+    /// For the contexts of a provider: without a count, which would take longer than the rest of a short operation's beginning.
+    pub(crate) fn lent(&self) -> Option<Lent<T>> {
+        self.0.map(Lent)
+    }
+}
+
+impl<T> Clone for Lent<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Lent<T> {}
+
+impl<T> Deref for Lent<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: libcrypto has all contexts of a provider freed before it has that torn down, which is before it unloads this code.
+        unsafe { self.0.as_ref() }
     }
 }
 

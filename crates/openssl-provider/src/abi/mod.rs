@@ -13,8 +13,8 @@ pub(crate) use self::core::{Core, Upcalls};
 #[cfg(test)]
 pub(crate) use given::passed;
 pub(crate) use given::{
-    Argument, Asking, Bio, Callback, Context, CoreHandle, Input, Output, Place, Reference, Table,
-    Text,
+    Argument, Asking, Bio, Callback, Context, CoreHandle, Input, Lent, Output, Place, Reference,
+    Table, Text,
 };
 pub(crate) use job::{Job, Waits};
 pub(crate) use param::{Answer, Builder, Given, Kind, Param, Params};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Digests. A short message is kept, so that the token hashes it in one call; a long one goes to a session as it comes.
 
-use super::Work;
 use super::key::Hidden;
 use super::names::is_named;
 use super::sessions::{Held, Whose as _};
+use super::{Owner, Work};
 use crate::failure::{Failure, Result};
 use crate::provider::Provider;
 use metaslot_ck::*;
@@ -65,7 +65,7 @@ pub(crate) static ROWS: [Row; 13] = [
 /// A message that is being hashed.
 #[derive(Debug)]
 pub(crate) struct Digest {
-    provider: Arc<Provider>,
+    provider: Owner,
     row: &'static Row,
     /// What came; in the end, what came after what is elsewhere.
     bytes: Message,
@@ -168,7 +168,7 @@ impl Work for Digest {
 }
 
 impl Digest {
-    pub(crate) fn new(provider: Arc<Provider>, row: &'static Row) -> Self {
+    pub(crate) fn new(provider: Owner, row: &'static Row) -> Self {
         Self { provider, row, bytes: Message::new(), rest: Rest::Nothing }
     }
 
@@ -251,7 +251,7 @@ impl Digest {
                 Rest::Saved(Hidden::taken(state))
             }
         };
-        let (provider, bytes) = (Arc::clone(&self.provider), self.bytes.clone());
+        let (provider, bytes) = (self.provider, self.bytes.clone());
         Ok(Self { provider, row: self.row, bytes, rest })
     }
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Key derivation: HKDF, by itself and as TLS 1.3 has it, and PBKDF2. What is derived goes to the program, so that it is readable in the token for a moment.
 
-use super::Work;
 use super::digest::{self, Row};
 use super::key::{Hidden, Key};
 use super::mac::Mac;
 use super::sessions::Whose as _;
+use super::{Owner, Work};
 use crate::abi::{Answer, Given, Params};
 use crate::failure::{Failure, Result};
 use crate::provider::Provider;
@@ -48,7 +48,7 @@ const STEPS: [(Step, &str); 3] = [
 /// The inputs of a derivation.
 #[derive(Clone, Debug)]
 pub(crate) struct Kdf {
-    provider: Arc<Provider>,
+    provider: Owner,
     kind: Kind,
     digest: Option<&'static Row>,
     step: Step,
@@ -70,7 +70,7 @@ impl Work for Kdf {
 }
 
 impl Kdf {
-    pub(crate) fn new(provider: Arc<Provider>, kind: Kind) -> Self {
+    pub(crate) fn new(provider: Owner, kind: Kind) -> Self {
         let (key, salt, info, prefix, label) = Default::default();
         // As OpenSSL's own PBKDF2.
         let digest = Row::named("SHA1").ok().filter(|_| kind == Kind::Pbkdf2);
@@ -91,7 +91,7 @@ impl Kdf {
     }
 
     pub(crate) fn reset(&mut self) {
-        *self = Self::new(Arc::clone(&self.provider), self.kind);
+        *self = Self::new(self.provider, self.kind);
     }
 
     pub(crate) fn set(&mut self, params: &Params) -> Result<()> {
@@ -206,7 +206,7 @@ impl Kdf {
             let mut secret = Hidden::default();
             let secret = secret.room(digest.length);
             if step != Step::Expand {
-                Mac::hmac(&self.provider, digest, salt)?.once(&[], secret)?;
+                Mac::hmac(self.provider, digest, salt)?.once(&[], secret)?;
             }
             if step != Step::Extract {
                 return self.hkdf((digest, Step::Expand), (secret, &[]), info, out);
@@ -273,7 +273,7 @@ impl Kdf {
         if self.iterations < 1 {
             return Err(Failure::input("there is no iteration"));
         }
-        let mut mac = Mac::hmac(&self.provider, digest, password)?;
+        let mut mac = Mac::hmac(self.provider, digest, password)?;
         let (mut link, mut next) = (Hidden::default(), Hidden::default());
         for (number, block) in (1_u32..).zip(out.chunks_mut(digest.length)) {
             let first = [salt, &number.to_be_bytes()].concat();

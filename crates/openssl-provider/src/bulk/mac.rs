@@ -2,10 +2,10 @@
 //! Message authentication codes: HMAC, and CMAC and GMAC by AES. A message is kept, so that the token does it in one call; of a long one as much
 //! as is needed, so that contexts can be copied: HMAC's inner digest, and of CMAC the blocks that are not encrypted yet.
 
-use super::Work;
 use super::cipher::{self, BLOCK, Mode};
 use super::digest::{self, Digest};
 use super::key::{Hidden, Key};
+use super::{Owner, Work};
 use crate::abi::{Answer, Given, Params};
 use crate::failure::{Failure, Result};
 use crate::provider::Provider;
@@ -32,7 +32,7 @@ pub(crate) enum Kind {
 /// A message that is being authenticated.
 #[derive(Debug)]
 pub(crate) struct Mac {
-    provider: Arc<Provider>,
+    provider: Owner,
     kind: Kind,
     digest: Option<&'static digest::Row>,
     cipher: Option<&'static cipher::Row>,
@@ -52,19 +52,15 @@ impl Work for Mac {
 }
 
 impl Mac {
-    pub(crate) fn new(provider: Arc<Provider>, kind: Kind) -> Self {
+    pub(crate) fn new(provider: Owner, kind: Kind) -> Self {
         let (message, iv) = Default::default();
         let (digest, cipher, key, inner) = Default::default();
         Self { provider, kind, digest, cipher, key, iv, message, inner, record: 0 }
     }
 
     /// HMAC by this key.
-    pub(crate) fn hmac(
-        provider: &Arc<Provider>,
-        digest: &'static digest::Row,
-        key: &[u8],
-    ) -> Result<Self> {
-        let mut mac = Self::new(Arc::clone(provider), Kind::Hmac);
+    pub(crate) fn hmac(provider: Owner, digest: &'static digest::Row, key: &[u8]) -> Result<Self> {
+        let mut mac = Self::new(provider, Kind::Hmac);
         mac.digest = Some(digest);
         mac.key(key)?;
         Ok(mac)
@@ -72,7 +68,7 @@ impl Mac {
 
     pub(crate) fn copy(&self) -> Result<Self> {
         Ok(Self {
-            provider: Arc::clone(&self.provider),
+            provider: self.provider,
             key: self.key.clone(),
             iv: self.iv.clone(),
             message: self.message.clone(),
@@ -191,7 +187,7 @@ impl Mac {
         let mut room = [0; 64];
         self.once(&[], room.get_mut(..self.length().unwrap_or_default()).unwrap_or_default())?;
         let Some(digest) = self.digest else { return Ok(()) };
-        let mut inner = Digest::new(Arc::clone(&self.provider), digest);
+        let mut inner = Digest::new(self.provider, digest);
         inner.update(&self.padded(digest, 0x36)?)?;
         inner.update(&self.message)?;
         self.message.clear();

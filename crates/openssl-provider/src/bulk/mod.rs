@@ -15,8 +15,12 @@ pub(crate) mod random;
 pub(crate) mod sessions;
 pub(crate) mod tls;
 
+use crate::abi::Lent;
 use crate::provider::Provider;
 use std::sync::Arc;
+
+/// The provider of a context.
+pub(crate) type Owner = Lent<Arc<Provider>>;
 
 /// What the contexts of all these operations have in common.
 pub(crate) trait Work {

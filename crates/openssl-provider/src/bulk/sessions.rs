@@ -18,6 +18,17 @@ pub(crate) trait Whose {
     fn any(&self) -> Result<Arc<Token>>;
 }
 
+impl<T: Deref<Target: Whose>> Whose for T {
+    #[inline]
+    fn bulk(&self) -> &'static Bulk {
+        (**self).bulk()
+    }
+
+    fn any(&self) -> Result<Arc<Token>> {
+        (**self).any()
+    }
+}
+
 /// Sessions for calls: threads share one only where there are more of them.
 const NEAR: usize = 32;
 

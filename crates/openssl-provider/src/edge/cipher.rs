@@ -17,7 +17,7 @@ use std::ffi::c_int;
 type CipherContext = Context<Cipher>;
 
 extern "C" fn new<const N: usize>(home: Home) -> CipherContext {
-    work::new(home, |provider| Cipher::new(provider, &ROWS[N]))
+    work::new(home, |provider| Cipher::new((*provider).clone(), &ROWS[N]))
 }
 
 extern "C" fn copy(context: CipherContext) -> CipherContext {

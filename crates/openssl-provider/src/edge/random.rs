@@ -15,7 +15,7 @@ type RandomContext = Context<Random>;
 
 /// Its parent would seed it.
 extern "C" fn new(home: Home, _parent: Input, _functions: Input) -> RandomContext {
-    work::new(home, Random::new)
+    work::new(home, |provider| Random::new((*provider).clone()))
 }
 
 extern "C" fn instantiate(

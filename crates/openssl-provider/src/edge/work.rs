@@ -4,7 +4,7 @@
 
 use super::{Home, kept, made};
 use crate::abi::{Algorithm, Answer, Context, Params, Table, caught_here};
-use crate::bulk::Work;
+use crate::bulk::{Owner, Work};
 use crate::failure::Result;
 use crate::provider::{Offer, Provider};
 use metaslot_ck::CK_MECHANISM_TYPE;
@@ -20,9 +20,9 @@ pub(super) struct Row {
     pub(super) algorithm: Algorithm,
 }
 
-pub(super) fn new<T>(home: Home, new: impl FnOnce(Arc<Provider>) -> T) -> Context<T> {
-    match home.get() {
-        Some(provider) => Context::new(new(Arc::clone(provider))),
+pub(super) fn new<T>(home: Home, new: impl FnOnce(Owner) -> T) -> Context<T> {
+    match home.lent() {
+        Some(provider) => Context::new(new(provider)),
         None => Context::null(),
     }
 }
