@@ -35,6 +35,12 @@ IN_SESSION(DigestFinal, (CK_SESSION_HANDLE s, CK_BYTE_PTR out, CK_ULONG_PTR room
 IN_SESSION(GetOperationState, (CK_SESSION_HANDLE s, CK_BYTE_PTR out, CK_ULONG_PTR room), (real(s), out, room))
 IN_SESSION(Encrypt, (CK_SESSION_HANDLE s, CK_BYTE_PTR in, CK_ULONG length, CK_BYTE_PTR out, CK_ULONG_PTR room), (real(s), in, length, out, room))
 
+IN_SESSION(SignInit, (CK_SESSION_HANDLE s, CK_MECHANISM_PTR mechanism, CK_OBJECT_HANDLE key), (real(s), mechanism, key))
+IN_SESSION(Sign, (CK_SESSION_HANDLE s, CK_BYTE_PTR in, CK_ULONG length, CK_BYTE_PTR out, CK_ULONG_PTR room), (real(s), in, length, out, room))
+IN_SESSION(VerifyInit, (CK_SESSION_HANDLE s, CK_MECHANISM_PTR mechanism, CK_OBJECT_HANDLE key), (real(s), mechanism, key))
+IN_SESSION(Verify, (CK_SESSION_HANDLE s, CK_BYTE_PTR in, CK_ULONG length, CK_BYTE_PTR out, CK_ULONG room), (real(s), in, length, out, room))
+IN_SESSION(GetAttributeValue, (CK_SESSION_HANDLE s, CK_OBJECT_HANDLE object, CK_ATTRIBUTE_PTR template, CK_ULONG count), (real(s), object, template, count))
+
 static CK_RV EncryptInit(CK_SESSION_HANDLE session, CK_MECHANISM_PTR mechanism, CK_OBJECT_HANDLE key) {
     return keyless ? CKR_KEY_HANDLE_INVALID : theirs->C_EncryptInit(real(session), mechanism, key);
 }
@@ -94,7 +100,7 @@ CK_RV C_GetFunctionList(CK_FUNCTION_LIST_PTR_PTR list) {
 #define OURS(name) ours.C_##name = name;
     OURS(GetSessionInfo) OURS(FindObjectsInit) OURS(FindObjects) OURS(FindObjectsFinal) OURS(DigestInit) OURS(Digest) OURS(DigestUpdate)
     OURS(DigestFinal) OURS(GetOperationState) OURS(Encrypt) OURS(EncryptInit) OURS(CreateObject) OURS(DestroyObject) OURS(OpenSession)
-    OURS(CloseSession) OURS(CloseAllSessions)
+    OURS(CloseSession) OURS(CloseAllSessions) OURS(SignInit) OURS(Sign) OURS(VerifyInit) OURS(Verify) OURS(GetAttributeValue)
     *list = &ours;
     return CKR_OK;
 }

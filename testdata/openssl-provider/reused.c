@@ -44,6 +44,18 @@ static EVP_CIPHER_CTX *context_of(unsigned char first) {
     return context;
 }
 
+// By a key of the program's own, both of whose halves are session objects.
+static int signs(EVP_PKEY *own) {
+    unsigned char seal[100], hash[32] = { 3 };
+    size_t length = sizeof seal;
+    EVP_PKEY_CTX *one = EVP_PKEY_CTX_new_from_pkey(NULL, own, "provider=metaslot"), *other = EVP_PKEY_CTX_new_from_pkey(NULL, own, "provider=metaslot");
+    int done = EVP_PKEY_sign_init(one) == 1 && EVP_PKEY_sign(one, seal, &length, hash, sizeof hash) == 1
+        && EVP_PKEY_verify_init(other) == 1 && EVP_PKEY_verify(other, seal, length, hash, sizeof hash) == 1;
+    EVP_PKEY_CTX_free(one);
+    EVP_PKEY_CTX_free(other);
+    return done;
+}
+
 // All sessions are closed, and the others have their numbers, but this one. `open`: of a digest that is in the middle.
 static void take_over(CK_SESSION_HANDLE but, int running) {
     CK_SESSION_HANDLE theirs[MOST];
@@ -51,7 +63,8 @@ static void take_over(CK_SESSION_HANDLE but, int running) {
     EVP_CIPHER_CTX *context = context_of(1);
     EVP_MD_CTX *long_one = EVP_MD_CTX_new();
     unsigned char out[64];
-    is("hash and encrypt", hashes() && encrypts(context, 100));
+    EVP_PKEY *own = EVP_PKEY_Q_keygen(NULL, "provider=default", "EC", "P-256");
+    is("hash and encrypt and sign", hashes() && encrypts(context, 100) && signs(own) && signs(own));
     is("begin a digest", EVP_DigestInit_ex2(long_one, digest, NULL) && (!running || EVP_DigestUpdate(long_one, message, sizeof message)));
     is("close all", list->C_CloseAllSessions(slot) == CKR_OK);
     for (int i = 0; i < MOST; i++)
@@ -61,8 +74,9 @@ static void take_over(CK_SESSION_HANDLE but, int running) {
         ERR_clear_error();
     EVP_MD_CTX_free(long_one);
     for (int round = 0; round < 3; round++)
-        is("hash and encrypt again", hashes() && encrypts(context, 100) && encrypts(context, sizeof message));
+        is("hash and encrypt again", hashes() && encrypts(context, 100) && encrypts(context, sizeof message) && signs(own));
     EVP_CIPHER_CTX_free(context);
+    EVP_PKEY_free(own);
     for (int i = 0; i < MOST; i++) {
         int there = list->C_GetSessionInfo(theirs[i], &info) == CKR_OK;
         is("a session of another part is closed", there || theirs[i] == but);
@@ -70,15 +84,14 @@ static void take_over(CK_SESSION_HANDLE but, int running) {
     is("close all", list->C_CloseAllSessions(slot) == CKR_OK);
 }
 
-static void destroy_one(void) {
+static void destroy_one(CK_OBJECT_CLASS class, CK_ULONG all) {
     CK_SESSION_HANDLE session;
-    CK_OBJECT_CLASS class = CKO_SECRET_KEY;
     CK_ATTRIBUTE wanted = { CKA_CLASS, &class, sizeof class };
     CK_OBJECT_HANDLE found[2];
     CK_ULONG count;
     is("open", list->C_OpenSession(slot, CKF_SERIAL_SESSION, NULL, NULL, &session) == CKR_OK);
     is("search", list->C_FindObjectsInit(session, &wanted, 1) == CKR_OK && list->C_FindObjects(session, found, 2, &count) == CKR_OK);
-    is("find both", count == 2 && list->C_FindObjectsFinal(session) == CKR_OK);
+    is("find all", count == all && list->C_FindObjectsFinal(session) == CKR_OK);
     is("destroy", list->C_DestroyObject(session, found[0]) == CKR_OK && list->C_CloseSession(session) == CKR_OK);
 }
 
@@ -101,11 +114,16 @@ int main(int count, char **arguments) {
 
     EVP_CIPHER_CTX *contexts[] = { context_of(1), context_of(2) };
     is("encrypt", encrypts(contexts[0], 100) && encrypts(contexts[1], 100) && hashes());
-    destroy_one();
+    EVP_PKEY *own = EVP_PKEY_Q_keygen(NULL, "provider=default", "EC", "P-256");
+    is("sign", signs(own) && signs(own));
+    destroy_one(CKO_SECRET_KEY, 2);
+    destroy_one(CKO_PRIVATE_KEY, 1);
     long before = *opened, keys = *created;
     is("encrypt by both", encrypts(contexts[0], 100) && encrypts(contexts[1], 100) && hashes());
-    is("one key is made anew", *created == keys + 1);
-    is("no session is opened for that but the one of the call", *opened <= before + 1);
+    is("sign again", signs(own));
+    is("two keys are made anew", *created == keys + 2);
+    is("no session is opened for that but the one after a signature that failed", *opened <= before + 1);
+    EVP_PKEY_free(own);
 
     // Something else that the module calls a key which is not there.
     keys = *created - *destroyed;

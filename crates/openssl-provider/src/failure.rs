@@ -69,6 +69,18 @@ pub(crate) fn is_stale(error: metaslot_client::Error) -> bool {
     STALE.contains(&error.code)
 }
 
+impl Gone {
+    pub(crate) fn of(error: metaslot_client::Error) -> Option<Self> {
+        match error.code {
+            Error::KEY_HANDLE_INVALID | Error::OBJECT_HANDLE_INVALID => Some(Self::Object),
+            Error::USER_NOT_LOGGED_IN => None,
+            // Somebody else uses the session: its number is theirs.
+            Error::OPERATION_ACTIVE | Error::OPERATION_NOT_INITIALIZED => Some(Self::Sessions),
+            _ => is_stale(error).then_some(Self::Sessions),
+        }
+    }
+}
+
 impl Failure {
     pub(crate) fn new(reason: Reason, text: impl Into<String>) -> Self {
         Self { reason, text: text.into(), lacks: false, gone: None }
@@ -86,14 +98,10 @@ impl Failure {
     pub(crate) fn call(what: &str, error: metaslot_client::Error, detail: Option<String>) -> Self {
         let detail = detail.filter(|detail| !detail.is_empty());
         let detail = detail.map(|detail| format!(" ({detail})")).unwrap_or_default();
-        let gone = match error.code {
-            Error::KEY_HANDLE_INVALID | Error::OBJECT_HANDLE_INVALID => Some(Gone::Object),
-            Error::USER_NOT_LOGGED_IN => None,
-            // Somebody else uses the session: its number is theirs.
-            Error::OPERATION_ACTIVE | Error::OPERATION_NOT_INITIALIZED => Some(Gone::Sessions),
-            _ => is_stale(error).then_some(Gone::Sessions),
-        };
-        Self { gone, ..Self::new(Reason::Token, format!("{what}: {error}{detail}")) }
+        Self {
+            gone: Gone::of(error),
+            ..Self::new(Reason::Token, format!("{what}: {error}{detail}"))
+        }
     }
 }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What one process has of the module: tokens with their sessions and logins, handles of keys. A forked child begins anew.
 
-use crate::failure::{Failure, Reason, Result};
+use crate::failure::{Failure, Gone, Reason, Result, is_stale};
 use crate::pin::{Pin, Whose, is_refused, refuse};
 use metaslot_ck::*;
 use metaslot_client::{Access, AsyncSession, Module, Session, TokenInfo, User};
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Sessions that a token keeps for later.
@@ -41,6 +42,8 @@ pub(crate) struct Token {
     curves: Mutex<HashMap<&'static [u8], bool>>,
     /// The process whose sessions these are.
     process: u32,
+    /// The module said that they are gone: none is closed, for its number may be that of another part of the program.
+    gone: AtomicBool,
 }
 
 /// A session that is given back where its operation succeeded, and closed where it did not: what it began may go on there.
@@ -75,7 +78,8 @@ impl Host {
     pub(crate) fn token(&mut self, module: &Module, slot: SlotId, info: TokenInfo) -> Arc<Token> {
         let same = |token: &&Arc<Token>| {
             let old = &token.info;
-            token.slot == slot && old.serial == info.serial && old.label == info.label
+            let same = token.slot == slot && old.serial == info.serial && old.label == info.label;
+            same && !token.is_gone()
         };
         if let Some(token) = self.tokens.iter().find(same) {
             return Arc::clone(token);
@@ -95,13 +99,14 @@ impl Host {
             login,
             curves,
             process: std::process::id(),
+            gone: AtomicBool::new(false),
         };
         self.tokens.push(Arc::new(token));
         Arc::clone(&self.tokens[self.tokens.len() - 1])
     }
 
     pub(crate) fn key(&self, number: u64) -> Option<(Arc<Token>, ObjectHandle)> {
-        self.keys.get(&number).cloned()
+        self.keys.get(&number).filter(|(token, _)| !token.is_gone()).cloned()
     }
 
     /// What is kept: what was found first.
@@ -111,23 +116,27 @@ impl Host {
         token: Arc<Token>,
         handle: ObjectHandle,
     ) -> (Arc<Token>, ObjectHandle) {
+        if self.key(number).is_none() {
+            self.keys.remove(&number);
+        }
         self.keys.entry(number).or_insert((token, handle)).clone()
     }
 
     pub(crate) fn forget(&mut self, number: u64) -> Option<(Arc<Token>, ObjectHandle)> {
-        self.keys.remove(&number)
+        self.keys.remove(&number).filter(|(token, _)| !token.is_gone())
     }
 
     pub(crate) fn any(&self) -> Option<Arc<Token>> {
-        self.any.clone()
+        self.any.clone().filter(|token| !token.is_gone())
     }
 
     pub(crate) fn set_any(&mut self, token: &Arc<Token>) {
         self.any = Some(Arc::clone(token));
     }
 
-    /// Looks at slots, tokens and the module again.
-    pub(crate) fn renew(&mut self) {
+    /// Looks at slots, tokens and the module again, after this error.
+    pub(crate) fn renew(&mut self, error: metaslot_client::Error) {
+        self.tokens.iter().chain(&self.any).for_each(|token| token.hears(error));
         self.keys.clear();
         self.tokens.clear();
         self.any = None;
@@ -229,12 +238,24 @@ impl Token {
         let kept = lock(&self.keeping).pop();
         let session =
             kept.map_or_else(|| self.module.open_session(self.slot, Access::ReadOnly), Ok)?;
-        let done = call(&session);
-        let gone = [Error::SESSION_HANDLE_INVALID, Error::SESSION_CLOSED];
-        if !done.as_ref().is_err_and(|error| gone.contains(&error.code)) {
+        let done = call(&session).inspect_err(|error| self.hears(*error));
+        if done.is_err() && self.is_gone() {
+            std::mem::forget(session);
+        } else {
             lock(&self.keeping).push(session);
         }
         done
+    }
+
+    /// An error of the module's may be that all sessions are gone.
+    pub(crate) fn hears(&self, error: metaslot_client::Error) {
+        if is_stale(error) && Gone::of(error) == Some(Gone::Sessions) {
+            self.gone.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Relaxed)
     }
 
     /// A session of one's own.
@@ -344,9 +365,22 @@ impl Deref for Lease {
     }
 }
 
+impl Drop for Token {
+    fn drop(&mut self) {
+        if self.is_gone() {
+            std::mem::forget((
+                std::mem::take(&mut *lock(&self.idle)),
+                std::mem::take(&mut *lock(&self.idle_async)),
+                std::mem::take(&mut *lock(&self.keeping)),
+                lock(&self.login).take(),
+            ));
+        }
+    }
+}
+
 impl Drop for Lease {
     fn drop(&mut self) {
-        if !self.is_here() {
+        if !self.is_here() || !self.keep && self.token.is_gone() {
             // Its number may be another session's here, and the lock may stay locked.
             std::mem::forget(self.session.take());
             return;

@@ -2,7 +2,7 @@
 //! A key in libcrypto's hands: its public half, and where its private half is found or what it is. Each process has handles of both for itself.
 
 use crate::abi::{Answer, deep};
-use crate::failure::{Failure, Reason, Result, is_stale};
+use crate::failure::{Failure, Gone, Reason, Result, is_stale};
 use crate::host::{Lease, Token};
 use crate::kind::{Form, KeyKind};
 use crate::own::Parts;
@@ -351,18 +351,32 @@ impl Key {
         if !is_stale(error) {
             return Err(self.failed(&token, what, error));
         }
+        // One object is gone that is the program's own.
+        let alone = self.uri().is_none() && Gone::of(error) == Some(Gone::Object);
         let located = deep(|| {
             // Another call may have done it meanwhile; a child that was forked while its parent's job paused has nothing old.
             let mut host = self.provider.host();
             let number = self.number + half as u64;
-            if host.key(number).is_some_and(|(now, _)| Arc::ptr_eq(&now, &token)) {
-                host.renew();
+            match host.key(number) {
+                Some((now, other)) if Arc::ptr_eq(&now, &token) => match alone {
+                    true if other == handle => drop(host.forget(number)),
+                    true => {}
+                    false => host.renew(error),
+                },
+                _ => {}
             }
             drop(host);
             self.located(half)
         });
-        let (token, handle) = located?;
-        call(&token, handle).map_err(|error| self.failed(&token, what, error))
+        let (now, other) = located?;
+        call(&now, other).map_err(|error| {
+            if alone && Gone::of(error) == Some(Gone::Object) {
+                // It is something else: the old one stays.
+                deep(|| self.end(half));
+                self.provider.host().found(self.number + half as u64, token, handle);
+            }
+            self.failed(&now, what, error)
+        })
     }
 
     /// Whether a batch saves more of its operations than a pause of a job costs, which is 40 to 70 µs of processor time: RSA from 2048 bits on saves 100 µs
@@ -409,11 +423,11 @@ impl Key {
         let call = |lease: &Lease, _| call(lease);
         let none = ObjectHandle(0);
         let mut token = self.token()?;
-        let done = attempt(&token, &call, none);
-        if !done.as_ref().is_err_and(|error| is_stale(*error)) {
-            return done.map_err(|error| token.failed(what, error));
-        }
-        self.provider.host().renew();
+        let error = match attempt(&token, &call, none) {
+            Err(error) if is_stale(error) => error,
+            done => return done.map_err(|error| token.failed(what, error)),
+        };
+        self.provider.host().renew(error);
         token = self.token()?;
         attempt(&token, &call, none).map_err(|error| token.failed(what, error))
     }
@@ -557,7 +571,7 @@ pub(crate) fn keeping<T>(
             provider.login(&now, &Uri::default(), &no_question)?;
         }
         Err(error) if is_stale(error) => {
-            provider.host().renew();
+            provider.host().renew(error);
             now = token()?;
         }
         done => return Ok((now, done)),
@@ -589,7 +603,7 @@ fn attempt<T>(
     handle: ObjectHandle,
 ) -> metaslot_client::Result<T> {
     let mut lease = token.lease()?;
-    let done = call(&lease, handle)?;
+    let done = call(&lease, handle).inspect_err(|error| token.hears(*error))?;
     lease.succeeded();
     Ok(done)
 }

@@ -99,7 +99,8 @@ impl Signing<'_> {
         handle: ObjectHandle,
     ) -> metaslot_client::Result<Vec<u8>> {
         let mut lease = token.lease()?;
-        let signature = self.made(&lease, handle)?;
+        let made = self.made(&lease, handle);
+        let signature = made.inspect_err(|error| token.hears(*error))?;
         lease.succeeded();
         Ok(signature)
     }
