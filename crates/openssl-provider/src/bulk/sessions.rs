@@ -67,7 +67,7 @@ impl Bulk {
     }
 
     /// The token that does it.
-    fn token(&self, provider: &impl Whose) -> Result<&Arc<Token>> {
+    fn token(&self, provider: &dyn Whose) -> Result<&Arc<Token>> {
         if let Some(token) = self.token.get() {
             return Ok(token);
         }
@@ -76,7 +76,7 @@ impl Bulk {
     }
 
     /// A session.
-    pub(crate) fn session(&'static self, provider: &impl Whose) -> Result<Held> {
+    pub(crate) fn session(&'static self, provider: &dyn Whose) -> Result<Held> {
         while let Some(open) = lock(&self.idle).pop() {
             if open.is_now() {
                 return Ok(Held(open));
@@ -86,7 +86,7 @@ impl Bulk {
     }
 
     /// The session that has the objects of this process.
-    pub(crate) fn keeper(&'static self, provider: &impl Whose) -> Result<Arc<Open>> {
+    pub(crate) fn keeper(&'static self, provider: &dyn Whose) -> Result<Arc<Open>> {
         let mut keeper = lock(&self.keeper);
         match &*keeper {
             Some(keeper) => Ok(Arc::clone(keeper)),
@@ -136,7 +136,7 @@ impl Bulk {
         deep(|| self.token.get().map(|token| token.revive()));
     }
 
-    fn open(&'static self, provider: &impl Whose) -> Result<Open> {
+    fn open(&'static self, provider: &dyn Whose) -> Result<Open> {
         let generation = self.generation();
         let session = deep(|| self.token(provider)?.open(Access::ReadOnly))?;
         Ok(Open { session: Some(session), bulk: self, generation })
@@ -146,7 +146,7 @@ impl Bulk {
     #[inline]
     pub(crate) fn with<T>(
         &'static self,
-        provider: &impl Whose,
+        provider: &dyn Whose,
         what: &str,
         mut call: impl FnMut(&Session) -> metaslot_client::Result<T>,
     ) -> Result<T> {
@@ -157,7 +157,7 @@ impl Bulk {
     #[inline]
     pub(crate) fn once<T>(
         &'static self,
-        provider: &impl Whose,
+        provider: &dyn Whose,
         what: &str,
         call: impl FnOnce(&Session) -> metaslot_client::Result<T>,
     ) -> Result<T> {
@@ -185,7 +185,7 @@ impl Bulk {
     }
 
     /// Random bytes.
-    pub(crate) fn random(&'static self, provider: &impl Whose, out: &mut [u8]) -> Result<()> {
+    pub(crate) fn random(&'static self, provider: &dyn Whose, out: &mut [u8]) -> Result<()> {
         self.with(provider, "make random bytes", |session| session.random(out))
     }
 
@@ -193,7 +193,7 @@ impl Bulk {
     #[cold]
     pub(crate) fn failed(
         &self,
-        provider: &impl Whose,
+        provider: &dyn Whose,
         what: &str,
         error: metaslot_client::Error,
     ) -> Failure {
@@ -244,7 +244,7 @@ impl Open {
     #[cold]
     pub(crate) fn failed(
         &self,
-        provider: &impl Whose,
+        provider: &dyn Whose,
         what: &str,
         error: metaslot_client::Error,
     ) -> Failure {
@@ -260,7 +260,7 @@ impl Held {
     /// Something done in it, in the process that has it.
     pub(crate) fn call<T>(
         &self,
-        provider: &impl Whose,
+        provider: &dyn Whose,
         what: &str,
         call: impl FnOnce(&Session) -> metaslot_client::Result<T>,
     ) -> Result<T> {
