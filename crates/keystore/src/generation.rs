@@ -73,7 +73,8 @@ impl Generation {
 
     /// Says that no commit is under way. The caller holds the writers' queue.
     pub(crate) fn end(&self) -> Result<()> {
-        self.change(|last| (last | 1).wrapping_add(1))
+        // Commits after an older file was put back do not count up to a number that was seen before that.
+        self.change(|last| (last | 1).wrapping_add(1).max(unseen()))
     }
 
     /// Whether the host has closed it.
@@ -107,7 +108,7 @@ impl Generation {
     }
 }
 
-/// A number that no process has seen before: what stood in a file that was cut is not known.
+/// A number that no process has seen before: what stood in a file that was cut, or replaced, is not known.
 fn unseen() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(0)) & !1
@@ -130,6 +131,20 @@ mod tests {
         });
         assert!(seen.expect("it is read") < page.now());
         assert!(!page.is_odd());
+        std::fs::remove_file(&files.generation).expect("it goes");
+    }
+
+    #[test]
+    fn a_file_that_is_put_back_does_not_count_up_to_what_was_seen() {
+        let name = format!("metaslot-keystore-{}-put-back.db", std::process::id());
+        let files = Files::new(&std::env::temp_dir().join(name));
+        let page = Generation::open(&files).expect("it is made");
+        let older = std::fs::read(&files.generation).expect("it is read");
+        page.end().expect("it is written");
+        let seen = page.now();
+        std::fs::write(&files.generation, older).expect("it is written over");
+        page.end().expect("it is written");
+        assert!(page.now() > seen);
         std::fs::remove_file(&files.generation).expect("it goes");
     }
 

@@ -347,7 +347,7 @@ fn a_generation_that_others_may_cut_is_not_mapped_and_a_cut_one_is_a_change() {
     }
     assert!(!mapped());
     insert(&one, public("before"));
-    assert_eq!(two.generation(), before.map(|number| number + 2));
+    assert!(two.generation() > before);
 
     fs::File::options().write(true).open(&file).unwrap().set_len(0).unwrap();
     assert_eq!((one.generation(), two.generation()), (None, None));
