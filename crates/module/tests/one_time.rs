@@ -39,6 +39,13 @@ fn a_process_signs_once_though_an_older_store_is_put_back() {
 }
 
 #[test]
+fn a_key_in_the_row_of_one_that_an_older_store_does_not_have_is_itself() {
+    let home = Home::new("another-row");
+    let token = home.path().join(".local/share/metaslot/token.db");
+    home.run(&program("another_row"), &[token.to_str().unwrap()]);
+}
+
+#[test]
 fn what_waits_while_its_token_is_restored_uses_no_count_of_before() {
     let home = Home::new("restored-meanwhile");
     let token = home.path().join(".local/share/metaslot/token.db");

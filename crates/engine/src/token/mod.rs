@@ -213,16 +213,16 @@ impl Token {
         };
         let place = Location::Token { id, version: row.version, verified: row.verified };
         let held = held.filter(|held| held.epoch == epoch && held.shares(&life));
-        if let Some(held) = &held
-            && held.place == place
-        {
+        let handle = self.name(id, row.private, epoch).ok_or(Error::OBJECT_HANDLE_INVALID)?;
+        let object = self.typed(handle, place, row, epoch)?.living(life);
+        // In an older store that was put back another object may be in the row, or the same one with other changes.
+        let is_held =
+            |held: &&Arc<Object>| held.place == place && held.attributes() == object.attributes();
+        if let Some(held) = held.as_ref().filter(is_held) {
             held.mark_seen(generation);
             return Ok(Arc::clone(held));
         }
-        let handle = self.name(id, row.private, epoch).ok_or(Error::OBJECT_HANDLE_INVALID)?;
-        let object = self.typed(handle, place, row, epoch)?.living(life);
-        // Each signature makes a new version of such a key, and its trees take long to grow. In an older store that was put back
-        // another key may be in its row.
+        // Each signature makes a new version of such a key, and its trees take long to grow.
         let name = |object: &Object| object.attributes().get(CKA_UNIQUE_ID).cloned();
         let same = |held: &&Arc<Object>| one_time::is(held) && name(held) == name(&object);
         if let Some(key) = held.as_ref().filter(same).and_then(|held| held.key()) {
