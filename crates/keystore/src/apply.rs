@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::schema::{Head, Stored, signed};
 use crate::state::{Difference, Known, Memory};
 use crate::tree::{self, Tree};
+use metaslot_ck::CKA_UNIQUE_ID;
 use metaslot_memory::Secret;
 use metaslot_spi::store::{Change, Record, Term};
 use rusqlite::Connection;
@@ -94,7 +95,7 @@ impl<'a> Batch<'a> {
         keys: Option<&Arc<Keys>>,
     ) -> Result<()> {
         let old = self.stored(id)?;
-        if old.version != version {
+        if old.version != version || !self.is_of(&old, record, keys)? {
             return Err(Error::Gone { id });
         }
         let mut kept = None;
@@ -140,6 +141,15 @@ impl<'a> Batch<'a> {
             .prepare_cached("DELETE FROM object WHERE id = ?1")?
             .execute([signed(id)])?;
         Ok(())
+    }
+
+    /// Whether a row is of the object that a record is of: in an older store that was put back another may have the same version.
+    fn is_of(&self, row: &Stored, record: &Record, keys: Option<&Arc<Keys>>) -> Result<bool> {
+        let name = record.terms.iter().find(|(attribute, _)| *attribute == CKA_UNIQUE_ID);
+        let Some(name) = name else { return Ok(true) };
+        let keys = if row.private { Some(current(keys, &self.head)?.as_ref()) } else { None };
+        let name = crypto::lookup(keys, name)?;
+        Ok(row.terms.as_chunks().0.contains(&name))
     }
 
     fn stored(&self, id: u64) -> Result<Stored> {

@@ -5,7 +5,7 @@
 mod common;
 
 use common::{Sandbox, find, ids, insert, private, public, term};
-use metaslot_ck::{CKA_CLASS, CKA_ID, CKA_LABEL, Error};
+use metaslot_ck::{CKA_CLASS, CKA_ID, CKA_LABEL, CKA_UNIQUE_ID, Error};
 use metaslot_keystore::SqliteStore;
 use metaslot_spi::store::{Change, Role, Scope, Store, Term};
 
@@ -73,6 +73,24 @@ fn an_update_keeps_the_secrets_and_moves_the_index() {
     assert_eq!(store.secrets(id, 1).unwrap_err(), Error::OBJECT_HANDLE_INVALID);
     let late = Change::Update { id, version: 1, record: private("late") };
     assert_eq!(store.write(vec![late]).unwrap_err(), Error::OBJECT_HANDLE_INVALID);
+}
+
+#[test]
+fn a_change_of_one_object_is_not_written_over_another() {
+    let place = Sandbox::new();
+    let store = place.user();
+    for make in [private, public] {
+        let named = |name: &[u8]| {
+            let mut record = make("one");
+            record.terms.push((CKA_UNIQUE_ID, name.to_vec()));
+            record
+        };
+        let id = insert(&store, named(b"1"));
+        let update =
+            |version, name| store.write(vec![Change::Update { id, version, record: named(name) }]);
+        assert_eq!(update(1, b"2").unwrap_err(), Error::OBJECT_HANDLE_INVALID);
+        update(1, b"1").unwrap();
+    }
 }
 
 #[test]
