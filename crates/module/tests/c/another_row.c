@@ -26,16 +26,19 @@ static void encrypt(CK_OBJECT_HANDLE key, CK_BYTE out[16])
 	OK(p11->C_Encrypt(session, text, 16, out, &length));
 }
 
+static void begin_messages(CK_SESSION_HANDLE with, CK_OBJECT_HANDLE key)
+{
+	CK_MECHANISM mechanism = {CKM_AES_GCM, NULL, 0};
+	OK(p11->C_MessageEncryptInit(with, &mechanism, key));
+}
+
 /* Takes numbers from the row. */
-static void seal(CK_OBJECT_HANDLE key)
+static CK_RV seal(CK_SESSION_HANDLE with)
 {
 	CK_BYTE iv[12] = {0}, tag[16], sealed[8];
-	CK_MECHANISM mechanism = {CKM_AES_GCM, NULL, 0};
 	CK_GCM_MESSAGE_PARAMS gcm = {iv, sizeof(iv), 32, CKG_GENERATE_COUNTER, tag, 128};
 	CK_ULONG length = sizeof(sealed);
-	OK(p11->C_MessageEncryptInit(session, &mechanism, key));
-	OK(p11->C_EncryptMessage(session, &gcm, sizeof(gcm), NULL, 0, sealed, sizeof(sealed), sealed, &length));
-	OK(p11->C_MessageEncryptFinal(session));
+	return p11->C_EncryptMessage(with, &gcm, sizeof(gcm), NULL, 0, sealed, sizeof(sealed), sealed, &length);
 }
 
 static void is_the_other(const CK_BYTE expected[16])
@@ -83,7 +86,10 @@ int main(int argc, char **argv)
 	shell("mkdir old && cp %s* old", argv[1]);
 	OK(p11->C_Initialize(NULL));
 	session = user_session();
-	encrypt(make("1", &yes), first);
+	CK_OBJECT_HANDLE own = make("1", &yes);
+	CK_SESSION_HANDLE busy = open_session();
+	encrypt(own, first);
+	begin_messages(busy, own);
 	/* Written over what is there, as `cp` does it. */
 	shell("cp old/* $(dirname %s)", argv[1]);
 	pid_t child = fork();
@@ -95,7 +101,9 @@ int main(int argc, char **argv)
 	CHECK(read(back[0], second, 16) == 16);
 	CHECK(memcmp(first, second, 16) != 0);
 	is_the_other(second);
-	seal(find_labelled(session, CKO_SECRET_KEY, "2"));
+	EXPECT(seal(busy), CKR_KEY_HANDLE_INVALID);
+	begin_messages(session, find_labelled(session, CKO_SECRET_KEY, "2"));
+	OK(seal(session));
 	CHECK(write(there[1], "", 1) == 1 && read(back[0], first, 16) == 16 && memcmp(first, second, 16) == 0);
 	CHECK(write(there[1], second, 16) == 16 && ended(child) == 0);
 	OK(p11->C_Finalize(NULL));
