@@ -5,7 +5,7 @@
 #[expect(dead_code, reason = "this file uses its own part")]
 mod harness;
 
-use harness::{Home, program};
+use harness::{Home, program, program_with};
 use std::fs;
 
 #[test]
@@ -73,6 +73,13 @@ fn what_a_restored_key_has_used_is_said_before_it_goes_on() {
         let variables = [("METASLOT_CONF", file.as_os_str())];
         home.run_with(&program, &[copy.to_str().unwrap(), kind], &variables);
     }
+}
+
+#[test]
+fn a_copy_without_its_mark_is_not_given_away() {
+    let (home, program) =
+        (Home::new("lost-mark"), program_with("lost_mark", "lost_mark", &["-rdynamic"]));
+    home.run(&program, &[home.path().join("copy").to_str().unwrap()]);
 }
 
 #[test]
