@@ -288,8 +288,12 @@ fn mark(token: &Path, keys: &Keys, changes: u64) -> Result<()> {
     state.write(&transaction, keys)?;
     transaction.commit()?;
     // The file alone is given away: closing would not say that what is in its log did not get there.
-    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
-    connection.close().map_err(|(_, error)| error.into())
+    let is_busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+    connection.close().map_err(|(_, error)| error)?;
+    match is_busy {
+        false => Ok(()),
+        true => Err(Error::file(token, "write", "another program reads it")),
+    }
 }
 
 fn connect(token: &Path) -> rusqlite::Result<Connection> {
