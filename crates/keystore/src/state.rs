@@ -27,7 +27,7 @@ pub(crate) type Digest = [u8; DIGEST];
 /// The authenticated part of the token's row.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
-    /// How many changes there were: no two states of a token have the same.
+    /// How many changes there were: no two states of a token have the same, but the copy that a backup makes has that of what it copies.
     pub(crate) commits: u64,
     /// How many authenticated rows there are.
     pub(crate) count: u64,
