@@ -51,12 +51,16 @@ impl Mark {
         if state.commits < self.commits {
             return refused(format!(
                 "has seen change {} of it, and this is an older file with {}: restore the newer one, or \
-                 empty the anchor to go on with this",
+                 empty the anchor to go on with this, in which one-time keys may sign again",
                 self.commits, state.commits
             ));
         }
         if state.commits == self.commits && state.mac != self.mac {
-            return refused(format!("has seen another change {} of it", self.commits));
+            return refused(format!(
+                "has seen another change {} of it: a backup that was put here by hand is to be moved away and given to \
+                 'metaslot token restore'; or empty the anchor to go on with this",
+                self.commits
+            ));
         }
         Ok(())
     }

@@ -146,6 +146,30 @@ fn a_copy_is_no_newer_to_an_anchor_than_its_token_was() {
 }
 
 #[test]
+fn a_copy_that_an_anchor_refuses_is_the_token_once_it_is_restored() {
+    let place = Sandbox::new();
+    drop(place.token());
+    let (_room, file) = outside(&place);
+    let anchor = file.with_extension("anchor");
+    fs::write(&anchor, "").unwrap();
+    let store = SqliteStore::new(Config { anchor: Some(anchor), ..place.config() });
+    store.login(Role::User, USER).unwrap();
+    insert(&store, private("key"));
+    backup(&store, &file).unwrap();
+    store.logout();
+    fs::remove_dir_all(place.path()).unwrap();
+    fs::create_dir(place.path()).unwrap();
+    fs::rename(&file, place.database()).unwrap();
+    assert_eq!(store.login(Role::User, USER), Err(Error::DEVICE_ERROR));
+    let said = store.last_error().unwrap();
+    assert!(said.contains("given to 'metaslot token restore'"), "{said}");
+    fs::rename(place.database(), &file).unwrap();
+    restore(&store, &file).unwrap();
+    store.login(Role::User, USER).unwrap();
+    assert_eq!(find(&store, "key").len(), 1);
+}
+
+#[test]
 fn what_a_copy_that_was_killed_has_left_goes_with_the_next() {
     let place = Sandbox::new();
     let store = place.user();
