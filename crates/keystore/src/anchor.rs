@@ -7,6 +7,7 @@
 
 use crate::crypto::Serial;
 use crate::error::{Error, Result};
+use crate::lock;
 use crate::state::{MAC, State};
 use rustix::fs::{self, Mode, OFlags};
 use rustix::io::Errno;
@@ -86,6 +87,10 @@ fn of_token(
     access: OFlags,
 ) -> Result<(File, Option<Mark>)> {
     let file = open(path, access)?;
+    if access == OFlags::RDWR {
+        // Who has the queue of files that lost their names would write over what those write that have it now.
+        lock::hold_open(&file, path)?;
+    }
     let mark = read(&file, path)?;
     match mark.as_ref().is_none_or(|mark| mark.serial == *serial) {
         true => Ok((file, mark)),

@@ -12,6 +12,7 @@ use metaslot_memory::PerProcess;
 use rustix::fs::{FlockOperation, Mode, fcntl_lock, lstat};
 use rustix::io::Errno;
 use rustix::process::{Flock, FlockType, fcntl_getlk};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -92,17 +93,10 @@ impl Lock {
         let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         // The threads of this process have waited for one another, and did not all come first.
         let patience = PATIENCE.saturating_sub(begun.elapsed()).max(LEAST_PATIENCE);
-        let begun = Instant::now();
-        loop {
-            match self.control(FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Held { lock: self, _turn: turn }),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN | Errno::ACCESS) if begun.elapsed() < patience => {
-                    std::thread::sleep(pause(begun.elapsed()));
-                }
-                Err(Errno::AGAIN | Errno::ACCESS) => return Err(self.held_by_another(patience)),
-                Err(errno) => return Err(Error::file(&self.path, "lock", errno)),
-            }
+        match wait(patience, || self.control(FlockOperation::NonBlockingLockExclusive)) {
+            Ok(()) => Ok(Held { lock: self, _turn: turn }),
+            Err(Errno::AGAIN | Errno::ACCESS) => Err(self.held_by_another(patience)),
+            Err(errno) => Err(Error::file(&self.path, "lock", errno)),
         }
     }
 
@@ -129,6 +123,38 @@ impl Lock {
         let turn = self.turn.try_lock().ok()?;
         self.control(FlockOperation::NonBlockingLockExclusive).ok()?;
         Some(Held { lock: self, _turn: turn })
+    }
+}
+
+/// Waits for the lock that `take` asks for, so long at most.
+fn wait(
+    patience: Duration,
+    take: impl Fn() -> std::result::Result<(), Errno>,
+) -> std::result::Result<(), Errno> {
+    let begun = Instant::now();
+    loop {
+        match take() {
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN | Errno::ACCESS) if begun.elapsed() < patience => {
+                std::thread::sleep(pause(begun.elapsed()));
+            }
+            done => return done,
+        }
+    }
+}
+
+/// Waits for the lock of a file in which no other thread of this process is at the time: it goes with the file. A file
+/// system may have no locks.
+///
+/// # Errors
+/// [`Error::File`] where another process does not give it up.
+pub(crate) fn hold_open(file: &File, path: &Path) -> Result<()> {
+    match wait(PATIENCE, || fcntl_lock(file, FlockOperation::NonBlockingLockExclusive)) {
+        Err(Errno::AGAIN | Errno::ACCESS) => {
+            let reason = format!("another process has held it for {} seconds", PATIENCE.as_secs());
+            Err(Error::file(path, "lock", reason))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -76,6 +76,19 @@ fn what_a_restored_key_has_used_is_said_before_it_goes_on() {
 }
 
 #[test]
+fn an_anchor_does_not_go_back_to_what_is_written_in_files_that_lost_their_names() {
+    let home = Home::new("anchor-race");
+    let [store, anchor] = ["store", "anchor"].map(|name| home.path().join(name));
+    let file = home.path().join("metaslot.toml");
+    let path = store.join("token.db");
+    fs::write(&file, format!("[[token]]\npath = {path:?}\nanchor = {anchor:?}\n")).unwrap();
+    fs::write(&anchor, "").unwrap();
+    let program = program_with("anchor_race", "anchor_race", &["-rdynamic"]);
+    let arguments = [store.to_str().unwrap(), anchor.to_str().unwrap()];
+    home.run_with(&program, &arguments, &[("METASLOT_CONF", file.as_os_str())]);
+}
+
+#[test]
 fn a_copy_without_its_mark_is_not_given_away() {
     let (home, program) =
         (Home::new("lost-mark"), program_with("lost_mark", "lost_mark", &["-rdynamic"]));
