@@ -16,8 +16,13 @@ use metaslot_memory::wiping;
 use metaslot_spi::provider::{Direction, Keys, Provider};
 use metaslot_spi::{Bytes, Key, Params, Tls, Value};
 use std::fs::File;
+use std::hint::black_box;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::thread::{self, Scope};
+use std::time::Duration;
 
 /// Patterns are kept masked, so that the search does not find itself.
 const MASK: u8 = 0xa5;
@@ -30,15 +35,9 @@ const PAGE: usize = 4096;
 fn patterns(key: &Key) -> Vec<(u64, [u8; WINDOW])> {
     let mut found = Vec::new();
     if key.key_type() == CKK_EC_MONTGOMERY {
-        // XEdDSA signs with one of these.
-        let value = key.secret(CKA_VALUE).unwrap().try_into().unwrap();
-        let masked = wiping(|| {
-            let number = Scalar::from_bytes_mod_order(clamp_integer(value));
-            [number, -number].map(|number| number.to_bytes().map(|byte| byte ^ MASK))
-        });
-        for form in &masked {
-            found.push((CKA_VALUE, *form.first_chunk().unwrap()));
-            found.push((CKA_VALUE, *form.last_chunk().unwrap()));
+        let masked = wiping(|| xeddsa_numbers(key.secret(CKA_VALUE).unwrap()).map(forms));
+        for form in masked.iter().flatten() {
+            found.push((CKA_VALUE, *form));
         }
     }
     for (attribute, value) in key.secrets().iter() {
@@ -58,6 +57,25 @@ fn patterns(key: &Key) -> Vec<(u64, [u8; WINDOW])> {
         }
     }
     found
+}
+
+/// The numbers of which XEdDSA signs with one.
+fn xeddsa_numbers(value: &[u8]) -> [Scalar; 2] {
+    let number = Scalar::from_bytes_mod_order(clamp_integer(value.try_into().unwrap()));
+    [number, -number]
+}
+
+/// Both ends of a number as bytes, and the first four of its five limbs of 52 bits.
+fn forms(number: Scalar) -> [[u8; WINDOW]; 4] {
+    let bytes = number.to_bytes();
+    let limb = |at: usize| {
+        let word = u64::from_le_bytes(*bytes[52 * at / 8..].first_chunk().unwrap());
+        (word >> (52 * at % 8) & ((1 << 52) - 1)).to_le_bytes()
+    };
+    let limbs = |at| *[limb(at), limb(at + 1)].as_flattened().first_chunk().unwrap();
+    let ends = [*bytes.first_chunk().unwrap(), *bytes.last_chunk().unwrap()];
+    let all: [[u8; WINDOW]; 4] = [ends[0], ends[1], limbs(0), limbs(2)];
+    all.map(|form| form.map(|byte| byte ^ MASK))
 }
 
 /// Where the patterns are in writable memory.
@@ -111,14 +129,19 @@ impl Keys for NoKeys {
 }
 
 fn signs(keys: &Pair, mechanism: CK_MECHANISM_TYPE) {
-    signs_with(keys, mechanism, &Params::None);
+    let sign = algorithm(mechanism).sign.unwrap();
+    sign.check(Direction::Forward, &keys.private, &Params::None).unwrap();
+    let mut out = vec![0; sign.length(&keys.private, &Params::None)];
+    sign.sign(&keys.private, &Params::None, b"message", &mut out).unwrap();
 }
 
-fn signs_with(keys: &Pair, mechanism: CK_MECHANISM_TYPE, params: &Params) {
-    let sign = algorithm(mechanism).sign.unwrap();
-    sign.check(Direction::Forward, &keys.private, params).unwrap();
-    let mut out = vec![0; sign.length(&keys.private, params)];
-    sign.sign(&keys.private, params, b"message", &mut out).unwrap();
+/// Or begins to.
+fn signs_by_xeddsa(keys: &Pair, hash: CK_MECHANISM_TYPE, ends: bool) {
+    let (sign, params) = (algorithm(CKM_XEDDSA).sign.unwrap(), Params::XEdDsa { hash });
+    match ends {
+        true => drop(sign.sign(&keys.private, &params, b"message", &mut [0; 64]).unwrap()),
+        false => sign.check(Direction::Forward, &keys.private, &params).unwrap(),
+    }
 }
 
 fn agrees(keys: &Pair) {
@@ -138,24 +161,69 @@ fn decrypts(keys: &Pair) {
     decrypt.run(Direction::Backward, &keys.private, &Params::None, &sealed, &mut opened).unwrap();
 }
 
+/// Does each thing in a thread of its own, which then waits: its stack is as that has left it, whatever comes after.
+struct Stacks<'scope, 'env>(&'scope Scope<'scope, 'env>, Arc<AtomicBool>);
+
+impl<'scope> Stacks<'scope, '_> {
+    fn on_one<T: Send + 'scope>(&self, work: impl FnOnce() -> T + Send + 'scope) -> T {
+        let (done, is_done) = channel();
+        let over = Arc::clone(&self.1);
+        self.0.spawn(move || {
+            done.send(below(work)).unwrap();
+            while !over.load(Ordering::Relaxed) {
+                thread::park_timeout(Duration::from_millis(1));
+            }
+        });
+        is_done.recv().unwrap()
+    }
+}
+
+/// Further down than what the thread does afterwards.
+#[inline(never)]
+fn below<T>(work: impl FnOnce() -> T) -> T {
+    black_box(&mut [0_u8; 4 * PAGE]);
+    work()
+}
+
+/// So that the threads end though something has failed.
+impl Drop for Stacks<'_, '_> {
+    fn drop(&mut self) {
+        self.1.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Uses the keys of `make` in every way, drops them and looks for what is left.
-fn leaves_nothing(key_type: u64, make: impl FnOnce() -> Pair, operations: impl Fn(&Pair)) {
-    let patterns = {
-        let keys = make();
-        operations(&keys);
-        let der = AWSLC.encode_private_key(&keys.private).unwrap();
-        let back = AWSLC.decode_private_key(der.expose()).unwrap();
-        let again = Pair {
-            public: Arc::clone(&keys.public),
-            private: key(CKO_PRIVATE_KEY, key_type, back),
+fn leaves_nothing(
+    key_type: u64,
+    make: impl FnOnce() -> Pair + Send,
+    operations: &[&(dyn Fn(&Pair) + Sync)],
+) {
+    thread::scope(|scope| {
+        let stacks = Stacks(scope, Arc::default());
+        let patterns = {
+            let keys = Arc::new(stacks.on_one(make));
+            let use_it = |keys: &Arc<Pair>| {
+                for operation in operations {
+                    let keys = Arc::clone(keys);
+                    stacks.on_one(move || operation(&keys));
+                }
+            };
+            use_it(&keys);
+            let (same, public) = (Arc::clone(&keys), Arc::clone(&keys.public));
+            let again = stacks.on_one(move || {
+                let der = AWSLC.encode_private_key(&same.private).unwrap();
+                let back = AWSLC.decode_private_key(der.expose()).unwrap();
+                Pair { public, private: key(CKO_PRIVATE_KEY, key_type, back) }
+            });
+            use_it(&Arc::new(again));
+            let private = Arc::clone(&keys.private);
+            let patterns = stacks.on_one(move || patterns(&private));
+            assert!(!search(&patterns).is_empty(), "a living key is found");
+            patterns
         };
-        operations(&again);
-        let patterns = patterns(&keys.private);
-        assert!(!search(&patterns).is_empty(), "a living key is found");
-        patterns
-    };
-    let left = search(&patterns);
-    assert!(left.is_empty(), "{left:#?}");
+        let left = search(&patterns);
+        assert!(left.is_empty(), "{left:#?}");
+    });
 }
 
 fn on(mechanism: CK_MECHANISM_TYPE, key_type: u64, params: &[u8]) -> Pair {
@@ -168,10 +236,7 @@ fn a_dropped_rsa_key_leaves_nothing() {
     leaves_nothing(
         CKK_RSA,
         || pair(CKM_RSA_PKCS_KEY_PAIR_GEN, CKK_RSA, &bits),
-        |keys| {
-            signs(keys, CKM_SHA256_RSA_PKCS);
-            decrypts(keys);
-        },
+        &[&|keys| signs(keys, CKM_SHA256_RSA_PKCS), &decrypts],
     );
 }
 
@@ -185,10 +250,7 @@ fn a_dropped_ec_key_leaves_nothing() {
         leaves_nothing(
             CKK_EC,
             || on(CKM_EC_KEY_PAIR_GEN, CKK_EC, params),
-            |keys| {
-                signs(keys, CKM_ECDSA_SHA256);
-                agrees(keys);
-            },
+            &[&|keys| signs(keys, CKM_ECDSA_SHA256), &agrees],
         );
     }
 }
@@ -198,7 +260,7 @@ fn a_dropped_ed25519_key_leaves_nothing() {
     leaves_nothing(
         CKK_EC_EDWARDS,
         || on(CKM_EC_EDWARDS_KEY_PAIR_GEN, CKK_EC_EDWARDS, &[6, 3, 0x2b, 0x65, 0x70]),
-        |keys| signs(keys, CKM_EDDSA),
+        &[&|keys| signs(keys, CKM_EDDSA)],
     );
 }
 
@@ -208,7 +270,7 @@ fn a_dropped_ml_dsa_key_leaves_nothing() {
     leaves_nothing(
         CKK_ML_DSA,
         || pair(CKM_ML_DSA_KEY_PAIR_GEN, CKK_ML_DSA, &set),
-        |keys| signs(keys, CKM_ML_DSA),
+        &[&|keys| signs(keys, CKM_ML_DSA)],
     );
 }
 
@@ -218,7 +280,7 @@ fn a_dropped_ml_kem_key_leaves_nothing() {
     leaves_nothing(
         CKK_ML_KEM,
         || pair(CKM_ML_KEM_KEY_PAIR_GEN, CKK_ML_KEM, &set),
-        |Pair { public, private }| {
+        &[&|Pair { public, private }| {
             let row = algorithm(CKM_ML_KEM);
             let mut ciphertext = [0; 1568];
             let seal = row.encapsulate.unwrap();
@@ -226,21 +288,25 @@ fn a_dropped_ml_kem_key_leaves_nothing() {
             let open = row.decapsulate.unwrap();
             let opened = open.decapsulate(private, &Params::None, &ciphertext).unwrap();
             assert_eq!(sealed.expose(), opened.expose());
-        },
+        }],
     );
 }
+
+const X25519: [u8; 5] = [6, 3, 0x2b, 0x65, 0x6e];
 
 #[test]
 fn a_dropped_x25519_key_leaves_nothing() {
     leaves_nothing(
         CKK_EC_MONTGOMERY,
-        || on(CKM_EC_MONTGOMERY_KEY_PAIR_GEN, CKK_EC_MONTGOMERY, &[6, 3, 0x2b, 0x65, 0x6e]),
-        |keys| {
-            agrees(keys);
-            for hash in [CKM_SHA512, CKM_SHA3_512, CKM_BLAKE2B_512] {
-                signs_with(keys, CKM_XEDDSA, &Params::XEdDsa { hash });
-            }
-        },
+        || on(CKM_EC_MONTGOMERY_KEY_PAIR_GEN, CKK_EC_MONTGOMERY, &X25519),
+        &[
+            &agrees,
+            // What it signs with is made by the first check.
+            &|keys| signs_by_xeddsa(keys, CKM_SHA512, false),
+            &|keys| signs_by_xeddsa(keys, CKM_SHA512, true),
+            &|keys| signs_by_xeddsa(keys, CKM_SHA3_512, true),
+            &|keys| signs_by_xeddsa(keys, CKM_BLAKE2B_512, true),
+        ],
     );
 }
 
@@ -272,7 +338,7 @@ fn a_dropped_key_in_a_group_leaves_nothing() {
     leaves_nothing(
         CKK_DSA,
         || in_group(CKM_DSA_KEY_PAIR_GEN, CKK_DSA),
-        |keys| signs(keys, CKM_DSA_SHA256),
+        &[&|keys| signs(keys, CKM_DSA_SHA256)],
     );
     for (generate, key_type) in
         [(CKM_DH_PKCS_KEY_PAIR_GEN, CKK_DH), (CKM_X9_42_DH_KEY_PAIR_GEN, CKK_X9_42_DH)]
@@ -280,13 +346,13 @@ fn a_dropped_key_in_a_group_leaves_nothing() {
         leaves_nothing(
             key_type,
             || in_group(generate, key_type),
-            |keys| {
+            &[&|keys| {
                 let public = Bytes::from_slice(keys.public.bytes(CKA_VALUE).unwrap());
                 let params = Params::Ecdh1 { kdf: CKD_NULL, shared: Bytes::new(), public };
                 let derive = algorithm(CKM_DH_PKCS_DERIVE).derive.unwrap();
                 derive.check(&keys.private, &params).unwrap();
                 drop(derive.derive(&keys.private, &params, &[64], &NoKeys).unwrap());
-            },
+            }],
         );
     }
 }
