@@ -7,10 +7,12 @@
 mod common;
 
 use common::{Pair, algorithm, key, pair};
+use curve25519_dalek::EdwardsPoint;
 use curve25519_dalek::scalar::{Scalar, clamp_integer};
 #[allow(unused_imports, reason = "where another provider includes this file, it is that one")]
 use metaslot_awslc::AWSLC as PROVIDER;
 use metaslot_awslc::AWSLC;
+use metaslot_awslc_wrapper::digest::Hash;
 use metaslot_ck::*;
 use metaslot_memory::wiping;
 use metaslot_spi::provider::{Direction, Keys, Provider};
@@ -308,6 +310,37 @@ fn a_dropped_x25519_key_leaves_nothing() {
             &|keys| signs_by_xeddsa(keys, CKM_BLAKE2B_512, true),
         ],
     );
+}
+
+/// Who knows that number knows the key by the signature.
+#[test]
+fn a_signature_leaves_nothing_of_the_random_number_in_it() {
+    thread::scope(|scope| {
+        let stacks = Stacks(scope, Arc::default());
+        let make = || on(CKM_EC_MONTGOMERY_KEY_PAIR_GEN, CKK_EC_MONTGOMERY, &X25519);
+        let (keys, params) = (Arc::new(stacks.on_one(make)), Params::XEdDsa { hash: CKM_SHA512 });
+        let private = Arc::clone(&keys.private);
+        let signature = stacks.on_one(move || {
+            let (sign, mut out) = (algorithm(CKM_XEDDSA).sign.unwrap(), [0; 64]);
+            sign.sign(&private, &params, b"message", &mut out).unwrap();
+            out
+        });
+        let of_both = move || {
+            let (point, sum) = signature.split_at(32);
+            let sum = Scalar::from_canonical_bytes(sum.try_into().unwrap()).unwrap();
+            xeddsa_numbers(keys.private.secret(CKA_VALUE).unwrap()).map(|number| {
+                let mut public = EdwardsPoint::mul_base(&number).compress().to_bytes();
+                public[31] &= 0x7f;
+                let mut challenge = [0; 64];
+                let hashed = [point, &public, b"message"].concat();
+                Hash::Sha512.digest(&hashed, &mut challenge).unwrap();
+                forms(sum - Scalar::from_bytes_mod_order_wide(&challenge) * number)
+            })
+        };
+        let both = stacks.on_one(move || wiping(of_both));
+        let left = search(&both.as_flattened().iter().map(|form| (0, *form)).collect::<Vec<_>>());
+        assert!(left.is_empty(), "{left:#?}");
+    });
 }
 
 /// A group of 512 bits with a subgroup of 160, for speed.
