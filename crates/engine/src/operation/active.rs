@@ -310,14 +310,17 @@ impl<A: Streams + ?Sized> Active<A> {
     /// # Errors
     /// `CKR_PENDING`, `CKR_OPERATION_NOT_INITIALIZED`
     pub(crate) fn arrived(&mut self) -> Result<(Chosen<A>, Later)> {
-        let Self::Pending(_, later) = self else { return Err(Error::OPERATION_NOT_INITIALIZED) };
-        if !later.work.poll() {
-            return Err(Error::PENDING);
-        }
+        self.polled()?;
         match std::mem::take(self) {
             Self::Pending(chosen, later) => Ok((chosen, later)),
             _ => Err(Error::GENERAL_ERROR),
         }
+    }
+
+    /// Whether it would be; it stays.
+    pub(crate) fn polled(&mut self) -> Result<()> {
+        let Self::Pending(_, later) = self else { return Err(Error::OPERATION_NOT_INITIALIZED) };
+        if later.work.poll() { Ok(()) } else { Err(Error::PENDING) }
     }
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Operations that go on after their call has returned (PKCS#11 3.2: `CKF_ASYNC_SESSION`,
-//! `C_AsyncComplete`). A session has one of each kind; many sessions of one thread have many, and
-//! the caller that asks for a result helps to compute all of them.
+//! Operations that go on after their call has returned (PKCS#11 3.2: `CKF_ASYNC_SESSION`, `C_AsyncComplete`). A session has one of each kind; many
+//! sessions of one thread have many, and the caller that asks for a result helps to compute all of them.
 
 use super::OperationKind;
 use super::active::Later;
@@ -11,8 +10,8 @@ use crate::session::Session;
 use metaslot_ck::{Error, Function, Result, SessionHandle};
 
 impl Engine {
-    /// `C_AsyncComplete`: the result of `function` (`C_Sign`, …) goes into the room that its call
-    /// named, which `open` makes writable. How much of it was written, and where it is.
+    /// `C_AsyncComplete`: the result of `function` (`C_Sign`, …) goes into the room that its call named, which `open` makes writable. How much of it
+    /// was written, and where it is. Of `C_DeriveKey`, only whether it is there.
     ///
     /// # Errors
     /// `CKR_PENDING`; `CKR_OPERATION_NOT_INITIALIZED` when nothing is pending; what `function` says.
@@ -28,8 +27,8 @@ impl Engine {
             return Err(Error::OPERATION_NOT_INITIALIZED);
         };
         if *kind == OperationKind::Derive {
-            // It has no room: `derived_key` completes it.
-            return Err(Error::OPERATION_NOT_INITIALIZED);
+            // It has no room: when it is there `derived_key` makes a key of it.
+            return operations.derive.polled().map(|()| Room::default());
         }
         let (later, count, approved) = operations.of(*kind).arrive(recent)?;
         let Later { work, room, bytes, watch } = later;
