@@ -98,7 +98,7 @@ fn in_audited(
 }
 
 /// `C_AsyncComplete`, whose caller names the function that is completed: of one that makes an object, the audit log has the line
-/// that it would have had at once.
+/// that it would have had at once, and none before it is there.
 pub(crate) fn enter_completion(
     session: CK_SESSION_HANDLE,
     named: impl FnOnce(Caller<'_>) -> Result<Function>,
@@ -107,6 +107,9 @@ pub(crate) fn enter_completion(
     let session = SessionHandle(session);
     enter_library(Function::AsyncComplete, |library, caller| match named(caller) {
         Ok(by @ Function::DeriveKey) => {
+            in_session(by, library, session, |engine| {
+                engine.async_complete(session, by, |_| &mut []).map(drop)
+            })?;
             in_audited(by, library, session, |engine, note| call(engine, caller, session, by, note))
         }
         function => in_session(Function::AsyncComplete, library, session, |engine| {

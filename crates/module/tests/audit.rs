@@ -113,6 +113,23 @@ fn what_has_begun_has_an_end() {
     }
 }
 
+/// One that is asked for often leaves no more lines than one that is there at once.
+#[test]
+fn what_is_pending_leaves_no_line_before_it_is_there() {
+    let (home, file) = home("audit-pending", "audit_required = true");
+    let said = run(&home, &file, &["pending"]);
+    let mut numbers = said.split_whitespace().map(|number| number.parse::<usize>());
+    let mut number = || numbers.next().and_then(Result::ok).expect("two numbers");
+    let (acts, polls) = (number(), number());
+    println!("{acts} acts, pending {polls} times");
+    let lines = lines(&home);
+    let count = |event: &str| {
+        let of = |line: &&Value| line["function"] == "C_DeriveKey" && line["event"] == event;
+        lines.iter().filter(of).count()
+    };
+    assert_eq!((count("begun"), count("ended")), (acts, acts), "pending {polls} times");
+}
+
 /// Also where the file is moved away meanwhile, again and again.
 #[test]
 fn a_crowd_that_is_killed_leaves_a_line_for_every_key() {

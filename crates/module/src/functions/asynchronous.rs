@@ -38,10 +38,14 @@ pub extern "C" fn C_AsyncComplete(
     function: Given<'_, CK_UTF8CHAR>,
     result: Given<'_, CK_ASYNC_DATA>,
 ) -> CK_RV {
-    let named = |caller: Caller<'_>| named(caller, &function);
+    // There is no other place for a key, which is not made before there is one.
+    let nowhere = result.is_null();
+    let named = |caller: Caller<'_>| match named(caller, &function)? {
+        Function::DeriveKey if nowhere => Err(Error::ARGUMENTS_BAD),
+        named => Ok(named),
+    };
     enter_completion(session, named, |engine, caller, session, function, note| {
         if function == Function::DeriveKey {
-            // There is no other place for the key, which is not made before there is one.
             let place = caller.place(result)?;
             let (mechanism, key) = engine.derived_key(session)?;
             note.mechanism(mechanism);

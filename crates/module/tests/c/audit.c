@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the audit log promises, tried: `events` does one thing of each kind, `crowd` makes keys in eight processes of eight
- * threads, of which half are killed, and prints the label of each key that was acknowledged, `login` tries a PIN and gets the
- * code that is said. The harness reads the log. */
+ * threads, of which half are killed, and prints the label of each key that was acknowledged, `pending` asks for derivations until they
+ * are there, `login` tries a PIN and gets the code that is said. The harness reads the log. */
 #include "common.h"
 
 #include <grp.h>
@@ -186,6 +186,62 @@ static void crowd(void)
 		for (int at = 0; at < made[number / THREADS][number % THREADS]; at++) printf("key-%d-%d\n", number, at);
 }
 
+enum { CROWD = 16, AT_ONCE = 8, ROUNDS = 8 };
+static CK_OBJECT_HANDLE base;
+static CK_ECDH1_DERIVE_PARAMS with_itself = {CKD_NULL, 0, NULL, 0, NULL};
+/* Derivations that began and were completed, and answers that one is pending still. */
+static _Atomic int acts, polls;
+
+static void *derive_keys(void *argument)
+{
+	CK_SESSION_HANDLE own[AT_ONCE];
+	CK_OBJECT_HANDLE derived;
+	CK_MECHANISM agree = {CKM_ECDH1_DERIVE, &with_itself, sizeof with_itself};
+	CK_ATTRIBUTE template[] = {
+		{CKA_CLASS, &secret, sizeof secret}, {CKA_KEY_TYPE, &generic, sizeof generic},
+		{CKA_VALUE_LEN, &length, sizeof length},
+	};
+	(void)argument;
+	for (int at = 0; at < AT_ONCE; at++)
+		OK(p11->C_OpenSession(0, CKF_SERIAL_SESSION | CKF_RW_SESSION | CKF_ASYNC_SESSION, NULL, NULL, &own[at]));
+	for (int round = 0; round < ROUNDS; round++) {
+		CK_RV rv[AT_ONCE];
+		for (int at = 0; at < AT_ONCE; at++, acts++)
+			rv[at] = p11->C_DeriveKey(own[at], &agree, base, template, 3, &derived);
+		for (int at = 0; at < AT_ONCE; at++) {
+			CK_ASYNC_DATA result;
+			if (rv[at] == CKR_PENDING) {
+				acts++;
+				EXPECT(p11->C_AsyncComplete(own[at], (CK_UTF8CHAR *)"C_DeriveKey", NULL), CKR_ARGUMENTS_BAD);
+				while ((rv[at] = p11->C_AsyncComplete(own[at], (CK_UTF8CHAR *)"C_DeriveKey", &result)) == CKR_PENDING)
+					polls++;
+			}
+			OK(rv[at]);
+		}
+	}
+	return NULL;
+}
+
+static void pending(void)
+{
+	CK_BYTE curve[] = {0x06, 0x03, 0x2b, 0x65, 0x6e}, point[40];
+	CK_MECHANISM pair = {CKM_EC_MONTGOMERY_KEY_PAIR_GEN, NULL, 0};
+	CK_ATTRIBUTE public[] = {{CKA_EC_PARAMS, curve, sizeof curve}}, private[] = {{CKA_DERIVE, &yes, 1}};
+	CK_ATTRIBUTE value = {CKA_EC_POINT, point, sizeof point};
+	CK_OBJECT_HANDLE peer;
+	pthread_t threads[CROWD];
+	make_token();
+	session = open_session();
+	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	OK(p11->C_GenerateKeyPair(session, &pair, public, 1, private, 1, &peer, &base));
+	OK(p11->C_GetAttributeValue(session, peer, &value, 1));
+	with_itself.ulPublicDataLen = value.ulValueLen;
+	with_itself.pPublicData = point;
+	for (int at = 0; at < CROWD; at++) pthread_create(&threads[at], NULL, derive_keys, NULL);
+	for (int at = 0; at < CROWD; at++) pthread_join(threads[at], NULL);
+	printf("%d %d\n", acts, polls);
+}
+
 /* A login, where nothing can be logged: the code that it answers is an argument. */
 static void unlogged(const char *code)
 {
@@ -238,6 +294,8 @@ int main(int argc, char **argv)
 		events();
 	else if (strcmp(argv[1], "crowd") == 0)
 		crowd();
+	else if (strcmp(argv[1], "pending") == 0)
+		pending();
 	else if (strcmp(argv[1], "journal") == 0)
 		journal();
 	else
