@@ -26,8 +26,9 @@ impl Socket {
         let directory = path.parent().ok_or_else(|| unfit("is no file"))?;
         let metadata = fs::metadata(directory).map_err(failed)?;
         let trusted = [0, geteuid().as_raw()].contains(&metadata.uid());
-        // In another's hands the name could lead clients, and their PINs, to somebody else.
-        if !trusted || metadata.mode() & 0o022 != 0 && metadata.mode() & 0o1000 == 0 {
+        // In another's hands the name could lead clients, and their PINs, to somebody else: while nothing listens, whatever the
+        // sticky bit keeps.
+        if !trusted || metadata.mode() & 0o022 != 0 {
             return Err(unfit("others may write its directory"));
         }
         let group = group.map(group_id).transpose().map_err(|reason| unfit(&reason))?;
@@ -101,9 +102,11 @@ mod tests {
         symlink("/dev/null", &path).unwrap();
         assert!(Socket::new(&path, None).is_err());
         fs::remove_file(&path).unwrap();
-        fs::set_permissions(&directory, Permissions::from_mode(0o777)).unwrap();
-        let refused = Socket::new(&path, None).expect_err("anyone may write there");
-        assert!(refused.ends_with("others may write its directory"), "{refused}");
+        for open in [0o777, 0o1777] {
+            fs::set_permissions(&directory, Permissions::from_mode(open)).unwrap();
+            let refused = Socket::new(&path, None).expect_err("anyone may write there");
+            assert!(refused.ends_with("others may write its directory"), "{refused}");
+        }
         fs::set_permissions(&directory, Permissions::from_mode(0o755)).unwrap();
         let refused = Socket::new(&path, Some("no such group")).expect_err("there is none");
         assert!(refused.ends_with("there is no group \"no such group\""), "{refused}");

@@ -193,11 +193,11 @@ mod tests {
 
     #[test]
     fn a_client_has_what_is_said_and_no_more() {
-        let text = "[daemon]\nsocket = \"/run/metaslot/socket\"\n[[client]]\n\
+        let text = "[daemon]\nsocket = \"/run/metaslotd/socket\"\n[[client]]\n\
                     services = [\"user:4294967293\"]\ntoken = \"web\"\nkeys = [\"site\"]\noperations = [\"sign\"]\n\
                     [[client]]\nservices = []\ntoken = \"web\"\noperations = []\n";
         let daemon = daemon(text).expect("it is right");
-        assert_eq!(daemon.socket, Some(PathBuf::from("/run/metaslot/socket")));
+        assert_eq!(daemon.socket, Some(PathBuf::from("/run/metaslotd/socket")));
         let [one, two] = &daemon.clients[..] else { panic!("two clients") };
         assert_eq!(one.uses, [CKA_SIGN, CKA_SIGN_RECOVER]);
         assert_eq!(one.keys, Some(vec![String::from("site")]));
