@@ -7,6 +7,8 @@
 #![forbid(unsafe_code)]
 
 pub mod agent;
+mod failure;
+mod manager;
 pub mod p11kit;
 mod rights;
 mod service;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The program: from its arguments to the last client.
 
+use crate::failure::Failure;
 use crate::socket::Socket;
 use crate::tokens::{Client, Tokens};
-use crate::{agent, p11kit};
+use crate::{agent, manager, p11kit};
 use clap::Parser;
 use metaslot_wiring::Parts;
 use metaslot_wiring::audit::Log;
@@ -40,23 +41,24 @@ pub fn run() -> ExitCode {
     let arguments = Arguments::parse();
     match serve(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(reason) => {
-            eprintln!("metaslotd: {reason}");
-            ExitCode::FAILURE
+        Err(failure) => {
+            eprintln!("metaslotd: {failure}");
+            ExitCode::from(failure.status)
         }
     }
 }
 
-fn serve(arguments: &Arguments) -> Result<(), String> {
+fn serve(arguments: &Arguments) -> Result<(), Failure> {
     keep_memory_to_itself();
     let file = std::path::absolute(&arguments.config).map_err(|error| error.to_string())?;
-    let (config, _) =
-        Source::of_file(file.clone()).read().map_err(|problem| problem.to_string())?;
+    let read = Source::of_file(file.clone()).read();
+    let (config, _) = read.map_err(|problem| Failure::configuration(problem.to_string()))?;
     let log = Log::of(&config);
     let parts = Parts::of(config)?;
     let daemon = parts.daemon.clone();
     if daemon.socket.is_none() && daemon.agent.is_none() {
-        return Err(format!("{}: [daemon] has neither socket nor agent", file.display()));
+        let reason = format!("{}: [daemon] has neither socket nor agent", file.display());
+        return Err(Failure::configuration(reason));
     }
     let tokens = Arc::new(Tokens::of(parts)?.logged(log));
     if arguments.check {
@@ -73,7 +75,9 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
         sockets.push(socket);
         eprintln!("metaslotd: serves {}", path.display());
     }
+    manager::tell("READY=1");
     signals.forever().next();
+    manager::tell("STOPPING=1");
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The tokens that are served, and to whom: a client is a connection, known by the process at its other end.
 
+use crate::failure::Failure;
 use crate::rights::Rights;
 use crate::shared::Shared;
 use metaslot_ck::Error;
@@ -54,7 +55,7 @@ impl Tokens {
     ///
     /// # Errors
     /// Which token is not opened, and why.
-    pub fn of(parts: Parts) -> Result<Self, String> {
+    pub fn of(parts: Parts) -> Result<Self, Failure> {
         let Parts { slots, absent, providers, settings, daemon, pins, .. } = parts;
         let tokens =
             slots.into_iter().zip(pins).map(|(slot, source)| Token::opened(slot, source.as_ref()));
@@ -96,12 +97,16 @@ impl Tokens {
 }
 
 impl Token {
-    fn opened(slot: SlotConfig, source: Option<&PinSource>) -> Result<Self, String> {
+    fn opened(slot: SlotConfig, source: Option<&PinSource>) -> Result<Self, Failure> {
         let SlotConfig { description, store, policy } = slot;
         let refused = |error: Error| {
             let reason = detail::with(str::to_owned);
             let colon = if reason.is_empty() { "" } else { ": " };
-            format!("the token in {description:?} is not opened: {}{colon}{reason}", name(error))
+            let reason = format!(
+                "the token in {description:?} is not opened: {}{colon}{reason}",
+                name(error)
+            );
+            Failure::of_token(error, reason)
         };
         let pin = source.map(PinSource::read).transpose().map_err(refused)?;
         let shared = Shared::new(store, pin);

@@ -9,7 +9,7 @@ use metaslot_spi::{Params, RawValue};
 use metaslot_testkit::not_run;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -151,6 +151,26 @@ fn a_service_signs_without_a_pin_and_ssh_finds_its_key() {
 }
 
 #[test]
+fn a_service_manager_is_told_when_it_serves() {
+    let place = place();
+    let manager = UnixDatagram::bind(place.path().join("notify")).expect("a socket is made");
+    let mut started = command(place.path());
+    started.env("NOTIFY_SOCKET", place.path().join("notify")).stderr(Stdio::null());
+    let process = started.spawn().expect("it is built");
+    let mut daemon = Daemon { process, directory: place.path().to_owned() };
+    let mut told = [0; 64];
+    let mut next = || {
+        let length = manager.recv(&mut told).expect("it tells");
+        String::from_utf8_lossy(&told[..length]).into_owned()
+    };
+    assert_eq!(next(), "READY=1");
+    UnixStream::connect(place.path().join("socket")).expect("it listens");
+    daemon.signal("-TERM");
+    assert_eq!(next(), "STOPPING=1");
+    assert!(daemon.process.wait().expect("it ends").success());
+}
+
+#[test]
 fn one_that_was_killed_leaves_nothing_in_the_way_of_the_next() {
     let place = place();
     let mut daemon = Daemon::start(place.path());
@@ -178,24 +198,24 @@ fn its_memory_is_written_nowhere() {
 #[test]
 fn what_cannot_be_served_is_told_with_its_reason() {
     let place = place();
-    let told = |place: &Place| {
+    let told = |place: &Place, status| {
         let output = command(place.path()).output().expect("it is built");
-        assert!(!output.status.success());
+        assert_eq!(output.status.code(), Some(status));
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
     let file = place.path().join("metaslotd.toml");
     configure(&place, "[\"all\"]");
-    let said = told(&place);
+    let said = told(&place, 78);
     assert!(said.contains("metaslotd.toml: line 14: an operation is one of sign"), "{said}");
     fs::write(&file, "[[token]]\npath = \"/nowhere/token.db\"\n").expect("it is written");
-    let said = told(&place);
+    let said = told(&place, 78);
     assert!(said.contains("[daemon] has neither socket nor agent"), "{said}");
     fs::remove_file(&file).expect("it was there");
-    let said = told(&place);
+    let said = told(&place, 78);
     assert!(said.starts_with("metaslotd: ") && said.contains("cannot be read"), "{said}");
     configure(&place, "[\"sign\"]");
     fs::write(place.path().join("pin"), "another").expect("it is written");
-    let said = told(&place);
+    let said = told(&place, 77);
     assert!(said.contains("token.db\" is not opened: CKR_PIN_INCORRECT"), "{said}");
     fs::write(place.path().join("pin"), USER).expect("it is written");
     let checked = command(place.path()).arg("--check").output().expect("it is built");
