@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What an administrator gets beside the program: its unit, and its page.
+
+use metaslot_testkit::not_run;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+const UNIT: &str = include_str!("../metaslotd.service");
+const PAGE: &str = include_str!("../metaslotd.8");
+const BOOK: &str = include_str!("../../../docs/daemon.md");
+const ANALYZE: &str = "/usr/bin/systemd-analyze";
+
+fn run(command: &mut Command) -> (Output, String) {
+    let output = command.output().expect("it is installed");
+    let said = [&output.stdout[..], &output.stderr].concat();
+    let said = String::from_utf8_lossy(&said).into_owned();
+    (output, said)
+}
+
+#[test]
+fn systemd_takes_the_unit_and_finds_it_fenced_as_the_book_says() {
+    if !Path::new(ANALYZE).exists() {
+        not_run("metaslotd", "its unit", "there is no systemd-analyze");
+        return;
+    }
+    let directory = std::env::temp_dir().join(format!("metaslotd-unit-{}", std::process::id()));
+    fs::create_dir_all(&directory).expect("a directory is made");
+    let file = directory.join("metaslotd.service");
+    // It looks for the program, and for the page where `man` is.
+    let unit =
+        UNIT.replace("@SBIN@/metaslotd", "/bin/true").replace("man:metaslotd(8)", "man:ls(1)");
+    fs::write(&file, unit).expect("it is written");
+    let (_, said) = run(Command::new(ANALYZE).arg("verify").arg(&file));
+    let complaint = said.lines().find(|line| line.contains("metaslotd.service:"));
+    assert_eq!(complaint.filter(|line| !line.contains("'man ")), None);
+    let mut security = Command::new(ANALYZE);
+    let (output, said) =
+        run(security.args(["security", "--offline=true", "--no-pager"]).arg(&file));
+    fs::remove_dir_all(directory).expect("it was there");
+    assert!(output.status.success(), "{said}");
+    let level = said.split("service: ").nth(1).and_then(|rest| rest.split(' ').next());
+    let level = level.expect("it says a level");
+    assert!(level.parse::<f32>().expect("a number") < 1.0, "{said}");
+    // Another version of systemd looks at other things.
+    let (_, version) = run(Command::new(ANALYZE).arg("--version"));
+    assert!(
+        !version.starts_with("systemd 252") || BOOK.contains(&format!("exposure {level}")),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_wrong_pin_is_not_tried_again_by_the_service_manager() {
+    assert!(UNIT.contains("RestartPreventExitStatus=77 78\n"));
+}
+
+#[test]
+fn the_page_has_each_option() {
+    let (_, help) = run(Command::new(env!("CARGO_BIN_EXE_metaslotd")).arg("--help"));
+    let page = PAGE.replace('\\', "");
+    let options = help.split_whitespace().filter(|word| word.starts_with("--"));
+    let missing: Vec<_> = options.filter(|option| !page.contains(*option)).collect();
+    assert!(help.contains("--check") && missing.is_empty(), "{missing:?}");
+}
