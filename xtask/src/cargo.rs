@@ -35,6 +35,11 @@ pub(crate) fn command() -> PathBuf {
     target().join("release/metaslot")
 }
 
+/// The release daemon.
+pub(crate) fn daemon() -> PathBuf {
+    target().join("release/metaslotd")
+}
+
 /// The release program that `metaslot lab` starts.
 pub(crate) fn lab() -> PathBuf {
     target().join("release/metaslot-lab")
@@ -122,7 +127,7 @@ impl Metadata {
 
 /// The release build that every client, the tarball and `run` use.
 pub(crate) fn build() -> Result<()> {
-    let packages = ["module", "cli", "lab", "openssl-provider"]
+    let packages = ["module", "cli", "daemon", "lab", "openssl-provider"]
         .map(|name| format!("--package=metaslot-{name}"));
     check(release("build")?.args(packages)).map(|_| ())
 }

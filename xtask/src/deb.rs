@@ -17,18 +17,22 @@ struct Package {
     name: &'static str,
     control: &'static str,
     postinst: Option<&'static str>,
+    /// Before it is taken out.
+    prerm: Option<&'static str>,
 }
 
 const TOKEN: Package = Package {
     name: "metaslot",
     control: include_str!("../deb/metaslot.control"),
     postinst: Some(include_str!("../deb/metaslot.postinst")),
+    prerm: Some(include_str!("../deb/metaslot.prerm")),
 };
 
 const LAB: Package = Package {
     name: "metaslot-lab",
     control: include_str!("../deb/metaslot-lab.control"),
     postinst: None,
+    prerm: None,
 };
 
 /// The module and the command, as they are built; `pages` has their man pages.
@@ -68,6 +72,9 @@ impl Package {
         if let Some(postinst) = self.postinst {
             write(&home.join("DEBIAN/postinst"), postinst.as_bytes())?;
         }
+        if let Some(prerm) = self.prerm {
+            write(&home.join("DEBIAN/prerm"), prerm.as_bytes())?;
+        }
         settle(&home)?;
         let package = self.path();
         // One thread: what several write depends on how many there are.
@@ -95,7 +102,9 @@ pub(crate) fn settle(directory: &Path) -> Result<()> {
     for entry in fs::read_dir(directory).context("read a directory")? {
         let path = entry.context("read a directory")?.path();
         let metadata = fs::symlink_metadata(&path).context("look at a file")?;
-        let runs = path.ends_with("DEBIAN/postinst") || metadata.permissions().mode() & 0o100 != 0;
+        let script =
+            ["DEBIAN/postinst", "DEBIAN/prerm"].iter().any(|script| path.ends_with(script));
+        let runs = script || metadata.permissions().mode() & 0o100 != 0;
         match metadata.file_type() {
             kind if kind.is_symlink() => {}
             kind if kind.is_dir() => settle(&path)?,
@@ -156,5 +165,28 @@ pub(crate) fn test(pages: &Path) -> Result<()> {
         metaslot.args(line.split(' ')).current_dir(&home).env_clear().env("HOME", &home);
         check(metaslot.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()))?;
     }
+    daemon(&system)?;
     fs::remove_dir_all(&system).context("remove the system")
+}
+
+/// The daemon starts, opens the token that was made, and finds nothing wrong; a wrong PIN is told from other failures.
+fn daemon(system: &Path) -> Result<()> {
+    let (home, configuration) = (system.join("home"), system.join("home/metaslotd.toml"));
+    let token = home.join(".local/share/metaslot/token.db");
+    let text = format!(
+        "[[token]]\npath = {token:?}\npin-source = \"file:{0}/pin\"\n[daemon]\nsocket = \"{0}/socket\"\n",
+        home.display()
+    );
+    write(&configuration, text.as_bytes())?;
+    for (pin, status) in [("12345678", 0), ("12345679", 77)] {
+        write(&home.join("pin"), pin.as_bytes())?;
+        let mut daemon = Command::new(system.join("usr/sbin/metaslotd"));
+        daemon.arg("--check").arg("--config").arg(&configuration).env_clear().env("HOME", &home);
+        let said = daemon.output().context("run metaslotd")?;
+        ensure!(said.status.code() == Some(status), "metaslotd --check: {said:?}");
+    }
+    let unit = system.join("usr/lib/systemd/system/metaslotd.service");
+    let unit = fs::read_to_string(unit).context("read the unit")?;
+    ensure!(unit.contains("ExecStart=/usr/sbin/metaslotd\n"), "the unit starts another program");
+    Ok(())
 }

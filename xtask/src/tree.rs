@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is installed, and where: module, OpenSSL's provider, command, header, pkg-config file, p11-kit module file, man pages and completions; the
+//! What is installed, and where: module, OpenSSL's provider, command, daemon with its unit, header, pkg-config file, p11-kit module file, man pages and completions; the
 //! lab, its kernels and its pages. Packages and `cargo xtask install` have it from here.
 
 use std::fs;
@@ -9,7 +9,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::cargo::{command, kernels, lab, module, openssl_provider, root};
+use crate::cargo::{command, daemon, kernels, lab, module, openssl_provider, root};
 use crate::linked;
 use crate::report::check;
 
@@ -65,11 +65,13 @@ impl Tree {
         Self { providers, ..self }
     }
 
-    /// The module, OpenSSL's provider and the command. `pages` has the man pages and completions of each command.
+    /// The module, OpenSSL's provider, the command and the daemon. `pages` has the man pages and completions of each command.
     pub(crate) fn token(&mut self, pages: &Path) -> Result<()> {
         self.module()?;
         self.provider()?;
         self.copy(&stripped(&command(), "--strip-all")?, "bin/metaslot")?;
+        self.copy(&stripped(&daemon(), "--strip-all")?, "sbin/metaslotd")?;
+        self.daemon()?;
         for personality in PERSONALITIES {
             self.link("metaslot", &format!("bin/metaslot-{personality}"))?;
         }
@@ -101,6 +103,16 @@ impl Tree {
         };
         let module = format!("module: {}\ncritical: no\ntrust-policy: no\n", module.display());
         self.write(self.p11_kit.join("metaslot.module"), &module)
+    }
+
+    /// The daemon's unit and its page.
+    fn daemon(&mut self) -> Result<()> {
+        let sbin = self.prefix.join("sbin");
+        let unit = include_str!("../../crates/daemon/metaslotd.service");
+        let unit = unit.replace("@SBIN@", &sbin.display().to_string());
+        self.write(self.prefix.join("lib/systemd/system/metaslotd.service"), &unit)?;
+        let page = root().join("crates/daemon/metaslotd.8");
+        self.copy(&page, "share/man/man8/metaslotd.8")
     }
 
     /// The lab and its kernels.
@@ -260,4 +272,20 @@ pub(crate) fn write(to: &Path, text: &[u8]) -> Result<()> {
 fn make_parent(path: &Path) -> Result<()> {
     let parent = path.parent().context("a file without directory")?;
     fs::create_dir_all(parent).with_context(|| format!("make {}", parent.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_unit_starts_the_daemon_where_it_is_installed() {
+        let root = std::env::temp_dir().join(format!("metaslot-tree-{}", std::process::id()));
+        let mut tree = Tree::new(&root, "/usr/local");
+        tree.daemon().unwrap();
+        let unit = fs::read_to_string(root.join("usr/local/lib/systemd/system/metaslotd.service"));
+        let page = root.join("usr/local/share/man/man8/metaslotd.8").exists();
+        fs::remove_dir_all(&root).unwrap();
+        assert!(unit.unwrap().contains("\nExecStart=/usr/local/sbin/metaslotd\n") && page);
+    }
 }
