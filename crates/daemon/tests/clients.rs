@@ -59,7 +59,7 @@ impl Place {
         );
         fs::write(&file, text).expect("the configuration is written");
         let (config, _) = Source::of_file(file).read().map_err(|problem| problem.to_string())?;
-        Tokens::of(Parts::of(config)?)
+        Tokens::of(Parts::of(config)?).map_err(|failure| failure.to_string())
     }
 
     /// One in which this user has rights without a PIN.
