@@ -2,7 +2,9 @@
 //! What `metaslotd` is told: `[daemon]`, a `[[client]]` for each service that has keys without a PIN, and where the PINs of tokens are.
 
 use super::service::{Process, Selector, selectors};
-use super::setting::{Complaint, Setting, absolute, apply, at, set, table, text, texts, wrong};
+use super::setting::{
+    Complaint, Setting, absolute, apply, at, boolean, set, table, text, texts, wrong,
+};
 use crate::environment::directory;
 use metaslot_ck::{
     CK_ATTRIBUTE_TYPE, CKA_DECAPSULATE, CKA_DECRYPT, CKA_DERIVE, CKA_ENCAPSULATE, CKA_ENCRYPT,
@@ -26,6 +28,8 @@ pub struct DaemonConfig {
     pub group: Option<String>,
     /// Who has which keys without a PIN.
     pub clients: Vec<ClientConfig>,
+    /// Whether it puts a fence around itself.
+    pub fence: bool,
 }
 
 /// One `[[client]]`.
@@ -45,6 +49,16 @@ impl ClientConfig {
     #[must_use]
     pub fn is(&self, process: &Process) -> bool {
         self.services.iter().any(|service| service.is(process))
+    }
+
+    /// Whether it is known by its program.
+    pub(super) fn looks_at_programs(&self) -> bool {
+        self.services.iter().any(|service| matches!(service, Selector::Program(_)))
+    }
+
+    /// Looks its users up, where there are such users: later their file may be out of reach.
+    pub fn settle(&mut self) {
+        self.services.iter_mut().for_each(Selector::settle);
     }
 }
 
@@ -106,6 +120,7 @@ const SETTINGS: &[Setting<DaemonConfig>] = &[
     ("socket", |daemon, value| set(&mut daemon.socket, Some(absolute(value)?))),
     ("agent", |daemon, value| set(&mut daemon.agent, Some(absolute(value)?))),
     ("group", |daemon, value| set(&mut daemon.group, Some(text(value)?.to_owned()))),
+    ("fence", |daemon, value| set(&mut daemon.fence, boolean(value)?)),
 ];
 
 /// What a section says of a client.
@@ -127,7 +142,7 @@ const CLIENT_SETTINGS: &[Setting<Draft>] = &[
 
 impl DaemonConfig {
     pub(super) const USUAL: Self =
-        Self { socket: None, agent: None, group: None, clients: Vec::new() };
+        Self { socket: None, agent: None, group: None, clients: Vec::new(), fence: true };
 
     /// A `[daemon]` section, which says something of what was said before.
     pub(super) fn read(&mut self, section: &Spanned<DeValue<'_>>) -> Result<(), Complaint> {

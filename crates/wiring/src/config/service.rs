@@ -63,6 +63,14 @@ impl Selector {
         }
     }
 
+    /// A user that there is becomes its number.
+    pub(super) fn settle(&mut self) {
+        if let Self::User(user) = self {
+            let number = number_of(user, &users());
+            *user = number.map_or_else(|| user.clone(), |number| number.to_string());
+        }
+    }
+
     pub(crate) fn is(&self, process: &Process) -> bool {
         match self {
             Self::User(user) => is_user(user, process.user),
@@ -82,10 +90,13 @@ fn as_begun(own: &Path) -> &Path {
 }
 
 fn is_user(name: &str, user: u32) -> bool {
-    // Full names may be in other encodings than ours.
+    number_of(name, &users()).or_else(|| name.parse().ok()) == Some(user)
+}
+
+/// Full names may be in other encodings than ours.
+fn users() -> String {
     let users = fs::read("/etc/passwd").unwrap_or_default();
-    let users = String::from_utf8_lossy(&users);
-    number_of(name, &users).or_else(|| name.parse().ok()) == Some(user)
+    String::from_utf8_lossy(&users).into_owned()
 }
 
 /// The number of a user in the text of `/etc/passwd`.
