@@ -7,7 +7,9 @@
 #![forbid(unsafe_code)]
 
 pub mod agent;
+mod calls;
 mod failure;
+pub mod fence;
 mod manager;
 pub mod p11kit;
 mod rights;

@@ -4,15 +4,16 @@
 use crate::failure::Failure;
 use crate::socket::Socket;
 use crate::tokens::{Client, Tokens};
-use crate::{agent, manager, p11kit};
+use crate::{agent, fence, manager, p11kit};
 use clap::Parser;
 use metaslot_wiring::Parts;
 use metaslot_wiring::audit::Log;
 use metaslot_wiring::config::source::Source;
+use metaslot_wiring::config::{ClientConfig, DaemonConfig, Reach};
 use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -53,8 +54,10 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
     let file = std::path::absolute(&arguments.config).map_err(|error| error.to_string())?;
     let read = Source::of_file(file.clone()).read();
     let (config, _) = read.map_err(|problem| Failure::configuration(problem.to_string()))?;
+    let reach = config.reach();
     let log = Log::of(&config);
-    let parts = Parts::of(config)?;
+    let mut parts = Parts::of(config)?;
+    parts.daemon.clients.iter_mut().for_each(ClientConfig::settle);
     let daemon = parts.daemon.clone();
     if daemon.socket.is_none() && daemon.agent.is_none() {
         let reason = format!("{}: [daemon] has neither socket nor agent", file.display());
@@ -62,23 +65,43 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
     }
     let tokens = Arc::new(Tokens::of(parts)?.logged(log));
     if arguments.check {
+        fence(&daemon, &reach);
         return Ok(());
     }
     let said = |error: io::Error| error.to_string();
     let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(said)?;
     let doors: [(_, Door); 2] = [(&daemon.socket, p11kit::serve), (&daemon.agent, agent::serve)];
-    let mut sockets = Vec::new();
+    let mut open = Vec::new();
     for (path, door) in doors.into_iter().filter_map(|(path, door)| Some((path.as_ref()?, door))) {
-        let socket = Socket::new(path, daemon.group.as_deref())?;
-        listen(socket.listener.try_clone().map_err(said)?, door, Arc::clone(&tokens))
-            .map_err(said)?;
-        sockets.push(socket);
-        eprintln!("metaslotd: serves {}", path.display());
+        open.push((Socket::new(path, daemon.group.as_deref())?, door));
+    }
+    // Threads have the fence of who starts them.
+    fence(&daemon, &reach);
+    for (socket, door) in &open {
+        let listener = socket.listener.try_clone().map_err(said)?;
+        listen(listener, *door, Arc::clone(&tokens)).map_err(said)?;
+        say(&format!("serves {}", socket.path.display()));
     }
     manager::tell("READY=1");
     signals.forever().next();
     manager::tell("STOPPING=1");
     Ok(())
+}
+
+/// Puts the fence up, and says what of it is not there.
+fn fence(daemon: &DaemonConfig, reach: &Reach) {
+    if !daemon.fence {
+        say("not fenced: the configuration says so");
+        return;
+    }
+    let sockets = daemon.socket.iter().chain(&daemon.agent);
+    let sockets: Vec<_> = sockets.filter_map(|path| path.parent()).map(PathBuf::from).collect();
+    fence::put_up(reach, &sockets).iter().for_each(|lack| say(lack));
+}
+
+/// It serves, too, where nothing can be said.
+fn say(what: &str) {
+    writeln!(io::stderr(), "metaslotd: {what}").ok();
 }
 
 /// Serves one connection, until it ends.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub(crate) struct Socket {
     pub(crate) listener: UnixListener,
-    path: PathBuf,
+    pub(crate) path: PathBuf,
 }
 
 impl Socket {

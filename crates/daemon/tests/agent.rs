@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Place, USER, initialized};
+use common::{Place, USER, fence, initialized};
 use metaslot_ck::*;
 use metaslot_daemon::agent;
 use metaslot_engine::Engine;
@@ -61,7 +61,9 @@ fn served() -> (Place, PathBuf) {
     let socket = place.path().join("agent");
     let client = engine.into();
     let listener = UnixListener::bind(&socket).expect("a socket is made");
+    let directory = place.path().to_owned();
     thread::spawn(move || {
+        fence(&directory);
         thread::scope(|scope| {
             for stream in listener.incoming().flatten() {
                 scope.spawn(|| agent::serve(stream, &client));

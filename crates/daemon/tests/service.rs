@@ -185,6 +185,23 @@ fn one_that_was_killed_leaves_nothing_in_the_way_of_the_next() {
 }
 
 #[test]
+fn each_of_its_threads_is_behind_the_fence() {
+    let place = place();
+    let daemon = Daemon::start(place.path());
+    // A client has a thread, too.
+    let mut client = UnixStream::connect(place.path().join("socket")).expect("it listens");
+    std::io::Write::write_all(&mut client, &[1]).expect("it reads");
+    std::io::Read::read_exact(&mut client, &mut [0]).expect("it answers");
+    let threads = fs::read_dir(format!("/proc/{}/task", daemon.process.id())).expect("it runs");
+    let threads: Vec<_> = threads.map(|thread| thread.expect("a thread").path()).collect();
+    assert!(threads.len() >= 4, "{threads:?}");
+    for thread in threads {
+        let status = fs::read_to_string(thread.join("status")).expect("it runs");
+        assert!(status.contains("\nNoNewPrivs:\t1\nSeccomp:\t2\n"), "{status}");
+    }
+}
+
+#[test]
 fn its_memory_is_written_nowhere() {
     let place = place();
     let daemon = Daemon::start(place.path());
@@ -219,6 +236,13 @@ fn what_cannot_be_served_is_told_with_its_reason() {
     assert!(said.contains("token.db\" is not opened: CKR_PIN_INCORRECT"), "{said}");
     fs::write(place.path().join("pin"), USER).expect("it is written");
     let checked = command(place.path()).arg("--check").output().expect("it is built");
-    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+    let said = String::from_utf8_lossy(&checked.stderr).into_owned();
+    assert!(checked.status.success() && said.is_empty(), "{said}");
     assert!(!place.path().join("socket").exists());
+    let mut unfenced = fs::read_to_string(&file).expect("it is there");
+    unfenced = unfenced.replace("[daemon]\n", "[daemon]\nfence = false\n");
+    fs::write(&file, unfenced).expect("it is written");
+    let checked = command(place.path()).arg("--check").output().expect("it is built");
+    let said = String::from_utf8_lossy(&checked.stderr);
+    assert_eq!(said, "metaslotd: not fenced: the configuration says so\n");
 }

@@ -5,10 +5,13 @@
 use metaslot_ck::{Error, Result};
 use metaslot_client::protocol::{Call, Reader, Writer};
 use metaslot_client::{Carrier, Message, Module};
+use metaslot_daemon::fence::put_up;
 use metaslot_daemon::p11kit;
 use metaslot_engine::{Config, Engine, Policy, SlotConfig};
 use metaslot_keystore::{Config as StoreConfig, Cost, Kdf, SqliteStore};
 use metaslot_spi::provider::Provider;
+use metaslot_testkit::not_run;
+use metaslot_wiring::config::Reach;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -65,6 +68,7 @@ impl Place {
         let place = Self(self.0.clone());
         thread::spawn(move || {
             let place = std::mem::ManuallyDrop::new(place);
+            fence(place.path());
             for stream in listener.incoming().flatten() {
                 let engine = place.engine();
                 thread::spawn(move || p11kit::serve(stream, &engine.into()));
@@ -101,6 +105,15 @@ impl Place {
         .expect("it begins");
         raw
     }
+}
+
+/// Leaves this thread, and those that it starts, what the daemon has behind its fence: all that is served here is served so.
+pub(crate) fn fence(directory: &Path) -> bool {
+    let directories = vec![directory.to_owned(), PathBuf::from("/dev/shm")];
+    let reach = Reach { directories, ..Reach::default() };
+    let lacks = put_up(&reach, &[]);
+    lacks.iter().for_each(|lack| not_run("metaslotd", "the fence", lack));
+    lacks.is_empty()
 }
 
 fn greet(stream: &mut UnixStream, version: u8) -> u8 {
