@@ -30,6 +30,10 @@ pub struct Shared {
 #[derive(Debug, Default)]
 struct Login {
     role: Option<Role>,
+    /// How often it was opened: a login of before is none.
+    times: u64,
+    /// The daemon's PIN is right, too: it has opened the store, or could have.
+    own: bool,
     /// How many clients.
     clients: usize,
     /// The daemon's PIN is not the token's any more: each further try would count, and lock it in the end.
@@ -77,13 +81,16 @@ impl Shared {
             return Ok(());
         }
         let pin = self.pin.as_ref().filter(|_| !self.login().refused);
-        let opened = self.begin(Role::User, pin.ok_or(Error::PIN_INCORRECT)?.expose());
-        self.login().refused |= matches!(opened, Err(Error::PIN_INCORRECT | Error::PIN_LOCKED));
+        let opened = self.show(Role::User, pin.ok_or(Error::PIN_INCORRECT)?.expose());
+        let mut login = self.login();
+        login.own |= opened.is_ok();
+        // Where it was too soon after the failures of others nothing was tried.
+        login.refused |= matches!(opened, Err(Error::PIN_INCORRECT));
         opened
     }
 
     fn is_open(&self) -> bool {
-        self.login().role == Some(Role::User) && self.store.keeps_login()
+        self.login().own && self.store.keeps_login()
     }
 
     fn entering(&self) -> MutexGuard<'_, ()> {
@@ -94,22 +101,32 @@ impl Shared {
         self.login.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A client comes in with a PIN.
-    fn enter(&self, role: Role, pin: &[u8]) -> Result<()> {
+    /// A client comes in with a PIN; at which of the times that the store was opened.
+    fn enter(&self, role: Role, pin: &[u8]) -> Result<u64> {
         let _entering = self.entering();
-        let open = self.login().role.filter(|_| self.store.keeps_login());
-        match (open, role) {
-            (None, role) => self.begin(role, pin)?,
-            (Some(Role::User), Role::User) => self.store.check_pin(Role::User, pin)?,
-            (Some(_), _) => return Err(taken()),
-        }
-        self.login().clients += 1;
-        Ok(())
+        self.show(role, pin)?;
+        let mut login = self.login();
+        login.clients += 1;
+        Ok(login.times)
     }
 
-    /// What was open of a token that has been made anew is nothing any more.
+    /// Opens the store, or tries the PIN where it is open. The caller holds `entering`.
+    fn show(&self, role: Role, pin: &[u8]) -> Result<()> {
+        let open = self.login().role.filter(|_| self.store.keeps_login());
+        match (open, role) {
+            (None, role) => self.begin(role, pin),
+            (Some(Role::User), Role::User) => self.store.check_pin(Role::User, pin),
+            (Some(_), _) => Err(taken()),
+        }
+    }
+
+    /// What was open of a token that has been made anew is nothing any more, nor are the logins to that.
     fn begin(&self, role: Role, pin: &[u8]) -> Result<()> {
-        if self.login().role.take().is_some() {
+        let mut login = self.login();
+        let (times, refused, before) = (login.times + 1, login.refused, login.role);
+        *login = Login { times, refused, ..Login::default() };
+        drop(login);
+        if before.is_some() {
             self.store.logout();
         }
         self.store.login(role, pin)?;
@@ -117,13 +134,15 @@ impl Shared {
         Ok(())
     }
 
-    /// A client has gone; the last one takes the keys with it, unless the daemon keeps the token open.
-    fn leave(&self) {
+    /// A client has gone that came in at this time; the last one takes the keys with it, unless the daemon keeps the token open.
+    fn leave(&self, time: u64) {
         let _entering = self.entering();
         let mut login = self.login();
+        if login.times != time {
+            return;
+        }
         login.clients = login.clients.saturating_sub(1);
-        let keeps = self.pin.is_some() && login.role == Some(Role::User);
-        if login.clients == 0 && !keeps && login.role.take().is_some() {
+        if login.clients == 0 && !login.own && login.role.take().is_some() {
             drop(login);
             self.store.logout();
         }
@@ -141,8 +160,8 @@ pub struct View {
     shared: Arc<Shared>,
     /// What it has without a PIN.
     rights: Option<Rights>,
-    /// Who it is by a PIN.
-    role: Mutex<Option<Role>>,
+    /// Who it is by a PIN, and at which of the times that the store was opened.
+    role: Mutex<Option<(Role, u64)>>,
 }
 
 /// What a client may see.
@@ -161,10 +180,11 @@ impl View {
     }
 
     fn role(&self) -> Option<Role> {
-        *self.role.lock().unwrap_or_else(PoisonError::into_inner)
+        let role = *self.role.lock().unwrap_or_else(PoisonError::into_inner);
+        role.filter(|(_, time)| self.shared.login().times == *time).map(|(role, _)| role)
     }
 
-    fn change_role(&self, role: Option<Role>) -> Option<Role> {
+    fn change_role(&self, role: Option<(Role, u64)>) -> Option<(Role, u64)> {
         std::mem::replace(&mut *self.role.lock().unwrap_or_else(PoisonError::into_inner), role)
     }
 
@@ -202,8 +222,8 @@ impl Store for View {
     }
 
     fn login(&self, role: Role, pin: &[u8]) -> Result<()> {
-        self.shared.enter(role, pin)?;
-        self.change_role(Some(role));
+        let time = self.shared.enter(role, pin)?;
+        self.change_role(Some((role, time)));
         Ok(())
     }
 
@@ -212,13 +232,13 @@ impl Store for View {
     }
 
     fn logout(&self) {
-        if self.change_role(None).is_some() {
-            self.shared.leave();
+        if let Some((_, time)) = self.change_role(None) {
+            self.shared.leave(time);
         }
     }
 
     fn keeps_login(&self) -> bool {
-        self.store().keeps_login()
+        self.role().is_some() && self.store().keeps_login()
     }
 
     fn init_pin(&self, pin: &[u8]) -> Result<()> {

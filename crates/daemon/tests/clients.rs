@@ -255,3 +255,69 @@ fn a_token_that_cannot_be_opened_is_named() {
     let refused = refused.expect_err("no credential");
     assert!(refused.contains("systemd has passed no credential web"), "{refused}");
 }
+
+/// A token in the place of the one that was there, with keys of its own.
+fn made_anew(place: &Place, pin: &[u8]) {
+    let elsewhere = place.tokens("", "");
+    let owner = client(&elsewhere);
+    owner.init_token(SLOT, SO_PIN, "web").expect("a token in its place");
+    let session = owner.open_session(SLOT, WRITE).expect("a session");
+    owner.login(session, CKU_SO, SO_PIN).expect("the officer's PIN");
+    owner.init_pin(session, pin).expect("another PIN");
+    owner.logout(session).expect("the officer goes");
+    owner.login(session, CKU_USER, pin).expect("it is right");
+    pair(&owner, session, "site").expect("a pair");
+}
+
+#[test]
+fn a_login_to_a_token_that_was_made_anew_opens_nothing_when_another_logs_in() {
+    let place = Place::new("void");
+    let tokens = place.tokens("", "");
+    let [old, new] = [client(&tokens), client(&tokens)];
+    let [mine, theirs] = [&old, &new].map(|who| who.open_session(SLOT, WRITE).expect("a session"));
+    old.login(mine, CKU_USER, PIN).expect("the PIN");
+    made_anew(&place, b"another-pin");
+    assert!(labels(&old, mine).is_empty(), "its token has gone");
+    new.login(theirs, CKU_USER, b"another-pin").expect("the new PIN");
+    assert_eq!(labels(&new, theirs), ["site"]);
+    assert!(labels(&old, mine).is_empty(), "by the PIN of a token that has gone");
+    assert_eq!(pair(&old, mine, "new").err(), Some(Error::USER_NOT_LOGGED_IN));
+    // Its end is not that of the other one's login.
+    drop(old);
+    let key = found(&new, theirs, vec![])[0].0;
+    sign(&new, theirs, key).expect("it is logged in still");
+}
+
+#[test]
+fn a_pin_of_a_client_gives_a_service_no_rights_that_the_daemons_does_not() {
+    let place = Place::new("own");
+    let tokens = place.with_rights("operations = [\"sign\"]");
+    let [service, owner] = [client(&tokens), client(&tokens)];
+    let [session, theirs] =
+        [&service, &owner].map(|who| who.open_session(SLOT, WRITE).expect("a session"));
+    made_anew(&place, b"another-pin");
+    owner.login(theirs, CKU_USER, b"another-pin").expect("the new PIN");
+    assert_eq!(labels(&owner, theirs), ["site"]);
+    assert!(labels(&service, session).is_empty(), "the daemon's PIN is not the token's");
+    owner.logout(theirs).expect("it was logged in");
+    owner.login(theirs, CKU_SO, SO_PIN).expect("the token is not kept open");
+}
+
+#[test]
+fn a_service_does_not_end_the_login_of_an_officer() {
+    let place = Place::new("officer");
+    let tokens = place.with_rights("operations = [\"sign\"]");
+    let [service, officer] = [client(&tokens), client(&tokens)];
+    let [session, theirs] =
+        [&service, &officer].map(|who| who.open_session(SLOT, WRITE).expect("a session"));
+    let elsewhere = place.tokens("", "");
+    client(&elsewhere).init_token(SLOT, SO_PIN, "web").expect("a token in its place");
+    officer.login(theirs, CKU_SO, SO_PIN).expect("the officer's PIN");
+    assert!(labels(&service, session).is_empty(), "there is no user yet");
+    officer.init_pin(theirs, PIN).expect("the officer is logged in still");
+    assert!(labels(&service, session).is_empty(), "the officer has the token");
+    officer.logout(theirs).expect("it was logged in");
+    officer.login(theirs, CKU_USER, PIN).expect("the PIN");
+    pair(&officer, theirs, "site").expect("a pair");
+    assert_eq!(labels(&service, session), ["site"], "the daemon's PIN is the token's again");
+}
