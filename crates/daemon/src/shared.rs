@@ -196,6 +196,19 @@ impl View {
             _ => Sight::Public,
         }
     }
+
+    /// What the store says to a client that sees so much. If the store was opened anew meanwhile, by another's PIN, it may be
+    /// another token's.
+    fn seen<T>(&self, say: impl FnOnce(&Sight<'_>) -> Result<T>) -> Result<T> {
+        let sight = self.sight();
+        let said = say(&sight)?;
+        let lasts = match sight {
+            Sight::All => self.role().is_some(),
+            Sight::Rights(_) => self.shared.login().own,
+            Sight::Public => true,
+        };
+        if lasts { Ok(said) } else { Err(Error::USER_NOT_LOGGED_IN) }
+    }
 }
 
 impl Store for View {
@@ -264,28 +277,36 @@ impl Store for View {
     }
 
     fn read(&self, id: u64) -> Result<Option<ObjectRow>> {
-        let sight = self.sight();
-        let row = self.store().read(id)?;
-        match sight {
-            Sight::All => Ok(row),
-            Sight::Rights(rights) => row.map_or(Ok(None), |row| rights.narrowed(row)),
-            Sight::Public => Ok(row.filter(|row| !row.private)),
-        }
+        self.seen(|sight| {
+            let row = self.store().read(id)?;
+            match sight {
+                Sight::All => Ok(row),
+                Sight::Rights(rights) => row.map_or(Ok(None), |row| rights.narrowed(row)),
+                Sight::Public => Ok(row.filter(|row| !row.private)),
+            }
+        })
     }
 
     fn secrets(&self, id: u64, version: u64) -> Result<Secret> {
-        match self.sight() {
-            Sight::All => {}
-            // What is not shown is not used.
-            Sight::Rights(_) if self.read(id)?.is_some() => {}
-            Sight::Rights(_) => return Err(Error::OBJECT_HANDLE_INVALID),
-            Sight::Public => return Err(Error::USER_NOT_LOGGED_IN),
-        }
-        self.store().secrets(id, version)
+        self.seen(|sight| {
+            let shown = match sight {
+                Sight::All => true,
+                // What is not shown is not used.
+                Sight::Rights(rights) => match self.store().read(id)? {
+                    Some(row) => rights.narrowed(row)?.is_some(),
+                    None => false,
+                },
+                Sight::Public => return Err(Error::USER_NOT_LOGGED_IN),
+            };
+            if !shown {
+                return Err(Error::OBJECT_HANDLE_INVALID);
+            }
+            self.store().secrets(id, version)
+        })
     }
 
     fn search(&self, query: &[Term], scope: Scope, after: u64, limit: usize) -> Result<Vec<Found>> {
-        match (self.sight(), scope) {
+        self.seen(|sight| match (sight, scope) {
             (Sight::All, scope) => self.store().search(query, scope, after, limit),
             (Sight::Rights(_) | Sight::Public, Scope::Private) => Ok(Vec::new()),
             (Sight::Public, _) => self.store().search(query, Scope::Public, after, limit),
@@ -300,7 +321,7 @@ impl Store for View {
                 found.iter_mut().for_each(|row| row.private = false);
                 Ok(found)
             }
-        }
+        })
     }
 
     fn examine(
