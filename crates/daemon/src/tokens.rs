@@ -12,7 +12,6 @@ use metaslot_spi::provider::Provider;
 use metaslot_wiring::Parts;
 use metaslot_wiring::audit::Log;
 use metaslot_wiring::config::{ClientConfig, PinSource, Process};
-use rustix::net::sockopt::socket_peercred;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -68,9 +67,7 @@ impl Tokens {
     /// # Errors
     /// Where the kernel does not say who it is.
     pub fn client(&self, stream: &UnixStream) -> io::Result<Client> {
-        let peer = socket_peercred(stream)?;
-        let id = u32::try_from(peer.pid.as_raw_nonzero().get()).ok();
-        let process = Process { user: peer.uid.as_raw(), id };
+        let process = Process::peer(stream)?;
         let log = self.log.as_ref().map(|log| log.of_client(process));
         Ok(Client { engine: self.engine_of(&process), log })
     }

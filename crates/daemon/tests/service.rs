@@ -6,7 +6,7 @@ mod common;
 use common::{Place, USER, initialized};
 use metaslot_ck::*;
 use metaslot_spi::{Params, RawValue};
-use metaslot_testkit::not_run;
+use metaslot_testkit::{left_out, not_run};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::net::{UnixDatagram, UnixStream};
@@ -38,7 +38,11 @@ fn command(directory: &Path) -> Command {
 impl Daemon {
     /// It serves when it says so.
     fn start(directory: &Path) -> Self {
-        let mut process = command(directory).spawn().expect("it is built");
+        Self::started(directory, &mut command(directory))
+    }
+
+    fn started(directory: &Path, command: &mut Command) -> Self {
+        let mut process = command.spawn().expect("it is built");
         let told = BufReader::new(process.stderr.take().expect("it is a pipe"));
         let told: Vec<_> = told.lines().take(2).map(|line| line.expect("a line")).collect();
         assert!(told.iter().all(|line| line.starts_with("metaslotd: serves ")), "{told:?}");
@@ -85,13 +89,17 @@ fn place() -> Place {
 }
 
 fn configure(place: &Place, operations: &str) {
+    let user = rustix::process::geteuid().as_raw();
+    configure_for(place, &format!("user:{user}"), operations);
+}
+
+fn configure_for(place: &Place, service: &str, operations: &str) {
     let at = place.path().display();
     fs::write(place.path().join("pin"), USER).expect("the PIN is written");
-    let user = rustix::process::geteuid().as_raw();
     let text = format!(
         "counters = false\naudit = \"{at}/audit\"\n[[token]]\npath = \"{at}/token/token.db\"\nkdf = \"weak-for-tests\"\n\
          pin-source = \"file:{at}/pin\"\n[daemon]\nsocket = \"{at}/socket\"\nagent = \"{at}/agent\"\n\
-         [[client]]\nservices = [\"user:{user}\"]\ntoken = \"door\"\nkeys = [\"site\"]\noperations = {operations}\n"
+         [[client]]\nservices = [\"{service}\"]\ntoken = \"door\"\nkeys = [\"site\"]\noperations = {operations}\n"
     );
     fs::write(place.path().join("metaslotd.toml"), text).expect("it is written");
 }
@@ -245,4 +253,63 @@ fn what_cannot_be_served_is_told_with_its_reason() {
     let checked = command(place.path()).arg("--check").output().expect("it is built");
     let said = String::from_utf8_lossy(&checked.stderr);
     assert_eq!(said, "metaslotd: not fenced: the configuration says so\n");
+}
+
+/// A program in namespaces of its own, if there are such here.
+fn unshared(arguments: &[&str]) -> Option<Command> {
+    let mut command = Command::new("/usr/bin/unshare");
+    command.args(arguments);
+    let tried = Command::new("/usr/bin/unshare").args(arguments).arg("/bin/true").output();
+    if tried.is_ok_and(|tried| tried.status.success()) {
+        return Some(command);
+    }
+    left_out("metaslotd", "namespaces", "unshare makes none here");
+    None
+}
+
+#[test]
+fn a_program_is_a_file_and_not_a_name_that_a_client_can_give_to_another() {
+    let Some(mut forged) = unshared(&["-Urm"]).filter(|_| is_installed()) else { return };
+    let place = place();
+    let program = place.path().join("program");
+    fs::copy("/usr/bin/pkcs11-tool", &program).expect("it is copied");
+    configure_for(&place, &format!("program:{}", program.display()), "[\"sign\"]");
+    let daemon = Daemon::start(place.path());
+    let list = ["--module", CLIENT, "--list-objects", "--type", "privkey"];
+    let has_key = |output: Output| String::from_utf8_lossy(&output.stdout).contains("site");
+    assert!(has_key(daemon.client(program.to_str().expect("UTF-8"), &list)));
+    // Replaced by an update while it runs, say.
+    let copy = place.path().join("copy");
+    fs::copy(&program, &copy).expect("it is copied");
+    fs::rename(&copy, &program).expect("it is replaced");
+    assert!(has_key(daemon.client(program.to_str().expect("UTF-8"), &list)));
+    assert!(!has_key(daemon.client("/usr/bin/pkcs11-tool", &list)));
+    let script = "mount --bind /usr/bin/pkcs11-tool \"$0\" && exec \"$0\" \"$@\"";
+    forged.args(["/bin/sh", "-c", script]).arg(&program).args(list);
+    let address = format!("unix:path={}", place.path().join("socket").display());
+    let forged = forged.env("P11_KIT_SERVER_ADDRESS", address).output().expect("it runs");
+    assert!(forged.status.success(), "{}", String::from_utf8_lossy(&forged.stderr));
+    assert!(!has_key(forged), "another program under its name");
+}
+
+#[test]
+fn a_client_whose_number_the_daemon_does_not_see_is_its_user() {
+    let arguments = ["-Urpf", "--mount-proc", "--kill-child"];
+    if unshared(&arguments).is_none() || !is_installed() {
+        return;
+    }
+    let place = place();
+    let list = ["--module", CLIENT, "--list-objects", "--type", "privkey"];
+    for (service, has) in
+        [("user:0", true), ("cgroup:/", false), ("program:/usr/bin/pkcs11-tool", false)]
+    {
+        configure_for(&place, service, "[\"sign\"]");
+        let mut apart = unshared(&arguments).expect("it was one");
+        let daemon = env!("CARGO_BIN_EXE_metaslotd");
+        apart.args([daemon, "--config"]).arg(place.path().join("metaslotd.toml"));
+        let daemon = Daemon::started(place.path(), apart.stderr(Stdio::piped()));
+        let listed = daemon.client("/usr/bin/pkcs11-tool", &list);
+        assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
+        assert_eq!(String::from_utf8_lossy(&listed.stdout).contains("site"), has, "{service}");
+    }
 }

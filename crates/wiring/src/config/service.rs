@@ -5,7 +5,11 @@ use super::setting::{Complaint, text, wrong};
 use rustix::process::geteuid;
 use std::ffi::OsStr;
 use std::fs;
+use std::io;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::DeValue;
@@ -20,6 +24,31 @@ pub struct Process {
 }
 
 impl Process {
+    /// The process at the other end of a connection, as it was when that was made. Its number is 0, and of no process, where it is in no
+    /// namespace that this one sees.
+    ///
+    /// # Errors
+    /// Where the kernel does not say.
+    pub fn peer(stream: &UnixStream) -> io::Result<Self> {
+        let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+        let mut length = size_of_val(&peer) as libc::socklen_t;
+        let to = (&raw mut peer).cast();
+        // SAFETY: the kernel writes at most `length` bytes, which are three numbers: any bytes are some.
+        let said = unsafe {
+            libc::getsockopt(
+                stream.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_PEERCRED,
+                to,
+                &raw mut length,
+            )
+        };
+        if said != 0 || length as usize != size_of_val(&peer) {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { user: peer.uid, id: Some(peer.pid.unsigned_abs()) })
+    }
+
     /// A file in its directory of `/proc`.
     fn file(&self, name: &str) -> PathBuf {
         let own = self.id.map_or_else(|| String::from("self"), |id| id.to_string());
@@ -75,12 +104,27 @@ impl Selector {
         match self {
             Self::User(user) => is_user(user, process.user),
             Self::Cgroup(path) => cgroup(process).is_some_and(|own| own.starts_with(path)),
-            Self::Program(path) => fs::read_link(process.file("exe")).is_ok_and(|own| {
-                let own = as_begun(&own);
-                own == path || fs::canonicalize(path).is_ok_and(|path| own == path)
-            }),
+            Self::Program(path) => runs(process, path),
         }
     }
+}
+
+/// Whether a process runs this file, or one that an update has replaced. By its name alone none is known whose names are not
+/// ours: any user can be root of a mount namespace, in which the name is that of a file of his own.
+fn runs(process: &Process, path: &Path) -> bool {
+    let exe = process.file("exe");
+    let file = |path: &Path| fs::metadata(path).ok().map(|file| (file.dev(), file.ino()));
+    let own = file(&exe);
+    if own.is_some() && own == file(path) {
+        return true;
+    }
+    let here = Process { id: None, ..*process };
+    let names = |process: &Process| fs::read_link(process.file("ns/mnt")).ok();
+    let same = names(process).is_some_and(|theirs| names(&here) == Some(theirs));
+    same && fs::read_link(exe).is_ok_and(|own| {
+        let own = as_begun(&own);
+        own == path || fs::canonicalize(path).is_ok_and(|path| own == path)
+    })
 }
 
 /// A program's file by the name that it had when it was begun: that of one which an update has replaced is marked.
@@ -139,6 +183,19 @@ mod tests {
             let below = group.join("below");
             assert_eq!(ask(&format!("[\"cgroup:{}\"]", below.display())), Ok(false));
         }
+    }
+
+    #[test]
+    fn the_other_end_of_a_connection_is_known() {
+        let (near, _far) = UnixStream::pair().expect("a pair of sockets");
+        let peer = Process::peer(&near).expect("the kernel says who it is");
+        assert_eq!((peer.user, peer.id), (geteuid().as_raw(), Some(std::process::id())));
+        // One of a container that is not ours.
+        let unseen = Process { id: Some(0), ..peer };
+        assert!(Selector::User(peer.user.to_string()).is(&unseen));
+        let own = std::env::current_exe().expect("the test has a file");
+        assert!(Selector::Program(own.clone()).is(&peer) && !Selector::Program(own).is(&unseen));
+        assert!(!Selector::Cgroup(PathBuf::from("/")).is(&unseen));
     }
 
     #[test]
