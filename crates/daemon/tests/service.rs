@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Place, USER, initialized};
+use common::{Place, Raw, USER, initialized};
 use metaslot_ck::*;
 use metaslot_spi::{Params, RawValue};
 use metaslot_testkit::{left_out, not_run};
@@ -312,4 +312,65 @@ fn a_client_whose_number_the_daemon_does_not_see_is_its_user() {
         assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
         assert_eq!(String::from_utf8_lossy(&listed.stdout).contains("site"), has, "{service}");
     }
+}
+
+/// A session of a client of the daemon, and the handle of the secret key `site`.
+fn secret_key(place: &Place) -> (Raw, u64, u64) {
+    let stream = UnixStream::connect(place.path().join("socket")).expect("it listens");
+    let mut raw = Raw::over(stream, 2);
+    let session = raw.number(10, |request| {
+        request.number(0);
+        request.number(CKF_SERIAL_SESSION);
+    });
+    let session = session.expect("a session opens");
+    let class = CKO_SECRET_KEY.to_ne_bytes();
+    raw.call(26, |request| {
+        request.number(session);
+        request.count(1);
+        request.available(CKA_CLASS, class.len()).expect("a number of the standard");
+        request.value(metaslot_client::protocol::kind(CKA_CLASS), &class).expect("a number");
+    })
+    .expect("a search begins");
+    let found = raw.call(27, |request| {
+        request.number(session);
+        request.count(1);
+    });
+    raw.call(28, |request| request.number(session)).expect("it ends");
+    let found = found.expect("it is found");
+    (raw, session, u64::from_be_bytes(*found.last_chunk().expect("one handle")))
+}
+
+#[test]
+fn a_key_that_a_service_may_not_use_is_not_digested_either() {
+    let place = place();
+    let engine = place.engine();
+    let session = engine.open_session(SlotId(0), CKF_SERIAL_SESSION | CKF_RW_SESSION);
+    let session = session.expect("a session opens");
+    engine.login(session, CKU_USER, USER).expect("the user logs in");
+    let bytes = |attribute, value: &[u8]| (attribute, RawValue::Bytes(value.to_vec()));
+    let length = bytes(CKA_VALUE_LEN, &16_u64.to_ne_bytes());
+    let template = vec![length, bytes(CKA_LABEL, b"site"), bytes(CKA_TOKEN, &[1])];
+    let made = engine.generate_key(session, CKM_AES_KEY_GEN, Params::None, template);
+    made.expect("a key is made");
+    configure(&place, "[]");
+    let _daemon = Daemon::start(place.path());
+    let (mut raw, session, key) = secret_key(&place);
+    let digest = |raw: &mut Raw| {
+        raw.call(37, |request| {
+            request.number(session);
+            request.half(u32::try_from(CKM_SHA256).expect("it is short"));
+        })
+        .expect("a digest begins");
+        let digested = raw.call(40, |request| {
+            request.number(session);
+            request.number(key);
+        });
+        let made = raw.bytes(41, |request| {
+            request.number(session);
+            request.half(32);
+        });
+        (digested.err(), made.err())
+    };
+    let refused = (Some(Error::KEY_INDIGESTIBLE), Some(Error::OPERATION_NOT_INITIALIZED));
+    assert_eq!(digest(&mut raw), refused);
 }

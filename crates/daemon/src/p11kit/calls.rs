@@ -3,7 +3,7 @@
 
 use super::connection::Work;
 use super::{general, keys, message, objects, sessions};
-use metaslot_ck::{Function, ObjectHandle};
+use metaslot_ck::Function;
 use metaslot_engine::{Engine, OperationKind};
 use metaslot_spi::provider::Direction::{Backward, Forward};
 
@@ -86,9 +86,7 @@ const WORK: &[(Function, Work)] = &[
     }),
     (Function::Digest, |asked| asked.transform(Engine::digest)),
     (Function::DigestUpdate, |asked| asked.update(Engine::digest_update)),
-    (Function::DigestKey, |asked| {
-        asked.with_number(|engine, session, key| engine.digest_key(session, ObjectHandle(key)))
-    }),
+    (Function::DigestKey, keys::digest),
     (Function::DigestFinal, |asked| asked.finish(Engine::digest_final)),
     (Function::SignInit, |asked| asked.begin(Engine::sign_init)),
     (Function::Sign, |asked| asked.transform(Engine::sign)),

@@ -5,6 +5,8 @@ use super::arguments::Room;
 use super::connection::Asked;
 use metaslot_ck::*;
 use metaslot_client::protocol::{Form, form};
+use metaslot_engine::{Answer, Object, OperationKind};
+use metaslot_spi::Value;
 
 /// `C_GenerateKey` (PKCS#11 3.2 §5.18)
 pub(super) fn generate(mut asked: Asked<'_, '_, '_>) -> Result<()> {
@@ -86,4 +88,21 @@ pub(super) fn derive(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     }
     asked.answer.number(made.0);
     Ok(())
+}
+
+/// `C_DigestKey` (PKCS#11 3.2 §5.12). It asks for no attribute of the key, so that none of a client's rights gives it: without a
+/// login no key of a token is digested.
+pub(super) fn digest(mut asked: Asked<'_, '_, '_>) -> Result<()> {
+    let (session, key) = (asked.session()?, asked.object()?);
+    asked.request.end()?;
+    let engine = asked.connection.engine;
+    let state = engine.session_info(session)?.state;
+    let logged_in = ![CKS_RO_PUBLIC_SESSION, CKS_RW_PUBLIC_SESSION].contains(&state);
+    let is_of_token =
+        |key: &Object| matches!(key.answer(CKA_TOKEN), Ok(Answer::Value(Value::Bool(true))));
+    if !logged_in && engine.object(session, key).is_ok_and(|key| is_of_token(&key)) {
+        engine.fail_active(session, OperationKind::of(asked.call.function));
+        return Err(Error::KEY_INDIGESTIBLE);
+    }
+    engine.digest_key(session, key)
 }

@@ -94,16 +94,7 @@ impl Place {
 
     /// A client that writes its requests itself, initialised.
     pub(crate) fn raw(&self, version: u8) -> Raw {
-        let mut stream = self.connect();
-        greet(&mut stream, version);
-        let mut raw = Raw { stream };
-        raw.call(1, |request| {
-            request.bytes(Some(metaslot_client::protocol::GREETING));
-            request.byte(0);
-            request.bytes(Some(&[0]));
-        })
-        .expect("it begins");
-        raw
+        Raw::over(self.connect(), version)
     }
 }
 
@@ -170,6 +161,18 @@ pub(crate) struct Raw {
 }
 
 impl Raw {
+    pub(crate) fn over(mut stream: UnixStream, version: u8) -> Self {
+        greet(&mut stream, version);
+        let mut raw = Self { stream };
+        raw.call(1, |request| {
+            request.bytes(Some(metaslot_client::protocol::GREETING));
+            request.byte(0);
+            request.bytes(Some(&[0]));
+        })
+        .expect("it begins");
+        raw
+    }
+
     /// What the call of this number gives, behind its signature.
     pub(crate) fn call(&mut self, number: u32, parts: impl FnOnce(&mut Writer)) -> Result<Vec<u8>> {
         let call = Call::numbered(number).expect("there is this call");
