@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The socket that clients connect to.
 
-use rustix::process::geteuid;
+use rustix::fs::Mode;
+use rustix::process::{geteuid, umask};
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _, chown};
@@ -13,6 +14,8 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Socket {
     pub(crate) listener: UnixListener,
     pub(crate) path: PathBuf,
+    /// What the name leads to: its device and number.
+    file: (u64, u64),
 }
 
 impl Socket {
@@ -24,17 +27,19 @@ impl Socket {
         let unfit = |reason: &str| format!("{}: {reason}", path.display());
         let failed = |error: io::Error| format!("{}: {error}", path.display());
         let directory = path.parent().ok_or_else(|| unfit("is no file"))?;
-        let metadata = fs::metadata(directory).map_err(failed)?;
-        let trusted = [0, geteuid().as_raw()].contains(&metadata.uid());
-        // In another's hands the name could lead clients, and their PINs, to somebody else: while nothing listens, whatever the
-        // sticky bit keeps.
-        if !trusted || metadata.mode() & 0o022 != 0 {
+        if is_open_to_others(directory).map_err(failed)? {
             return Err(unfit("others may write its directory"));
         }
         let group = group.map(group_id).transpose().map_err(|reason| unfit(&reason))?;
         remove_old(path).map_err(|reason| unfit(&reason))?;
-        let listener = UnixListener::bind(path).map_err(failed)?;
-        let socket = Self { listener, path: path.to_owned() };
+        // Before it has its mode, it is nobody else's.
+        let before = umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);
+        let listener = UnixListener::bind(path);
+        umask(before);
+        let listener = listener.map_err(failed)?;
+        let metadata = fs::symlink_metadata(path).map_err(failed)?;
+        let socket =
+            Self { listener, path: path.to_owned(), file: (metadata.dev(), metadata.ino()) };
         if group.is_some() {
             chown(path, None, group).map_err(failed)?;
         }
@@ -46,8 +51,27 @@ impl Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        fs::remove_file(&self.path).ok();
+        // Another daemon may have taken the name, where somebody has taken it away.
+        let is_own = |found: fs::Metadata| (found.dev(), found.ino()) == self.file;
+        if fs::symlink_metadata(&self.path).is_ok_and(is_own) {
+            fs::remove_file(&self.path).ok();
+        }
     }
+}
+
+/// Whether the name could lead clients, and their PINs, to somebody else: by the directory, in which a name that is not there
+/// yet is anyone's who may write, or by one above it, which could be replaced.
+fn is_open_to_others(directory: &Path) -> io::Result<bool> {
+    let directory = fs::canonicalize(directory)?;
+    for (above, directory) in directory.ancestors().enumerate() {
+        let metadata = fs::metadata(directory)?;
+        let trusted = [0, geteuid().as_raw()].contains(&metadata.uid());
+        let kept_apart = above > 0 && metadata.mode() & 0o1000 != 0;
+        if !trusted || metadata.mode() & 0o022 != 0 && !kept_apart {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// One that a daemon has left which was killed. Of one that runs, and of what is no socket, nothing is taken away.
@@ -110,6 +134,23 @@ mod tests {
         fs::set_permissions(&directory, Permissions::from_mode(0o755)).unwrap();
         let refused = Socket::new(&path, Some("no such group")).expect_err("there is none");
         assert!(refused.ends_with("there is no group \"no such group\""), "{refused}");
+        // As in /tmp: the name could be another's before it is ours.
+        fs::set_permissions(&directory, Permissions::from_mode(0o1777)).unwrap();
+        let below = directory.join("below");
+        fs::create_dir(&below).unwrap();
+        let refused = Socket::new(&path, None).expect_err("anyone may write there");
+        assert!(refused.ends_with("others may write its directory"), "{refused}");
+        drop(Socket::new(&below.join("socket"), None).expect("nobody else may write there"));
+        fs::set_permissions(&directory, Permissions::from_mode(0o777)).unwrap();
+        Socket::new(&below.join("socket"), None).expect_err("its directory could be replaced");
+        fs::set_permissions(&directory, Permissions::from_mode(0o755)).unwrap();
+        // Two that came to have one name: the first leaves the second's.
+        let first = Socket::new(&path, None).unwrap();
+        fs::remove_file(&path).unwrap();
+        let second = Socket::new(&path, None).unwrap();
+        drop(first);
+        assert!(path.exists());
+        drop(second);
         let own = fs::metadata(&directory).unwrap().gid().to_string();
         let socket = Socket::new(&path, Some(&own)).expect("it is one's own");
         assert_eq!(mode(&path), 0o660);
