@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod agent;
+mod allowance;
 mod calls;
 mod failure;
 pub mod fence;
@@ -19,7 +20,8 @@ mod socket;
 mod stream;
 mod tokens;
 
+pub use allowance::{Allowance, Allowances};
 pub use rights::Rights;
 pub use service::run;
 pub use shared::{Shared, View};
-pub use tokens::{Client, Tokens};
+pub use tokens::{Admitted, Client, Tokens};

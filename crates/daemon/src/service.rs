@@ -10,7 +10,9 @@ use metaslot_wiring::Parts;
 use metaslot_wiring::audit::Log;
 use metaslot_wiring::config::source::Source;
 use metaslot_wiring::config::{ClientConfig, DaemonConfig, Reach};
-use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
+use rustix::process::{
+    DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
+};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::{self, Write as _};
@@ -51,6 +53,7 @@ pub fn run() -> ExitCode {
 
 fn serve(arguments: &Arguments) -> Result<(), Failure> {
     keep_memory_to_itself();
+    take_all_files();
     let file = std::path::absolute(&arguments.config).map_err(|error| error.to_string())?;
     let read = Source::of_file(file.clone()).read();
     let (config, _) = read.map_err(|problem| Failure::configuration(problem.to_string()))?;
@@ -120,12 +123,12 @@ fn listen(listener: UnixListener, door: Door, tokens: Arc<Tokens>) -> io::Result
 }
 
 /// A thread for each client. One that has no thread is closed, and sees that.
+/// So is one whose user has enough.
 fn begin(stream: UnixStream, door: Door, tokens: &Arc<Tokens>) {
+    let Ok(client) = tokens.admit(&stream) else { return };
     let tokens = Arc::clone(tokens);
     let work = move || {
-        if let Ok(client) = tokens.client(&stream) {
-            door(stream, &client).ok();
-        }
+        door(stream, &tokens.client(client)).ok();
     };
     spawn("client", work).ok();
 }
@@ -138,4 +141,10 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
 fn keep_memory_to_itself() {
     set_dumpable_behavior(DumpableBehavior::NotDumpable).ok();
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) }).ok();
+}
+
+/// Each connection takes one, and more than the usual thousand may be had.
+fn take_all_files() {
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).ok();
 }

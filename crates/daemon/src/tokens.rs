@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The tokens that are served, and to whom: a client is a connection, known by the process at its other end.
 
+use crate::allowance::{Allowance, Allowances};
 use crate::failure::Failure;
 use crate::rights::Rights;
 use crate::shared::Shared;
@@ -25,6 +26,14 @@ pub struct Tokens {
     settings: Settings,
     clients: Vec<ClientConfig>,
     log: Option<Log>,
+    allowances: Allowances,
+}
+
+/// A process that may be served.
+#[derive(Debug)]
+pub struct Admitted {
+    process: Process,
+    allowance: Allowance,
 }
 
 /// One client.
@@ -34,11 +43,13 @@ pub struct Client {
     pub engine: Engine,
     /// Where they are told.
     pub log: Option<Log>,
+    /// What it and its user's other processes may take.
+    pub allowance: Allowance,
 }
 
 impl From<Engine> for Client {
     fn from(engine: Engine) -> Self {
-        Self { engine, log: None }
+        Self { engine, log: None, allowance: Allowance::unlimited() }
     }
 }
 
@@ -59,17 +70,34 @@ impl Tokens {
         let tokens =
             slots.into_iter().zip(pins).map(|(slot, source)| Token::opened(slot, source.as_ref()));
         let all = tokens.collect::<Result<_, _>>()?;
-        Ok(Self { all, absent, providers, settings, clients: daemon.clients, log: None })
+        let allowances = Allowances::new(daemon.connections, daemon.memory);
+        Ok(Self {
+            all,
+            absent,
+            providers,
+            settings,
+            clients: daemon.clients,
+            log: None,
+            allowances,
+        })
     }
 
-    /// The client at the other end of a connection.
+    /// Who is at the other end of a connection.
     ///
     /// # Errors
-    /// Where the kernel does not say who it is.
-    pub fn client(&self, stream: &UnixStream) -> io::Result<Client> {
+    /// Where the kernel does not say, or the process's user has enough connections.
+    pub fn admit(&self, stream: &UnixStream) -> io::Result<Admitted> {
         let process = Process::peer(stream)?;
+        let allowance = self.allowances.admit(process.user);
+        Ok(Admitted { process, allowance: allowance.ok_or(io::ErrorKind::QuotaExceeded)? })
+    }
+
+    /// What it is served by.
+    #[must_use]
+    pub fn client(&self, admitted: Admitted) -> Client {
+        let Admitted { process, allowance } = admitted;
         let log = self.log.as_ref().map(|log| log.of_client(process));
-        Ok(Client { engine: self.engine_of(&process), log })
+        Client { engine: self.engine_of(&process), log, allowance }
     }
 
     /// Tells an audit log what clients do.

@@ -77,7 +77,7 @@ type Result<T, E = Error> = std::result::Result<T, E>;
 /// A connection of this process.
 fn client(tokens: &Tokens) -> Engine {
     let (near, _far) = UnixStream::pair().expect("a pair of sockets");
-    tokens.client(&near).expect("the kernel knows who it is").engine
+    tokens.client(tokens.admit(&near).expect("it is admitted")).engine
 }
 
 fn bytes(attribute: CK_ATTRIBUTE_TYPE, value: &[u8]) -> (CK_ATTRIBUTE_TYPE, RawValue) {

@@ -553,3 +553,46 @@ fn what_is_not_served_is_said_so_and_the_connection_goes_on() {
     raw.call(2, |_| {}).expect("it ends");
     assert_eq!(raw.call(3, |_| {}), Err(Error::CRYPTOKI_NOT_INITIALIZED));
 }
+
+/// Creates data of 100,000 bytes.
+fn data(raw: &mut Raw, session: u64) -> Result<u64> {
+    let (class, value) = (CKO_DATA.to_ne_bytes(), [5; 100_000]);
+    raw.number(20, |request| {
+        request.number(session);
+        template(request, &[(CKA_CLASS, &class), (CKA_VALUE, &value), (CKA_PRIVATE, &[0])]);
+    })
+}
+
+#[test]
+fn a_client_fills_the_room_of_its_user_and_no_more() {
+    let place = Place::new();
+    initialized(&place);
+    let mut raw = place.raw_within(1 << 20);
+    let open = |raw: &mut Raw| raw.number(10, |request| numbers(request, &[0, CKF_SERIAL_SESSION]));
+    let session = open(&mut raw).expect("a session opens");
+    let full = |raw: &mut Raw, session| {
+        let mut made = Vec::new();
+        loop {
+            match data(raw, session) {
+                Ok(object) => made.push(object),
+                refused => return (made, refused.err()),
+            }
+        }
+    };
+    let (made, refused) = full(&mut raw, session);
+    assert_eq!((made.len(), refused), (11, Some(Error::DEVICE_MEMORY)));
+    assert_eq!(open(&mut raw).err(), Some(Error::SESSION_COUNT));
+    raw.call(22, |request| numbers(request, &[session, made[0]])).expect("it is destroyed");
+    let other = open(&mut raw).expect("there is room");
+    // One that is destroyed by way of another session is missed when there is no room.
+    raw.call(22, |request| numbers(request, &[other, made[1]])).expect("it is destroyed");
+    assert_eq!(full(&mut raw, other).0.len(), 2);
+    raw.call(11, |request| request.number(session)).expect("it is closed");
+    assert_eq!(full(&mut raw, other).0.len(), 9, "those of the session have gone with it");
+    raw.call(12, |request| request.number(0)).expect("all are closed");
+    let mut opened = 0;
+    while open(&mut raw).is_ok() {
+        opened += 1;
+    }
+    assert_eq!(opened, 128);
+}

@@ -374,3 +374,26 @@ fn a_key_that_a_service_may_not_use_is_not_digested_either() {
     let refused = (Some(Error::KEY_INDIGESTIBLE), Some(Error::OPERATION_NOT_INITIALIZED));
     assert_eq!(digest(&mut raw), refused);
 }
+
+#[test]
+fn a_user_has_as_many_connections_as_the_daemon_is_told() {
+    let place = place();
+    let file = place.path().join("metaslotd.toml");
+    let text = fs::read_to_string(&file).expect("it is there");
+    fs::write(&file, text.replace("[daemon]\n", "[daemon]\nconnections = 2\n"))
+        .expect("it is written");
+    let _daemon = Daemon::start(place.path());
+    let connect = || {
+        let mut client = UnixStream::connect(place.path().join("socket")).expect("it listens");
+        // It may be closed already.
+        std::io::Write::write_all(&mut client, &[2]).ok();
+        let mut version = [0];
+        let read = std::io::Read::read(&mut client, &mut version);
+        read.is_ok_and(|read| read == 1).then_some(client)
+    };
+    let [one, two] = [connect(), connect()];
+    assert!(one.is_some() && two.is_some());
+    assert!(connect().is_none(), "the third");
+    drop(one);
+    while connect().is_none() {}
+}

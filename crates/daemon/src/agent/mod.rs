@@ -28,7 +28,7 @@ const SIGN_RESPONSE: u8 = 14;
 
 /// Serves one client with the keys of all tokens, until it has gone.
 ///
-/// No PIN is asked for: there are the keys that an engine has without a login.
+/// Nothing stays of a request, so that its allowance is the connection. No PIN is asked for: there are the keys that an engine has without a login.
 ///
 /// # Errors
 /// Where the connection breaks in the middle of a message, or one is longer than any that is served.

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A client, and a call of its that is being served.
 
+use crate::allowance::Allowance;
 use crate::tokens::Client;
-use metaslot_ck::{Error, Result, SessionHandle, SlotId};
+use metaslot_ck::{CKA_TOKEN, Error, ObjectHandle, Result, SessionHandle, SlotId};
 use metaslot_client::protocol::{Call, Reader, Writer};
-use metaslot_engine::Engine;
+use metaslot_engine::{Answer, Engine};
+use metaslot_spi::Value;
 use metaslot_wiring::audit::Note;
 use std::collections::BTreeMap;
+
+/// What a session takes, roughly, in bytes.
+const SESSION: usize = 1 << 13;
+/// What an object of a session takes beside its attributes.
+const OBJECT: usize = 1 << 11;
 
 /// What is known of a client.
 #[derive(Debug)]
@@ -18,7 +25,10 @@ pub(super) struct Connection<'e> {
     /// Between `C_Initialize` and `C_Finalize`.
     pub(super) initialized: bool,
     /// Its own, by their handles.
-    pub(super) sessions: BTreeMap<u64, SlotId>,
+    sessions: BTreeMap<u64, SlotId>,
+    allowance: &'e Allowance,
+    /// Objects of sessions, by the session and their handle, and what each takes. Some may not be there any more.
+    objects: BTreeMap<(u64, u64), usize>,
 }
 
 impl Drop for Connection<'_> {
@@ -29,8 +39,79 @@ impl Drop for Connection<'_> {
 
 impl<'e> Connection<'e> {
     pub(super) const fn new(client: &'e Client, version: u8) -> Self {
-        let engine = &client.engine;
-        Self { client, engine, version, initialized: false, sessions: BTreeMap::new() }
+        let Client { engine, allowance, .. } = client;
+        Self {
+            client,
+            engine,
+            version,
+            initialized: false,
+            sessions: BTreeMap::new(),
+            allowance,
+            objects: BTreeMap::new(),
+        }
+    }
+
+    /// # Errors
+    /// `CKR_SESSION_COUNT` where the client's user has no room.
+    pub(super) fn check_room_for_session(&mut self) -> Result<()> {
+        if self.has_room() { Ok(()) } else { Err(Error::SESSION_COUNT) }
+    }
+
+    /// # Errors
+    /// `CKR_DEVICE_MEMORY` where the client's user has no room.
+    pub(super) fn check_room(&mut self) -> Result<()> {
+        if self.has_room() { Ok(()) } else { Err(Error::DEVICE_MEMORY) }
+    }
+
+    /// Looks for what is not there any more before it says no.
+    fn has_room(&mut self) -> bool {
+        let Self { engine, allowance, objects, .. } = self;
+        if !allowance.has_room() {
+            objects.retain(|&(session, object), bytes| {
+                let there = engine.object(SessionHandle(session), ObjectHandle(object)).is_ok();
+                if !there {
+                    allowance.give_back(*bytes);
+                }
+                there
+            });
+        }
+        allowance.has_room()
+    }
+
+    /// A session has been opened.
+    pub(super) fn opened(&mut self, session: SessionHandle, slot: SlotId) {
+        self.allowance.take(SESSION);
+        self.sessions.insert(session.0, slot);
+    }
+
+    /// An object has been made: if it is one of the session, it is kept here.
+    pub(super) fn made(&mut self, session: SessionHandle, made: ObjectHandle) {
+        let is_of_token = self.engine.object(session, made).is_ok_and(|object| {
+            matches!(object.answer(CKA_TOKEN), Ok(Answer::Value(Value::Bool(true))))
+        });
+        let size = self.engine.object_size(session, made).ok().filter(|_| !is_of_token);
+        if let Some(size) = size.and_then(|size| usize::try_from(size).ok()) {
+            self.allowance.take(size + OBJECT);
+            self.objects.insert((session.0, made.0), size + OBJECT);
+        }
+    }
+
+    /// An object has been destroyed.
+    pub(super) fn destroyed(&mut self, session: SessionHandle, object: ObjectHandle) {
+        if let Some(bytes) = self.objects.remove(&(session.0, object.0)) {
+            self.allowance.give_back(bytes);
+        }
+    }
+
+    /// A session has been closed, and its objects with it.
+    pub(super) fn closed(&mut self, session: SessionHandle) {
+        if self.sessions.remove(&session.0).is_some() {
+            self.allowance.give_back(SESSION);
+        }
+        let its_own = (session.0, 0)..=(session.0, u64::MAX);
+        for (_, bytes) in self.objects.extract_if(its_own, |_, _| true) {
+            self.allowance.give_back(bytes);
+        }
     }
 
     /// A session of this client.
@@ -44,8 +125,10 @@ impl<'e> Connection<'e> {
     /// Closes the client's sessions where `wanted` says so.
     pub(super) fn close(&mut self, wanted: impl Fn(SlotId) -> bool) -> Result<()> {
         let mut result = Ok(());
-        for (session, _) in self.sessions.extract_if(.., |_, slot| wanted(*slot)) {
-            match self.engine.close_session(SessionHandle(session)) {
+        let wanted = self.sessions.iter().filter(|(_, slot)| wanted(**slot));
+        for session in wanted.map(|(session, _)| SessionHandle(*session)).collect::<Vec<_>>() {
+            self.closed(session);
+            match self.engine.close_session(session) {
                 // With its token it may have gone before.
                 Ok(()) | Err(Error::SESSION_HANDLE_INVALID) => {}
                 Err(error) => result = Err(error),

@@ -15,9 +15,11 @@ pub(super) fn generate(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     asked.request.end()?;
     let (number, params) = mechanism.chosen()?;
     let engine = asked.connection.engine;
+    asked.connection.check_room()?;
     let made = engine.generate_key(session, number, params, template)?;
     asked.note.mechanism(number);
     asked.note.object(engine, session, "object", made);
+    asked.connection.made(session, made);
     asked.answer.number(made.0);
     Ok(())
 }
@@ -29,10 +31,12 @@ pub(super) fn generate_pair(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     asked.request.end()?;
     let (number, params) = mechanism.chosen()?;
     let engine = asked.connection.engine;
+    asked.connection.check_room()?;
     let (public, private) = engine.generate_key_pair(session, number, params, public, private)?;
     asked.note.mechanism(number);
     asked.note.object(engine, session, "public", public);
     asked.note.object(engine, session, "object", private);
+    [public, private].into_iter().for_each(|made| asked.connection.made(session, made));
     asked.answer.number(public.0);
     asked.answer.number(private.0);
     Ok(())
@@ -62,9 +66,11 @@ pub(super) fn unwrap(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     asked.request.end()?;
     let (number, params) = mechanism.chosen()?;
     let engine = asked.connection.engine;
+    asked.connection.check_room()?;
     let made = engine.unwrap_key(session, number, params, by, wrapped, template)?;
     asked.note.mechanism(number);
     asked.note.object(engine, session, "object", made);
+    asked.connection.made(session, made);
     asked.answer.number(made.0);
     Ok(())
 }
@@ -77,9 +83,11 @@ pub(super) fn derive(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     asked.request.end()?;
     let (number, params) = mechanism.chosen()?;
     let engine = asked.connection.engine;
-    let (made, _others) = engine.derive_key(session, number, params, base, template)?;
+    asked.connection.check_room()?;
+    let (made, others) = engine.derive_key(session, number, params, base, template)?;
     asked.note.mechanism(number);
     asked.note.object(engine, session, "object", made);
+    std::iter::once(made).chain(others).for_each(|made| asked.connection.made(session, made));
     if asked.call.answer == "uPu" {
         asked.answer.number(CKR_OK);
         if form(number) != Form::Nothing {

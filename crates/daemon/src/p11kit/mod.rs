@@ -79,7 +79,7 @@ impl Connection<'_> {
         }
         let work = calls::work(call.function).ok_or(Error::FUNCTION_NOT_SUPPORTED)?;
         answer.begin(call.number, call.answer);
-        let Client { engine, log } = self.client;
+        let Client { engine, log, .. } = self.client;
         let first = request.clone().number();
         let session = first.ok().and_then(|handle| self.session(handle).ok());
         // What another thread or process did to the token may be the reason.

@@ -12,8 +12,10 @@ const MOST_FOUND: usize = 1 << 16;
 pub(super) fn create(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let (session, template) = (asked.session()?, asked.template()?);
     asked.request.end()?;
+    asked.connection.check_room()?;
     let made = asked.connection.engine.create_object(session, template)?;
     asked.note.object(asked.connection.engine, session, "object", made);
+    asked.connection.made(session, made);
     asked.answer.number(made.0);
     Ok(())
 }
@@ -23,8 +25,10 @@ pub(super) fn copy(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let (session, object, template) = (asked.session()?, asked.object()?, asked.template()?);
     asked.request.end()?;
     asked.note.object(asked.connection.engine, session, "object", object);
+    asked.connection.check_room()?;
     let made = asked.connection.engine.copy_object(session, object, template)?;
     asked.note.object(asked.connection.engine, session, "copy", made);
+    asked.connection.made(session, made);
     asked.answer.number(made.0);
     Ok(())
 }
@@ -34,7 +38,9 @@ pub(super) fn destroy(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let (session, object) = (asked.session()?, asked.object()?);
     asked.request.end()?;
     asked.note.object(asked.connection.engine, session, "object", object);
-    asked.connection.engine.destroy_object(session, object)
+    asked.connection.engine.destroy_object(session, object)?;
+    asked.connection.destroyed(session, object);
+    Ok(())
 }
 
 /// `C_GetObjectSize` (PKCS#11 3.2 §5.7)

@@ -15,8 +15,9 @@ pub(super) fn open(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     if flags & CKF_ASYNC_SESSION != 0 {
         return Err(Error::SESSION_ASYNC_NOT_SUPPORTED);
     }
+    asked.connection.check_room_for_session()?;
     let session = asked.connection.engine.open_session(slot, flags)?;
-    asked.connection.sessions.insert(session.0, slot);
+    asked.connection.opened(session, slot);
     asked.answer.number(session.0);
     Ok(())
 }
@@ -25,7 +26,7 @@ pub(super) fn open(mut asked: Asked<'_, '_, '_>) -> Result<()> {
 pub(super) fn close(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let session = asked.session()?;
     asked.request.end()?;
-    asked.connection.sessions.remove(&session.0);
+    asked.connection.closed(session);
     asked.connection.engine.close_session(session)
 }
 

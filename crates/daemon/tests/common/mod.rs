@@ -6,7 +6,7 @@ use metaslot_ck::{Error, Result};
 use metaslot_client::protocol::{Call, Reader, Writer};
 use metaslot_client::{Carrier, Message, Module};
 use metaslot_daemon::fence::put_up;
-use metaslot_daemon::p11kit;
+use metaslot_daemon::{Allowances, Client, p11kit};
 use metaslot_engine::{Config, Engine, Policy, SlotConfig};
 use metaslot_keystore::{Config as StoreConfig, Cost, Kdf, SqliteStore};
 use metaslot_spi::provider::Provider;
@@ -74,6 +74,16 @@ impl Place {
                 thread::spawn(move || p11kit::serve(stream, &engine.into()));
             }
         });
+    }
+
+    /// Serves one client, with no more memory than this.
+    pub(crate) fn raw_within(&self, memory: usize) -> Raw {
+        let (near, far) = UnixStream::pair().expect("a pair of sockets");
+        let (engine, allowances) = (self.engine(), Allowances::new(1, memory));
+        let allowance = allowances.admit(0).expect("it is the first");
+        let client = Client { allowance, ..engine.into() };
+        thread::spawn(move || p11kit::serve(far, &client));
+        Raw::over(near, 2)
     }
 
     pub(crate) fn served() -> Self {

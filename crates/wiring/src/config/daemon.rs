@@ -26,6 +26,10 @@ pub struct DaemonConfig {
     pub agent: Option<PathBuf>,
     /// A group whose members may connect, beside the daemon's own user and root.
     pub group: Option<String>,
+    /// How many connections the processes of one user have at a time.
+    pub connections: usize,
+    /// How many bytes the sessions of one user and their objects take.
+    pub memory: usize,
     /// Who has which keys without a PIN.
     pub clients: Vec<ClientConfig>,
     /// Whether it puts a fence around itself.
@@ -121,6 +125,8 @@ const SETTINGS: &[Setting<DaemonConfig>] = &[
     ("agent", |daemon, value| set(&mut daemon.agent, Some(absolute(value)?))),
     ("group", |daemon, value| set(&mut daemon.group, Some(text(value)?.to_owned()))),
     ("fence", |daemon, value| set(&mut daemon.fence, boolean(value)?)),
+    ("connections", |daemon, value| set(&mut daemon.connections, count(value)?)),
+    ("memory", |daemon, value| set(&mut daemon.memory, count(value)? << 20)),
 ];
 
 /// What a section says of a client.
@@ -141,8 +147,15 @@ const CLIENT_SETTINGS: &[Setting<Draft>] = &[
 ];
 
 impl DaemonConfig {
-    pub(super) const USUAL: Self =
-        Self { socket: None, agent: None, group: None, clients: Vec::new(), fence: true };
+    pub(super) const USUAL: Self = Self {
+        socket: None,
+        agent: None,
+        group: None,
+        connections: 512,
+        memory: 256 << 20,
+        clients: Vec::new(),
+        fence: true,
+    };
 
     /// A `[daemon]` section, which says something of what was said before.
     pub(super) fn read(&mut self, section: &Spanned<DeValue<'_>>) -> Result<(), Complaint> {
@@ -164,6 +177,16 @@ impl DaemonConfig {
         });
         Ok(())
     }
+}
+
+/// A number that is not 0.
+fn count(value: &Spanned<DeValue<'_>>) -> Result<usize, Complaint> {
+    let count = match value.get_ref() {
+        DeValue::Integer(number) => usize::from_str_radix(number.as_str(), number.radix()).ok(),
+        _ => None,
+    };
+    let possible = count.filter(|count| (1..=1 << 20).contains(count));
+    possible.ok_or_else(|| wrong(value, "must be a number from 1 to 1048576"))
 }
 
 fn uses(value: &Spanned<DeValue<'_>>) -> Result<Vec<CK_ATTRIBUTE_TYPE>, Complaint> {
@@ -208,11 +231,12 @@ mod tests {
 
     #[test]
     fn a_client_has_what_is_said_and_no_more() {
-        let text = "[daemon]\nsocket = \"/run/metaslotd/socket\"\n[[client]]\n\
+        let text = "[daemon]\nsocket = \"/run/metaslotd/socket\"\nconnections = 16\n[[client]]\n\
                     services = [\"user:4294967293\"]\ntoken = \"web\"\nkeys = [\"site\"]\noperations = [\"sign\"]\n\
                     [[client]]\nservices = []\ntoken = \"web\"\noperations = []\n";
         let daemon = daemon(text).expect("it is right");
         assert_eq!(daemon.socket, Some(PathBuf::from("/run/metaslotd/socket")));
+        assert_eq!((daemon.connections, daemon.memory), (16, 256 << 20));
         let [one, two] = &daemon.clients[..] else { panic!("two clients") };
         assert_eq!(one.uses, [CKA_SIGN, CKA_SIGN_RECOVER]);
         assert_eq!(one.keys, Some(vec![String::from("site")]));
@@ -225,6 +249,7 @@ mod tests {
     fn a_wrong_section_is_an_error_of_its_line() {
         for (text, reason) in [
             ("[daemon]\nsocket = \"socket\"", "line 4: must be an absolute path"),
+            ("[daemon]\nmemory = 0", "line 4: must be a number from 1 to 1048576"),
             ("[daemon]\nport = 1", "line 4: the daemon has no setting \"port\""),
             ("[[client]]\ntoken = \"a\"\noperations = []", "a client needs services"),
             ("[[client]]\nservices = []\noperations = []", "a client needs a token"),

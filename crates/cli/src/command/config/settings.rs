@@ -55,7 +55,13 @@ pub(super) const POOL: Settings = &[
 ];
 
 /// Of `[daemon]`.
-pub(super) const DAEMON: Settings = &[("socket", "none"), ("agent", "none"), ("group", "none")];
+pub(super) const DAEMON: Settings = &[
+    ("socket", "none"),
+    ("agent", "none"),
+    ("group", "none"),
+    ("connections", "512"),
+    ("memory", "256"),
+];
 
 /// Of each `[[client]]`.
 pub(super) const CLIENT: Settings =
