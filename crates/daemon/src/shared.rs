@@ -23,6 +23,7 @@ pub struct Shared {
     pin: Option<Secret>,
     /// Held while a PIN is tried, which takes long: one at a time.
     entering: Mutex<()>,
+    /// Held for a few instructions: every call of every client looks at it.
     login: Mutex<Login>,
 }
 
@@ -90,7 +91,8 @@ impl Shared {
     }
 
     fn is_open(&self) -> bool {
-        self.login().own && self.store.keeps_login()
+        let own = self.login().own;
+        own && self.store.keeps_login()
     }
 
     fn entering(&self) -> MutexGuard<'_, ()> {
@@ -112,7 +114,8 @@ impl Shared {
 
     /// Opens the store, or tries the PIN where it is open. The caller holds `entering`.
     fn show(&self, role: Role, pin: &[u8]) -> Result<()> {
-        let open = self.login().role.filter(|_| self.store.keeps_login());
+        let open = self.login().role;
+        let open = open.filter(|_| self.store.keeps_login());
         match (open, role) {
             (None, role) => self.begin(role, pin),
             (Some(Role::User), Role::User) => self.store.check_pin(Role::User, pin),
