@@ -1,24 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Files of configuration: they are taken, or the complaint names the file.
 
-use crate::config;
 use crate::input::Seen;
+use metaslot_wiring::config::source::Source;
 use std::path::PathBuf;
 use std::{fs, process};
-
-/// What the configuration asks for, in the place of the process's own environment.
-pub(crate) mod environment {
-    use std::ffi::{CStr, OsString};
-    use std::path::PathBuf;
-
-    pub(crate) fn variable(name: &CStr) -> Option<OsString> {
-        (name == c"METASLOT_CONF").then(|| crate::configuration::file().into())
-    }
-
-    pub(crate) fn directory(_: &CStr) -> Option<PathBuf> {
-        None
-    }
-}
 
 /// In memory where that can be.
 fn file() -> PathBuf {
@@ -31,8 +17,7 @@ pub(crate) fn run(bytes: &[u8]) -> u64 {
     let mut seen = Seen::default();
     let file = file();
     fs::write(&file, bytes).expect("the file is written");
-    let source = config::source::Source::of_environment();
-    let read = source.read();
+    let read = Source::of_file(file.clone()).read();
     fs::remove_file(&file).expect("it was written");
     match read {
         Ok((config, _)) => {

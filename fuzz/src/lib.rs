@@ -18,13 +18,6 @@ mod template;
 mod tokens;
 mod uri;
 
-// Over an environment of its own.
-#[path = "../../crates/wiring/src/config/mod.rs"]
-#[allow(dead_code, unreachable_pub, unused_imports, reason = "the crate it is from uses all of it")]
-mod config;
-
-use configuration::environment;
-
 /// One kind of input.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {

@@ -27,6 +27,10 @@ const UNIT_TESTS: [&str; 7] = [
     "metaslot-testkit",
 ];
 
+/// Those of them inside the crates, which need no release build, and the others.
+const INSIDE: [&str; 2] = ["--lib", "--bins"];
+const OUTSIDE: [&str; 2] = ["--test", "*"];
+
 /// Those of real clients, and what else runs through the release build.
 const TESTKIT: [&str; 5] = ["test", "--locked", "--package", "metaslot-testkit", "--no-fail-fast"];
 
@@ -45,7 +49,7 @@ pub(crate) fn run() -> Result<()> {
     report.step("format", || check(&mut cargo(&["fmt", "--all", "--check"])));
     report.step("structure", || structure::run().map(|()| Count::ONE));
     report.step("generated files are up to date", || codegen::run(true).map(|()| Count::ONE));
-    // The release build ends in one long step of one thread, beside which the tests are compiled.
+    // The release build ends in one long step of one thread, beside which the tests are compiled, and those run that do not need it.
     thread::scope(|scope| {
         let release = scope.spawn(|| {
             build()?;
@@ -61,13 +65,15 @@ pub(crate) fn run() -> Result<()> {
             check(prepared(&UNIT_TESTS).arg("--no-run"))?;
             check(prepared(&TESTKIT).arg("--no-run"))
         });
+        report.step("unit tests", || tests(prepared(&UNIT_TESTS).args(INSIDE)));
         report.step("release build of the module and the command", || {
             let built = release.join().map_err(|_| anyhow!("the build panicked"))?;
             built.map(|()| Count::ONE)
         });
     });
     report.step("what the release build leaves in the stack", || tests(&mut stack()?));
-    report.step("unit, boundary and transcript tests", || tests(&mut prepared(&UNIT_TESTS)));
+    report.step("boundary and transcript tests", || tests(prepared(&UNIT_TESTS).args(OUTSIDE)));
+    report.step("examples of the documentation", || tests(prepared(&UNIT_TESTS).arg("--doc")));
     report.step("vectors through the C ABI", || {
         // The lines for each file of vectors are worth seeing when they pass, too.
         tests(testkit("vectors").args(["--", "--nocapture"]))

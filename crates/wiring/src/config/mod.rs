@@ -41,7 +41,8 @@ use toml::de::{DeTable, DeValue};
 /// What is configured.
 #[derive(Debug)]
 pub struct Config {
-    pub(crate) tokens: Vec<TokenConfig>,
+    /// Our own.
+    pub tokens: Vec<TokenConfig>,
     /// Other modules, whose tokens come after ours.
     pub(crate) foreign: Vec<ForeignConfig>,
     /// Tokens of several of them that are one of ours.
