@@ -9,8 +9,8 @@ use metaslot_ck::{Error, Result};
 use metaslot_memory::Secret;
 use metaslot_spi::detail;
 use metaslot_spi::store::{
-    Change, Examination, Examined, Found, Home, ObjectRow, OtherToken, Remark, Role, Scope, Store,
-    Term, TokenRow,
+    Change, Examination, Examined, Found, Home, ObjectRow, OtherToken, Remark, Role, Row, Scope,
+    Store, Term, TokenRow,
 };
 use metaslot_wiring::version::MANUFACTURER;
 use std::fmt;
@@ -118,7 +118,11 @@ impl Shared {
         let open = open.filter(|_| self.store.keeps_login());
         match (open, role) {
             (None, role) => self.begin(role, pin),
-            (Some(Role::User), Role::User) => self.store.check_pin(Role::User, pin),
+            (Some(Role::User), Role::User) => match self.store.check_pin(Role::User, pin) {
+                // Another module's token: without a login no PIN is tried there.
+                Err(Error::FUNCTION_NOT_SUPPORTED) => Err(taken()),
+                tried => tried,
+            },
             (Some(_), _) => Err(taken()),
         }
     }
@@ -182,6 +186,11 @@ impl View {
         &*self.shared.store
     }
 
+    /// Whether a row is of the token that the rights name, and not of one that is shown with it.
+    fn is_own(&self, row: u64) -> bool {
+        Row::of(row, self.store().guests().len()).guest.is_none()
+    }
+
     fn role(&self) -> Option<Role> {
         let role = *self.role.lock().unwrap_or_else(PoisonError::into_inner);
         role.filter(|(_, time)| self.shared.login().times == *time).map(|(role, _)| role)
@@ -200,6 +209,35 @@ impl View {
         }
     }
 
+    /// What a client finds by its rights: as many rows as there is room for, or all.
+    fn search_by(
+        &self,
+        rights: &Rights,
+        query: &[Term],
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Found>> {
+        let (mut after, mut all) = (after, Vec::new());
+        loop {
+            let mut page = Vec::new();
+            for query in rights.queries(query) {
+                page.extend(self.store().search(&query, Scope::Both, after, limit)?);
+            }
+            page.sort_unstable_by_key(|row| row.id);
+            page.dedup();
+            page.truncate(limit);
+            let last = page.last().filter(|_| page.len() == limit).map(|row| row.id);
+            let own = page.into_iter().filter(|row| self.is_own(row.id));
+            all.extend(own.map(|row| Found { private: false, ..row }));
+            match last.filter(|_| all.len() < limit) {
+                Some(last) => after = last,
+                None => break,
+            }
+        }
+        all.truncate(limit);
+        Ok(all)
+    }
+
     /// What the store says to a client that sees so much. If the store was opened anew meanwhile, by another's PIN, it may be
     /// another token's.
     fn seen<T>(&self, say: impl FnOnce(&Sight<'_>) -> Result<T>) -> Result<T> {
@@ -215,9 +253,12 @@ impl View {
 }
 
 impl Store for View {
-    /// A client that has rights needs no login for what they give.
+    /// A client that has rights needs no login for what they give. None logs in without a PIN, by one that the daemon knows.
     fn token(&self) -> Result<TokenRow> {
         let mut row = self.store().token()?;
+        if let Some(other) = &mut row.other {
+            other.asks_by_itself = false;
+        }
         if self.rights.is_some() && row.other.is_none() {
             row.other = Some(OtherToken {
                 manufacturer: String::from(MANUFACTURER),
@@ -284,7 +325,9 @@ impl Store for View {
             let row = self.store().read(id)?;
             match sight {
                 Sight::All => Ok(row),
-                Sight::Rights(rights) => row.map_or(Ok(None), |row| rights.narrowed(row)),
+                Sight::Rights(rights) => {
+                    row.filter(|_| self.is_own(id)).map_or(Ok(None), |row| rights.narrowed(row))
+                }
                 Sight::Public => Ok(row.filter(|row| !row.private)),
             }
         })
@@ -295,7 +338,7 @@ impl Store for View {
             let shown = match sight {
                 Sight::All => true,
                 // What is not shown is not used.
-                Sight::Rights(rights) => match self.store().read(id)? {
+                Sight::Rights(rights) => match self.store().read(id)?.filter(|_| self.is_own(id)) {
                     Some(row) => rights.narrowed(row)?.is_some(),
                     None => false,
                 },
@@ -313,17 +356,7 @@ impl Store for View {
             (Sight::All, scope) => self.store().search(query, scope, after, limit),
             (Sight::Rights(_) | Sight::Public, Scope::Private) => Ok(Vec::new()),
             (Sight::Public, _) => self.store().search(query, Scope::Public, after, limit),
-            (Sight::Rights(rights), _) => {
-                let mut found = Vec::new();
-                for query in rights.queries(query) {
-                    found.extend(self.store().search(&query, Scope::Both, after, limit)?);
-                }
-                found.sort_unstable_by_key(|row| row.id);
-                found.dedup();
-                found.truncate(limit);
-                found.iter_mut().for_each(|row| row.private = false);
-                Ok(found)
-            }
+            (Sight::Rights(rights), _) => self.search_by(rights, query, after, limit),
         })
     }
 

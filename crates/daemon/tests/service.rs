@@ -314,16 +314,20 @@ fn a_client_whose_number_the_daemon_does_not_see_is_its_user() {
     }
 }
 
-/// A session of a client of the daemon, and the handle of the secret key `site`.
-fn secret_key(place: &Place) -> (Raw, u64, u64) {
+/// A session of a new client of the daemon.
+fn opened(place: &Place, slot: u64) -> (Raw, u64) {
     let stream = UnixStream::connect(place.path().join("socket")).expect("it listens");
     let mut raw = Raw::over(stream, 2);
     let session = raw.number(10, |request| {
-        request.number(0);
-        request.number(CKF_SERIAL_SESSION);
+        request.number(slot);
+        request.number(CKF_SERIAL_SESSION | CKF_RW_SESSION);
     });
-    let session = session.expect("a session opens");
-    let class = CKO_SECRET_KEY.to_ne_bytes();
+    (raw, session.expect("a session opens"))
+}
+
+/// The handles of what is there of a class.
+fn found(raw: &mut Raw, session: u64, class: u64) -> Vec<u64> {
+    let class = class.to_ne_bytes();
     raw.call(26, |request| {
         request.number(session);
         request.count(1);
@@ -333,11 +337,11 @@ fn secret_key(place: &Place) -> (Raw, u64, u64) {
     .expect("a search begins");
     let found = raw.call(27, |request| {
         request.number(session);
-        request.count(1);
+        request.count(100);
     });
     raw.call(28, |request| request.number(session)).expect("it ends");
-    let found = found.expect("it is found");
-    (raw, session, u64::from_be_bytes(*found.last_chunk().expect("one handle")))
+    let found = found.expect("a list");
+    found[5..].as_chunks().0.iter().map(|handle| u64::from_be_bytes(*handle)).collect()
 }
 
 #[test]
@@ -354,7 +358,8 @@ fn a_key_that_a_service_may_not_use_is_not_digested_either() {
     made.expect("a key is made");
     configure(&place, "[]");
     let _daemon = Daemon::start(place.path());
-    let (mut raw, session, key) = secret_key(&place);
+    let (mut raw, session) = opened(&place, 0);
+    let [key] = found(&mut raw, session, CKO_SECRET_KEY)[..] else { panic!("one key") };
     let digest = |raw: &mut Raw| {
         raw.call(37, |request| {
             request.number(session);
@@ -396,4 +401,85 @@ fn a_user_has_as_many_connections_as_the_daemon_is_told() {
     assert!(connect().is_none(), "the third");
     drop(one);
     while connect().is_none() {}
+}
+
+const SOFTHSM: &str = "/usr/lib/softhsm/libsofthsm2.so";
+
+/// A token of SoftHSM with a pair `site`, beside the daemon's own, which is configured with its PIN.
+fn with_other_module(place: &Place) -> Command {
+    let at = place.path().display();
+    fs::create_dir(place.path().join("hsm")).expect("it is made");
+    let configuration = place.path().join("softhsm2.conf");
+    fs::write(&configuration, format!("directories.tokendir = {at}/hsm\n")).expect("it is written");
+    let steps = [
+        "--init-token --slot-index 0 --label hsm --so-pin 12345678",
+        "--token-label hsm --init-pin --login --login-type so --so-pin 12345678 --pin user-pin-1",
+        "--token-label hsm --login --pin user-pin-1 --keypairgen --key-type EC:prime256v1 --label site",
+    ];
+    for step in steps {
+        let mut tool = Command::new("/usr/bin/pkcs11-tool");
+        tool.env("SOFTHSM2_CONF", &configuration).args(["--module", SOFTHSM]).args(step.split(' '));
+        let made = tool.output().expect("it is installed");
+        assert!(made.status.success(), "{step}: {}", String::from_utf8_lossy(&made.stderr));
+    }
+    let file = place.path().join("metaslotd.toml");
+    let text = fs::read_to_string(&file).expect("it is there");
+    let other = format!(
+        "[[foreign]]\nname = \"softhsm\"\nmodule = \"{SOFTHSM}\"\npin-source = \"file:{at}/pin\"\n"
+    );
+    fs::write(&file, text + &other).expect("it is written");
+    let mut command = command(place.path());
+    command.env("SOFTHSM2_CONF", configuration);
+    command
+}
+
+fn login(raw: &mut Raw, session: u64, pin: Option<&[u8]>) -> Option<Error> {
+    let tried = raw.call(18, |request| {
+        request.number(session);
+        request.number(CKU_USER);
+        match pin {
+            None => request.absent(0),
+            pin => request.bytes(pin),
+        }
+    });
+    tried.err()
+}
+
+#[test]
+fn a_token_of_another_module_is_that_of_the_client_that_logs_in() {
+    if !is_installed() || !Path::new(SOFTHSM).exists() {
+        not_run("metaslotd", "another module", &format!("there is no {SOFTHSM}"));
+        return;
+    }
+    let place = place();
+    let _daemon = Daemon::started(place.path(), &mut with_other_module(&place));
+    let ([mut one, mut other], [mine, theirs]) = {
+        let [one, other] = [opened(&place, 1), opened(&place, 1)];
+        ([one.0, other.0], [one.1, other.1])
+    };
+    assert_eq!(login(&mut one, mine, None), Some(Error::ARGUMENTS_BAD), "by the daemon's PIN");
+    let no = login(&mut one, mine, Some(b"")).expect("nor so");
+    assert_eq!(no, Error::PIN_INCORRECT);
+    assert!(found(&mut one, mine, CKO_PRIVATE_KEY).is_empty());
+    assert_eq!(login(&mut other, theirs, Some(USER)), None);
+    assert_eq!(found(&mut other, theirs, CKO_PRIVATE_KEY).len(), 1);
+    assert!(found(&mut one, mine, CKO_PRIVATE_KEY).is_empty(), "by another's login");
+    let refused = login(&mut one, mine, Some(USER));
+    assert_eq!(refused, Some(Error::USER_ANOTHER_ALREADY_LOGGED_IN));
+    let class = CKO_DATA.to_ne_bytes();
+    let made = one.number(20, |request| {
+        request.number(mine);
+        let public: [(u64, &[u8]); 3] =
+            [(CKA_CLASS, &class), (CKA_TOKEN, &[1]), (CKA_PRIVATE, &[0])];
+        request.count(public.len());
+        for (attribute, value) in public {
+            request.available(attribute, value.len()).expect("a number of the standard");
+            let kind = metaslot_client::protocol::kind(attribute);
+            request.value(kind, value).expect("a value of this kind");
+        }
+    });
+    assert_eq!(made, Err(Error::USER_NOT_LOGGED_IN), "what stays in the token");
+    // Slot 0 shows it, too: the rights are of the daemon's own token.
+    let (mut service, session) = opened(&place, 0);
+    assert_eq!(found(&mut service, session, CKO_PRIVATE_KEY).len(), 1);
 }

@@ -5,8 +5,7 @@ use super::arguments::Room;
 use super::connection::Asked;
 use metaslot_ck::*;
 use metaslot_client::protocol::{Form, form};
-use metaslot_engine::{Answer, Object, OperationKind};
-use metaslot_spi::Value;
+use metaslot_engine::OperationKind;
 
 /// `C_GenerateKey` (PKCS#11 3.2 §5.18)
 pub(super) fn generate(mut asked: Asked<'_, '_, '_>) -> Result<()> {
@@ -15,6 +14,7 @@ pub(super) fn generate(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     asked.request.end()?;
     let (number, params) = mechanism.chosen()?;
     let engine = asked.connection.engine;
+    asked.check_may_stay(session, &template, false)?;
     asked.connection.check_room()?;
     let made = engine.generate_key(session, number, params, template)?;
     asked.note.mechanism(number);
@@ -31,6 +31,8 @@ pub(super) fn generate_pair(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     asked.request.end()?;
     let (number, params) = mechanism.chosen()?;
     let engine = asked.connection.engine;
+    asked.check_may_stay(session, &public, false)?;
+    asked.check_may_stay(session, &private, false)?;
     asked.connection.check_room()?;
     let (public, private) = engine.generate_key_pair(session, number, params, public, private)?;
     asked.note.mechanism(number);
@@ -66,6 +68,7 @@ pub(super) fn unwrap(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     asked.request.end()?;
     let (number, params) = mechanism.chosen()?;
     let engine = asked.connection.engine;
+    asked.check_may_stay(session, &template, false)?;
     asked.connection.check_room()?;
     let made = engine.unwrap_key(session, number, params, by, wrapped, template)?;
     asked.note.mechanism(number);
@@ -83,6 +86,7 @@ pub(super) fn derive(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     asked.request.end()?;
     let (number, params) = mechanism.chosen()?;
     let engine = asked.connection.engine;
+    asked.check_may_stay(session, &template, false)?;
     asked.connection.check_room()?;
     let (made, others) = engine.derive_key(session, number, params, base, template)?;
     asked.note.mechanism(number);
@@ -106,9 +110,7 @@ pub(super) fn digest(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let engine = asked.connection.engine;
     let state = engine.session_info(session)?.state;
     let logged_in = ![CKS_RO_PUBLIC_SESSION, CKS_RW_PUBLIC_SESSION].contains(&state);
-    let is_of_token =
-        |key: &Object| matches!(key.answer(CKA_TOKEN), Ok(Answer::Value(Value::Bool(true))));
-    if !logged_in && engine.object(session, key).is_ok_and(|key| is_of_token(&key)) {
+    if !logged_in && asked.is_of_token(session, key) {
         engine.fail_active(session, OperationKind::of(asked.call.function));
         return Err(Error::KEY_INDIGESTIBLE);
     }

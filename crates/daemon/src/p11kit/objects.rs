@@ -4,14 +4,48 @@
 use super::attributes;
 use super::connection::Asked;
 use metaslot_ck::*;
+use metaslot_engine::Answer;
+use metaslot_spi::{RawValue, Template, Value};
 
 /// How many objects one call finds at most: there may be more in the next.
 const MOST_FOUND: usize = 1 << 16;
+
+impl Asked<'_, '_, '_> {
+    /// Whether what a template makes may stay in the token, if it says so or, without a word, `stays`. What stays in another
+    /// module's token does not go by way of the store, which knows the client.
+    ///
+    /// # Errors
+    /// `CKR_USER_NOT_LOGGED_IN`
+    pub(super) fn check_may_stay(
+        &self,
+        session: SessionHandle,
+        template: &Template,
+        stays: bool,
+    ) -> Result<()> {
+        let said = template.iter().find(|(attribute, _)| *attribute == CKA_TOKEN);
+        let no =
+            |value: &RawValue| matches!(value, RawValue::Bytes(bytes) if bytes[..] == [CK_FALSE]);
+        let stays = said.map_or(stays, |(_, value)| !no(value));
+        let state = self.connection.engine.session_info(session)?.state;
+        match stays && [CKS_RO_PUBLIC_SESSION, CKS_RW_PUBLIC_SESSION].contains(&state) {
+            true => Err(Error::USER_NOT_LOGGED_IN),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether an object is one of the token.
+    pub(super) fn is_of_token(&self, session: SessionHandle, object: ObjectHandle) -> bool {
+        self.connection.engine.object(session, object).is_ok_and(|object| {
+            matches!(object.answer(CKA_TOKEN), Ok(Answer::Value(Value::Bool(true))))
+        })
+    }
+}
 
 /// `C_CreateObject` (PKCS#11 3.2 §5.7)
 pub(super) fn create(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let (session, template) = (asked.session()?, asked.template()?);
     asked.request.end()?;
+    asked.check_may_stay(session, &template, false)?;
     asked.connection.check_room()?;
     let made = asked.connection.engine.create_object(session, template)?;
     asked.note.object(asked.connection.engine, session, "object", made);
@@ -25,6 +59,7 @@ pub(super) fn copy(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let (session, object, template) = (asked.session()?, asked.object()?, asked.template()?);
     asked.request.end()?;
     asked.note.object(asked.connection.engine, session, "object", object);
+    asked.check_may_stay(session, &template, asked.is_of_token(session, object))?;
     asked.connection.check_room()?;
     let made = asked.connection.engine.copy_object(session, object, template)?;
     asked.note.object(asked.connection.engine, session, "copy", made);
