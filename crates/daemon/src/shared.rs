@@ -14,6 +14,7 @@ use metaslot_spi::store::{
 };
 use metaslot_wiring::version::MANUFACTURER;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The store of one token.
@@ -58,7 +59,9 @@ impl Shared {
     #[must_use]
     pub fn view(self: &Arc<Self>, rights: Option<Rights>) -> View {
         let rights = rights.filter(|_| self.pin.is_some());
-        View { shared: Arc::clone(self), rights, role: Mutex::default() }
+        let label = self.store.token().map(|row| row.label).unwrap_or_default();
+        let labelled = AtomicU64::new(self.login().times);
+        View { shared: Arc::clone(self), rights, label, labelled, role: Mutex::default() }
     }
 
     /// The token's own row.
@@ -167,6 +170,9 @@ pub struct View {
     shared: Arc<Shared>,
     /// What it has without a PIN.
     rights: Option<Rights>,
+    /// Of which token, by its label, and at which of the times that the store was opened it had that.
+    label: String,
+    labelled: AtomicU64,
     /// Who it is by a PIN, and at which of the times that the store was opened.
     role: Mutex<Option<(Role, u64)>>,
 }
@@ -204,9 +210,22 @@ impl View {
         match (self.role(), &self.rights) {
             (Some(Role::User), _) => Sight::All,
             // Where the token cannot be opened nothing of them is there.
-            (None, Some(rights)) if self.shared.open().is_ok() => Sight::Rights(rights),
+            (None, Some(rights)) if self.shared.open().is_ok() && self.is_labelled() => {
+                Sight::Rights(rights)
+            }
             _ => Sight::Public,
         }
+    }
+
+    /// Whether the token that is open is the one that the rights name, and none that was made in its place.
+    fn is_labelled(&self) -> bool {
+        let time = self.shared.login().times;
+        let is_known = self.labelled.load(Ordering::Relaxed) == time;
+        let is_it = is_known || self.store().token().is_ok_and(|row| row.label == self.label);
+        if is_it {
+            self.labelled.store(time, Ordering::Relaxed);
+        }
+        is_it
     }
 
     /// What a client finds by its rights: as many rows as there is room for, or all.

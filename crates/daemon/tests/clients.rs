@@ -257,10 +257,10 @@ fn a_token_that_cannot_be_opened_is_named() {
 }
 
 /// A token in the place of the one that was there, with keys of its own.
-fn made_anew(place: &Place, pin: &[u8]) {
+fn made_anew(place: &Place, label: &str, pin: &[u8]) {
     let elsewhere = place.tokens("", "");
     let owner = client(&elsewhere);
-    owner.init_token(SLOT, SO_PIN, "web").expect("a token in its place");
+    owner.init_token(SLOT, SO_PIN, label).expect("a token in its place");
     let session = owner.open_session(SLOT, WRITE).expect("a session");
     owner.login(session, CKU_SO, SO_PIN).expect("the officer's PIN");
     owner.init_pin(session, pin).expect("another PIN");
@@ -276,7 +276,7 @@ fn a_login_to_a_token_that_was_made_anew_opens_nothing_when_another_logs_in() {
     let [old, new] = [client(&tokens), client(&tokens)];
     let [mine, theirs] = [&old, &new].map(|who| who.open_session(SLOT, WRITE).expect("a session"));
     old.login(mine, CKU_USER, PIN).expect("the PIN");
-    made_anew(&place, b"another-pin");
+    made_anew(&place, "web", b"another-pin");
     assert!(labels(&old, mine).is_empty(), "its token has gone");
     new.login(theirs, CKU_USER, b"another-pin").expect("the new PIN");
     assert_eq!(labels(&new, theirs), ["site"]);
@@ -295,7 +295,7 @@ fn a_pin_of_a_client_gives_a_service_no_rights_that_the_daemons_does_not() {
     let [service, owner] = [client(&tokens), client(&tokens)];
     let [session, theirs] =
         [&service, &owner].map(|who| who.open_session(SLOT, WRITE).expect("a session"));
-    made_anew(&place, b"another-pin");
+    made_anew(&place, "web", b"another-pin");
     owner.login(theirs, CKU_USER, b"another-pin").expect("the new PIN");
     assert_eq!(labels(&owner, theirs), ["site"]);
     assert!(labels(&service, session).is_empty(), "the daemon's PIN is not the token's");
@@ -320,4 +320,17 @@ fn a_service_does_not_end_the_login_of_an_officer() {
     officer.login(theirs, CKU_USER, PIN).expect("the PIN");
     pair(&officer, theirs, "site").expect("a pair");
     assert_eq!(labels(&service, session), ["site"], "the daemon's PIN is the token's again");
+}
+
+#[test]
+fn a_service_has_no_rights_to_a_token_of_another_label() {
+    let place = Place::new("label");
+    let tokens = place.with_rights("operations = [\"sign\"]");
+    let service = client(&tokens);
+    let session = service.open_session(SLOT, WRITE).expect("a session");
+    assert_eq!(labels(&service, session), ["site", "other"]);
+    made_anew(&place, "private", PIN);
+    assert!(labels(&service, session).is_empty(), "by rights to another");
+    made_anew(&place, "web", PIN);
+    assert_eq!(labels(&service, session), ["site"], "it is the one that the rights name");
 }
