@@ -30,8 +30,10 @@ impl Process {
     /// # Errors
     /// Where the kernel does not say.
     pub fn peer(stream: &UnixStream) -> io::Result<Self> {
+        const SIZE: libc::socklen_t = 12;
+        const { assert!(size_of::<libc::ucred>() == SIZE as usize) };
         let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
-        let mut length = size_of_val(&peer) as libc::socklen_t;
+        let mut length = SIZE;
         let to = (&raw mut peer).cast();
         // SAFETY: the kernel writes at most `length` bytes, which are three numbers: any bytes are some.
         let said = unsafe {
@@ -43,7 +45,7 @@ impl Process {
                 &raw mut length,
             )
         };
-        if said != 0 || length as usize != size_of_val(&peer) {
+        if said != 0 || length != SIZE {
             return Err(io::Error::last_os_error());
         }
         Ok(Self { user: peer.uid, id: Some(peer.pid.unsigned_abs()) })
