@@ -596,3 +596,55 @@ fn a_client_fills_the_room_of_its_user_and_no_more() {
     }
     assert_eq!(opened, 128);
 }
+
+#[test]
+fn an_operation_gathers_no_more_than_its_user_has_room_for() {
+    let place = Place::new();
+    initialized(&place);
+    let mut raw = place.raw_within(1 << 20);
+    let session = raw.number(10, |request| numbers(request, &[0, CKF_SERIAL_SESSION]));
+    let session = session.expect("a session opens");
+    let key = aes(&mut raw, session, &[(CKA_DECRYPT, YES), (CKA_ENCRYPT, YES)]);
+    let gcm: Parameter<'_> = &|request| {
+        request.counted(&[0; 12]);
+        request.number(96);
+        request.counted(&[]);
+        request.number(128);
+    };
+    // What has been decrypted is not given before all of it is known to be right.
+    for _ in 0..2 {
+        begin(&mut raw, 33, session, CKM_AES_GCM, Some(gcm), key).expect("it begins");
+        let mut parts = 0;
+        let refused = loop {
+            match transform(&mut raw, 35, session, &[0; 100_000], 1 << 20) {
+                Ok(_) if parts < 20 => parts += 1,
+                Ok(_) => panic!("it gathers without end"),
+                Err(refused) => break refused,
+            }
+        };
+        assert_eq!((parts, refused), (11, Error::DEVICE_MEMORY));
+        let ended = raw.bytes(36, |request| {
+            request.number(session);
+            request.half(1 << 20);
+        });
+        assert_eq!(ended, Err(Error::OPERATION_NOT_INITIALIZED));
+    }
+    // What goes out again takes no room.
+    let iv: Parameter<'_> = &|request| request.counted(&[0; 16]);
+    begin(&mut raw, 29, session, CKM_AES_CBC, Some(iv), key).expect("it begins");
+    for _ in 0..30 {
+        let made = transform(&mut raw, 31, session, &[0; 100_000], 1 << 20);
+        assert_eq!(made.expect("a part").expect("it fits").len(), 100_000);
+    }
+    begin(&mut raw, 33, session, CKM_AES_GCM, Some(gcm), key).expect("it begins");
+    for _ in 0..3 {
+        let sealed = transform(&mut raw, 35, session, &[0; 300_000], 1 << 20);
+        sealed.expect("there is room").expect("nothing is given");
+        raw.bytes(36, |request| {
+            request.number(session);
+            request.half(1 << 20);
+        })
+        .expect_err("it is wrong, and ends");
+        begin(&mut raw, 33, session, CKM_AES_GCM, Some(gcm), key).expect("it begins");
+    }
+}

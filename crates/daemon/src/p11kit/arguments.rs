@@ -95,18 +95,18 @@ impl<'m> Asked<'m, '_, '_> {
     }
 
     /// A result of variable length (PKCS#11 3.2 §5.2). The client is not believed to have as much room as it says: no more is
-    /// taken than the result is long.
+    /// taken than the result is long. Says whether it has been given.
     pub(super) fn fill(
         &mut self,
         room: Room,
         expected: usize,
         mut work: impl FnMut(&mut Output<'_>) -> Result<()>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let Room::Of(room) = room else {
             let mut out = Output::ask();
             work(&mut out)?;
             self.answer.absent(out.length());
-            return Ok(());
+            return Ok(false);
         };
         let mut taken = room.min(expected.saturating_add(USUAL)).min(LONGEST);
         loop {
@@ -117,11 +117,11 @@ impl<'m> Asked<'m, '_, '_> {
             match done {
                 Ok(()) => {
                     self.answer.bytes(buffer.as_ref().get(..length));
-                    return Ok(());
+                    return Ok(true);
                 }
                 Err(Error::BUFFER_TOO_SMALL) if length <= taken || length > room => {
                     self.answer.absent(length);
-                    return Ok(());
+                    return Ok(false);
                 }
                 Err(Error::BUFFER_TOO_SMALL) if length > LONGEST => return Err(Error::HOST_MEMORY),
                 Err(Error::BUFFER_TOO_SMALL) => taken = length,

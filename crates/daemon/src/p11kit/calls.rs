@@ -53,9 +53,7 @@ const WORK: &[(Function, Work)] = &[
         asked.transform(|engine, session, data, out| engine.cipher(Forward, session, data, out))
     }),
     (Function::EncryptUpdate, |asked| {
-        asked.transform(|engine, session, part, out| {
-            engine.cipher_update(Forward, session, part, out)
-        })
+        asked.part(|engine, session, part, out| engine.cipher_update(Forward, session, part, out))
     }),
     (Function::EncryptFinal, |asked| {
         asked.finish(|engine, session, out| engine.cipher_final(Forward, session, out))
@@ -69,9 +67,7 @@ const WORK: &[(Function, Work)] = &[
         asked.transform(|engine, session, data, out| engine.cipher(Backward, session, data, out))
     }),
     (Function::DecryptUpdate, |asked| {
-        asked.transform(|engine, session, part, out| {
-            engine.cipher_update(Backward, session, part, out)
-        })
+        asked.part(|engine, session, part, out| engine.cipher_update(Backward, session, part, out))
     }),
     (Function::DecryptFinal, |asked| {
         asked.finish(|engine, session, out| engine.cipher_final(Backward, session, out))
@@ -100,10 +96,10 @@ const WORK: &[(Function, Work)] = &[
     (Function::VerifyFinal, |asked| asked.update(Engine::verify_final)),
     (Function::VerifyRecoverInit, |asked| asked.begin(Engine::verify_recover_init)),
     (Function::VerifyRecover, |asked| asked.transform(Engine::verify_recover)),
-    (Function::DigestEncryptUpdate, |asked| asked.transform(Engine::digest_encrypt_update)),
-    (Function::DecryptDigestUpdate, |asked| asked.transform(Engine::decrypt_digest_update)),
-    (Function::SignEncryptUpdate, |asked| asked.transform(Engine::sign_encrypt_update)),
-    (Function::DecryptVerifyUpdate, |asked| asked.transform(Engine::decrypt_verify_update)),
+    (Function::DigestEncryptUpdate, |asked| asked.part(Engine::digest_encrypt_update)),
+    (Function::DecryptDigestUpdate, |asked| asked.part(Engine::decrypt_digest_update)),
+    (Function::SignEncryptUpdate, |asked| asked.part(Engine::sign_encrypt_update)),
+    (Function::DecryptVerifyUpdate, |asked| asked.part(Engine::decrypt_verify_update)),
     (Function::GenerateKey, keys::generate),
     (Function::GenerateKeyPair, keys::generate_pair),
     (Function::WrapKey, keys::wrap),

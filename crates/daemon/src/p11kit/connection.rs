@@ -5,7 +5,7 @@ use crate::allowance::Allowance;
 use crate::tokens::Client;
 use metaslot_ck::{CKA_TOKEN, Error, ObjectHandle, Result, SessionHandle, SlotId};
 use metaslot_client::protocol::{Call, Reader, Writer};
-use metaslot_engine::{Answer, Engine};
+use metaslot_engine::{Answer, Engine, OperationKind};
 use metaslot_spi::Value;
 use metaslot_wiring::audit::Note;
 use std::collections::BTreeMap;
@@ -29,6 +29,8 @@ pub(super) struct Connection<'e> {
     allowance: &'e Allowance,
     /// Objects of sessions, by the session and their handle, and what each takes. Some may not be there any more.
     objects: BTreeMap<(u64, u64), usize>,
+    /// Of operations that need all data before they give any, by session and kind: how much they have.
+    gathered: BTreeMap<(u64, u8), usize>,
 }
 
 impl Drop for Connection<'_> {
@@ -48,6 +50,7 @@ impl<'e> Connection<'e> {
             sessions: BTreeMap::new(),
             allowance,
             objects: BTreeMap::new(),
+            gathered: BTreeMap::new(),
         }
     }
 
@@ -103,6 +106,34 @@ impl<'e> Connection<'e> {
         }
     }
 
+    /// An operation has begun that gathers all data of its parts.
+    pub(super) fn gathers(&mut self, session: SessionHandle, kind: OperationKind) {
+        self.gathered.insert((session.0, kind as u8), 0);
+    }
+
+    /// Whether it is one that gathers.
+    pub(super) fn is_gathering(&self, session: SessionHandle, kind: OperationKind) -> bool {
+        self.gathered.contains_key(&(session.0, kind as u8))
+    }
+
+    /// How much it has.
+    pub(super) fn has_gathered(&self, session: SessionHandle, kind: OperationKind) -> usize {
+        self.gathered.get(&(session.0, kind as u8)).copied().unwrap_or(0)
+    }
+
+    /// An operation has so much more.
+    pub(super) fn gather(&mut self, session: SessionHandle, kind: OperationKind, bytes: usize) {
+        self.allowance.take(bytes);
+        *self.gathered.entry((session.0, kind as u8)).or_default() += bytes;
+    }
+
+    /// An operation has ended.
+    pub(super) fn ended(&mut self, session: SessionHandle, kind: OperationKind) {
+        if let Some(bytes) = self.gathered.remove(&(session.0, kind as u8)) {
+            self.allowance.give_back(bytes);
+        }
+    }
+
     /// A session has been closed, and its objects with it.
     pub(super) fn closed(&mut self, session: SessionHandle) {
         if self.sessions.remove(&session.0).is_some() {
@@ -110,6 +141,10 @@ impl<'e> Connection<'e> {
         }
         let its_own = (session.0, 0)..=(session.0, u64::MAX);
         for (_, bytes) in self.objects.extract_if(its_own, |_, _| true) {
+            self.allowance.give_back(bytes);
+        }
+        let its_own = (session.0, 0)..=(session.0, u8::MAX);
+        for (_, bytes) in self.gathered.extract_if(its_own, |_, _| true) {
             self.allowance.give_back(bytes);
         }
     }

@@ -55,10 +55,12 @@ pub(super) fn wrap(mut asked: Asked<'_, '_, '_>) -> Result<()> {
         asked.note.object(engine, session, "by", wrapping);
         asked.note.object(engine, session, "object", key);
     }
-    asked.fill(room, 0, |out| {
-        let (number, params) = mechanism.chosen()?;
-        engine.wrap_key(session, number, params, wrapping, key, out)
-    })
+    asked
+        .fill(room, 0, |out| {
+            let (number, params) = mechanism.chosen()?;
+            engine.wrap_key(session, number, params, wrapping, key, out)
+        })
+        .map(drop)
 }
 
 /// `C_UnwrapKey` (PKCS#11 3.2 §5.18)

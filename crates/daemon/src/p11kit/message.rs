@@ -22,7 +22,7 @@ impl<'m> Asked<'m, '_, '_> {
 pub(super) fn sign(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let (session, engine) = (asked.session()?, asked.connection.engine);
     let (data, room) = asked.decoded(session, |asked| Ok((asked.message()?, asked.room()?)))?;
-    asked.fill(room, 0, |out| engine.sign_message(session, data, out))
+    asked.fill(room, 0, |out| engine.sign_message(session, data, out)).map(drop)
 }
 
 /// `C_SignMessageBegin` (PKCS#11 3.2 §5.14.3) and `C_VerifyMessageBegin` (§5.16.3)
@@ -44,11 +44,16 @@ pub(super) fn sign_next(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let (data, (last, room)) =
         asked.decoded(session, |asked| Ok((asked.message()?, parts(asked)?)))?;
     if last == CK_FALSE {
+        asked.gather(session, data.len())?;
         engine.sign_message_next(session, data, None)?;
         asked.answer.bytes(Some(&[]));
         return Ok(());
     }
-    asked.fill(room, 0, |out| engine.sign_message_next(session, data, Some(out)))
+    let given = asked.fill(room, 0, |out| engine.sign_message_next(session, data, Some(out)));
+    if given == Ok(true) {
+        asked.gathered(session);
+    }
+    given.map(drop)
 }
 
 /// `C_VerifyMessage` (PKCS#11 3.2 §5.16.2)
@@ -64,5 +69,9 @@ pub(super) fn verify_next(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let session = asked.session()?;
     let (data, signature) =
         asked.decoded(session, |asked| Ok((asked.message()?, asked.optional()?)))?;
+    match signature {
+        None => asked.gather(session, data.len())?,
+        Some(_) => asked.gathered(session),
+    }
     asked.connection.engine.verify_message_next(session, data, signature)
 }
