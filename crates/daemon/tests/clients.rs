@@ -334,3 +334,24 @@ fn a_service_has_no_rights_to_a_token_of_another_label() {
     made_anew(&place, "web", PIN);
     assert_eq!(labels(&service, session), ["site"], "it is the one that the rights name");
 }
+
+#[test]
+fn wrong_pins_of_a_client_keep_a_service_out_for_a_while_only() {
+    let place = Place::new("wrong");
+    let tokens = place.with_rights("operations = [\"sign\"]");
+    let [service, stranger] = [client(&tokens), client(&tokens)];
+    let [session, theirs] =
+        [&service, &stranger].map(|who| who.open_session(SLOT, WRITE).expect("a session"));
+    assert_eq!(labels(&service, session), ["site", "other"]);
+    let wrong = || stranger.login(theirs, CKU_USER, b"87654321").expect_err("it is wrong");
+    while wrong() != Error::PIN_LOCKED {}
+    assert_eq!(labels(&service, session), ["site", "other"], "the token is open");
+    made_anew(&place, "web", PIN);
+    while wrong() != Error::PIN_LOCKED {}
+    assert!(labels(&service, session).is_empty(), "nobody may try a PIN now");
+    let begin = std::time::Instant::now();
+    while labels(&service, session).is_empty() {
+        assert!(begin.elapsed().as_secs() < 20, "it is over");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}
