@@ -10,9 +10,10 @@ use metaslot_engine::{Config, Engine, Policy, SlotConfig};
 use metaslot_router::Settings;
 use metaslot_spi::detail;
 use metaslot_spi::provider::Provider;
-use metaslot_wiring::Parts;
 use metaslot_wiring::audit::Log;
 use metaslot_wiring::config::{ClientConfig, PinSource, Process};
+use metaslot_wiring::{Parts, peer};
+use metaslot_wiring::{Parts, peer};
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -87,7 +88,7 @@ impl Tokens {
     /// # Errors
     /// Where the kernel does not say, or the process's user has enough connections.
     pub fn admit(&self, stream: &UnixStream) -> io::Result<Admitted> {
-        let process = Process::peer(stream)?;
+        let process = peer(stream)?;
         let allowance = self.allowances.admit(process.user);
         Ok(Admitted { process, allowance: allowance.ok_or(io::ErrorKind::QuotaExceeded)? })
     }

@@ -12,6 +12,7 @@ pub mod outside;
 #[cfg(feature = "panicking-provider")]
 mod panicking;
 mod parts;
+mod peer;
 mod providers;
 pub mod reload;
 mod signal;
@@ -21,3 +22,4 @@ pub mod text;
 pub mod version;
 
 pub use parts::Parts;
+pub use peer::peer;
