@@ -32,7 +32,7 @@ impl Socket {
         }
         let group = group.map(group_id).transpose().map_err(|reason| unfit(&reason))?;
         remove_old(path).map_err(|reason| unfit(&reason))?;
-        // Before it has its mode, it is nobody else's.
+        // Until it has its mode, no other user connects.
         let before = umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);
         let listener = UnixListener::bind(path);
         umask(before);

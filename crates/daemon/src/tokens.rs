@@ -13,7 +13,6 @@ use metaslot_spi::provider::Provider;
 use metaslot_wiring::audit::Log;
 use metaslot_wiring::config::{ClientConfig, PinSource, Process};
 use metaslot_wiring::{Parts, peer};
-use metaslot_wiring::{Parts, peer};
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
