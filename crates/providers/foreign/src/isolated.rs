@@ -23,6 +23,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -32,6 +33,10 @@ const INSIDE: &str = "METASLOT_ISOLATED";
 const LONGEST: usize = 1 << 26;
 /// How long a process has to end by itself.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a server that has gone is waited for, from the call on that found it gone.
+pub(crate) const ABSENCE: Duration = Duration::from_secs(5);
+/// Between two looks for it.
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// How a module is isolated.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -49,6 +54,10 @@ pub(crate) struct Isolated {
     module: PathBuf,
     /// A forked child has none.
     process: PerProcess<Mutex<Option<Process>>>,
+    /// Since when a server is looked for that was there.
+    away: PerProcess<Mutex<Option<Instant>>>,
+    /// Whether it was ever there, in this process or one that it was forked from.
+    was_there: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -110,7 +119,13 @@ impl Isolated {
             _ => {}
         }
         let isolation = isolation.clone();
-        Ok(Self { isolation, module, process: PerProcess::new(|_| Mutex::default()) })
+        Ok(Self {
+            isolation,
+            module,
+            process: PerProcess::new(|_| Mutex::default()),
+            away: PerProcess::new(|_| Mutex::default()),
+            was_there: AtomicBool::new(false),
+        })
     }
 
     fn process(&self) -> MutexGuard<'static, Option<Process>> {
@@ -164,6 +179,26 @@ impl Isolated {
     fn until(&self) -> Instant {
         Instant::now() + self.isolation.limit
     }
+
+    /// [`Self::started`], once it is there: one that serves clients dies and is upgraded under them. What was never there is
+    /// looked for once, and so is what has been away for too long.
+    fn awaited(&self) -> Result<(Process, u8), Failure> {
+        let waits = self.isolation.program.is_none() && self.was_there.load(Ordering::Relaxed);
+        let mut away = self.away.get().lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let started = self.started(self.until());
+            if started.is_ok() {
+                self.was_there.store(true, Ordering::Relaxed);
+                *away = None;
+            }
+            let looks = waits && started.as_ref().err() == Some(&Failure::Gone);
+            let patience = ABSENCE.min(self.isolation.limit);
+            if !looks || away.get_or_insert_with(Instant::now).elapsed() >= patience {
+                return started;
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
 }
 
 impl Carrier for Isolated {
@@ -172,7 +207,7 @@ impl Carrier for Isolated {
         if process.is_some() {
             return Err(Error::CRYPTOKI_ALREADY_INITIALIZED);
         }
-        let (new, version) = self.started(self.until()).map_err(|_| Error::DEVICE_REMOVED)?;
+        let (new, version) = self.awaited().map_err(|_| Error::DEVICE_REMOVED)?;
         *process = Some(new);
         Ok(version)
     }
