@@ -73,7 +73,7 @@ impl Cipher for Mechanism {
         }
         let (row, mechanism) = (Self::row(key)?, params::mechanism(self.number, params)?);
         let pin = self.token.pin_for(key)?;
-        let written = self.token.with(true, |session| {
+        let written = self.token.with(|session| {
             let handle = self.token.handle(session, row)?;
             match direction {
                 Direction::Forward => {

@@ -67,7 +67,7 @@ impl Mechanism {
             }
             value
         };
-        let mut value = self.token.with(true, derive)?;
+        let mut value = self.token.with(derive)?;
         let secret = Secret::try_copy_of(&value).ok_or(Error::DEVICE_MEMORY);
         wipe(&mut value);
         let secret = secret?;

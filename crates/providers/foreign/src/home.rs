@@ -13,6 +13,7 @@ use metaslot_memory::Secret;
 use metaslot_spi::provider::Algorithm;
 use metaslot_spi::store::{Found, Home, Ticket};
 use metaslot_spi::{Attributes, Params, Secrets, detail};
+use std::cell::Cell;
 
 impl Home for Token {
     fn name(&self) -> &'static str {
@@ -99,24 +100,20 @@ impl Home for Token {
 impl Token {
     /// A module that does not say is asked again: it would not be there for good otherwise.
     fn has_slot(&self) -> bool {
-        let library = &self.module.library;
-        let slots = self.call(|| match library.slots(true) {
-            Err(failure) if failure.code == Error::CRYPTOKI_NOT_INITIALIZED => {
-                self.module.initialize()?;
-                library.slots(true)
-            }
-            slots => slots,
-        });
+        let slots = self.call_anew(|| self.module.library.slots(true));
         slots.map_or(true, |slots| slots.contains(&self.slot()))
     }
 
-    /// Makes objects, once. Their privacy is read: the module has the last word on it.
+    /// Makes objects, once: what is lost before that is looked for again. Their privacy is read: the module has the last word on it.
     fn make<const N: usize>(
         &self,
         work: impl Fn(&Session) -> Called<[ObjectHandle; N]>,
     ) -> Result<[Found; N]> {
-        self.with(false, |session| {
+        let begun = Cell::new(false);
+        let not_yet = || !begun.get();
+        self.with_while(not_yet, |session| {
             self.must_be_its(session)?;
+            begun.set(true);
             let handles = work(session)?;
             let mut made = [Found { id: 0, private: true }; N];
             for (found, handle) in made.iter_mut().zip(handles) {

@@ -101,7 +101,7 @@ impl Provider for Keyless {
             return Ok(());
         }
         out.fill(0);
-        self.token.with(true, |session| session.random(out)).map_err(failed)?;
+        self.token.with(|session| session.random(out)).map_err(failed)?;
         match out.iter().all(|byte| *byte == 0) {
             true => Err(self.token.lied("no random numbers")),
             false => Ok(()),
@@ -141,7 +141,7 @@ impl Digest for Hash {
 
     fn digest(&self, data: &[u8], out: &mut [u8]) -> Result<()> {
         let mechanism = Mechanism::new(self.mechanism);
-        let written = self.token.with(true, |session| {
+        let written = self.token.with(|session| {
             session.digest_init(&mechanism)?;
             session.digest_into(data, out)
         });

@@ -4,8 +4,8 @@
 use crate::config::Config;
 use crate::error::fails_itself;
 use crate::isolated::{Isolated, Isolation};
-use metaslot_ck::{CKF_OS_LOCKING_OK, CKF_RNG, CKF_TOKEN_INITIALIZED, Error, SlotId};
-use metaslot_client::{Access, Initialize, Module, TokenInfo};
+use metaslot_ck::{CKF_OS_LOCKING_OK, CKF_RNG, CKF_TOKEN_INITIALIZED, Error, Function, SlotId};
+use metaslot_client::{Access, Error as Failure, Initialize, Module, TokenInfo};
 use metaslot_memory::PerProcess;
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
@@ -186,6 +186,33 @@ impl Loaded {
             token => token.and_then(ask),
         };
         Some(!answer.is_err_and(|failure| fails_itself(failure.code)))
+    }
+
+    /// The socket of a server that was not started for us.
+    pub(crate) fn server(&self) -> Option<&Path> {
+        let isolation = self.isolation.as_ref()?;
+        isolation.program.is_none().then_some(&*self.path)
+    }
+
+    /// Whether a failure is that a server has gone, which is looked for with the next call, and not that it was waited for in vain.
+    pub(crate) fn may_return(&self, failure: Failure) -> bool {
+        let lost =
+            matches!(failure.code, Error::CRYPTOKI_NOT_INITIALIZED | Error::SESSION_HANDLE_INVALID);
+        self.server().is_some() && lost
+    }
+
+    /// Why it has no slot.
+    pub(crate) fn does_not_start(&self, failure: Failure) -> String {
+        match self.server().filter(|_| self.is_away(failure)) {
+            Some(socket) => format!("is a server that does not answer at {}", socket.display()),
+            None => format!("does not start: {failure}"),
+        }
+    }
+
+    /// Whether a failure is that a server does not answer.
+    pub(crate) fn is_away(&self, failure: Failure) -> bool {
+        let start = failure.function == Function::Initialize;
+        self.server().is_some() && start && failure.code == Error::DEVICE_REMOVED
     }
 
     /// The numbers of sessions may have changed.

@@ -109,6 +109,21 @@ impl Objects {
         (template.len() > 1).then(|| template.bool(CKA_TOKEN, true))
     }
 
+    /// Whether there are rows of which no handle is known.
+    pub(crate) fn has_lost(&self) -> bool {
+        self.rows.len() > self.by_handle.len()
+    }
+
+    /// Those of them that can be an object's with these attributes.
+    pub(crate) fn lost(&self, now: &Attributes) -> Vec<u64> {
+        let tells = |known: &Known| {
+            let told = |attribute: &u64| known.attributes.get(*attribute) == now.get(*attribute);
+            known.handle.is_none() && TELLING.iter().all(told)
+        };
+        let lost = self.rows.iter().filter(|(row, known)| tells(known) && self.is_same(**row, now));
+        lost.map(|(row, _)| *row).collect()
+    }
+
     /// An object has this handle now.
     pub(crate) fn revive(&mut self, row: u64, handle: ObjectHandle) {
         if let Some(known) = self.rows.get_mut(&row) {

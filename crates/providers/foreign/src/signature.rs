@@ -42,7 +42,7 @@ impl Signature for Mechanism {
 
     fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
         let (row, mechanism) = (Self::row(key)?, params::mechanism(self.number, params)?);
-        self.token.with(true, |session| {
+        self.token.with(|session| {
             session.verify_init(&mechanism, self.token.handle(session, row)?)?;
             session.verify_initialized(data, signature)
         })
@@ -79,7 +79,7 @@ impl Mechanism {
         out: &mut [u8],
     ) -> Result<usize> {
         let (row, mechanism) = (Self::row(key)?, params::mechanism(self.number, params)?);
-        let written = self.token.with(true, |session| {
+        let written = self.token.with(|session| {
             session.sign_init(&mechanism, self.token.handle(session, row)?)?;
             unlock(session, pin)?;
             session.sign_into(data, out)

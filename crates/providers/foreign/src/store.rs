@@ -51,7 +51,7 @@ impl ForeignStore {
     #[must_use]
     pub fn description(&self) -> String {
         let token = self.0;
-        let slot = token.call(|| token.module.library.slot_info(token.slot()));
+        let slot = token.call_anew(|| token.module.library.slot_info(token.slot()));
         slot.map_or_else(
             |_| token.name.to_owned(),
             |slot| format!("{}: {}", token.name, printable(&slot.description)),
@@ -70,19 +70,14 @@ impl Drop for ForeignStore {
 
 impl Store for ForeignStore {
     fn token(&self) -> Result<TokenRow> {
-        if self.0.is_pooled() || !self.0.has_started() {
+        if self.0.is_pooled() {
             return Err(Error::TOKEN_NOT_PRESENT);
         }
-        let info = self.0.call(|| {
-            let library = &self.0.module.library;
-            match library.token_info(self.0.slot()) {
-                Err(failure) if failure.code == Error::CRYPTOKI_NOT_INITIALIZED => {
-                    self.0.module.initialize()?;
-                    library.token_info(self.0.slot())
-                }
-                info => info,
-            }
-        });
+        if !self.0.has_started() {
+            self.0.tell_absence();
+            return Err(Error::TOKEN_NOT_PRESENT);
+        }
+        let info = self.0.call_anew(|| self.0.module.library.token_info(self.0.slot()));
         let info = info.map_err(|code| match code {
             Error::DEVICE_REMOVED if !self.0.is_there() => Error::TOKEN_NOT_PRESENT,
             code => code,
@@ -148,7 +143,7 @@ impl Store for ForeignStore {
                     self.update(id, &Attributes::decode(&record.attributes)?)?;
                 }
                 Change::Delete { id, .. } => {
-                    self.0.with(true, |session| session.destroy(self.0.handle(session, id)?))?;
+                    self.0.destroy(id)?;
                     self.0.objects().forget(id);
                 }
             }
@@ -158,7 +153,7 @@ impl Store for ForeignStore {
 
     fn read(&self, id: u64) -> Result<Option<ObjectRow>> {
         let Some(private) = self.0.objects().is_private(id) else { return Ok(None) };
-        let attributes = self.0.with(true, |session| {
+        let attributes = self.0.with(|session| {
             let handle = self.0.handle(session, id);
             match handle.and_then(|handle| attributes(self.0.name, session, handle, id, private)) {
                 Err(failure) if is_gone(failure.code) => Ok(None),
@@ -187,9 +182,8 @@ impl Store for ForeignStore {
         let mut secrets = Secrets::new();
         if readable {
             let wanted = of_class(class, |row| row.secret);
-            let values = self
-                .0
-                .with(true, |session| session.attributes(self.0.handle(session, id)?, &wanted))?;
+            let values =
+                self.0.with(|session| session.attributes(self.0.handle(session, id)?, &wanted))?;
             for (attribute, value) in wanted.into_iter().zip(values) {
                 let Some(mut value) = value else { continue };
                 let secret = Secret::try_copy_of(&value);
@@ -208,7 +202,7 @@ impl Store for ForeignStore {
         }
         let template = search_template(query, scope);
         let mut doubted = false;
-        let all = self.0.with(true, |session| {
+        let all = self.0.with(|session| {
             let ends = self.0.ends();
             self.0.must_be_its(session)?;
             let there = find(session, &template)?.into_iter();
@@ -270,7 +264,10 @@ impl ForeignStore {
                     // What is found without a login is public.
                     _ => !is_public(session),
                 };
-                Some(Ok(self.0.objects().add(handle, private)))
+                match self.0.row(session, handle, private) {
+                    Err(failure) if is_gone(failure.code) => None,
+                    found => Some(found),
+                }
             }
             // It went away since it was found, or says more of itself than there can be.
             Err(failure) if is_gone(failure.code) || failure.code == Error::HOST_MEMORY => None,
@@ -289,8 +286,7 @@ impl ForeignStore {
         if changes.is_empty() {
             return Ok(());
         }
-        self.0
-            .with(true, |session| session.set_attributes(self.0.handle(session, id)?, &changes))?;
+        self.0.with(|session| session.set_attributes(self.0.handle(session, id)?, &changes))?;
         self.0.objects().changed();
         Ok(())
     }

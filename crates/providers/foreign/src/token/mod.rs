@@ -7,9 +7,11 @@ pub(crate) use login::is_public;
 
 use crate::config::{Around, Config, Serves};
 use crate::error::{fails_itself, is_loss, leaves_a_trace, told};
+use crate::isolated::ABSENCE;
 use crate::loaded::Loaded;
 use crate::objects::Objects;
 use crate::read::{self, find};
+use metaslot_ck::attribute::CKA_FOREIGN_ROW;
 use metaslot_ck::{
     CK_MECHANISM_TYPE, CKA_ALWAYS_AUTHENTICATE, CKF_USER_PIN_COUNT_LOW, CKF_USER_PIN_FINAL_TRY,
     CKF_USER_PIN_LOCKED, CKF_WRITE_PROTECTED, Error, Function, ObjectHandle, Result, SlotId,
@@ -17,8 +19,9 @@ use metaslot_ck::{
 use metaslot_client::{Access, Error as Failure, Result as Called, Session, TokenInfo};
 use metaslot_memory::Secret;
 use metaslot_spi::provider::{Algorithm, Provider};
-use metaslot_spi::store::{Role, Ticket};
-use metaslot_spi::{Key, detail};
+use metaslot_spi::store::{Found, Role, Ticket};
+use metaslot_spi::{Key, Value, detail};
+use std::cell::Cell;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -42,6 +45,9 @@ const REFUSED: Failure = Failure::new(Function::Login, Error::PIN_INCORRECT);
 
 /// A session that is not what it was.
 const GONE: Failure = Failure::new(Function::GetSessionInfo, Error::SESSION_HANDLE_INVALID);
+
+/// An object that is not there any more, or not the only one of its kind.
+const INVALID: Failure = Failure::new(Function::FindObjects, Error::KEY_HANDLE_INVALID);
 
 /// PINs that are kept for operations: of more than so many that were begun and left, the oldest go.
 const PINS: usize = 256;
@@ -219,7 +225,19 @@ impl Token {
 
     /// What a failure is for the caller.
     pub(crate) fn told(&self, failure: Failure) -> Error {
-        told(self.name, failure)
+        let code = told(self.name, failure);
+        if self.module.is_away(failure) {
+            self.tell_absence();
+        }
+        code
+    }
+
+    /// Of a server that does not answer.
+    pub(crate) fn tell_absence(&self) {
+        if let Some(socket) = self.module.server() {
+            let (name, socket) = (self.name, socket.display());
+            detail::set(format_args!("{name}: the server at {socket} does not answer"));
+        }
     }
 
     /// The module gave something that no module may give.
@@ -249,17 +267,43 @@ impl Token {
     }
 
     /// [`Self::call`], once more where the module as a whole was what failed, and works again.
-    fn call_again<T>(&self, mut work: impl FnMut() -> Called<T>) -> Result<T> {
-        let life = self.module.life();
-        let mut given_up = false;
-        let answer = self.call(|| {
-            let answer = work();
-            given_up = matches!(&answer, Err(failure) if failure.code == Error::FUNCTION_CANCELED);
-            answer
-        });
+    fn call_again<T>(&self, work: impl FnMut() -> Called<T>) -> Result<T> {
+        self.call_while(|| true, work)
+    }
+
+    /// [`Self::call`], once more where the module has begun anew, or a server is back.
+    pub(crate) fn call_anew<T>(&self, mut work: impl FnMut() -> Called<T>) -> Result<T> {
+        let is_server = || self.module.server().is_some();
+        self.call_while(is_server, || match work() {
+            Err(failure) if failure.code == Error::CRYPTOKI_NOT_INITIALIZED => {
+                self.module.initialize()?;
+                work()
+            }
+            answer => answer,
+        })
+    }
+
+    /// The same for as long as that is said.
+    fn call_while<T>(
+        &self,
+        may: impl Fn() -> bool,
+        mut work: impl FnMut() -> Called<T>,
+    ) -> Result<T> {
+        let (life, begin) = (self.module.life(), Instant::now());
+        let (answer, failure) = loop {
+            let mut failure = None;
+            let answer = self.call(|| work().inspect_err(|why| failure = Some(*why)));
+            let lost = failure.is_some_and(|why| self.module.may_return(why));
+            if !lost || !may() || begin.elapsed() >= ABSENCE {
+                break (answer, failure);
+            }
+        };
         let failed = matches!(answer, Err(Error::DEVICE_ERROR | Error::DEVICE_REMOVED));
         // What kept a process busy until it was killed would do so again.
-        if failed && !given_up && self.is_restarted(life) { self.call(work) } else { answer }
+        let in_vain = failure
+            .is_some_and(|why| why.code == Error::FUNCTION_CANCELED || self.module.is_away(why));
+        let again = failed && !in_vain && may() && self.is_restarted(life);
+        if again { self.call(work) } else { answer }
     }
 
     fn is_restarted(&self, life: u64) -> bool {
@@ -269,17 +313,19 @@ impl Token {
     }
 
     /// Does `work` in a session of the pool. Where the session is gone everything is opened again, and
-    /// what may be repeated is done once more.
-    pub(crate) fn with<T>(
+    /// it is done once more.
+    pub(crate) fn with<T>(&self, work: impl FnMut(&Session) -> Called<T>) -> Result<T> {
+        self.with_while(|| true, work)
+    }
+
+    /// The same for as long as it may be done once more.
+    pub(crate) fn with_while<T>(
         &self,
-        repeats: bool,
+        may: impl Fn() -> bool,
         mut work: impl FnMut(&Session) -> Called<T>,
     ) -> Result<T> {
-        if !repeats {
-            return self.call(|| self.attempt(&mut work));
-        }
-        self.call_again(|| match self.attempt(&mut work) {
-            Err(failure) if self.may_repeat(failure.code) => self.attempt(&mut work),
+        self.call_while(&may, || match self.attempt(&mut work) {
+            Err(failure) if may() && self.may_repeat(failure.code) => self.attempt(&mut work),
             first => first,
         })
     }
@@ -523,6 +569,8 @@ impl Token {
         let keeper = match self.open() {
             Err(failure) if failure.code == Error::CRYPTOKI_NOT_INITIALIZED => {
                 self.module.initialize()?;
+                // Opened from now on, a session is of this life.
+                state.life = self.module.life();
                 self.open()?
             }
             session => session?,
@@ -610,10 +658,15 @@ impl Token {
         if let Some(handle) = self.objects().handle(row) {
             return Ok(handle);
         }
-        let invalid = Failure::new(Function::FindObjects, Error::KEY_HANDLE_INVALID);
-        let template = self.objects().description(row).ok_or(invalid)?;
-        let private = self.objects().is_private(row).ok_or(invalid)?;
-        // After a loss the module may have given its objects new numbers, and there may be others.
+        let [handle] = self.same(session, row)?[..] else { return Err(INVALID) };
+        self.objects().revive(row, handle);
+        Ok(handle)
+    }
+
+    /// What can be that object: after a loss the module may have given its objects new numbers, and there may be others.
+    fn same(&self, session: &Session, row: u64) -> Called<Vec<ObjectHandle>> {
+        let template = self.objects().description(row).ok_or(INVALID)?;
+        let private = self.objects().is_private(row).ok_or(INVALID)?;
         let mut same = Vec::new();
         for handle in find(session, &template)? {
             let now = read::attributes(self.name, session, handle, row, private)?;
@@ -621,9 +674,51 @@ impl Token {
                 same.push(handle);
             }
         }
-        let [handle] = same[..] else { return Err(invalid) };
-        self.objects().revive(row, handle);
-        Ok(handle)
+        Ok(same)
+    }
+
+    /// The row of an object that a search gave. One of a server's is known at once by what finds it again after a loss.
+    pub(crate) fn row(
+        &self,
+        session: &Session,
+        handle: ObjectHandle,
+        private: bool,
+    ) -> Called<Found> {
+        if self.module.server().is_none() && !self.objects().has_lost() {
+            return Ok(self.objects().add(handle, private));
+        }
+        let mut now = read::attributes(self.name, session, handle, 0, private)?;
+        let rows = self.objects().lost(&now);
+        for id in rows {
+            match self.handle(session, id) {
+                Ok(known) if known == handle => return Ok(Found { id, private }),
+                Err(failure) if failure != INVALID => return Err(failure),
+                _ => {}
+            }
+        }
+        let mut objects = self.objects();
+        let found = objects.add(handle, private);
+        if now.get(CKA_FOREIGN_ROW).is_some() {
+            now.set(CKA_FOREIGN_ROW, Value::Ulong(found.id));
+        }
+        objects.read(found.id, &now);
+        Ok(found)
+    }
+
+    /// Destroys an object. One that has gone since it was tried was destroyed then.
+    pub(crate) fn destroy(&self, row: u64) -> Result<()> {
+        let tried = Cell::new(false);
+        self.with(|session| {
+            if tried.get()
+                && self.objects().handle(row).is_none()
+                && self.same(session, row)?.is_empty()
+            {
+                return Ok(());
+            }
+            let handle = self.handle(session, row)?;
+            tried.set(true);
+            session.destroy(handle)
+        })
     }
 
     /// Whether its info says that it cannot be written.
