@@ -144,6 +144,9 @@ impl Token {
             let mut state = self.state();
             state.configured = is_it && state.login == Some(Role::User);
             state.refused &= !is_it;
+            if state.pin.is_some() {
+                self.keep_login(&mut state, pin);
+            }
             if !is_it && std::mem::take(&mut state.view) && !state.own {
                 self.end_login(&mut state);
             }
@@ -193,11 +196,21 @@ impl Token {
                         let is_it = pin::is(self.pin_source.as_deref(), pin);
                         state.configured = role == Role::User && is_it.unwrap_or(false);
                         state.refused &= !state.configured;
+                        self.keep_login(&mut state, pin);
                         return Ok(());
                     }
                 }
             }
         })
+    }
+
+    /// A server that goes takes the login with it: by this PIN it is made again.
+    fn keep_login(&self, state: &mut State, pin: &[u8]) {
+        let kept =
+            self.module.server().filter(|_| state.login == Some(Role::User) && !pin.is_empty());
+        if kept.is_some() {
+            state.pin = Secret::try_copy_of(pin);
+        }
     }
 
     /// The user shall be logged in whenever the token is there, by this PIN or the configured one.
