@@ -39,14 +39,16 @@ impl Home for Token {
         if !self.has_started() {
             return &[];
         }
-        let mut rows = Vec::new();
-        self.apart(|| {
-            let came = || self.module.library.mechanisms(self.slot()).unwrap_or_default();
-            let late = self.mechanisms.is_empty().then(came);
-            let mut all = late.unwrap_or_else(|| self.mechanisms.clone());
+        let rows = self.call_anew(|| {
+            let late = self.mechanisms.is_empty();
+            let mut all = match late {
+                true => self.module.library.mechanisms(self.slot())?,
+                false => self.mechanisms.clone(),
+            };
             all.retain(|mechanism| !self.without.contains(mechanism));
-            rows = rows::of(self, &all);
+            rows::of(self, &all)
         });
+        let rows = rows.unwrap_or_default();
         // A token that is not there yet says nothing yet.
         if rows.is_empty() { &[] } else { self.rows.get_or_init(|| Vec::leak(rows)) }
     }

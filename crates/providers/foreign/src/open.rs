@@ -2,14 +2,16 @@
 //! From a configured module to its tokens.
 
 use crate::config::{Around, Config};
+use crate::isolated::ABSENCE;
 use crate::loaded::{Loaded, find};
 use crate::store::ForeignStore;
 use crate::token::{NO_SLOT, Token};
-use metaslot_ck::SlotId;
-use metaslot_client::Error as Failure;
+use metaslot_ck::{CK_MECHANISM_TYPE, SlotId};
+use metaslot_client::Result as Called;
 use metaslot_memory::PerProcess;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 /// The tokens that were ever open in this process.
 static KNOWN: PerProcess<Mutex<Vec<&'static Token>>> = PerProcess::new(|_| Mutex::default());
@@ -27,14 +29,14 @@ pub(crate) fn open(config: &Config, around: Around) -> Opened {
     let slots = match slots(module) {
         Ok(slots) => slots,
         Err(reason) => {
-            let late = token(module, (NO_SLOT, false), config, around);
-            return (late.map(ForeignStore::new).into_iter().collect(), Some(reason));
+            let late = token(module, (NO_SLOT, Vec::new()), config, around);
+            return (vec![ForeignStore::new(late)], Some(reason));
         }
     };
     // Two slots of one number would be two logins of one token.
     let mut seen = BTreeSet::from([NO_SLOT.0]);
     let slots = slots.into_iter().filter(|(slot, _)| seen.insert(slot.0));
-    let tokens = slots.filter_map(|slot| token(module, slot, config, around));
+    let tokens = slots.map(|slot| token(module, slot, config, around));
     let tokens: Vec<_> = tokens.map(ForeignStore::new).collect();
     let none = tokens.is_empty().then(|| String::from("has no slot"));
     if !module.is_used() {
@@ -43,28 +45,43 @@ pub(crate) fn open(config: &Config, around: Around) -> Opened {
     (tokens, none)
 }
 
-/// The slots of a module, and whether there is a token in each.
-fn slots(module: &Loaded) -> Result<Vec<(SlotId, bool)>, String> {
-    if !module.is_used() {
-        module.initialize().map_err(|failure| format!("does not start: {failure}"))?;
+/// A slot, and what its token does.
+type Slot = (SlotId, Vec<CK_MECHANISM_TYPE>);
+
+/// The slots of a module. A server may go while it says them, and is asked again.
+fn slots(module: &Loaded) -> Result<Vec<Slot>, String> {
+    let begin = Instant::now();
+    let mut begins = !module.is_used();
+    loop {
+        let begun = if begins { module.initialize() } else { Ok(()) };
+        match begun.and_then(|()| all(module)) {
+            Err(failure) if module.may_return(failure) && begin.elapsed() < ABSENCE => {
+                begins = true;
+            }
+            Err(failure) if begun.is_err() => return Err(module.does_not_start(failure)),
+            Err(failure) => return Err(format!("does not say its slots: {failure}")),
+            Ok(slots) => return Ok(slots),
+        }
     }
-    let both = || {
-        let there = module.library.slots(true)?;
-        Ok((there, module.library.slots(false)?))
+}
+
+fn all(module: &Loaded) -> Called<Vec<Slot>> {
+    let there = module.library.slots(true)?;
+    let slot = |slot| match module.library.mechanisms(slot) {
+        Err(failure) if module.may_return(failure) => Some(Err(failure)),
+        Err(_) => (!there.contains(&slot)).then_some(Ok((slot, Vec::new()))),
+        Ok(mechanisms) => Some(Ok((slot, mechanisms))),
     };
-    let (there, all) =
-        both().map_err(|failure: Failure| format!("does not say its slots: {failure}"))?;
-    Ok(all.into_iter().map(|slot| (slot, there.contains(&slot))).collect())
+    module.library.slots(false)?.into_iter().filter_map(slot).collect()
 }
 
 /// The token in a slot. What is known of an earlier initialisation is used again: it is never freed.
 fn token(
     module: &'static Loaded,
-    (slot, there): (SlotId, bool),
+    (slot, mechanisms): Slot,
     config: &Config,
     around: Around,
-) -> Option<&'static Token> {
-    let mechanisms = module.library.mechanisms(slot).ok().or_else(|| (!there).then(Vec::new))?;
+) -> &'static Token {
     let mut known = KNOWN.get().lock().unwrap_or_else(PoisonError::into_inner);
     let same = |token: &&&'static Token| token.is(module, slot, config, &mechanisms);
     // A thread that never came back may have left a login there.
@@ -75,5 +92,5 @@ fn token(
         new
     });
     module.enter();
-    Some(token)
+    token
 }

@@ -27,16 +27,18 @@ impl GeneratePair for Made {
     }
 }
 
-/// The rows of a token, sorted by mechanism; none where it went away while it told its mechanisms.
-pub(crate) fn of(token: &'static Token, mechanisms: &[CK_MECHANISM_TYPE]) -> Vec<Algorithm> {
+/// The rows of a token, sorted by mechanism.
+pub(crate) fn of(
+    token: &'static Token,
+    mechanisms: &[CK_MECHANISM_TYPE],
+) -> Called<Vec<Algorithm>> {
     let known = mechanisms.iter().copied().filter(|number| MechanismRow::find(*number).is_some());
-    let told: Called<Vec<_>> = known.map(|number| row(token, number)).collect();
-    let Ok(told) = told else { return Vec::new() };
+    let told = known.map(|number| row(token, number)).collect::<Called<Vec<_>>>()?;
     let mut rows: Vec<_> = told.into_iter().flatten().collect();
     rows.extend(hashed::rows(token, mechanisms, &rows));
     rows.sort_unstable_by_key(|row| row.mechanism);
     rows.dedup_by_key(|row| row.mechanism);
-    rows
+    Ok(rows)
 }
 
 fn row(token: &'static Token, number: CK_MECHANISM_TYPE) -> Called<Option<Algorithm>> {
