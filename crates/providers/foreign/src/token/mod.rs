@@ -35,6 +35,8 @@ const IDLE: usize = 16;
 pub(crate) const NO_SLOT: SlotId = SlotId(u64::MAX);
 /// How long a module that did not start is left alone.
 const PAUSE: Duration = Duration::from_secs(5);
+/// A server at a socket, to look for which costs little.
+const SHORT_PAUSE: Duration = Duration::from_millis(50);
 
 /// What a token says of a PIN of which attempts have failed since the last that did not.
 const PIN_IN_DOUBT: [u64; 3] =
@@ -198,7 +200,8 @@ impl Token {
     /// Whether a module that does not start has been left alone for long enough.
     fn may_try(&self) -> bool {
         let mut tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
-        let may = tried.elapsed() >= PAUSE;
+        let pause = if self.module.server().is_some() { SHORT_PAUSE } else { PAUSE };
+        let may = tried.elapsed() >= pause;
         if may {
             *tried = Instant::now();
         }
