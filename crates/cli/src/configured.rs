@@ -34,6 +34,8 @@ pub(crate) struct TokenSection {
     pub(crate) path: PathBuf,
     /// Of a `[[foreign]]` section.
     pub(crate) name: Option<String>,
+    /// Whether its path is a server's socket.
+    pub(crate) is_server: bool,
     /// As its slot is described; the path where nothing is said.
     pub(crate) description: Option<String>,
     pub(crate) policy: Option<String>,
@@ -163,6 +165,7 @@ impl TokenSection {
         let mut token = Self::default();
         for (key, value) in section {
             let said = string(value.get_ref());
+            token.is_server |= key.get_ref() == "socket";
             match (key.get_ref().as_ref(), value.get_ref()) {
                 ("path" | "module" | "socket", _) => token.path = said.unwrap_or_default().into(),
                 ("name", _) => token.name = said,

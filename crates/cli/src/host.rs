@@ -80,7 +80,8 @@ impl Host {
     /// them, with the reason: it must not hide the others.
     pub(crate) fn tokens(&self) -> Result<Vec<Token>> {
         let mut tokens: Vec<Token> = Vec::new();
-        for slot in self.module.slots(true)? {
+        // Of our module an empty slot may be that of a server which does not answer.
+        for slot in self.module.slots(!self.is_ours)? {
             match self.module.token_info(slot) {
                 Ok(info) => {
                     let (status, cost) =
@@ -88,8 +89,14 @@ impl Host {
                     let fast_login = self.module.fast_login(slot);
                     tokens.push(Token { status, cost, fast_login, ..Token::new(slot, info) });
                 }
-                Err(error) if error.code == ck::Error::TOKEN_NOT_PRESENT => {}
-                Err(error) => tokens.push(Token::unreadable(slot, &error.into())),
+                Err(error) if error.code == ck::Error::TOKEN_NOT_PRESENT => {
+                    let why = self.module.detail();
+                    tokens.extend(why.map(|why| Token::unreadable(slot, why)));
+                }
+                Err(error) => {
+                    let why = Failure::from(error).message().to_owned();
+                    tokens.push(Token::unreadable(slot, why));
+                }
             }
         }
         let names: Vec<(String, String)> = tokens.iter().map(Token::label_and_serial).collect();
@@ -304,7 +311,7 @@ impl Token {
         Some(Failure::failed(format!("the token in slot {slot} cannot be read: {problem}")))
     }
 
-    fn unreadable(slot: SlotId, failure: &Failure) -> Self {
+    fn unreadable(slot: SlotId, problem: String) -> Self {
         let info = TokenInfo {
             label: String::new(),
             manufacturer: String::new(),
@@ -314,8 +321,7 @@ impl Token {
             sessions: None,
             pin_lengths: (0, 0),
         };
-        let problem = Some(failure.message().to_owned());
-        Self { problem, ..Self::new(slot, info) }
+        Self { problem: Some(problem), ..Self::new(slot, info) }
     }
 
     /// Whether all of these `CKF_…` are set.

@@ -37,6 +37,7 @@ mod pykcs11;
 mod python_pkcs11;
 mod recipe;
 mod rust_cryptoki;
+mod served;
 mod servers;
 mod setup;
 mod storm;

@@ -117,6 +117,13 @@ pub(super) fn others(setup: &Setup<'_>) -> Vec<Finding> {
         let mut remarks = idle.into_iter().flat_map(Provider::remarks).map(|(why, _)| why);
         match remarks.find(|why| *why != DISABLED) {
             None => Finding::ok(format!("{name}: {path}")),
+            Some(why) if section.is_server => Finding::error(
+                format!("{name}: {why}"),
+                format!(
+                    "start the server, see what it says, or correct 'socket' in its [[foreign]] section: {}",
+                    setup.files()
+                ),
+            ),
             Some(why) if !section.path.exists() => Finding::error(
                 format!("{name}: {why}"),
                 format!(
