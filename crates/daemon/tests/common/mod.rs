@@ -2,7 +2,7 @@
 //! A token in a directory of its own, a server of it, and clients.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-use metaslot_ck::{Error, Result};
+use metaslot_ck::*;
 use metaslot_client::protocol::{Call, Reader, Writer};
 use metaslot_client::{Carrier, Message, Module};
 use metaslot_daemon::fence::put_up;
@@ -12,10 +12,12 @@ use metaslot_keystore::{Config as StoreConfig, Cost, Kdf, SqliteStore};
 use metaslot_spi::provider::Provider;
 use metaslot_testkit::not_run;
 use metaslot_wiring::config::Reach;
+use metaslot_spi::{Params, RawValue};
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead as _, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -35,10 +37,20 @@ impl Drop for Place {
 
 impl Place {
     pub(crate) fn new() -> Self {
+        Self::within(&std::env::temp_dir())
+    }
+
+    /// On no disk, where the machine has such a directory: what is written waits for none.
+    pub(crate) fn in_memory() -> Self {
+        let memory = Path::new("/dev/shm");
+        Self::within(if memory.is_dir() { memory } else { Path::new("/tmp") })
+    }
+
+    fn within(directory: &Path) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("metaslot-door-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
+        let path = directory.join(name);
         fs::remove_dir_all(&path).ok();
         fs::create_dir_all(&path).expect("a directory is made");
         Self(path)
@@ -217,10 +229,66 @@ impl Raw {
 /// The slot's token, with both PINs; another client has gone again.
 pub(crate) fn initialized(place: &Place) {
     let engine = place.engine();
-    let slot = metaslot_ck::SlotId(0);
+    let slot = SlotId(0);
     engine.init_token(slot, SO, "door").expect("a token is made");
-    let flags = metaslot_ck::CKF_SERIAL_SESSION | metaslot_ck::CKF_RW_SESSION;
+    let flags = CKF_SERIAL_SESSION | CKF_RW_SESSION;
     let session = engine.open_session(slot, flags).expect("a session opens");
-    engine.login(session, metaslot_ck::CKU_SO, SO).expect("the officer logs in");
+    engine.login(session, CKU_SO, SO).expect("the officer logs in");
     engine.init_pin(session, USER).expect("the PIN is set");
+}
+
+/// A child that ends with its test.
+#[derive(Debug)]
+pub(crate) struct Killed(pub(crate) Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+/// The program, which serves by then.
+pub(crate) fn started(place: &Place) -> Killed {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_metaslotd"));
+    command.arg("--config").arg(place.path().join("metaslotd.toml")).stderr(Stdio::piped());
+    let mut process = command.spawn().expect("it is built");
+    let mut told = String::new();
+    let errors = process.stderr.take().expect("it is a pipe");
+    BufReader::new(errors).read_line(&mut told).expect("a line");
+    assert!(told.starts_with("metaslotd: serves "), "{told}");
+    Killed(process)
+}
+
+/// Two pairs, without a PIN for this user's programs where the configuration says so: `site` on P-256, to sign with, and `seal` of
+/// RSA-2048.
+pub(crate) fn pairs(place: &Place, usage: CK_ATTRIBUTE_TYPE) {
+    let engine = place.engine();
+    let session = engine.open_session(SlotId(0), CKF_SERIAL_SESSION | CKF_RW_SESSION);
+    let session = session.expect("a session opens");
+    engine.login(session, CKU_USER, USER).expect("the user logs in");
+    let bytes = |attribute, value: &[u8]| (attribute, RawValue::Bytes(value.to_vec()));
+    let p256 = bytes(CKA_EC_PARAMS, &[6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7]);
+    let bits = bytes(CKA_MODULUS_BITS, &2048_u64.to_ne_bytes());
+    for (label, mechanism, more, usage) in [
+        ("site", CKM_EC_KEY_PAIR_GEN, p256, CKA_SIGN),
+        ("seal", CKM_RSA_PKCS_KEY_PAIR_GEN, bits, usage),
+    ] {
+        let named = || [bytes(CKA_LABEL, label.as_bytes()), bytes(CKA_TOKEN, &[1])];
+        let private = named().into_iter().chain([bytes(usage, &[1])]).collect();
+        let public = named().into_iter().chain([more]).collect();
+        engine
+            .generate_key_pair(session, mechanism, Params::None, public, private)
+            .expect("a pair is made");
+    }
+}
+
+/// A program in C that is there beside the tests.
+pub(crate) fn compiled(place: &Place, name: &str) {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-I"]);
+    gcc.arg(here.join("../../include")).arg(here.join("tests").join(format!("{name}.c")));
+    let built = gcc.arg("-o").arg(place.path().join(name)).args(["-ldl", "-lpthread"]).status();
+    assert!(built.expect("it is installed").success());
 }
