@@ -376,6 +376,7 @@ fn wait(any: &mut [PollFd<'_>], until: Instant) -> Result<(), Failure> {
 mod tests {
     use super::*;
     use rustix::thread::set_thread_res_uid;
+    use std::io::{Read as _, Write as _};
 
     /// What greets, and then does what a script says.
     fn program(name: &str, script: &str, limit: Duration) -> Isolated {
@@ -469,6 +470,58 @@ mod tests {
             let again = isolated.exchange(request).err();
             assert_eq!(again, Some(Error::CRYPTOKI_NOT_INITIALIZED), "{name}");
         }
+    }
+
+    /// A server that greets so many clients, and ends with the last.
+    fn server(path: &Path, clients: usize) -> std::thread::JoinHandle<()> {
+        std::fs::remove_file(path).ok();
+        let listener = std::os::unix::net::UnixListener::bind(path).expect("a socket is made");
+        std::thread::spawn(move || {
+            for stream in listener.incoming().take(clients) {
+                let mut greeting = [0];
+                let mut stream = stream.expect("a client");
+                stream.read_exact(&mut greeting).expect("it greets");
+                stream.write_all(&greeting).expect("it reads");
+            }
+        })
+    }
+
+    #[test]
+    fn a_server_that_was_there_is_waited_for_and_one_that_stays_away_is_not() {
+        let name = format!("metaslot-server-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let isolation = Isolation { program: None, limit: SHORT };
+        let isolated = Isolated::new(&isolation, path.clone()).expect("it may come later");
+        let begin = Instant::now();
+        assert_eq!(isolated.start(), Err(Error::DEVICE_REMOVED), "it was never there");
+        assert!(begin.elapsed() < SHORT);
+        server_comes_back(&isolated, &path);
+        let begin = Instant::now();
+        assert_eq!(isolated.start(), Err(Error::DEVICE_REMOVED));
+        assert!(begin.elapsed() >= SHORT, "it may come back");
+        let begin = Instant::now();
+        assert_eq!(isolated.start(), Err(Error::DEVICE_REMOVED));
+        assert!(begin.elapsed() < SHORT, "it stays away");
+        server_comes_back(&isolated, &path);
+        std::fs::remove_file(path).expect("it was there");
+    }
+
+    /// For two clients, the second one a moment after it has gone.
+    fn server_comes_back(isolated: &Isolated, path: &Path) {
+        let first = server(path, 1);
+        assert!(isolated.start().is_ok());
+        first.join().expect("no panic");
+        assert_eq!(isolated.exchange(b"x").err(), Some(Error::CRYPTOKI_NOT_INITIALIZED));
+        let second = std::thread::scope(|scope| {
+            let second = scope.spawn(|| {
+                std::thread::sleep(SHORT / 5);
+                server(path, 1)
+            });
+            assert!(isolated.start().is_ok(), "it is back");
+            second.join().expect("no panic")
+        });
+        second.join().expect("no panic");
+        assert_eq!(isolated.exchange(b"x").err(), Some(Error::CRYPTOKI_NOT_INITIALIZED));
     }
 
     #[test]
