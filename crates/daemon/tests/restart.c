@@ -17,6 +17,7 @@
 #include <metaslot/pkcs11.h>
 
 enum { NAMES = 64, LABEL = 32, THREADS = 3 };
+static const uint64_t PATIENCE = 20000000000;
 static CK_FUNCTION_LIST *p11;
 static CK_SLOT_ID slot;
 static __thread CK_SESSION_HANDLE session;
@@ -62,14 +63,12 @@ static CK_RV open_session(void)
 	return p11->C_OpenSession(slot, CKF_SERIAL_SESSION | CKF_RW_SESSION, NULL, NULL, &session);
 }
 
-static CK_RV begin(void)
+static CK_RV find_token(void)
 {
 	CK_SLOT_ID slots[16];
 	CK_TOKEN_INFO info;
 	CK_ULONG count = 16;
-	CK_RV rv = p11->C_Initialize(NULL);
-	if (rv == CKR_OK)
-		rv = p11->C_GetSlotList(CK_TRUE, slots, &count);
+	CK_RV rv = p11->C_GetSlotList(CK_TRUE, slots, &count);
 	if (rv != CKR_OK)
 		return rv;
 	for (CK_ULONG at = 0; at < count; at++) {
@@ -78,6 +77,22 @@ static CK_RV begin(void)
 			return open_session();
 	}
 	return CKR_TOKEN_NOT_PRESENT;
+}
+
+static CK_RV begin(void)
+{
+	CK_RV rv = p11->C_Initialize(NULL);
+	return rv == CKR_OK ? find_token() : rv;
+}
+
+// The daemon may come later than the first program.
+static CK_RV wait_for_token(void)
+{
+	uint64_t end = now() + PATIENCE;
+	CK_RV rv = begin();
+	while (rv == CKR_TOKEN_NOT_PRESENT && now() < end && !usleep(10000))
+		rv = find_token();
+	return rv;
 }
 
 // The only object of a class with a label.
@@ -228,7 +243,7 @@ int main(int argc, char **argv)
 	if (!list || list(&p11) != CKR_OK || file < 0 || signal(SIGTERM, end) == SIG_ERR)
 		return 1;
 	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-	if (page == MAP_FAILED || counted("begin", begin()) != CKR_OK)
+	if (page == MAP_FAILED || counted("begin", wait_for_token()) != CKR_OK)
 		return 1;
 	progress = (volatile uint64_t *)page + atoi(argv[4]);
 	srandom((unsigned)getpid());

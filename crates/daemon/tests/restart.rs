@@ -94,15 +94,21 @@ fn rude(place: &Place) -> Option<UnixStream> {
     Some(silent)
 }
 
+fn told_to_end(process: &mut Killed) {
+    let id = process.0.id().to_string();
+    Command::new("/bin/kill").args(["-TERM", &id]).status().expect("it is installed");
+    let status = process.0.wait().expect("it ends");
+    assert!(status.success(), "{status}");
+}
+
 /// How often each call of all the clients had which code.
 fn counted(clients: Vec<Killed>) -> BTreeMap<(String, String), u64> {
     let mut all = BTreeMap::new();
     for mut client in clients {
-        let id = client.0.id().to_string();
-        Command::new("/bin/kill").args(["-TERM", &id]).status().expect("it is installed");
+        let mut output = client.0.stdout.take().expect("a pipe");
+        told_to_end(&mut client);
         let mut told = String::new();
-        client.0.stdout.take().expect("a pipe").read_to_string(&mut told).expect("it tells");
-        assert!(client.0.wait().expect("it ends").success(), "{told}");
+        output.read_to_string(&mut told).expect("it tells");
         for line in told.lines() {
             let [call, code, count] = line.split(' ').collect::<Vec<_>>()[..] else {
                 panic!("{line}")
@@ -124,16 +130,22 @@ fn a_daemon_that_is_killed_under_load_fails_nothing_that_can_be_repeated() {
     let kills = kills.unwrap_or(KILLS);
     let place = place();
     compiled(&place, "restart");
-    let mut server = started(&place);
     let file = File::open(place.path().join("progress")).expect("it is there");
-    let mut clients: Vec<_> =
-        (0..ROLES.len()).map(|number| client(&place, &module, number)).collect();
+    let mut clients = vec![client(&place, &module, 0)];
+    // It looks for the token by then, and the daemon comes later.
+    sleep(Duration::from_millis(100));
+    let mut server = started(&place);
+    clients.extend((1..ROLES.len()).map(|number| client(&place, &module, number)));
     wait(&file, &mut clients);
     let mut again = Vec::new();
     for kill in 0..kills {
         let silent = rude(&place);
         // At another moment each time.
         sleep(Duration::from_micros(u64::from(kill) * 7919 % 50_000));
+        if kill % 4 == 3 {
+            // As for an upgrade.
+            told_to_end(&mut server);
+        }
         drop(server);
         server = started(&place);
         again.push(wait(&file, &mut clients));

@@ -248,9 +248,10 @@ impl Drop for Killed {
     }
 }
 
-/// The program, which serves by then.
+/// The program, or the one that `METASLOT_DAEMON` names, which serves by then.
 pub(crate) fn started(place: &Place) -> Killed {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_metaslotd"));
+    let named = std::env::var_os("METASLOT_DAEMON");
+    let mut command = Command::new(named.unwrap_or(env!("CARGO_BIN_EXE_metaslotd").into()));
     command.arg("--config").arg(place.path().join("metaslotd.toml")).stderr(Stdio::piped());
     let mut process = command.spawn().expect("it is built");
     let mut told = String::new();
