@@ -251,7 +251,7 @@ impl Drop for Killed {
 /// The program, or the one that `METASLOT_DAEMON` names, which serves by then.
 pub(crate) fn started(place: &Place) -> Killed {
     let named = std::env::var_os("METASLOT_DAEMON");
-    let mut command = Command::new(named.unwrap_or(env!("CARGO_BIN_EXE_metaslotd").into()));
+    let mut command = Command::new(named.unwrap_or_else(|| env!("CARGO_BIN_EXE_metaslotd").into()));
     command.arg("--config").arg(place.path().join("metaslotd.toml")).stderr(Stdio::piped());
     let mut process = command.spawn().expect("it is built");
     let mut told = String::new();
