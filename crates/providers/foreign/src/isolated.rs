@@ -18,12 +18,13 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open,
     pidfd_send_signal, waitid,
 };
+use std::cell::Cell;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -60,8 +61,31 @@ pub(crate) struct Isolated {
     was_there: AtomicBool,
 }
 
+thread_local! {
+    /// The connection that this thread's sessions are of.
+    static LINK: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// While it lives, this thread's requests go over that connection or nowhere: by another one their numbers say something else.
+#[derive(Debug)]
+pub(crate) struct Bound(Option<u64>);
+
+impl Bound {
+    pub(crate) fn to(link: Option<u64>) -> Self {
+        Self(LINK.replace(link))
+    }
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        LINK.set(self.0);
+    }
+}
+
 #[derive(Debug)]
 struct Process {
+    /// No other connection of this program has this number.
+    link: u64,
     /// None of a server that was there before.
     child: Option<Child>,
     socket: OwnedFd,
@@ -148,7 +172,9 @@ impl Isolated {
             None => (connected(&self.module)?, None),
         };
         let file = file(&socket)?;
-        let process = Process { child, socket, file, number: 0 };
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let link = NEXT.fetch_add(1, Ordering::Relaxed);
+        let process = Process { link, child, socket, file, number: 0 };
         match process.greet(until) {
             Ok(version) => Ok((process, version)),
             Err(failure) => {
@@ -174,6 +200,11 @@ impl Isolated {
             child.wait().ok();
         })?;
         Ok((socket, Some(Child { id, pidfd })))
+    }
+
+    /// The connection that there is.
+    pub(crate) fn link(&self) -> Option<u64> {
+        self.process().as_ref().map(|process| process.link)
     }
 
     fn until(&self) -> Instant {
@@ -221,6 +252,9 @@ impl Carrier for Isolated {
     fn exchange(&self, request: &[u8]) -> Result<Message, Error> {
         let mut process = self.process_with_its_socket();
         let running = process.as_mut().ok_or(Error::CRYPTOKI_NOT_INITIALIZED)?;
+        if LINK.get().is_some_and(|link| link != running.link) {
+            return Err(Error::SESSION_HANDLE_INVALID);
+        }
         running.exchange(request, self.until()).map_err(|failure| {
             process.take().into_iter().for_each(Process::kill);
             match failure {
@@ -574,6 +608,18 @@ mod tests {
         // Nothing came, and the host's file is open.
         let nothing = recv(&peer, &mut [0; 8], RecvFlags::DONTWAIT);
         assert_eq!(nothing.err(), Some(Errno::AGAIN));
+    }
+
+    #[test]
+    fn a_request_for_another_connection_is_not_sent() {
+        let (isolated, _) = started("another", "cat", SHORT);
+        let link = isolated.link().expect("it is connected");
+        let other = Bound::to(Some(link + 1));
+        assert_eq!(isolated.exchange(b"x").err(), Some(Error::SESSION_HANDLE_INVALID));
+        drop(other);
+        let _bound = Bound::to(Some(link));
+        // It gives back what it gets.
+        assert!(isolated.exchange(b"x").is_ok_and(|answer| answer.as_ref() == b"x"));
     }
 
     #[test]

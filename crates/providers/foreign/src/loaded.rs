@@ -24,6 +24,7 @@ pub(crate) struct Loaded {
     at: usize,
     path: PathBuf,
     isolation: Option<Isolation>,
+    isolated: Option<Arc<Isolated>>,
     pub(crate) library: Module,
     /// Whether this process, or one that it was forked from, initialised it.
     ours: AtomicBool,
@@ -65,8 +66,10 @@ pub(crate) fn find(config: &Config) -> Result<&'static Loaded, String> {
     }
     let parameters = config.parameters.clone().map(CString::new).transpose();
     let parameters = parameters.map_err(|_| String::from("has parameters with a zero in them"))?;
-    let library = match &config.isolation {
-        Some(isolation) => Module::remote(path, Arc::new(Isolated::new(isolation, path.clone())?)),
+    let isolated = config.isolation.as_ref().map(|how| Isolated::new(how, path.clone()));
+    let isolated = isolated.transpose()?.map(Arc::new);
+    let library = match &isolated {
+        Some(isolated) => Module::remote(path, Arc::clone(isolated) as _),
         None => Module::load(path).map_err(|failure| failure.to_string())?,
     };
     if library.is_metaslot() {
@@ -77,7 +80,9 @@ pub(crate) fn find(config: &Config) -> Result<&'static Loaded, String> {
         let (path, parameters) = (path.clone(), parameters.clone());
         let (life, failures) = (AtomicU64::new(0), AtomicU64::new(0));
         let (isolation, library) = (config.isolation.clone(), library.clone());
-        let new = Loaded { at, path, isolation, library, ours, parameters, life, failures };
+        let isolated = isolated.clone();
+        let new =
+            Loaded { at, path, isolation, isolated, library, ours, parameters, life, failures };
         let known = place.get_or_init(|| new);
         if same(&known) {
             return Ok(known);
@@ -186,6 +191,11 @@ impl Loaded {
             token => token.and_then(ask),
         };
         Some(!answer.is_err_and(|failure| fails_itself(failure.code)))
+    }
+
+    /// The connection to one in another process.
+    pub(crate) fn link(&self) -> Option<u64> {
+        self.isolated.as_ref()?.link()
     }
 
     /// The socket of a server that was not started for us.

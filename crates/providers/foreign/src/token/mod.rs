@@ -7,7 +7,7 @@ pub(crate) use login::is_public;
 
 use crate::config::{Around, Config, Serves};
 use crate::error::{fails_itself, is_loss, leaves_a_trace, told};
-use crate::isolated::ABSENCE;
+use crate::isolated::{ABSENCE, Bound};
 use crate::loaded::Loaded;
 use crate::objects::Objects;
 use crate::read::{self, find};
@@ -87,6 +87,8 @@ struct State {
     connection: u64,
     /// The module's life in which these sessions were looked at.
     life: u64,
+    /// The connection that they are of, where the module is in another process.
+    link: Option<u64>,
     /// After how many of its failures the keeper's login was.
     failures: u64,
     /// Stays open: with the last session of an application the login ends.
@@ -124,6 +126,7 @@ pub(crate) struct Taken {
     pub(crate) session: Session,
     connection: u64,
     life: u64,
+    link: Option<u64>,
 }
 
 impl Token {
@@ -363,7 +366,11 @@ impl Token {
         self.call_again(|| {
             let begin = || {
                 let taken = self.take()?;
-                match work(&taken.session) {
+                let begun = {
+                    let _bound = Bound::to(taken.link);
+                    work(&taken.session)
+                };
+                match begun {
                     Ok(()) => Ok(taken),
                     Err(failure) => {
                         self.failed(taken, failure.code);
@@ -386,7 +393,10 @@ impl Token {
     ) -> Result<T> {
         let on = taken.as_ref().ok_or(Error::OPERATION_NOT_INITIALIZED)?;
         let answer = self.call(|| match self.is_still_ours(&on.session, on.life) {
-            true => work(&on.session),
+            true => {
+                let _bound = Bound::to(on.link);
+                work(&on.session)
+            }
             false => Err(GONE),
         });
         if answer.is_err() {
@@ -420,7 +430,10 @@ impl Token {
 
     fn attempt<T>(&self, work: &mut impl FnMut(&Session) -> Called<T>) -> Called<T> {
         let taken = self.take()?;
-        let answer = work(&taken.session);
+        let answer = {
+            let _bound = Bound::to(taken.link);
+            work(&taken.session)
+        };
         // What was done in a session that became another's meanwhile was done there.
         let answer = match self.is_still_ours(&taken.session, taken.life) {
             true => answer,
@@ -439,12 +452,12 @@ impl Token {
         if (state.life, state.failures) != (self.module.life(), self.module.failures()) {
             self.look_at(&mut state);
         }
-        let (connection, life) = (state.connection, state.life);
+        let (connection, life, link) = (state.connection, state.life, state.link);
         if let Some(session) = state.idle.pop() {
-            return Ok(Taken { session, connection, life });
+            return Ok(Taken { session, connection, life, link });
         }
         self.connect(&mut state)?;
-        let (connection, life) = (state.connection, state.life);
+        let (connection, life, link) = (state.connection, state.life, state.link);
         // A module that keeps this call waiting keeps no other one waiting.
         drop(state);
         match self.open() {
@@ -455,11 +468,11 @@ impl Token {
                     self.forget(&mut state);
                 }
                 self.connect(&mut state)?;
-                let (connection, life) = (state.connection, state.life);
+                let (connection, life, link) = (state.connection, state.life, state.link);
                 drop(state);
-                Ok(Taken { session: self.open()?, connection, life })
+                Ok(Taken { session: self.open()?, connection, life, link })
             }
-            session => Ok(Taken { session: session?, connection, life }),
+            session => Ok(Taken { session: session?, connection, life, link }),
         }
     }
 
@@ -569,11 +582,13 @@ impl Token {
         if state.keeper.is_some() {
             return Ok(());
         }
+        state.link = self.module.link();
         let keeper = match self.open() {
             Err(failure) if failure.code == Error::CRYPTOKI_NOT_INITIALIZED => {
                 self.module.initialize()?;
                 // Opened from now on, a session is of this life.
                 state.life = self.module.life();
+                state.link = self.module.link();
                 self.open()?
             }
             session => session?,
