@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One process of the load in restart.rs: restart MODULE ROLE PROGRESS NUMBER PIN, until SIGTERM. ROLE: s, signs; l, logs in, makes
-// and destroys keys, too; f, signs, and forks now and then; t, signs in three threads. It says how often each call had which code.
+// and destroys keys, and signs in a second thread; f, signs, and forks now and then; t, signs in three threads. It says how often each call had which code.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -250,7 +250,7 @@ int main(int argc, char **argv)
 	if (*argv[2] == 'l')
 		counted("login", p11->C_Login(session, CKU_USER, (CK_BYTE *)argv[5], strlen(argv[5])));
 	pthread_t threads[THREADS - 1];
-	int more = *argv[2] == 't' ? THREADS - 1 : 0;
+	int more = *argv[2] == 't' ? THREADS - 1 : *argv[2] == 'l';
 	for (int at = 0; at < more; at++)
 		if (pthread_create(&threads[at], NULL, thread, argv[4]))
 			return 1;
