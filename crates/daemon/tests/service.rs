@@ -9,8 +9,9 @@ use metaslot_spi::{Params, RawValue};
 use metaslot_testkit::{left_out, not_run};
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::{UnixDatagram, UnixStream};
-use std::os::unix::process::ExitStatusExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -56,6 +57,12 @@ impl Daemon {
         command.env("P11_KIT_SERVER_ADDRESS", address);
         command.env("SSH_AUTH_SOCK", self.directory.join("agent")).env("OPENSSL_CONF", "/dev/null");
         command.current_dir(&self.directory).args(arguments).output().expect("it is installed")
+    }
+
+    /// Their directories in `/proc`.
+    fn threads(&self) -> Vec<PathBuf> {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.process.id()));
+        threads.expect("it runs").map(|thread| thread.expect("a thread").path()).collect()
     }
 
     fn signal(&self, signal: &str) {
@@ -200,8 +207,7 @@ fn each_of_its_threads_is_behind_the_fence() {
     let mut client = UnixStream::connect(place.path().join("socket")).expect("it listens");
     std::io::Write::write_all(&mut client, &[1]).expect("it reads");
     std::io::Read::read_exact(&mut client, &mut [0]).expect("it answers");
-    let threads = fs::read_dir(format!("/proc/{}/task", daemon.process.id())).expect("it runs");
-    let threads: Vec<_> = threads.map(|thread| thread.expect("a thread").path()).collect();
+    let threads = daemon.threads();
     assert!(threads.len() >= 4, "{threads:?}");
     for thread in threads {
         let status = fs::read_to_string(thread.join("status")).expect("it runs");
@@ -218,6 +224,48 @@ fn its_memory_is_written_nowhere() {
     let core = limits.lines().find(|line| line.starts_with("Max core file size"));
     let core: Vec<_> = core.expect("the kernel has it").split_whitespace().skip(4).collect();
     assert_eq!(core, ["0", "0", "bytes"]);
+}
+
+#[test]
+fn no_debugger_of_its_own_user_reads_its_memory() {
+    let (gcore, place) = ("/usr/bin/gcore", place());
+    let told = |reason| not_run("metaslotd", "its memory, read by a debugger", reason);
+    if !Path::new(gcore).exists() {
+        return told("there is no gcore");
+    }
+    // Root reads everything: both run as another user, whom the files are given.
+    let user = if rustix::process::geteuid().is_root() {
+        65534
+    } else {
+        rustix::process::geteuid().as_raw()
+    };
+    let group = rustix::process::getegid().as_raw();
+    let mut give = Command::new("/bin/chown");
+    give.arg("-R").arg(format!("{user}:{group}")).arg(place.path());
+    assert!(give.status().expect("it is installed").success());
+    let cored = |process: &Child| {
+        let mut command = Command::new(gcore);
+        command.uid(user).current_dir(place.path()).args(["-o", "core", &process.id().to_string()]);
+        let output = command.output().expect("it is installed");
+        output.status.success() && place.path().join(format!("core.{}", process.id())).exists()
+    };
+    let mut other =
+        Command::new("/bin/sleep").arg("60").uid(user).spawn().expect("it is installed");
+    let possible = cored(&other);
+    other.kill().and_then(|()| other.wait()).expect("it runs");
+    if !possible {
+        return told("no process is shown to a debugger here");
+    }
+    let program = place.path().join("metaslotd");
+    fs::copy(env!("CARGO_BIN_EXE_metaslotd"), &program).expect("it is built");
+    let mut started = Command::new(program);
+    started.arg("--config").arg(place.path().join("metaslotd.toml")).uid(user);
+    let daemon = Daemon::started(place.path(), started.stderr(Stdio::piped()));
+    assert!(!cored(&daemon.process));
+    // Whose memory is closed belongs to root in each of its threads.
+    for thread in daemon.threads() {
+        assert_eq!(fs::metadata(thread.join("mem")).expect("it runs").uid(), 0);
+    }
 }
 
 #[test]
