@@ -9,6 +9,7 @@ mod bpftrace;
 mod bridged;
 mod c_program;
 mod curl;
+mod daemon;
 mod examples;
 mod git;
 mod gnupg;
