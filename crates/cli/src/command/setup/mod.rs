@@ -25,6 +25,7 @@ use credential::Credential;
 use files::{apply, before, kept, may_be_included};
 pub(crate) use fresh::run as run_command;
 use fresh::{Chosen, Wanted};
+use metaslot_ck::CKF_LOGIN_REQUIRED;
 use program::{ALL, Bridge, Plan, Program, Proof};
 pub(crate) use proxy::{Proxy, TokenKey, check_paths, is_user, may_read, own_user, runs};
 use serde_json::{Value, json};
@@ -185,7 +186,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     };
     let proved = args.verify.then(|| {
         let (directory, values, public) = (&*directory, &*found.values, &*found.public);
-        let run = Run { directory, plan: &plan, values, pin: pin.as_deref(), public };
+        let asks = found.token.as_ref().is_none_or(|token| token.has(CKF_LOGIN_REQUIRED));
+        let run = Run { directory, plan: &plan, values, pin: pin.as_deref(), asks, public };
         verify(program, &run).or_else(|failed| failed.after(enabled))
     });
     let proved = proved.transpose()?;

@@ -99,7 +99,7 @@ impl Proxy {
             program,
             directory: Path::new(""),
         };
-        let values = said.of_machine(app.host(key.key)?)?;
+        let values = said.of_machine(app.host(key.key)?, true)?;
         let name = program.file().unwrap_or_default();
         let file = program.plan(&values).files.into_iter().find(|file| file.0 == name);
         let file =

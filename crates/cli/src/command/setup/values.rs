@@ -14,7 +14,7 @@ use crate::host::{Host, Token};
 use crate::key::{self, Family, Key};
 use crate::uri::{Class, Uri};
 use crate::x509::Certificate;
-use metaslot_ck::{CKA_ID, CKO_CERTIFICATE};
+use metaslot_ck::{CKA_ID, CKF_LOGIN_REQUIRED, CKO_CERTIFICATE};
 use metaslot_client::{Access, Session, Template};
 use metaslot_memory::Secret;
 use std::env;
@@ -57,7 +57,7 @@ impl Said<'_> {
     /// Of a recipe that says nothing of a key none needs to be there.
     pub(super) fn find(&self, app: &App) -> Result<Found> {
         let without = |app: &App| {
-            let values = self.of_machine(app.host(&Uri::default())?)?;
+            let values = self.of_machine(app.host(&Uri::default())?, true)?;
             Ok(Found { values, public: String::new(), token: None })
         };
         if self.program.bridge == Bridge::All {
@@ -107,7 +107,7 @@ impl Said<'_> {
         for (what, name) in [("token", &token.info.label), ("label", &key.label)] {
             program.take_name(what, name)?;
         }
-        let mut values = self.of_machine(host)?;
+        let mut values = self.of_machine(host, token.has(CKF_LOGIN_REQUIRED))?;
         values.extend([
             ("barepem", uri2pem::pem_of(&bare).trim_end().to_owned()),
             ("bare", bare),
@@ -136,7 +136,8 @@ impl Said<'_> {
         Ok(self.credential.map(Credential::file).or(source))
     }
 
-    pub(super) fn of_machine(&self, host: &Host) -> Result<Values> {
+    /// Where the key is in a token that asks for no PIN, none is named.
+    pub(super) fn of_machine(&self, host: &Host, asks: bool) -> Result<Values> {
         let Self { is_run, chosen, credential, program, directory, .. } = self;
         let module = fs::canonicalize(host.module().path())
             .map_err(|error| Failure::io("cannot find the module", &error))?;
@@ -156,7 +157,7 @@ impl Said<'_> {
         // There it stands in a configuration.
         let named = pin.clone().filter(|_| program.bridge.is_provider());
         // A service has no terminal to ask at.
-        let is_said = pin.is_some() || program.user().is_some();
+        let is_said = pin.is_some() || program.user().is_some() && asks;
         let pin = pin.unwrap_or_else(|| PathBuf::from("/etc/metaslot/pin"));
         let source =
             if is_said { format!("pin-source = file:{}\n", pin.display()) } else { String::new() };

@@ -138,6 +138,8 @@ pub(super) struct Run<'a> {
     pub(super) plan: &'a Plan,
     pub(super) values: &'a [(&'static str, String)],
     pub(super) pin: Option<&'a Path>,
+    /// Whether its token asks for one.
+    pub(super) asks: bool,
     /// The public half of the key, in PEM.
     pub(super) public: &'a str,
 }
@@ -272,7 +274,7 @@ impl Run<'_> {
         let wanted = program.proof(&values).map(|proof| proof.script).unwrap_or_default();
         match self.pin {
             Some(pin) => values.push(("pin", pin.display().to_string())),
-            None if !matches!(program.bridge, Bridge::None | Bridge::All)
+            None if self.asks && !matches!(program.bridge, Bridge::None | Bridge::All)
                 || wanted.contains("{pin}") =>
             {
                 let what =
