@@ -85,3 +85,42 @@ fn nginx_signs_by_the_daemon_without_a_pin_and_when_that_has_been_started_again(
         Ok(())
     });
 }
+
+#[test]
+fn nginx_is_set_up_with_its_key_in_the_daemon() {
+    let (ours, command, daemon) = (openssl_provider(), command(), daemon());
+    let needs = provider::needs(&ours, &command, &["nginx", "curl", &daemon]);
+    check("nginx, metaslot setup --daemon", "two workers", &needs, |token| {
+        token.key_pair("EC:prime256v1", "01", "site")?;
+        let metaslot = |line: &str| token.program(&command).line(line);
+        metaslot("cert selfsign site --dns localhost --pin-source pin --out site.pem").run()?;
+        let socket = token.path("socket").display().to_string();
+        let setup = metaslot("setup nginx --key site --bridge metaslot --directory conf --apply");
+        let setup =
+            setup.arg(format!("--daemon={socket}")).arg("--cert").arg(token.path("site.pem"));
+        let said = setup.run()?.text();
+        let client = said.split_once("[[client]]\n").context("no section")?.1;
+        let client: Vec<_> = client.lines().take(4).collect();
+        let unit = "services = [\"cgroup:/system.slice/nginx.service\"]";
+        ensure!(client[0] == unit && client[3] == "operations = [\"sign\"]", "{said}");
+        let home = token.home().display().to_string();
+        let text = format!(
+            "counters = \"{home}/run\"\n[[token]]\npath = \"{home}/tokens/token.db\"\nkdf = \"weak-for-tests\"\n\
+             pin-source = \"file:{home}/pin\"\n[daemon]\nsocket = \"{socket}\"\ngroup = \"www-data\"\n[[client]]\n{}\n",
+            client.join("\n").replace(unit, "services = [\"user:root\", \"user:www-data\"]")
+        );
+        let file = token.write("metaslotd.toml", text)?;
+        let daemon = token.program(&daemon).arg("--config").arg(file);
+        let _serving = daemon.serve_socket(&token.path("socket"), token.home())?;
+        token.set("METASLOT_CONF", token.path("conf/metaslot-daemon.toml"));
+        token.set("OPENSSL_CONF", token.path("conf/nginx-openssl.cnf"));
+        let main = format!("include {home}/conf/nginx-main.conf;");
+        let directives = format!("include {home}/conf/nginx-server.conf;");
+        let (server, port) = nginx::start(token, &main, &directives)?;
+        nginx::both_serve(token, &server, port)?;
+        let written =
+            fs::read_to_string(token.path("conf/nginx-openssl.cnf")).context("no file")?;
+        ensure!(!written.contains("pin"), "{written}");
+        Ok(())
+    });
+}

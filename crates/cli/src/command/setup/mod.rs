@@ -2,6 +2,7 @@
 //! `metaslot setup`
 
 mod credential;
+mod daemon;
 mod edwards;
 mod files;
 mod fresh;
@@ -88,6 +89,11 @@ pub(crate) struct Args {
     /// What of OpenSSL's finds the key [default: metaslot, where that is installed and the program takes a bridge]
     #[arg(long, value_name = "BRIDGE")]
     bridge: Option<Bridge>,
+    /// The key is in metaslotd, which listens there: the program has neither the token's file nor its PIN
+    #[arg(long, value_name = "SOCKET", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "/run/metaslotd/socket")]
+    #[arg(conflicts_with_all = ["pin_source", "credential", "new", "enable", "verify"])]
+    daemon: Option<PathBuf>,
     /// What is done by the module
     #[arg(long, default_value = "keys", value_name = "MODE")]
     mode: Mode,
@@ -118,7 +124,8 @@ fn file_of_pin(text: &str) -> std::result::Result<PathBuf, String> {
 
 /// Where the variable says that the PIN is; a new token has one of its own.
 fn pin_of_environment(args: &Args) -> Option<PathBuf> {
-    let source = env::var(Role::User.variable()).ok().filter(|_| args.new.is_none());
+    let is_there = args.new.is_none() && args.daemon.is_none();
+    let source = env::var(Role::User.variable()).ok().filter(|_| is_there);
     source.and_then(|source| file_of_pin(&source).ok())
 }
 
@@ -127,6 +134,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let directory = directory(args.directory.as_deref())?;
     let is_here = in_path(program.command);
     possible(args, program, is_here, &directory)?;
+    args.daemon.as_deref().map_or(Ok(()), |socket| daemon::takes(program, socket))?;
     let mut chosen = Chosen {
         key: args.key.clone(),
         cert: whole_name(args.cert.as_deref().unwrap_or("site.pem")),
@@ -149,6 +157,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let said = Said {
         token: &args.token,
         is_run: args.verify,
+        is_daemons: args.daemon.is_some(),
         chosen: &chosen,
         credential: credential.as_ref(),
         module: app.named_module(),
@@ -156,19 +165,14 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         directory: &directory,
     };
     let found = said.find(app)?;
-    let mut plan = program.plan(&found.values);
-    if args.enable {
-        plan.files.append(&mut plan.included);
-        plan.then = mem::take(&mut plan.start);
-    }
-    if let (Some(credential), Some(pin)) = (&credential, chosen.pin.as_deref()) {
-        credential.add_to(&mut plan, &pin_file(pin, program)?, args.enable);
-    }
+    let pin_of_credential = credential.as_ref().zip(chosen.pin.as_deref());
+    let plan = planned(args, program, &found.values, pin_of_credential)?;
     if args.apply && program.names_certificate() {
         before(&directory, &plan)?;
         program.needs(&chosen.cert)?;
     }
-    if let Some(token) = found.token.as_ref().filter(|_| args.apply || args.verify) {
+    let is_its_own = args.daemon.is_none() && (args.apply || args.verify);
+    if let Some(token) = found.token.as_ref().filter(|_| is_its_own) {
         service::may_use(program, app, token)?;
     }
     // What fails between the files and the run would leave them enabled.
@@ -205,6 +209,27 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+/// What the recipe comes to, with what is asked for besides.
+fn planned(
+    args: &Args,
+    program: &Program,
+    values: &[(&str, String)],
+    credential: Option<(&Credential, &Path)>,
+) -> Result<Plan> {
+    let mut plan = program.plan(values);
+    if args.enable {
+        plan.files.append(&mut plan.included);
+        plan.then = mem::take(&mut plan.start);
+    }
+    if let Some(socket) = &args.daemon {
+        daemon::add_to(&mut plan, program, values, socket)?;
+    }
+    if let Some((credential, pin)) = credential {
+        credential.add_to(&mut plan, &pin_file(pin, program)?, args.enable);
+    }
+    Ok(plan)
 }
 
 /// The program with its keys in the token, or with those of files.

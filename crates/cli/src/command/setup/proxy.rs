@@ -93,6 +93,7 @@ impl Proxy {
         let said = Said {
             token: &TokenArg::new(None),
             is_run: false,
+            is_daemons: false,
             chosen: &chosen,
             credential: credential.as_ref(),
             module: app.named_module(),

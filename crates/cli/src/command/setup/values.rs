@@ -45,6 +45,8 @@ pub(super) struct Said<'a> {
     pub(super) token: &'a TokenArg,
     /// Whether the program is to be run.
     pub(super) is_run: bool,
+    /// Whether the daemon has the key, and its PIN.
+    pub(super) is_daemons: bool,
     pub(super) chosen: &'a Chosen,
     pub(super) credential: Option<&'a Credential>,
     /// The module that the user named.
@@ -107,7 +109,8 @@ impl Said<'_> {
         for (what, name) in [("token", &token.info.label), ("label", &key.label)] {
             program.take_name(what, name)?;
         }
-        let mut values = self.of_machine(host, token.has(CKF_LOGIN_REQUIRED))?;
+        let mut values =
+            self.of_machine(host, token.has(CKF_LOGIN_REQUIRED) && !self.is_daemons)?;
         values.extend([
             ("barepem", uri2pem::pem_of(&bare).trim_end().to_owned()),
             ("bare", bare),
