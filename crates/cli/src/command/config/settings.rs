@@ -61,6 +61,7 @@ pub(super) const DAEMON: Settings = &[
     ("group", "none"),
     ("connections", "512"),
     ("memory", "256"),
+    ("fence", "true"),
 ];
 
 /// Of each `[[client]]`.
