@@ -296,8 +296,7 @@ impl Engine {
         self.route(mechanism, operation).err().unwrap_or(error)
     }
 
-    /// `C_SeedRandom`: the source seeds itself, and foreign seeds add nothing to it; taken and
-    /// left, as programs expect.
+    /// `C_SeedRandom`: the source seeds itself, and foreign seeds add nothing to it; taken and left, as programs expect.
     ///
     /// # Errors
     /// `CKR_SESSION_HANDLE_INVALID`

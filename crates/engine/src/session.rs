@@ -40,8 +40,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Notes a session object that goes with the session. When the list grows, it is as long as what is
-    /// there.
+    /// Notes a session object that goes with the session. When the list grows, it is as long as what is there.
     pub(crate) fn own(&mut self, handle: ObjectHandle, objects: &SessionObjects) -> Result<()> {
         let count = self.owned.len();
         if count == self.owned.capacity() && count >= LIST {
