@@ -37,6 +37,9 @@ impl Config {
             Counters::Directory(directory) => directories.push(directory.clone()),
             Counters::Private => {}
         }
+        // Lines go to whatever file has the name.
+        let log = self.audit.as_ref().and_then(|audit| audit.file.as_ref());
+        directories.extend(log.and_then(parent));
         let is_elsewhere = |isolation: &metaslot_foreign::Isolation| isolation.program.is_none();
         let mut modules = self.foreign.iter().filter(|foreign| foreign.enabled);
         Reach {
@@ -66,6 +69,9 @@ mod tests {
         assert!(plain.directories.contains(&"/run/metaslot".into()));
         assert_eq!((plain.changed, plain.read), (vec!["/a".into()], vec!["/p".into()]));
         assert!(!plain.modules && !plain.programs && !plain.keyring && !plain.kernel);
+        // A setting of the whole stands before the sections.
+        let logged = parse("audit = \"/log/audit\"\n[[token]]\npath = \"/t/token.db\"\n");
+        assert!(logged.expect("it is right").reach().directories.contains(&"/log".into()));
         let module = |place: &str| reach(&format!("[[foreign]]\nname = \"x\"\n{place}\n")).modules;
         assert!(module("module = \"/m.so\"") && module("module = \"/m.so\"\nisolated = true"));
         assert!(
