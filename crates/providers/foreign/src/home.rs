@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Objects made in the token.
 
+use crate::error::is_loss;
 use crate::params;
 use crate::read;
 use crate::rows;
@@ -116,14 +117,18 @@ impl Token {
         self.with_while(not_yet, |session| {
             self.must_be_its(session)?;
             begun.set(true);
+            let losses = self.objects().losses();
             let handles = work(session)?;
             let mut made = [Found { id: 0, private: true }; N];
             for (found, handle) in made.iter_mut().zip(handles) {
-                let private = session.attribute_bool(handle, CKA_PRIVATE).unwrap_or(true);
-                *found = self.objects().add(handle, private);
+                let private = match session.attribute_bool(handle, CKA_PRIVATE) {
+                    Err(failure) if is_loss(failure.code) => return Err(failure),
+                    said => said.unwrap_or(true),
+                };
+                *found = self.objects_since(losses)?.add(handle, private);
                 // Known by its attributes, it is found again after a loss.
                 let attributes = read::attributes(self.name, session, handle, found.id, private)?;
-                self.objects().read(found.id, &attributes);
+                self.objects_since(losses)?.read(found.id, &attributes);
             }
             Ok(made)
         })

@@ -18,6 +18,8 @@ pub(crate) struct Objects {
     by_handle: HashMap<u64, u64>,
     /// Goes up by two with every change and search: until then what was read counts.
     generation: Arc<AtomicU64>,
+    /// Goes up with every loss of the connection: handles from before are those of nothing, or of something else.
+    losses: u64,
     /// What was found last, for a search that is read in pieces.
     search: Option<(Vec<Term>, Scope, Vec<Found>)>,
 }
@@ -89,6 +91,11 @@ impl Objects {
         self.rows.insert(self.last, known);
         self.by_handle.insert(handle.0, self.last);
         Found { id: self.last, private }
+    }
+
+    /// How often the connection was lost.
+    pub(crate) const fn losses(&self) -> u64 {
+        self.losses
     }
 
     pub(crate) fn handle(&self, row: u64) -> Option<ObjectHandle> {
@@ -190,6 +197,7 @@ impl Objects {
 
     /// The module's handles mean nothing any more.
     pub(crate) fn disconnect(&mut self) {
+        self.losses += 1;
         self.rows.values_mut().for_each(|known| known.handle = None);
         self.by_handle.clear();
         self.changed();

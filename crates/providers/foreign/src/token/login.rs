@@ -3,6 +3,7 @@
 
 use super::{GONE, REFUSED, State, Token};
 use crate::error::{is_loss, is_refusal, logged_in};
+use crate::isolated::Bound;
 use crate::pin;
 use metaslot_ck::{
     CK_STATE, CKS_RO_PUBLIC_SESSION, CKS_RW_PUBLIC_SESSION, Error, Function, Result,
@@ -38,8 +39,13 @@ impl Token {
             (None, file) => file.as_ref().and_then(|file| pin::read(file).ok()),
         };
         let pin = pin.filter(|_| !state.refused).ok_or(REFUSED)?;
+        let bound = Bound::to(state.link);
         let answer = keeper.login(User::User, pin.expose());
-        state.refused = answer.is_err_and(|failure| is_refusal(failure.code));
+        drop(bound);
+        // One that was right before is so after a pause, and a try in the pause is not counted.
+        let waits = |code| state.pin.is_some() && code == Error::PIN_LOCKED;
+        let refused = |code| is_refusal(code) && !waits(code);
+        state.refused = answer.is_err_and(|failure| refused(failure.code));
         state.mine |= answer.is_ok();
         state.configured |= answer.is_ok() && state.pin.is_none();
         logged_in(answer)
@@ -177,11 +183,13 @@ impl Token {
                 }
                 self.connect(&mut state)?;
                 let keeper = state.keeper.as_ref().ok_or(GONE)?;
+                let bound = Bound::to(state.link);
                 let answer = match &configured {
                     Some(configured) => keeper.login(user, configured.expose()),
                     None if pin.is_empty() => keeper.login_protected(user),
                     None => keeper.login(user, pin),
                 };
+                drop(bound);
                 match answer {
                     Err(failure) if again && is_loss(failure.code) => {
                         self.module.suspect();
@@ -196,7 +204,9 @@ impl Token {
                         let is_it = pin::is(self.pin_source.as_deref(), pin);
                         state.configured = role == Role::User && is_it.unwrap_or(false);
                         state.refused &= !state.configured;
-                        self.keep_login(&mut state, pin);
+                        if answer.is_ok() {
+                            self.keep_login(&mut state, pin);
+                        }
                         return Ok(());
                     }
                 }
@@ -210,6 +220,7 @@ impl Token {
             self.module.server().filter(|_| state.login == Some(Role::User) && !pin.is_empty());
         if kept.is_some() {
             state.pin = Secret::try_copy_of(pin);
+            state.refused = false;
         }
     }
 
@@ -243,7 +254,9 @@ impl Token {
         self.apart(|| {
             let mut state = self.state();
             state.own = false;
-            if !state.view {
+            if state.view {
+                state.pin = None;
+            } else {
                 self.end_login(&mut state);
                 self.resume(&mut state);
             }
@@ -262,6 +275,7 @@ impl Token {
         }
         // After a loss the module may still have the login.
         self.connect(state).ok();
+        let _bound = Bound::to(state.link);
         if state.keeper.as_ref().is_none_or(|keeper| keeper.logout().is_err()) {
             self.forget(state);
         }

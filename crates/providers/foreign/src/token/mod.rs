@@ -26,6 +26,7 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// Sessions that are kept open for the next call.
@@ -37,6 +38,9 @@ pub(crate) const NO_SLOT: SlotId = SlotId(u64::MAX);
 const PAUSE: Duration = Duration::from_secs(5);
 /// A server at a socket, to look for which costs little.
 const SHORT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Between two questions to a server that answers, and refuses.
+const AGAIN: Duration = Duration::from_millis(5);
 
 /// What a token says of a PIN of which attempts have failed since the last that did not.
 const PIN_IN_DOUBT: [u64; 3] =
@@ -295,7 +299,7 @@ impl Token {
         may: impl Fn() -> bool,
         mut work: impl FnMut() -> Called<T>,
     ) -> Result<T> {
-        let (life, begin) = (self.module.life(), Instant::now());
+        let (life, begin, mut pause) = (self.module.life(), Instant::now(), Duration::ZERO);
         let (answer, failure) = loop {
             let mut failure = None;
             let answer = self.call(|| work().inspect_err(|why| failure = Some(*why)));
@@ -303,6 +307,8 @@ impl Token {
             if !lost || !may() || begin.elapsed() >= ABSENCE {
                 break (answer, failure);
             }
+            // One that is there and refuses is not asked as fast as it answers.
+            thread::sleep(std::mem::replace(&mut pause, AGAIN));
         };
         let failed = matches!(answer, Err(Error::DEVICE_ERROR | Error::DEVICE_REMOVED));
         // What kept a process busy until it was killed would do so again.
@@ -638,6 +644,7 @@ impl Token {
         self.call(|| {
             let mut state = self.state();
             self.connect(&mut state)?;
+            let _bound = Bound::to(state.link);
             state.keeper.as_ref().map_or(Ok(()), &work)
         })
     }
@@ -651,6 +658,7 @@ impl Token {
         self.look_at(state);
         // Sessions of the host would keep our login.
         let keeper = state.keeper.take().filter(|_| state.login.is_some() && state.mine);
+        let _bound = Bound::to(state.link);
         keeper.map(|keeper| keeper.logout());
         self.forget(state);
     }
@@ -673,12 +681,20 @@ impl Token {
     /// The module's handle of an object, as this connection has it.
     pub(crate) fn handle(&self, session: &Session, row: u64) -> Called<ObjectHandle> {
         self.must_be_its(session)?;
+        let losses = self.objects().losses();
         if let Some(handle) = self.objects().handle(row) {
             return Ok(handle);
         }
         let [handle] = self.same(session, row)?[..] else { return Err(INVALID) };
-        self.objects().revive(row, handle);
+        self.objects_since(losses)?.revive(row, handle);
         Ok(handle)
+    }
+
+    /// The objects, if a server's are as they were: a handle that it gave before a loss is another object's after it.
+    pub(crate) fn objects_since(&self, losses: u64) -> Called<MutexGuard<'_, Objects>> {
+        let objects = self.objects();
+        let lost = self.module.server().is_some() && objects.losses() != losses;
+        if lost { Err(GONE) } else { Ok(objects) }
     }
 
     /// What can be that object: after a loss the module may have given its objects new numbers, and there may be others.
@@ -705,6 +721,7 @@ impl Token {
         if self.module.server().is_none() && !self.objects().has_lost() {
             return Ok(self.objects().add(handle, private));
         }
+        let losses = self.objects().losses();
         let mut now = read::attributes(self.name, session, handle, 0, private)?;
         let rows = self.objects().lost(&now);
         for id in rows {
@@ -714,7 +731,7 @@ impl Token {
                 _ => {}
             }
         }
-        let mut objects = self.objects();
+        let mut objects = self.objects_since(losses)?;
         let found = objects.add(handle, private);
         if now.get(CKA_FOREIGN_ROW).is_some() {
             now.set(CKA_FOREIGN_ROW, Value::Ulong(found.id));
