@@ -4,7 +4,6 @@
 use crate::ulong;
 use metaslot_ck::*;
 use std::fmt;
-use std::sync::atomic::{Ordering, compiler_fence};
 
 /// The value of one attribute.
 #[derive(Clone, Eq, PartialEq)]
@@ -38,7 +37,7 @@ impl Drop for Value {
     fn drop(&mut self) {
         if let Self::Bytes(bytes) = self {
             bytes.fill(0);
-            compiler_fence(Ordering::SeqCst);
+            std::hint::black_box(&mut bytes[..]);
         }
     }
 }

@@ -6,7 +6,6 @@ use metaslot_memory::PerProcess;
 use std::fmt;
 use std::fs::File;
 use std::io::Read as _;
-use std::sync::atomic::{Ordering, compiler_fence};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Longest PIN with its end of line.
@@ -110,7 +109,8 @@ pub(crate) fn refuse(whose: Whose, pin: Pin) {
 impl Drop for Pin {
     fn drop(&mut self) {
         self.0.fill(0);
-        compiler_fence(Ordering::SeqCst);
+        // Or the compiler could leave out what nothing reads.
+        std::hint::black_box(&mut self.0[..]);
     }
 }
 

@@ -6,7 +6,6 @@ use super::calls::Call;
 use super::kinds::Kind;
 use metaslot_ck::{self as ck, CK_ATTRIBUTE_TYPE};
 use std::borrow::Cow;
-use std::sync::atomic::{Ordering, compiler_fence};
 
 type Result<T> = std::result::Result<T, ck::Error>;
 
@@ -32,7 +31,8 @@ impl std::fmt::Debug for Message {
 impl Drop for Message {
     fn drop(&mut self) {
         self.0.fill(0);
-        compiler_fence(Ordering::SeqCst);
+        // Or the compiler could leave out what nothing reads.
+        std::hint::black_box(&mut self.0[..]);
     }
 }
 
