@@ -59,7 +59,7 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
     let (config, _) = read.map_err(|problem| Failure::configuration(problem.to_string()))?;
     let reach = config.reach();
     let log = Log::of(&config);
-    let mut parts = Parts::of(config)?;
+    let mut parts = Parts::of(config.for_clients())?;
     parts.daemon.clients.iter_mut().for_each(ClientConfig::settle);
     let daemon = parts.daemon.clone();
     if daemon.socket.is_none() && daemon.agent.is_none() {

@@ -198,6 +198,15 @@ impl Config {
         },
     };
 
+    /// As a program has it that serves others: by a PIN that it knows, or by what one client has opened, no other client gets at
+    /// another module's token, so slot 0 shows none, and each is opened by the PIN that is shown to it.
+    #[must_use]
+    pub fn for_clients(mut self) -> Self {
+        self.metaslot.enabled = false;
+        self.foreign.iter_mut().for_each(|one| one.module.pin_source = None);
+        self
+    }
+
     /// Whether key pairs have self tests: also where a policy refuses what is not approved.
     pub fn tests_pairs(&self) -> bool {
         let ours = self.tokens.iter().map(|token| token.policy);
