@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A daemon that is started again while nobody may log in: what its clients had comes back when they may.
+
+mod common;
+
+use common::{Place, USER, initialized, pairs, started};
+use metaslot_ck::*;
+use metaslot_client::{Access, Module, Template, User};
+use metaslot_testkit::{module_path, not_run};
+use std::env;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Names the module in the process that the test below starts.
+const MODULE: &str = "METASLOT_TEST_CLIENT";
+
+/// Logs in by the PIN, and signs for each line that it reads.
+#[test]
+fn client() {
+    let Some(module) = env::var_os(MODULE) else { return };
+    let module = Module::load(module).expect("it is loaded");
+    module.initialize().expect("it begins");
+    let slot = module.slots(true).expect("its slots")[0];
+    let session = module.open_session(slot, Access::ReadOnly).expect("a session");
+    session.login(User::User, USER).expect("the PIN");
+    let site = Template::new().ulong(CKA_CLASS, CKO_PRIVATE_KEY).bytes(CKA_LABEL, b"site");
+    let key = session.find_one(&site).expect("a search").expect("the key");
+    for _ in std::io::stdin().lines() {
+        let signed = session.sign(&CKM_ECDSA.into(), key, &[1; 32]);
+        println!(
+            "\n=> {}",
+            signed.map_or_else(|error| error.code.to_string(), |_| "signed".into())
+        );
+    }
+}
+
+#[test]
+fn a_login_comes_back_when_the_pause_that_others_made_is_over() {
+    let Some(module) = module_path() else {
+        return not_run("metaslotd", "a pause", "there is no libmetaslot.so");
+    };
+    let place = Place::in_memory();
+    initialized(&place);
+    pairs(&place, CKA_DECRYPT);
+    let at = place.path().display();
+    let daemon = format!(
+        "counters = false\n[[token]]\npath = \"{at}/token/token.db\"\nkdf = \"weak-for-tests\"\n\
+         [daemon]\nsocket = \"{at}/socket\"\n"
+    );
+    fs::write(place.path().join("metaslotd.toml"), daemon).expect("it is written");
+    let client =
+        format!("counters = false\n[[foreign]]\nname = \"held\"\nsocket = \"{at}/socket\"\n");
+    fs::write(place.path().join("metaslot.toml"), client).expect("it is written");
+    let server = started(&place);
+    let mut command = Command::new(env::current_exe().expect("the test has a file"));
+    command
+        .args(["--exact", "client", "--nocapture"])
+        .env(MODULE, fs::canonicalize(module).unwrap());
+    command.env("METASLOT_CONF", place.path().join("metaslot.toml")).stdin(Stdio::piped());
+    let process = command.stdout(Stdio::piped()).spawn().expect("it is this program");
+    let mut client = common::Killed(process);
+    let mut asks = client.0.stdin.take().expect("a pipe");
+    let answers = BufReader::new(client.0.stdout.take().expect("a pipe")).lines();
+    let mut answers = answers.map(|line| line.expect("a line"));
+    let mut sign = || {
+        asks.write_all(b"\n").expect("it reads");
+        let answer = answers.find_map(|line| line.strip_prefix("=> ").map(str::to_owned));
+        answer.expect("it answers")
+    };
+    assert_eq!(sign(), "signed");
+    let other = place.engine();
+    let session = other.open_session(SlotId(0), CKF_SERIAL_SESSION).expect("a session opens");
+    // In the end it is one of four seconds.
+    for pause in [0, 1_100, 2_100] {
+        sleep(Duration::from_millis(pause));
+        while other.login(session, CKU_USER, b"another-pin") != Err(Error::PIN_LOCKED) {}
+    }
+    drop(server);
+    let _server = started(&place);
+    let begin = Instant::now();
+    let mut refused = 0;
+    while sign() != "signed" {
+        refused += 1;
+        assert!(begin.elapsed() < Duration::from_secs(60), "it is refused for good");
+        sleep(Duration::from_millis(500));
+    }
+    assert!(refused > 0, "there was no pause");
+}
