@@ -184,11 +184,6 @@ impl Error {
         self
     }
 
-    /// Whether a lock was waited for in vain.
-    pub(crate) fn is_of_a_lock(&self) -> bool {
-        matches!(self, Self::File { action: "lock", .. })
-    }
-
     /// A row that fails a check.
     pub(crate) const fn damaged(id: u64, reason: &'static str) -> Self {
         Self::Damaged { path: PathBuf::new(), id, reason }
@@ -228,9 +223,6 @@ impl Error {
                 Self::WriteProtected { path, reason }
             }
             ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt => Self::NotToken { path, reason },
-            ErrorCode::DatabaseBusy | ErrorCode::FileLockingProtocolFailed => {
-                Self::file(&path, "lock", reason)
-            }
             _ => Self::Database { path, reason },
         }
     }

@@ -218,8 +218,6 @@ impl Gate {
         if !database.connection.is_autocommit() {
             state.close();
         }
-        drop(state);
-        leave_lock(done.as_ref().err());
         done
     }
 
@@ -470,13 +468,6 @@ impl Gate {
             }
             _ => Ok(database),
         }
-    }
-}
-
-/// Where a lock was waited for in vain it may be our own, which could not be given up: it goes with the last descriptor.
-pub(crate) fn leave_lock(failed: Option<&Error>) {
-    if failed.is_some_and(Error::is_of_a_lock) {
-        fork::close();
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::commit::Group;
 use crate::crypto::Keys;
 use crate::error::{Error, Result};
-use crate::gate::{Database, leave_lock};
+use crate::gate::Database;
 use crate::open::{Announce, SqliteStore};
 use crate::schema::{Head, Stored, Token};
 use crate::state::{Known, State};
@@ -39,7 +39,6 @@ impl SqliteStore {
     }
 
     fn commit_group(&self, take: &dyn Fn() -> Group) {
-        let mut locked = None;
         let failed = self.gate.write_in_turn(|database| {
             let group = take();
             let applied = self.commit(database, Announce::Yes, || {
@@ -57,16 +56,11 @@ impl SqliteStore {
             });
             match anchored {
                 Ok(outcomes) => group.succeed(outcomes),
-                Err(error) => {
-                    let error = error.at(&database.files.database);
-                    group.fail(&error);
-                    locked = Some(error);
-                }
+                Err(error) => group.fail(&error.at(&database.files.database)),
             }
             self.counts.writes.fetch_add(group.len() as u64, Ordering::Relaxed);
             Ok(())
         });
-        leave_lock(locked.as_ref());
         if let Err(error) = failed {
             take().fail(&error);
         }
