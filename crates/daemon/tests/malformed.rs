@@ -390,7 +390,7 @@ fn successes(answers: &[u8]) -> usize {
     done
 }
 
-/// A frame of one of the requests, of which a few bytes are others; seldom the header is, too.
+/// A frame of one of the requests, of which a few bytes are others; now and then those of the header are, too.
 fn mutated(chance: &mut Chance, requests: &[Vec<u8>]) -> Vec<u8> {
     const VALUES: [u8; 6] = [0, 1, 0x7f, 0x80, 0xfe, 0xff];
     let mut body = requests[chance.next(requests.len())].clone();
