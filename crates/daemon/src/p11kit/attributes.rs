@@ -9,6 +9,7 @@ use metaslot_client::protocol::{Kind, NO_BYTES, Reader, Writer, kind};
 use metaslot_engine::{Answer, Object};
 use metaslot_memory::Secret;
 use metaslot_spi::{Attributes, DEEPEST, RawValue, Template, Value};
+use metaslot_wiring::room::check_room;
 use std::borrow::Cow;
 
 /// More attributes than a template has: the standard does not define as many.
@@ -86,21 +87,6 @@ fn value(
     } else {
         RawValue::Bytes(value.into_owned())
     })
-}
-
-/// A value is copied a few times on its way to a store, into memory that has to be there: for a long one it is asked for
-/// beforehand, all at once, as it could not be refused later.
-fn check_room(length: usize) -> Result<()> {
-    const LONG: usize = 1 << 16;
-    const COPIES: usize = 8;
-    if length < LONG {
-        return Ok(());
-    }
-    let mut room = Vec::<u8>::new();
-    let has = room.try_reserve_exact(COPIES * length).map_err(|_| Error::HOST_MEMORY);
-    // Not a pair of calls that the compiler leaves out.
-    std::hint::black_box(room.as_ptr());
-    has
 }
 
 fn wanted(request: &mut Reader<'_>, nests: bool, depth: usize) -> Result<Vec<Wanted>> {

@@ -24,6 +24,7 @@ pub(crate) use wrapping::Told;
 use metaslot_ck::{CK_C_INITIALIZE_ARGS, CK_ULONG, Error, ObjectHandle, Result};
 use metaslot_engine::{Output, Room};
 use metaslot_memory::Secret;
+pub(crate) use metaslot_wiring::room::check_room;
 use std::ffi::{CStr, c_void};
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -346,24 +347,6 @@ fn overlap(bytes: &[u8], buffer: *const u8, room: usize) -> bool {
 #[cold]
 fn copied(bytes: &[u8]) -> Result<Secret> {
     Secret::try_copy_of(bytes).ok_or(Error::HOST_MEMORY)
-}
-
-/// Attributes and parameters are copied a few times on their way to a store or a provider, into memory
-/// that has to be there: for what is so long that it may not be, it is asked for beforehand, all at once.
-///
-/// # Errors
-/// `CKR_HOST_MEMORY`
-pub(crate) fn check_room(length: usize) -> Result<()> {
-    const LONG: usize = 1 << 16;
-    const COPIES: usize = 8;
-    if length < LONG {
-        return Ok(());
-    }
-    let mut room = Vec::<u8>::new();
-    let has = room.try_reserve_exact(COPIES * length).map_err(|_| Error::HOST_MEMORY);
-    // Not a pair of calls that the compiler leaves out.
-    std::hint::black_box(room.as_ptr());
-    has
 }
 
 /// A length that a slice can have, with memory behind it as far as that can be told cheaply.
