@@ -228,6 +228,18 @@ impl View {
         is_it
     }
 
+    /// A row as a client sees it that sees so much.
+    fn row(&self, sight: &Sight<'_>, id: u64) -> Result<Option<ObjectRow>> {
+        let row = self.store().read(id)?;
+        match sight {
+            Sight::All => Ok(row),
+            Sight::Rights(rights) => {
+                row.filter(|_| self.is_own(id)).map_or(Ok(None), |row| rights.narrowed(row))
+            }
+            Sight::Public => Ok(row.filter(|row| !row.private)),
+        }
+    }
+
     /// What a client finds by its rights: as many rows as there is room for, or all.
     fn search_by(
         &self,
@@ -340,33 +352,19 @@ impl Store for View {
     }
 
     fn read(&self, id: u64) -> Result<Option<ObjectRow>> {
-        self.seen(|sight| {
-            let row = self.store().read(id)?;
-            match sight {
-                Sight::All => Ok(row),
-                Sight::Rights(rights) => {
-                    row.filter(|_| self.is_own(id)).map_or(Ok(None), |row| rights.narrowed(row))
-                }
-                Sight::Public => Ok(row.filter(|row| !row.private)),
-            }
-        })
+        self.seen(|sight| self.row(sight, id))
     }
 
     fn secrets(&self, id: u64, version: u64) -> Result<Secret> {
         self.seen(|sight| {
-            let shown = match sight {
-                Sight::All => true,
+            match sight {
+                Sight::Public => Err(Error::USER_NOT_LOGGED_IN),
                 // What is not shown is not used.
-                Sight::Rights(rights) => match self.store().read(id)?.filter(|_| self.is_own(id)) {
-                    Some(row) => rights.narrowed(row)?.is_some(),
-                    None => false,
-                },
-                Sight::Public => return Err(Error::USER_NOT_LOGGED_IN),
-            };
-            if !shown {
-                return Err(Error::OBJECT_HANDLE_INVALID);
+                Sight::Rights(_) if self.row(sight, id)?.is_none() => {
+                    Err(Error::OBJECT_HANDLE_INVALID)
+                }
+                Sight::Rights(_) | Sight::All => self.store().secrets(id, version),
             }
-            self.store().secrets(id, version)
         })
     }
 
