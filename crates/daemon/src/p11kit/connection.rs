@@ -89,14 +89,19 @@ impl<'e> Connection<'e> {
 
     /// An object has been made: if it is one of the session, it is kept here.
     pub(super) fn made(&mut self, session: SessionHandle, made: ObjectHandle) {
-        let is_of_token = self.engine.object(session, made).is_ok_and(|object| {
-            matches!(object.answer(CKA_TOKEN), Ok(Answer::Value(Value::Bool(true))))
-        });
-        let size = self.engine.object_size(session, made).ok().filter(|_| !is_of_token);
+        let is_kept_here = !self.is_of_token(session, made);
+        let size = self.engine.object_size(session, made).ok().filter(|_| is_kept_here);
         if let Some(size) = size.and_then(|size| usize::try_from(size).ok()) {
             self.allowance.take(size + OBJECT);
             self.objects.insert((session.0, made.0), size + OBJECT);
         }
+    }
+
+    /// Whether an object is one of the token.
+    pub(super) fn is_of_token(&self, session: SessionHandle, object: ObjectHandle) -> bool {
+        self.engine.object(session, object).is_ok_and(|object| {
+            matches!(object.answer(CKA_TOKEN), Ok(Answer::Value(Value::Bool(true))))
+        })
     }
 
     /// An object has been destroyed.

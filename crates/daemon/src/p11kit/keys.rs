@@ -112,7 +112,7 @@ pub(super) fn digest(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let engine = asked.connection.engine;
     let state = engine.session_info(session)?.state;
     let logged_in = ![CKS_RO_PUBLIC_SESSION, CKS_RW_PUBLIC_SESSION].contains(&state);
-    if !logged_in && asked.is_of_token(session, key) {
+    if !logged_in && asked.connection.is_of_token(session, key) {
         engine.fail_active(session, OperationKind::of(asked.call.function));
         return Err(Error::KEY_INDIGESTIBLE);
     }

@@ -4,8 +4,7 @@
 use super::attributes;
 use super::connection::Asked;
 use metaslot_ck::*;
-use metaslot_engine::Answer;
-use metaslot_spi::{RawValue, Template, Value};
+use metaslot_spi::{RawValue, Template};
 
 /// How many objects one call finds at most: there may be more in the next.
 const MOST_FOUND: usize = 1 << 16;
@@ -32,13 +31,6 @@ impl Asked<'_, '_, '_> {
             false => Ok(()),
         }
     }
-
-    /// Whether an object is one of the token.
-    pub(super) fn is_of_token(&self, session: SessionHandle, object: ObjectHandle) -> bool {
-        self.connection.engine.object(session, object).is_ok_and(|object| {
-            matches!(object.answer(CKA_TOKEN), Ok(Answer::Value(Value::Bool(true))))
-        })
-    }
 }
 
 /// `C_CreateObject` (PKCS#11 3.2 §5.7)
@@ -59,7 +51,7 @@ pub(super) fn copy(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let (session, object, template) = (asked.session()?, asked.object()?, asked.template()?);
     asked.request.end()?;
     asked.note.object(asked.connection.engine, session, "object", object);
-    asked.check_may_stay(session, &template, asked.is_of_token(session, object))?;
+    asked.check_may_stay(session, &template, asked.connection.is_of_token(session, object))?;
     asked.connection.check_room()?;
     let made = asked.connection.engine.copy_object(session, object, template)?;
     asked.note.object(asked.connection.engine, session, "copy", made);
