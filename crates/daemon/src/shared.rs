@@ -316,6 +316,7 @@ impl Store for View {
     }
 
     fn check_pin(&self, role: Role, pin: &[u8]) -> Result<()> {
+        let _entering = self.shared.entering();
         self.store().check_pin(role, pin)
     }
 
@@ -337,6 +338,7 @@ impl Store for View {
     }
 
     fn set_pin(&self, role: Role, old: &[u8], new: &[u8]) -> Result<()> {
+        let _entering = self.shared.entering();
         self.store().set_pin(role, old, new)
     }
 
