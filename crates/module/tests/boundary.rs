@@ -45,7 +45,7 @@ fn every_end_of_process_thread_and_library_is_survived_a_hundred_times() {
         "wait-for-slot-event",
     ];
     for variant in variants {
-        let home = Home::new(variant);
+        let home = Home::empty(variant);
         for _ in 0..harness::rounds() {
             home.run(&lifecycle, &[variant]);
         }
@@ -74,7 +74,7 @@ fn a_changed_configuration_is_taken_over_and_a_wrong_one_is_not() {
 
 #[test]
 fn drop_ins_add_to_the_configuration_that_they_stand_beside() {
-    Home::new("drop-ins").run(&program("drop_ins"), &[]);
+    Home::empty("drop-ins").run(&program("drop_ins"), &[]);
 }
 
 #[test]
@@ -119,8 +119,9 @@ fn a_thread_that_is_cancelled_leaves_the_store_whole() {
     let [counters, log] = ["counters", "audit.log"].map(|name| home.path().join(name));
     fs::create_dir(&counters).expect("it is not there");
     let file = home.path().join("metaslot.toml");
-    let settings =
-        format!("counters = {counters:?}\naudit = {log:?}\n[[token]]\npath = {token:?}\n");
+    let settings = format!(
+        "counters = {counters:?}\naudit = {log:?}\n[[token]]\npath = {token:?}\nkdf = \"weak-for-tests\"\n"
+    );
     fs::write(&file, settings).expect("the file can be written");
     let variables = [("METASLOT_CONF", file.as_os_str())];
     home.run_with(&lifecycle, &["cancel-while-using-a-key"], &variables);
@@ -144,7 +145,7 @@ fn a_forked_child_begins_anew_and_the_parent_goes_on() {
 
 #[test]
 fn a_forked_child_keeps_its_parents_configuration_though_the_environment_is_cleared() {
-    let home = Home::new("fork-environment");
+    let home = Home::empty("fork-environment");
     let [three, two] = [3, 2].map(|tokens| {
         let section = |token| format!("[[token]]\npath = \"/nowhere/{token}.db\"\n");
         let file = home.path().join(format!("{tokens}.toml"));
@@ -168,7 +169,7 @@ fn three_hundred_cycles_keep_memory_and_descriptors_as_they_are() {
 
 #[test]
 fn what_hosts_were_promised_holds() {
-    println!("{}", Home::new("promises").run(&program("promises"), &[]));
+    println!("{}", Home::empty("promises").run(&program("promises"), &[]));
 }
 
 #[test]
@@ -185,7 +186,7 @@ fn a_wrong_call_answers_the_code_that_says_why() {
 fn a_panic_is_an_error_code_and_ends_that_operation_only() {
     let library = harness::library_that_panics();
     let environment = [("METASLOT_MODULE", library.as_os_str())];
-    let home = Home::new("panics");
+    let home = Home::empty("panics");
     home.run_with(&program("panics"), &[], &environment);
     home.assert_empty();
 }
@@ -474,7 +475,7 @@ fn a_host_under_valgrind_works_and_touches_no_memory_but_its_own() {
 
 #[test]
 fn an_unconfigured_module_says_and_makes_nothing() {
-    let home = Home::new("unconfigured");
+    let home = Home::empty("unconfigured");
     home.run(&program("unconfigured"), &[]);
     home.assert_empty();
 }
@@ -482,7 +483,7 @@ fn an_unconfigured_module_says_and_makes_nothing() {
 #[test]
 fn a_wrong_configuration_is_explained_and_nothing_is_printed() {
     let unconfigured = program_with("unconfigured", "misconfigured", &[]);
-    let home = Home::new("misconfigured");
+    let home = Home::empty("misconfigured");
     let file = home.path().join("metaslot.toml");
     let variables = [("METASLOT_CONF", file.as_os_str())];
     let name = file.display();
@@ -521,7 +522,7 @@ fn the_process_libcrypto_makes_no_difference() {
         panic!("libcrypto.so.3 is not installed");
     };
     let variables = [("LD_PRELOAD", libcrypto.as_os_str())];
-    Home::new("preload").run_with(&program_with("promises", "preloaded", &[]), &[], &variables);
+    Home::empty("preload").run_with(&program_with("promises", "preloaded", &[]), &[], &variables);
 }
 
 #[test]
@@ -606,7 +607,7 @@ fn the_header_has_the_layouts_that_others_have() {
 
 #[test]
 fn a_page_is_kept_where_the_runtime_directory_is() {
-    let home = Home::new("counters");
+    let home = Home::empty("counters");
     let runtime = home.path().join("run/metaslot");
     fs::create_dir_all(&runtime).unwrap();
     let variables = [("XDG_RUNTIME_DIR", runtime.parent().unwrap().as_os_str())];

@@ -109,11 +109,26 @@ fn compile(name: &str, out: &Path, more: &[&str]) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// An empty home directory, in which programs run with an environment of their own.
+/// A home directory, in which programs run with an environment of their own.
 pub(crate) struct Home(PathBuf);
 
 impl Home {
+    /// One whose user's token is where it is without a configuration, and takes a PIN at once.
     pub(crate) fn new(name: &str) -> Self {
+        let home = Self::empty(name);
+        let token = home.0.join(".local/share/metaslot/token.db");
+        let configuration = home.0.join(".config/metaslot");
+        fs::create_dir_all(&configuration).expect("the target directory can be written");
+        fs::write(
+            configuration.join("metaslot.toml"),
+            format!("[[token]]\npath = {token:?}\nkdf = \"weak-for-tests\"\n"),
+        )
+        .expect("the target directory can be written");
+        home
+    }
+
+    /// One in which nothing is configured.
+    pub(crate) fn empty(name: &str) -> Self {
         let directory = built().join(format!("home-{name}"));
         drop(fs::remove_dir_all(&directory));
         fs::create_dir(&directory).expect("the target directory can be written");
