@@ -122,7 +122,7 @@ impl Store for MemoryStore {
                     record.secrets = record.secrets.or_else(|| row.1.secrets.take());
                     *row = (version + 1, record, verified);
                 }
-                Change::Delete { id, version } => {
+                Change::Delete { id, version, .. } => {
                     rows.get(&id)
                         .filter(|row| row.0 == version)
                         .ok_or(Error::OBJECT_HANDLE_INVALID)?;

@@ -3,7 +3,7 @@
 
 use crate::engine::Engine;
 use crate::object::session_objects::SessionObjects;
-use crate::object::{Location, Object, record};
+use crate::object::{Location, Object, record, term};
 use crate::session::SessionGuard;
 use crate::token::epoch::Epoch;
 use crate::token::handles::Handles;
@@ -193,20 +193,20 @@ impl Engine {
             true => Ok(()),
             false => Err(Error::ACTION_PROHIBITED),
         };
-        if Handles::slot(object).is_none() {
+        let gone = if Handles::slot(object).is_none() {
             let seen = |object: &Object| match token.shows(object, token.epoch()) {
                 true => may(object),
                 false => Err(Error::OBJECT_HANDLE_INVALID),
             };
-            let gone = self.session_objects.take(object, &token.clock, seen)?;
-            drop(session);
-            self.sweep(token, &gone);
-            return Ok(());
-        }
-        let gone = self.write_version(token, object, |object, id, version| {
-            may(object)?;
-            if write { Ok(Change::Delete { id, version }) } else { Err(Error::SESSION_READ_ONLY) }
-        })?;
+            self.session_objects.take(object, &token.clock, seen)?
+        } else {
+            self.write_version(token, object, |object, id, version| {
+                may(object)?;
+                let unique_id = term(object.attributes(), CKA_UNIQUE_ID);
+                let delete = Change::Delete { id, version, unique_id };
+                write.then_some(delete).ok_or(Error::SESSION_READ_ONLY)
+            })?
+        };
         drop(session);
         self.sweep(token, &gone);
         Ok(())
@@ -236,7 +236,8 @@ impl Engine {
                 Ok(_) => return Ok(object),
                 Err(Error::OBJECT_HANDLE_INVALID) => {
                     let now = self.object_of(token, handle)?;
-                    if now.place == object.place {
+                    let name = |object: &Object| object.attributes().get(CKA_UNIQUE_ID).cloned();
+                    if now.place == object.place || name(&now) != name(&object) {
                         return Err(Error::OBJECT_HANDLE_INVALID);
                     }
                     object = now;

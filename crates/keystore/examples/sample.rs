@@ -37,7 +37,7 @@ fn main() -> Result<(), Failure> {
         Change::Insert(key("secret key two")),
         Change::Insert(key("deleted")),
     ])?;
-    store.write(vec![Change::Delete { id: 5, version: 1 }])?;
+    store.write(vec![Change::Delete { id: 5, version: 1, unique_id: None }])?;
     store.write(vec![Change::Update { id: 4, version: 1, record: key("changed key") }])?;
     drop(store);
     let connection = rusqlite::Connection::open(&path)?;

@@ -48,7 +48,9 @@ impl<'a> Batch<'a> {
                 Change::Update { id, version, record } => {
                     self.update(*id, *version, record, keys)?;
                 }
-                Change::Delete { id, version } => self.delete(*id, *version, keys)?,
+                Change::Delete { id, version, unique_id } => {
+                    self.delete(*id, *version, unique_id.as_ref(), keys)?;
+                }
             }
         }
         Ok(ids)
@@ -95,7 +97,8 @@ impl<'a> Batch<'a> {
         keys: Option<&Arc<Keys>>,
     ) -> Result<()> {
         let old = self.stored(id)?;
-        if old.version != version || !self.is_of(&old, record, keys)? {
+        let name = record.terms.iter().find(|(attribute, _)| *attribute == CKA_UNIQUE_ID);
+        if old.version != version || !self.is_of(&old, name, keys)? {
             return Err(Error::Gone { id });
         }
         let mut kept = None;
@@ -124,9 +127,15 @@ impl<'a> Batch<'a> {
     }
 
     /// Takes a row out, damaged or not.
-    fn delete(&mut self, id: u64, version: u64, keys: Option<&Arc<Keys>>) -> Result<()> {
+    fn delete(
+        &mut self,
+        id: u64,
+        version: u64,
+        name: Option<&Term>,
+        keys: Option<&Arc<Keys>>,
+    ) -> Result<()> {
         let old = self.stored(id)?;
-        if old.version != version {
+        if old.version != version || !self.is_of(&old, name, keys)? {
             return Err(Error::Gone { id });
         }
         if old.private || old.verified {
@@ -143,9 +152,8 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Whether a row is of the object that a record is of: in an older store that was put back another may have the same version.
-    fn is_of(&self, row: &Stored, record: &Record, keys: Option<&Arc<Keys>>) -> Result<bool> {
-        let name = record.terms.iter().find(|(attribute, _)| *attribute == CKA_UNIQUE_ID);
+    /// Whether a row is of the object of this name: in an older store that was put back another may have the same version.
+    fn is_of(&self, row: &Stored, name: Option<&Term>, keys: Option<&Arc<Keys>>) -> Result<bool> {
         let Some(name) = name else { return Ok(true) };
         let keys = if row.private { Some(current(keys, &self.head)?.as_ref()) } else { None };
         let name = crypto::lookup(keys, name)?;

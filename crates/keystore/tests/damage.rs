@@ -47,7 +47,7 @@ fn a_damaged_row_fails_alone_and_is_named() {
     }
     assert_eq!(found(&store), [ids[3]]);
     // It can be thrown away, and then all is well again.
-    store.write(vec![Change::Delete { id: ids[3], version: 1 }]).unwrap();
+    store.write(vec![Change::Delete { id: ids[3], version: 1, unique_id: None }]).unwrap();
     assert!(store.verify().unwrap().is_sound());
 }
 

@@ -39,7 +39,7 @@ fn a_private_object_is_not_there_for_who_is_not_logged_in() {
     assert_eq!(store.secrets(id, 1).unwrap_err(), Error::USER_NOT_LOGGED_IN);
     let refused = store.write(vec![Change::Insert(private("another"))]);
     assert_eq!(refused.unwrap_err(), Error::USER_NOT_LOGGED_IN);
-    let refused = store.write(vec![Change::Delete { id, version: 1 }]);
+    let refused = store.write(vec![Change::Delete { id, version: 1, unique_id: None }]);
     assert_eq!(refused.unwrap_err(), Error::USER_NOT_LOGGED_IN);
 }
 
@@ -55,7 +55,7 @@ fn a_public_object_written_before_login_is_marked_so() {
     store.write(vec![Change::Update { id, version: 1, record }]).unwrap();
     assert!(store.read(id).unwrap().unwrap().verified);
     store.logout();
-    let refused = store.write(vec![Change::Delete { id, version: 2 }]);
+    let refused = store.write(vec![Change::Delete { id, version: 2, unique_id: None }]);
     assert_eq!(refused.unwrap_err(), Error::USER_NOT_LOGGED_IN);
 }
 
@@ -76,7 +76,7 @@ fn an_update_keeps_the_secrets_and_moves_the_index() {
 }
 
 #[test]
-fn a_change_of_one_object_is_not_written_over_another() {
+fn a_change_or_end_of_one_object_is_not_that_of_another() {
     let place = Sandbox::new();
     let store = place.user();
     for make in [private, public] {
@@ -90,6 +90,12 @@ fn a_change_of_one_object_is_not_written_over_another() {
             |version, name| store.write(vec![Change::Update { id, version, record: named(name) }]);
         assert_eq!(update(1, b"2").unwrap_err(), Error::OBJECT_HANDLE_INVALID);
         update(1, b"1").unwrap();
+        let delete = |name: &[u8]| {
+            let unique_id = Some((CKA_UNIQUE_ID, name.to_vec()));
+            store.write(vec![Change::Delete { id, version: 2, unique_id }])
+        };
+        assert_eq!(delete(b"2").unwrap_err(), Error::OBJECT_HANDLE_INVALID);
+        delete(b"1").unwrap();
     }
 }
 
@@ -97,7 +103,10 @@ fn a_change_of_one_object_is_not_written_over_another() {
 fn all_changes_happen_or_none() {
     let place = Sandbox::new();
     let store = place.user();
-    let changes = vec![Change::Insert(private("first")), Change::Delete { id: 77, version: 1 }];
+    let changes = vec![
+        Change::Insert(private("first")),
+        Change::Delete { id: 77, version: 1, unique_id: None },
+    ];
     assert_eq!(store.write(changes).unwrap_err(), Error::OBJECT_HANDLE_INVALID);
     assert!(find(&store, "first").is_empty());
     assert!(store.search(&[], Scope::Private, 0, 10).unwrap().is_empty());
@@ -110,10 +119,10 @@ fn what_was_changed_since_it_was_read_is_not_deleted() {
     let id = insert(&store, private("mine"));
     let record = private("must stay");
     store.write(vec![Change::Update { id, version: 1, record }]).unwrap();
-    let refused = store.write(vec![Change::Delete { id, version: 1 }]);
+    let refused = store.write(vec![Change::Delete { id, version: 1, unique_id: None }]);
     assert_eq!(refused.unwrap_err(), Error::OBJECT_HANDLE_INVALID);
     assert_eq!(find(&store, "must stay"), [id]);
-    store.write(vec![Change::Delete { id, version: 2 }]).unwrap();
+    store.write(vec![Change::Delete { id, version: 2, unique_id: None }]).unwrap();
     assert!(find(&store, "must stay").is_empty());
 }
 
@@ -122,7 +131,7 @@ fn an_id_is_never_given_twice() {
     let place = Sandbox::new();
     let store = place.user();
     let first = insert(&store, private("one"));
-    store.write(vec![Change::Delete { id: first, version: 1 }]).unwrap();
+    store.write(vec![Change::Delete { id: first, version: 1, unique_id: None }]).unwrap();
     assert!(insert(&store, private("two")) > first);
 }
 

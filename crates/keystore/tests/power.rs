@@ -41,7 +41,7 @@ fn child_that_is_recorded() {
         }
         if number % 10 == 9 {
             println!("\nforgotten {last}");
-            store.write(vec![Change::Delete { id: last, version: 1 }]).unwrap();
+            store.write(vec![Change::Delete { id: last, version: 1, unique_id: None }]).unwrap();
         }
         last = id;
     }

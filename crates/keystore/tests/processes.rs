@@ -36,7 +36,7 @@ fn child_that_writes() {
         if number % 4 == 3 {
             let (id, version) = kept.remove(0);
             println!("\ndeleting {id}");
-            store.write(vec![Change::Delete { id, version }]).unwrap();
+            store.write(vec![Change::Delete { id, version, unique_id: None }]).unwrap();
         } else if changes {
             let record = private(&label);
             store.write(vec![Change::Update { id, version: 1, record }]).unwrap();
@@ -194,7 +194,7 @@ fn the_generation_moves_with_every_commit_and_with_no_login() {
     assert_eq!(two.generation(), Some(before), "a login changes no object");
     insert(&one, public("news"));
     assert!(two.generation() > Some(before));
-    assert!(one.write(vec![Change::Delete { id: 99, version: 1 }]).is_err());
+    assert!(one.write(vec![Change::Delete { id: 99, version: 1, unique_id: None }]).is_err());
     assert_eq!(two.generation().unwrap() & 1, 0);
 }
 
@@ -259,7 +259,7 @@ fn one_failing_change_harms_no_other_in_its_commit() {
                     } else {
                         let changes = vec![
                             Change::Insert(private("never")),
-                            Change::Delete { id: 1 << 40, version: 1 },
+                            Change::Delete { id: 1 << 40, version: 1, unique_id: None },
                         ];
                         assert!(store.write(changes).is_err());
                     }

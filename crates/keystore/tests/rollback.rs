@@ -105,7 +105,7 @@ fn a_row_of_another_history_is_refused_when_its_secrets_are_read() {
 #[test]
 fn a_destroyed_row_put_back_is_refused() {
     let (place, store, ids) = place();
-    store.write(vec![Change::Delete { id: ids[7], version: 1 }]).unwrap();
+    store.write(vec![Change::Delete { id: ids[7], version: 1, unique_id: None }]).unwrap();
     assert!(store.read(ids[7]).unwrap().is_none());
     put_back(&place, ids[7]);
     assert!(unread(&store, ids[7]).contains("is not the row that was last written"));
@@ -291,7 +291,7 @@ fn a_table_that_forgets_what_is_written_makes_the_call_fail() {
     place.raw().execute_batch(FORGETFUL).unwrap();
     let refused = [
         store.write(vec![Change::Insert(private("forgotten"))]).unwrap_err(),
-        store.write(vec![Change::Delete { id: ids[0], version: 1 }]).unwrap_err(),
+        store.write(vec![Change::Delete { id: ids[0], version: 1, unique_id: None }]).unwrap_err(),
         store.set_pin(Role::User, USER, b"forgotten").unwrap_err(),
     ];
     assert_eq!(refused, [Error::TOKEN_NOT_RECOGNIZED; 3]);
@@ -310,7 +310,7 @@ fn a_store_that_a_later_release_has_taken_over_is_left_as_it_is() {
     let refused = store.write(vec![Change::Insert(private("of the old format"))]).unwrap_err();
     assert_eq!(refused, Error::TOKEN_NOT_RECOGNIZED);
     assert!(store.last_error().unwrap().contains("format 3 is newer"));
-    assert!(store.write(vec![Change::Delete { id: ids[0], version: 1 }]).is_err());
+    assert!(store.write(vec![Change::Delete { id: ids[0], version: 1, unique_id: None }]).is_err());
     assert_eq!(rows(), before);
 }
 
@@ -509,7 +509,7 @@ fn rows_of_many_leaves_come_and_go() {
         there.extend(store.write(changes.collect()).unwrap());
         let gone: Vec<u64> = there.iter().copied().filter(|id| id % 7 == round % 7).collect();
         there.retain(|id| !gone.contains(id));
-        let deletes = gone.iter().map(|id| Change::Delete { id: *id, version: 1 });
+        let deletes = gone.iter().map(|id| Change::Delete { id: *id, version: 1, unique_id: None });
         store.write(deletes.collect()).unwrap();
     }
     let report = store.verify().unwrap();
@@ -520,7 +520,7 @@ fn rows_of_many_leaves_come_and_go() {
     }
     store.logout();
     store.login(Role::User, USER).unwrap();
-    let deletes = there.iter().map(|id| Change::Delete { id: *id, version: 1 });
+    let deletes = there.iter().map(|id| Change::Delete { id: *id, version: 1, unique_id: None });
     store.write(deletes.collect()).unwrap();
     let left: i64 =
         place.raw().query_row("SELECT count(*) FROM tree", (), |row| row.get(0)).unwrap();

@@ -46,6 +46,13 @@ fn a_key_in_the_row_of_one_that_an_older_store_does_not_have_is_itself() {
 }
 
 #[test]
+fn the_end_of_an_object_does_not_take_one_that_an_older_store_has_in_its_row() {
+    let home = Home::new("destroyed-row");
+    let token = home.path().join(".local/share/metaslot/token.db");
+    home.run(&program("destroyed_row"), &[token.to_str().unwrap()]);
+}
+
+#[test]
 fn what_waits_while_its_token_is_restored_uses_no_count_of_before() {
     let home = Home::new("restored-meanwhile");
     let token = home.path().join(".local/share/metaslot/token.db");

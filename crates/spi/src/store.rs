@@ -410,6 +410,9 @@ pub enum Change {
         id: u64,
         /// As it was read: what was read may say that it must stay.
         version: u64,
+        /// Its `CKA_UNIQUE_ID`: in an older store that was put back another object may be at that version. `None` takes out
+        /// the row that is there.
+        unique_id: Option<Term>,
     },
 }
 

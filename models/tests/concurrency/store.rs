@@ -256,7 +256,7 @@ impl Store for SharedStore {
                     Change::Update { id, version, record } => {
                         rows.update(id, version, record, keys)?;
                     }
-                    Change::Delete { id, version } => rows.delete(id, version, keys)?,
+                    Change::Delete { id, version, .. } => rows.delete(id, version, keys)?,
                 }
             }
             Ok(())

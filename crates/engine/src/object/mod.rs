@@ -15,7 +15,7 @@ use metaslot_rules::facts::Facts;
 use metaslot_rules::{Subject, standing};
 use metaslot_spi::Material;
 use metaslot_spi::key::OneTime;
-use metaslot_spi::store::{Record, Store};
+use metaslot_spi::store::{Record, Store, Term};
 use metaslot_spi::{Attributes, Key, Secrets, Value};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -292,16 +292,12 @@ pub(crate) fn record(attributes: &Attributes, secrets: &Secrets) -> Result<Recor
         private: attributes.bool(CKA_PRIVATE),
         attributes: attributes.encode(),
         secrets: (!secrets.is_empty()).then(|| secrets.encode()).transpose()?,
-        terms: terms(attributes),
+        terms: AttributeRow::indexed().filter_map(|named| term(attributes, named)).collect(),
     })
 }
 
-/// The rows of the store's index for these attributes.
-fn terms(attributes: &Attributes) -> Vec<metaslot_spi::store::Term> {
-    AttributeRow::indexed().filter_map(|attribute| term(attributes, attribute)).collect()
-}
-
-pub(crate) fn term(attributes: &Attributes, attribute: u64) -> Option<metaslot_spi::store::Term> {
+/// The row of the store's index for an attribute.
+pub(crate) fn term(attributes: &Attributes, attribute: u64) -> Option<Term> {
     let bytes = match attributes.get(attribute)? {
         Value::Ulong(number) => number.to_le_bytes().to_vec(),
         Value::Bytes(bytes) if !bytes.is_empty() => bytes.clone(),

@@ -133,7 +133,7 @@ impl Store for ForeignStore {
                     detail::set(format_args!("{name} makes its keys itself: none is put there"));
                     return Err(Error::FUNCTION_NOT_SUPPORTED);
                 }
-                Change::Update { id, version, .. } | Change::Delete { id, version }
+                Change::Update { id, version, .. } | Change::Delete { id, version, .. }
                     if !self.0.objects().is_at(id, version) =>
                 {
                     // What was decided by what was read may be wrong by now.

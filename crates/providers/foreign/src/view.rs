@@ -338,7 +338,7 @@ impl Store for View {
 fn renumbered(change: Change, id: u64) -> Change {
     match change {
         Change::Update { version, record, .. } => Change::Update { id, version, record },
-        Change::Delete { version, .. } => Change::Delete { id, version },
+        Change::Delete { version, unique_id, .. } => Change::Delete { id, version, unique_id },
         insert @ Change::Insert(_) => insert,
     }
 }
