@@ -123,6 +123,15 @@ const WRITES: [std::ffi::c_int; 5] = [
     rusqlite::ffi::SQLITE_IOERR_TRUNCATE,
 ];
 
+/// What SQLite says where the system neither gives nor takes back a lock.
+const LOCKS: [std::ffi::c_int; 5] = [
+    rusqlite::ffi::SQLITE_IOERR_CHECKRESERVEDLOCK,
+    rusqlite::ffi::SQLITE_IOERR_LOCK,
+    rusqlite::ffi::SQLITE_IOERR_RDLOCK,
+    rusqlite::ffi::SQLITE_IOERR_SHMLOCK,
+    rusqlite::ffi::SQLITE_IOERR_UNLOCK,
+];
+
 fn is_full(error: &io::Error) -> bool {
     let full = [Errno::NOSPC, Errno::DQUOT, Errno::FBIG];
     Errno::from_io_error(error).is_some_and(|errno| full.contains(&errno))
@@ -184,6 +193,11 @@ impl Error {
         self
     }
 
+    /// Whether a lock was not to be had, or not given up.
+    pub(crate) fn is_of_a_lock(&self) -> bool {
+        matches!(self, Self::File { action: "lock", .. })
+    }
+
     /// A row that fails a check.
     pub(crate) const fn damaged(id: u64, reason: &'static str) -> Self {
         Self::Damaged { path: PathBuf::new(), id, reason }
@@ -223,6 +237,10 @@ impl Error {
                 Self::WriteProtected { path, reason }
             }
             ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt => Self::NotToken { path, reason },
+            ErrorCode::DatabaseBusy | ErrorCode::FileLockingProtocolFailed => {
+                Self::file(&path, "lock", reason)
+            }
+            _ if LOCKS.contains(&code.extended_code) => Self::file(&path, "lock", reason),
             _ => Self::Database { path, reason },
         }
     }

@@ -8,6 +8,7 @@ use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::ffi::OsString;
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -168,6 +169,19 @@ impl Files {
     pub(crate) fn is_frozen(&self) -> bool {
         let [_, log, _] = &self.logs;
         fs::lstat(log).is_err_and(|errno| errno == Errno::NOENT) && is_read_only(&self.database)
+    }
+
+    /// The name of a database that nobody can write, as SQLite reads it without locks and a log.
+    pub(crate) fn immutable(&self) -> String {
+        let mut name = String::from("file:");
+        for byte in self.database.as_os_str().as_bytes() {
+            match byte {
+                b'/' | b'.' | b'-' | b'_' => name.push(char::from(*byte)),
+                byte if byte.is_ascii_alphanumeric() => name.push(char::from(*byte)),
+                byte => name.push_str(&format!("%{byte:02X}")),
+            }
+        }
+        name + "?immutable=1"
     }
 
     /// Gives an empty log the space of some pages, where the file system knows how: a full disk then has room for the count of

@@ -60,6 +60,8 @@ pub(crate) trait Connections: Send + Sync + Debug {
     fn before_fork(&self);
     /// In the parent.
     fn after_fork(&self);
+    /// Which database was opened last.
+    fn database(&self) -> Option<Inode>;
 }
 
 /// Closes everything until [`after`], and waits for anyone who uses it. The calling thread is not inside
@@ -83,6 +85,17 @@ pub(crate) fn close() {
     before();
     Process::current().let_go();
     after();
+}
+
+/// Closes once what is open of one database: SQLite keeps a lock that it could not give up until the last connection goes. Those of other
+/// stores stay open.
+pub(crate) fn close_database(database: Option<Inode>) {
+    let stores = Process::current().lock();
+    let known = stores.known.iter().filter_map(Weak::upgrade);
+    let those: Vec<_> = known.filter(|store| store.database() == database).collect();
+    drop(stores);
+    those.iter().for_each(|store| store.before_fork());
+    those.iter().for_each(|store| store.after_fork());
 }
 
 impl Process {
@@ -197,5 +210,43 @@ impl Counted {
 impl Drop for Counted {
     fn drop(&mut self) {
         self.0.connections.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kdf::{Cost, Kdf};
+    use crate::{Config, SqliteStore};
+    use metaslot_spi::store::Store;
+    use std::fs;
+
+    fn is_open(path: &Path) -> bool {
+        let descriptors = fs::read_dir("/proc/self/fd").unwrap().flatten();
+        descriptors.filter_map(|entry| fs::read_link(entry.path()).ok()).any(|file| file == path)
+    }
+
+    #[test]
+    fn a_lock_that_is_not_to_be_had_closes_its_own_database_only() {
+        let places = ["one", "other"].map(|name| {
+            let name = format!("metaslot-keystore-{}-lock-of-{name}", std::process::id());
+            std::env::temp_dir().join(name)
+        });
+        let files = places.each_ref().map(|place| place.join("db"));
+        let kdf = Cost::Fixed(Kdf::Argon2id { memory_kib: 64, passes: 1, lanes: 1 });
+        let [one, other, again] =
+            [0, 1, 0].map(|at| SqliteStore::new(Config { kdf, ..Config::new(files[at].clone()) }));
+        one.initialize(b"12345678", "one").unwrap();
+        other.initialize(b"12345678", "other").unwrap();
+        for store in [&one, &other, &again] {
+            store.gate.read(|_| Ok(())).unwrap();
+        }
+        let failed = one.gate.write(|_| Err::<(), _>(Error::file(&files[0], "lock", "in vain")));
+        failed.unwrap_err();
+        assert_eq!(files.each_ref().map(|file| is_open(file)), [false, true]);
+        again.gate.read(|_| Ok(())).unwrap();
+        assert!(is_open(&files[0]));
+        drop((one, other, again));
+        places.iter().for_each(|place| fs::remove_dir_all(place).unwrap());
     }
 }

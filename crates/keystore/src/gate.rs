@@ -17,8 +17,6 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, FileControl, OpenFlags};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use std::cell::Cell;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -64,6 +62,8 @@ pub(crate) struct ConnectionPair {
     /// Who only reads does not wait here for a writer's sync.
     reader: GuardedConnection,
     writer: GuardedConnection,
+    /// What was opened last.
+    database: Mutex<Option<Inode>>,
 }
 
 /// One connection behind one mutex.
@@ -135,6 +135,7 @@ impl Gate {
         let pair = process.know(|forks| ConnectionPair {
             reader: GuardedConnection::new(forks),
             writer: GuardedConnection::new(forks),
+            database: Mutex::default(),
         });
         Self {
             configured: files,
@@ -192,6 +193,20 @@ impl Gate {
     }
 
     fn with<R>(
+        &self,
+        guarded: &GuardedConnection,
+        is_old: impl FnOnce(&Database) -> bool,
+        work: impl FnOnce(&Database) -> Result<R>,
+    ) -> Result<R> {
+        let done = self.with_open(guarded, is_old, work);
+        // It may be our own lock, which could not be given up: it goes with the last connection.
+        if done.as_ref().is_err_and(Error::is_of_a_lock) {
+            fork::close_database(self.pair.database());
+        }
+        done
+    }
+
+    fn with_open<R>(
         &self,
         guarded: &GuardedConnection,
         is_old: impl FnOnce(&Database) -> bool,
@@ -436,6 +451,7 @@ impl Gate {
     fn open(&self) -> Result<Database> {
         let files = self.configured.resolve()?;
         let shared = Shared::of(files.inodes().unwrap_or_default()[0]);
+        *self.pair.lock_database() = shared.database;
         if shared.lost.load(Ordering::SeqCst) {
             return Err(Shared::error(&files.database));
         }
@@ -510,6 +526,16 @@ impl Connections for ConnectionPair {
             guarded.reopened.notify_all();
         }
     }
+
+    fn database(&self) -> Option<Inode> {
+        *self.lock_database()
+    }
+}
+
+impl ConnectionPair {
+    fn lock_database(&self) -> MutexGuard<'_, Option<Inode>> {
+        self.database.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl GuardedConnection {
@@ -539,19 +565,6 @@ impl State {
             None => {}
         }
     }
-}
-
-/// The name of a database that nobody can write, as SQLite reads it without locks and a log.
-fn immutable(path: &Path) -> String {
-    let mut name = String::from("file:");
-    for byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'/' | b'.' | b'-' | b'_' => name.push(char::from(*byte)),
-            byte if byte.is_ascii_alphanumeric() => name.push(char::from(*byte)),
-            byte => name.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    name + "?immutable=1"
 }
 
 /// A page that is odd while no process writes was left so by a writer that died.
@@ -628,7 +641,7 @@ impl Database {
             let connection = match files.is_frozen() {
                 // A log that appears is another file than there was, and then this is opened anew.
                 true => Connection::open_with_flags(
-                    immutable(&files.database),
+                    files.immutable(),
                     flags | OpenFlags::SQLITE_OPEN_URI,
                 )?,
                 false => Connection::open_with_flags(&files.database, flags)?,
@@ -739,7 +752,7 @@ mod tests {
     #[test]
     fn a_fork_waits_for_one_call_and_not_for_those_behind_it() {
         let [reader, writer] = [(); 2].map(|()| GuardedConnection::new(0));
-        let pair = ConnectionPair { reader, writer };
+        let pair = ConnectionPair { reader, writer, database: Mutex::default() };
         let (order, came) = mpsc::channel();
         let (first, forked) = (pair.writer.enter(), order.clone());
         thread::scope(|scope| {

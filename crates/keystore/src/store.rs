@@ -39,8 +39,9 @@ impl SqliteStore {
     }
 
     fn commit_group(&self, take: &dyn Fn() -> Group) {
+        let mut group = None;
         let failed = self.gate.write_in_turn(|database| {
-            let group = take();
+            let group = group.insert(take());
             let applied = self.commit(database, Announce::Yes, || {
                 if let Some(keys) = group.keys() {
                     database.check_current()?;
@@ -54,15 +55,11 @@ impl SqliteStore {
                 }
                 Ok(outcomes)
             });
-            match anchored {
-                Ok(outcomes) => group.succeed(outcomes),
-                Err(error) => group.fail(&error.at(&database.files.database)),
-            }
             self.counts.writes.fetch_add(group.len() as u64, Ordering::Relaxed);
-            Ok(())
+            anchored.map(|outcomes| group.succeed(outcomes))
         });
         if let Err(error) = failed {
-            take().fail(&error);
+            group.unwrap_or_else(take).fail(&error);
         }
     }
 

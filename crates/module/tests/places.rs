@@ -5,7 +5,7 @@
 #[expect(dead_code, reason = "this file uses its own part")]
 mod harness;
 
-use harness::{Home, module, program};
+use harness::{Home, module, program, program_with};
 use metaslot_counters::{Event, read};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -176,4 +176,13 @@ fn a_program_that_can_have_other_rights_again_has_no_fast_login() {
     let why =
         "0 the kernel's keyring: permission denied; this program has more rights than its user\n";
     assert_eq!(said, why);
+}
+
+#[test]
+fn a_lock_that_is_not_given_up_once_costs_one_call() {
+    let home = Home::new("unlock-fails");
+    let (file, token) = (home.path().join("metaslot.toml"), home.path().join("token/token.db"));
+    fs::write(&file, format!("[[token]]\npath = {token:?}\nkdf = \"weak-for-tests\"\n")).unwrap();
+    let program = program_with("unlock_fails", "unlock_fails", &["-rdynamic"]);
+    home.run_with(&program, &[], &[("METASLOT_CONF", file.as_os_str())]);
 }
