@@ -11,14 +11,17 @@ use crate::files::{self, Inode, process};
 use metaslot_memory::PerProcess;
 use rustix::fs::{FlockOperation, Mode, fcntl_lock, lstat};
 use rustix::io::Errno;
-use rustix::process::{Flock, FlockType, fcntl_getlk};
+use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// How long to wait for other processes: many times as long as the longest of ours holds a lock.
+/// How long to wait for another process that holds a lock: many times as long as the longest of ours does.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long to wait for all of them. Hundreds of processes that log in at once wait for one another, and a machine that is busy
+/// makes each attempt take seconds.
+const LONGEST: Duration = Duration::from_secs(120);
 /// What is left of it, at least, for a thread that other threads of its process have kept waiting.
 const LEAST_PATIENCE: Duration = Duration::from_secs(1);
 /// The kernel's own queue of waiters knows no end, so a lock that is taken is asked for again after
@@ -93,7 +96,8 @@ impl Lock {
         let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         // The threads of this process have waited for one another, and did not all come first.
         let patience = PATIENCE.saturating_sub(begun.elapsed()).max(LEAST_PATIENCE);
-        match wait(patience, || self.control(FlockOperation::NonBlockingLockExclusive)) {
+        let holder = || self.holder()?.pid;
+        match wait(patience, || self.control(FlockOperation::NonBlockingLockExclusive), holder) {
             Ok(()) => Ok(Held { lock: self, _turn: turn }),
             Err(Errno::AGAIN | Errno::ACCESS) => Err(self.held_by_another(patience)),
             Err(errno) => Err(Error::file(&self.path, "lock", errno)),
@@ -104,10 +108,13 @@ impl Lock {
         fcntl_lock(self.file.as_ref().ok_or(Errno::BADF)?.file()?, operation)
     }
 
+    /// Another process's lock, where there is one.
+    fn holder(&self) -> Option<Flock> {
+        fcntl_getlk(self.file.as_ref()?.file().ok()?, &Flock::from(FlockType::WriteLock)).ok()?
+    }
+
     fn held_by_another(&self, patience: Duration) -> Error {
-        let wanted = Flock::from(FlockType::WriteLock);
-        let file = self.file.as_ref().and_then(|file| file.file().ok());
-        let holder = file.and_then(|file| fcntl_getlk(file, &wanted).ok()?);
+        let holder = self.holder();
         let holder = holder.map_or_else(|| String::from("another process"), |it| process(&it));
         let reason = format!("{holder} has held it for {} seconds", patience.as_secs());
         Error::file(&self.path, "lock", reason)
@@ -126,17 +133,28 @@ impl Lock {
     }
 }
 
-/// Waits for the lock that `take` asks for, so long at most.
+/// Waits for the lock that `take` asks for: so long at most for each process that has it in turn, as `holder` says.
 fn wait(
     patience: Duration,
     take: impl Fn() -> std::result::Result<(), Errno>,
+    holder: impl Fn() -> Option<Pid>,
 ) -> std::result::Result<(), Errno> {
     let begun = Instant::now();
+    let (mut last, mut since) = (None, begun);
     loop {
         match take() {
             Err(Errno::INTR) => {}
-            Err(Errno::AGAIN | Errno::ACCESS) if begun.elapsed() < patience => {
-                std::thread::sleep(pause(begun.elapsed()));
+            Err(Errno::AGAIN | Errno::ACCESS) if begun.elapsed() < LONGEST => {
+                let pause = pause(begun.elapsed());
+                // One who waits briefly need not ask.
+                let now = if pause == LAST_PAUSE { holder() } else { None };
+                if now != last {
+                    (last, since) = (now, Instant::now());
+                }
+                if since.elapsed() >= patience {
+                    return Err(Errno::AGAIN);
+                }
+                std::thread::sleep(pause);
             }
             done => return done,
         }
@@ -149,7 +167,7 @@ fn wait(
 /// # Errors
 /// [`Error::File`] where another process does not give it up.
 pub(crate) fn hold_open(file: &File, path: &Path) -> Result<()> {
-    match wait(PATIENCE, || fcntl_lock(file, FlockOperation::NonBlockingLockExclusive)) {
+    match wait(PATIENCE, || fcntl_lock(file, FlockOperation::NonBlockingLockExclusive), || None) {
         Err(Errno::AGAIN | Errno::ACCESS) => {
             let reason = format!("another process has held it for {} seconds", PATIENCE.as_secs());
             Err(Error::file(path, "lock", reason))
@@ -223,6 +241,19 @@ mod tests {
             asked += 1;
         }
         assert!(asked < 2_000, "{asked}");
+    }
+
+    #[test]
+    fn a_lock_that_goes_round_is_waited_for_and_one_that_stays_is_not() {
+        let patience = Duration::from_millis(500);
+        let wait = |until: Duration, each: Duration| {
+            let begun = Instant::now();
+            let take = || if begun.elapsed() < until { Err(Errno::AGAIN) } else { Ok(()) };
+            let turn = || (begun.elapsed().as_millis() / each.as_millis()) as i32;
+            wait(patience, take, || Pid::from_raw(turn() + 1))
+        };
+        assert_eq!(wait(4 * patience, patience / 4), Ok(()));
+        assert_eq!(wait(40 * patience, 80 * patience), Err(Errno::AGAIN));
     }
 
     /// Whether this process has a lock on the file, as the kernel says.
