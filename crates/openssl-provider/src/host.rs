@@ -134,16 +134,15 @@ impl Host {
         self.any = Some(Arc::clone(token));
     }
 
-    /// Looks at slots, tokens and the module again, after this error.
-    pub(crate) fn renew(&mut self, error: metaslot_client::Error) {
-        self.tokens.iter().chain(&self.any).for_each(|token| token.hears(error));
-        self.keys.clear();
-        self.tokens.clear();
-        self.any = None;
-        if let Some(module) = &self.module {
-            // Where it is initialised, that is well.
-            module.initialize().ok();
-        }
+    /// Looks at the token and its keys again, after this error of a call to it; what there is of other tokens stays.
+    pub(crate) fn renew(&mut self, token: &Arc<Token>, error: metaslot_client::Error) {
+        token.hears(error);
+        let is_other = |other: &Arc<Token>| !Arc::ptr_eq(other, token);
+        self.keys.retain(|_, (other, _)| is_other(other));
+        self.tokens.retain(is_other);
+        self.any = self.any.take().filter(is_other);
+        // Where the module is initialised, that is well.
+        token.revive();
     }
 
     /// At the end of the provider. Our own module stands that at any time, in exit handlers too; others do not, and have their

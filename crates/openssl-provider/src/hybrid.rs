@@ -206,7 +206,7 @@ impl Group {
         loop {
             let token = self.token(provider)?;
             match token.lease().and_then(&call) {
-                Err(error) if again && is_stale(error) => provider.host().renew(error),
+                Err(error) if again && is_stale(error) => provider.host().renew(&token, error),
                 done => return done.map_err(|error| token.failed(what, error)),
             }
             again = false;

@@ -361,7 +361,7 @@ impl Key {
                 Some((now, other)) if Arc::ptr_eq(&now, &token) => match alone {
                     true if other == handle => drop(host.forget(number)),
                     true => {}
-                    false => host.renew(error),
+                    false => host.renew(&token, error),
                 },
                 _ => {}
             }
@@ -427,7 +427,7 @@ impl Key {
             Err(error) if is_stale(error) => error,
             done => return done.map_err(|error| token.failed(what, error)),
         };
-        self.provider.host().renew(error);
+        self.provider.host().renew(&token, error);
         token = self.token()?;
         attempt(&token, &call, none).map_err(|error| token.failed(what, error))
     }
@@ -571,7 +571,7 @@ pub(crate) fn keeping<T>(
             provider.login(&now, &Uri::default(), &no_question)?;
         }
         Err(error) if is_stale(error) => {
-            provider.host().renew(error);
+            provider.host().renew(&now, error);
             now = token()?;
         }
         done => return Ok((now, done)),

@@ -405,6 +405,38 @@ fn what_openssl_refuses_is_refused() {
     });
 }
 
+/// Our module, for it tells how many sessions a token has.
+#[test]
+fn a_token_that_loses_its_sessions_costs_another_none() {
+    let provider = openssl_provider();
+    let needs = ["openssl", "pkcs11-tool", "gcc", "/usr/include/openssl/store.h", &provider];
+    check(CLIENT, "two tokens", &needs, |token| {
+        if !token.is_ours() {
+            return Ok(());
+        }
+        let second = token.path("tokens/other.db").display().to_string();
+        let text = fs::read_to_string(token.path("metaslot.toml"))?;
+        let section = format!("[[token]]\npath = \"{second}\"\nkdf = \"weak-for-tests\"\n");
+        token.write("metaslot.toml", text + &section)?;
+        let tool = |line: &str| token.pkcs11_tool().line(line).run().map(|_| ());
+        tool("--slot-index 1 --init-token --label other --so-pin 87654321")?;
+        tool(
+            "--token-label other --login --login-type so --so-pin 87654321 --init-pin --pin 654321",
+        )?;
+        tool(
+            "--token-label other --login --pin 654321 --keypairgen --key-type EC:prime256v1 --label key",
+        )?;
+        token.key_pair("EC:prime256v1", "01", "key")?;
+        configure(token)?;
+        compile(token, "two")?;
+        let first = filled("URI:key");
+        let other = "pkcs11:token=other;object=key;type=private?pin-value=654321".to_owned();
+        let run = |uris| token.program("./two").arg(token.module()).args(uris);
+        run([&first, &other]).run()?;
+        run([&other, &first]).env("SECOND", "1").run().map(|_| ())
+    });
+}
+
 /// What the default policy has for old data only: DSA, and Diffie-Hellman in groups of one's own.
 #[test]
 fn old_keys_modulo_a_prime_are_used_where_the_policy_allows_it() {
