@@ -107,10 +107,14 @@ int main(int count, char **arguments) {
     CK_SLOT_ID slot = slots[0], other = slots[1];
     if (getenv("SECOND") != NULL)
         slot = slots[1], other = slots[0];
-    for (int loads = 0; loads < 1; loads++) {
+    for (int loads = 0; loads < 2; loads++) {
         take("all sessions closed", close_all, slot, other, loads);
         take("logged out", log_out, slot, other, loads);
         take("another number", copy_key, slot, other, loads);
+    }
+    for (int again = 0; again < 2; again++) {
+        is("finalise", list->C_Finalize(NULL) == CKR_OK && (!again || list->C_Initialize(NULL) == CKR_OK));
+        is("sign after that", signs(keys[0]) && signs(keys[1]) && signs(keys[0]));
     }
     is("no session is left over", sessions(slot) <= 4 && sessions(other) <= 4);
     EVP_PKEY_free(keys[0]);

@@ -79,7 +79,7 @@ impl Host {
         let same = |token: &&Arc<Token>| {
             let old = &token.info;
             let same = token.slot == slot && old.serial == info.serial && old.label == info.label;
-            same && !token.is_gone()
+            same && token.is_open()
         };
         if let Some(token) = self.tokens.iter().find(same) {
             return Arc::clone(token);
@@ -253,6 +253,18 @@ impl Token {
         }
     }
 
+    /// Whether its sessions are there, as one of them says.
+    fn is_open(&self) -> bool {
+        let idle = lock(&self.idle);
+        // Who has the lock of the login may be asking the user.
+        let login = self.login.try_lock();
+        let one = login.as_ref().ok().and_then(|login| login.as_ref()).or_else(|| idle.last());
+        if let Some(Err(error)) = one.map(Session::info) {
+            self.hears(error);
+        }
+        !self.is_gone()
+    }
+
     fn is_gone(&self) -> bool {
         self.gone.load(Ordering::Relaxed)
     }
@@ -266,10 +278,8 @@ impl Token {
     /// Logs in, if that is necessary; the PIN that it took.
     pub(crate) fn login(&self, pin: impl FnOnce() -> Result<Option<Pin>>) -> Result<Option<Pin>> {
         let mut login = lock(&self.login);
-        if login.is_some() {
-            return Ok(None);
-        }
-        let session = self.open(Access::ReadOnly)?;
+        // Another part of the program may have logged out since.
+        let session = login.take().map_or_else(|| self.open(Access::ReadOnly), Ok)?;
         let inside = session.info().is_ok_and(|info| {
             info.state == CKS_RO_USER_FUNCTIONS || info.state == CKS_RW_USER_FUNCTIONS
         });

@@ -6,7 +6,7 @@ use crate::bulk::sessions::{Bulk, Whose};
 use crate::failure::{Failure, Reason, Result};
 use crate::host::{Host, Token};
 use crate::pin::{Pin, Pins, is_refused};
-use metaslot_ck::SlotId;
+use metaslot_ck::{Error, SlotId};
 use metaslot_client::uri::Uri;
 use metaslot_client::{LIBRARY, Module};
 use metaslot_memory::PerProcess;
@@ -185,7 +185,14 @@ impl Provider {
         let module = self.module()?;
         let failed = |error| Failure::call("list the tokens", error, module.detail());
         let mut found = Vec::new();
-        for slot in module.slots(true).map_err(failed)? {
+        let slots = match module.slots(true) {
+            // Another part of the program has finalised it.
+            Err(error) if error.code == Error::CRYPTOKI_NOT_INITIALIZED => {
+                module.initialize().and_then(|()| module.slots(true))
+            }
+            listed => listed,
+        };
+        for slot in slots.map_err(failed)? {
             found.extend(self.token(&module, slot, uri));
         }
         Ok(found)
