@@ -454,8 +454,14 @@ int main(int argc, char **argv) {
     agrees("X25519", NULL);
     agrees("EC", "P-256");
     agrees("EC", "P-521");
-    cofactor();
-    binary_points();
+    // An OpenSSL that is built without curves on binary fields has nothing to compare with.
+    EC_GROUP *binary = EC_GROUP_new_by_curve_name(NID_sect233k1);
+    if (binary != NULL) {
+        cofactor();
+        binary_points();
+    }
+    EC_GROUP_free(binary);
+    ERR_clear_error();
     late_key = EVP_PKEY_Q_keygen(NULL, NULL, "RSA", (size_t)2048);
     is("a new key of RSA", 1, late_key != NULL && ours(late_key));
     survives("a new key of RSA", late_key);
