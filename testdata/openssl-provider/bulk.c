@@ -498,6 +498,32 @@ static void counter_wraps(const char *name, int to_it)
 	CHECK(!memcmp(one, other, 4020 + to_it * 8));
 }
 
+// What is told in the middle of a message, where a part of a block is left over, and that another message begins anew there.
+static void registers(const char *name, int forward)
+{
+	EVP_CIPHER *ciphers[] = { EVP_CIPHER_fetch(NULL, name, OURS), EVP_CIPHER_fetch(NULL, name, THEIRS) };
+	EVP_CIPHER_CTX *contexts[] = { EVP_CIPHER_CTX_new(), EVP_CIPHER_CTX_new() };
+	unsigned char key[32] = { 1 }, iv[16] = { 2 }, said[2][16], *outs[] = { one, other };
+	with = name;
+	for (int i = 0; i < 2; i++)
+		CHECK(EVP_CipherInit_ex2(contexts[i], ciphers[i], key, iv, forward, NULL));
+	for (int round = 0; round < 400; round++) {
+		int length = (int)chance(round % 8 ? 20 : 200), part;
+		for (int i = 0; i < 2; i++) {
+			CHECK(EVP_CipherUpdate(contexts[i], outs[i], &part, input + round, length) && part == length);
+			CHECK(EVP_CIPHER_CTX_get_updated_iv(contexts[i], said[i], 16));
+			if (round % 50 == 49)
+				CHECK(EVP_CipherInit_ex2(contexts[i], NULL, NULL, round % 100 == 99 ? NULL : iv, forward, NULL));
+		}
+		CHECK(!memcmp(one, other, length) && !memcmp(said[0], said[1], 16));
+		CHECK(EVP_CIPHER_CTX_get_num(contexts[0]) == EVP_CIPHER_CTX_get_num(contexts[1]));
+	}
+	for (int i = 0; i < 2; i++) {
+		EVP_CIPHER_CTX_free(contexts[i]);
+		EVP_CIPHER_free(ciphers[i]);
+	}
+}
+
 // Padding may be switched off until the end, and no number of bytes is answered but a counter's.
 static void padding_at_the_end(const char *name)
 {
@@ -521,7 +547,8 @@ static void ciphers(void)
 {
 	static const char *const names[] = { "AES-128-GCM", "AES-192-GCM", "AES-256-GCM", "AES-128-CCM", "AES-256-CCM",
 		"ChaCha20-Poly1305", "AES-128-CBC", "AES-192-CBC", "AES-256-CBC", "AES-128-CTR", "AES-192-CTR", "AES-256-CTR",
-		"AES-128-ECB", "AES-192-ECB", "AES-256-ECB", "AES-128-XTS", "AES-256-XTS" };
+		"AES-128-ECB", "AES-192-ECB", "AES-256-ECB", "AES-128-XTS", "AES-256-XTS", "AES-128-CFB", "AES-192-CFB",
+		"AES-256-CFB", "AES-128-OFB", "AES-192-OFB", "AES-256-OFB" };
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		cipher(names[i]);
 	for (size_t i = 0; i < 6; i += i == 0 ? 5 : 1) {
@@ -539,6 +566,11 @@ static void ciphers(void)
 	without_an_iv("AES-128-XTS");
 	for (int to_it = 0; to_it < 100; to_it += 33)
 		counter_wraps("AES-256-CTR", to_it);
+	for (int forward = 0; forward < 2; forward++) {
+		registers("AES-128-CTR", forward);
+		registers("AES-192-CFB", forward);
+		registers("AES-256-OFB", forward);
+	}
 	padding_at_the_end("AES-128-CBC");
 	padding_at_the_end("AES-256-ECB");
 }

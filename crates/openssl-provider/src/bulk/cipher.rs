@@ -19,6 +19,8 @@ pub(crate) enum Mode {
     Stream = 0,
     Ecb = 1,
     Cbc = 2,
+    Cfb = 3,
+    Ofb = 4,
     Ctr = 5,
     Gcm = 6,
     Ccm = 7,
@@ -40,6 +42,8 @@ const fn aes(names: &'static CStr, mode: Mode, key: usize) -> Row {
     let (mechanism, key_type) = match mode {
         Mode::Ecb => (CKM_AES_ECB, CKK_AES),
         Mode::Cbc => (CKM_AES_CBC, CKK_AES),
+        Mode::Cfb => (CKM_AES_CFB128, CKK_AES),
+        Mode::Ofb => (CKM_AES_OFB, CKK_AES),
         Mode::Ctr => (CKM_AES_CTR, CKK_AES),
         Mode::Gcm => (CKM_AES_GCM, CKK_AES),
         Mode::Ccm => (CKM_AES_CCM, CKK_AES),
@@ -50,7 +54,7 @@ const fn aes(names: &'static CStr, mode: Mode, key: usize) -> Row {
 }
 
 #[rustfmt::skip]
-pub(crate) static ROWS: [Row; 18] = [
+pub(crate) static ROWS: [Row; 24] = [
     aes(c"AES-128-GCM:id-aes128-GCM:2.16.840.1.101.3.4.1.6", Mode::Gcm, 16),
     aes(c"AES-192-GCM:id-aes192-GCM:2.16.840.1.101.3.4.1.26", Mode::Gcm, 24),
     aes(c"AES-256-GCM:id-aes256-GCM:2.16.840.1.101.3.4.1.46", Mode::Gcm, 32),
@@ -67,6 +71,12 @@ pub(crate) static ROWS: [Row; 18] = [
     aes(c"AES-128-ECB:2.16.840.1.101.3.4.1.1", Mode::Ecb, 16),
     aes(c"AES-192-ECB:2.16.840.1.101.3.4.1.21", Mode::Ecb, 24),
     aes(c"AES-256-ECB:2.16.840.1.101.3.4.1.41", Mode::Ecb, 32),
+    aes(c"AES-128-CFB:2.16.840.1.101.3.4.1.4", Mode::Cfb, 16),
+    aes(c"AES-192-CFB:2.16.840.1.101.3.4.1.24", Mode::Cfb, 24),
+    aes(c"AES-256-CFB:2.16.840.1.101.3.4.1.44", Mode::Cfb, 32),
+    aes(c"AES-128-OFB:2.16.840.1.101.3.4.1.3", Mode::Ofb, 16),
+    aes(c"AES-192-OFB:2.16.840.1.101.3.4.1.23", Mode::Ofb, 24),
+    aes(c"AES-256-OFB:2.16.840.1.101.3.4.1.43", Mode::Ofb, 32),
     aes(c"AES-128-XTS:1.3.111.2.1619.0.1.1", Mode::Xts, 32),
     aes(c"AES-256-XTS:1.3.111.2.1619.0.1.2", Mode::Xts, 64),
 ];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Ciphers that do not authenticate. What one part of a message hands on to the next is known here (the last block of CBC, the counter of CTR): each
-//! part is a message of its own for the token, and nothing stays in a session.
+//! Ciphers that do not authenticate. What one part of a message hands on to the next is known here (the last block of CBC and CFB, the counter of CTR,
+//! what is left of a key stream): each part is a message of its own for the token, and nothing stays in a session.
 
 use super::cipher::{BLOCK, Mode, Pass, Row};
 use super::key::{Hidden, Key};
@@ -21,10 +21,10 @@ pub(crate) struct Plain {
     forward: bool,
     pads: bool,
     has_iv: bool,
-    /// What the program gave, and what it has become.
+    /// What the program gave, and what it has become: of a block of CFB and OFB that was begun, what is left of its key stream stands there.
     given: [u8; BLOCK],
     iv: [u8; BLOCK],
-    /// The beginning of a block; of CTR so many bytes of the last key stream, whose counter is one less than `iv`.
+    /// The beginning of a block; of CTR the key stream of the one that was begun.
     held: [u8; BLOCK],
     used: usize,
     /// What records are: TLS's number, zero without; and how long their MACs are.
@@ -37,7 +37,8 @@ pub(crate) struct Plain {
 impl Drop for Plain {
     fn drop(&mut self) {
         self.held.fill(0);
-        std::hint::black_box(&self.held);
+        self.iv.fill(0);
+        std::hint::black_box((&self.held, &self.iv));
     }
 }
 
@@ -107,7 +108,7 @@ impl Plain {
         let number = |number: usize| Some(Answer::Number(number.try_into().unwrap_or_default()));
         match name {
             b"padding" => number(self.pads.into()),
-            b"num" => number(if self.row.mode == Mode::Ctr { self.used } else { 0 }),
+            b"num" => number(if self.row.block() == 1 { self.used } else { 0 }),
             b"iv" => Some(Answer::Octets(&self.given[..self.row.iv()])),
             b"updated-iv" => Some(Answer::Octets(&self.iv[..self.row.iv()])),
             b"tls-mac" => Some(Answer::Octets(&self.mac)),
@@ -120,9 +121,8 @@ impl Plain {
             return self.record(pass);
         }
         match self.row.mode {
-            Mode::Ctr => return self.count(&mut pass),
-            Mode::Xts => return self.whole(pass),
-            _ => {}
+            Mode::Ecb | Mode::Cbc => {}
+            _ => return self.whole(pass),
         }
         let (step, all) = (BLOCK, self.used + pass.length);
         let mut whole = all - all % step;
@@ -191,7 +191,7 @@ impl Plain {
     pub(crate) fn whole(&mut self, mut pass: Pass<'_>) -> Result<usize> {
         let length = pass.length;
         match self.row.mode {
-            Mode::Ctr => return self.count(&mut pass),
+            Mode::Cfb | Mode::Ofb | Mode::Ctr => return self.stream(&mut pass),
             Mode::Xts if !self.has_iv => return Err(Failure::input("there is no IV")),
             Mode::Xts => {}
             _ if !length.is_multiple_of(BLOCK) => {
@@ -199,14 +199,15 @@ impl Plain {
             }
             _ => {}
         }
-        if length > 0 {
-            self.run(&mut pass, length)?;
-        }
+        self.run(&mut pass, length)?;
         Ok(length)
     }
 
     /// The first `length` bytes, which may be where the result goes.
     fn run(&mut self, pass: &mut Pass<'_>, length: usize) -> Result<()> {
+        if length == 0 {
+            return Ok(());
+        }
         if !pass.out.overlaps(pass.data, length.max(pass.room)) {
             let data = pass.data;
             return self.step(data.of(length), pass.out(length)?);
@@ -220,6 +221,9 @@ impl Plain {
 
     /// One call of the module, and what it means for the next one.
     fn step(&mut self, data: &[u8], out: &mut [u8]) -> Result<()> {
+        if data.is_empty() {
+            return Ok(());
+        }
         if self.row.mode == Mode::Ctr {
             // After the largest counter comes zero, but not in one call of a token.
             let left = u128::from_be_bytes(self.iv).wrapping_neg();
@@ -253,7 +257,7 @@ impl Plain {
             return Err(Failure::unsupported("the module keeps a part of the message back"));
         }
         match mode {
-            Mode::Cbc => {
+            Mode::Cbc | Mode::Cfb => {
                 let sealed = if self.forward { &*out } else { data };
                 self.iv[..step].copy_from_slice(&sealed[length - step..]);
             }
@@ -262,42 +266,58 @@ impl Plain {
                 let blocks = u128::try_from(length.div_ceil(step)).unwrap_or_default();
                 self.iv = counter.wrapping_add(blocks).to_be_bytes();
             }
+            Mode::Ofb => {
+                let last = out.iter().zip(data).skip(length - step);
+                self.iv.iter_mut().zip(last).for_each(|(place, (out, byte))| *place = out ^ byte);
+            }
             _ => {}
         }
         Ok(())
     }
 
-    /// CTR: any number of bytes.
-    fn count(&mut self, pass: &mut Pass<'_>) -> Result<usize> {
-        let length = pass.length;
-        let used = self.used;
-        if used == 0 {
-            if length > 0 {
-                self.run(pass, length)?;
+    /// CFB, OFB and CTR: any number of bytes. Of the last block so much of the key stream is kept as no byte had.
+    fn stream(&mut self, pass: &mut Pass<'_>) -> Result<usize> {
+        let (mode, length, used, before) = (self.row.mode, pass.length, self.used, self.iv);
+        let mut begun = if mode == Mode::Ctr { self.held } else { before };
+        let mut first = [0; BLOCK];
+        let head = if used == 0 { 0 } else { length.min(BLOCK - used) };
+        for ((place, out), byte) in
+            begun[used..].iter_mut().zip(&mut first).zip(pass.bytes()).take(head)
+        {
+            *out = *place ^ byte;
+            if mode == Mode::Cfb {
+                *place = if self.forward { *out } else { *byte };
             }
-            self.used = length % BLOCK;
-            return Ok(length);
         }
-        // The block that was begun is encrypted again, from its beginning.
-        let mut data = std::mem::take(&mut self.joined);
-        let room = data.room(2 * (used + length));
-        let (room, made) = room.split_at_mut(used + length);
-        let before = self.iv;
-        self.iv = u128::from_be_bytes(before).wrapping_sub(1).to_be_bytes();
-        room[..used].fill(0);
-        room[used..].copy_from_slice(pass.bytes());
-        let done = self.step(room, made);
-        let done = done.and_then(|()| {
-            pass.out(length)?.copy_from_slice(&made[used..]);
-            Ok(length)
-        });
-        self.joined = data;
+        if mode != Mode::Ctr {
+            self.iv = begun;
+        }
+        let rest = length - head;
+        let whole = rest.next_multiple_of(BLOCK);
+        let done = if used == 0 && length == whole {
+            self.run(pass, length)
+        } else {
+            let mut data = std::mem::take(&mut self.joined);
+            let (room, made) = data.room(2 * whole).split_at_mut(whole);
+            room[..rest].copy_from_slice(&pass.bytes()[head..]);
+            room[rest..].fill(0);
+            let done = self.step(room, made).and_then(|()| {
+                let (out, last) = pass.out(length)?.split_at_mut(head);
+                out.copy_from_slice(&first[..head]);
+                last.copy_from_slice(&made[..rest]);
+                let kept = if mode == Mode::Ctr { &mut self.held } else { &mut self.iv };
+                kept[BLOCK - (whole - rest)..].copy_from_slice(&made[rest..]);
+                Ok(())
+            });
+            self.joined = data;
+            done
+        };
         match done {
-            Ok(_) => self.used = (used + length) % BLOCK,
+            Ok(()) => self.used = (used + length) % BLOCK,
             // No byte of the key stream is used twice.
             Err(_) => self.iv = before,
         }
-        done
+        done.map(|()| length)
     }
 
     /// A record of TLS before 1.3, in its place; what comes out is without padding, MAC and explicit IV.

@@ -213,7 +213,7 @@ const fn functions<const N: usize>() -> [Dispatch; FUNCTIONS] {
 }
 
 static TABLES: [[Dispatch; FUNCTIONS]; ROWS.len()] =
-    for_each!(functions 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17);
+    for_each!(functions 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23);
 
 /// All of them.
 pub(super) fn rows() -> impl Iterator<Item = Row> {
