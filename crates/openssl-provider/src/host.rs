@@ -402,6 +402,6 @@ impl Drop for Lease {
 }
 
 /// A panic under a lock leaves nothing half done here.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

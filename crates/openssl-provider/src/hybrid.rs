@@ -3,7 +3,7 @@
 //! gone after it. There is no login for them: nothing of them is stored.
 
 use crate::failure::{Failure, Reason, Result, is_stale};
-use crate::host::{Lease, Token};
+use crate::host::{Lease, Token, lock};
 use crate::kem::{Encapsulates, SECRET};
 use crate::kind::{KeyKind, Needed, Variant};
 use crate::operation::{Operation, passing, taken};
@@ -15,7 +15,7 @@ use metaslot_client::{Mechanism, Params as Parameter, Template};
 use metaslot_spi::curves::Curve;
 use metaslot_spi::der::Node;
 use std::ffi::CStr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Table: the groups.
 pub(crate) static GROUPS: [Group; 3] = [
@@ -239,7 +239,7 @@ impl HybridKey {
 
 impl Pair {
     fn lease(&self) -> MutexGuard<'_, Lease> {
-        self.lease.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.lease)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::abi::{Answer, deep};
 use crate::failure::{Failure, Gone, Reason, Result, is_stale};
-use crate::host::{Lease, Token};
+use crate::host::{Lease, Token, lock};
 use crate::kind::{Form, KeyKind};
 use crate::own::Parts;
 use crate::provider::{Provider, no_question};
@@ -17,7 +17,7 @@ use metaslot_spi::curves::Curve;
 use metaslot_spi::der::Node;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// A key.
 #[derive(Debug)]
@@ -594,7 +594,7 @@ fn shown_point((token, handle): &(Arc<Token>, ObjectHandle), curve: &Curve) -> V
 }
 
 fn carried() -> MutexGuard<'static, HashMap<u64, Arc<Key>>> {
-    CARRIED.get().lock().unwrap_or_else(PoisonError::into_inner)
+    lock(CARRIED.get())
 }
 
 fn attempt<T>(

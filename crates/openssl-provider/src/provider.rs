@@ -4,7 +4,7 @@
 use crate::abi::Core;
 use crate::bulk::sessions::{Bulk, Whose};
 use crate::failure::{Failure, Reason, Result};
-use crate::host::{Host, Token};
+use crate::host::{Host, Token, lock};
 use crate::pin::{Pin, Pins, is_refused};
 use metaslot_ck::{Error, SlotId};
 use metaslot_client::uri::Uri;
@@ -13,7 +13,7 @@ use metaslot_memory::PerProcess;
 use std::cell::Cell;
 use std::ffi::CStr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// What every key and every context of the provider refers to.
 #[derive(Debug)]
@@ -118,11 +118,11 @@ impl Provider {
 
     /// What this process has of the module.
     pub(crate) fn host(&self) -> MutexGuard<'static, Host> {
-        self.host.get().lock().unwrap_or_else(PoisonError::into_inner)
+        lock(self.host.get())
     }
 
     fn pins(&self) -> MutexGuard<'static, Pins> {
-        self.pins.get().lock().unwrap_or_else(PoisonError::into_inner)
+        lock(self.pins.get())
     }
 
     /// The end.

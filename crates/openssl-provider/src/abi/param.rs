@@ -225,6 +225,11 @@ pub(crate) enum Answer<'a> {
 }
 
 impl Answer<'_> {
+    /// A length.
+    pub(crate) fn size(size: usize) -> Self {
+        Self::Number(size.try_into().unwrap_or_default())
+    }
+
     /// Whether there was room, or only the length was asked for.
     fn write(&self, param: &mut Param) -> bool {
         let pointed = match self {

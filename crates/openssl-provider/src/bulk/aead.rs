@@ -131,10 +131,7 @@ impl Aead {
         }
         if !key.is_empty() {
             let key = self.row.checked(key)?;
-            if self.key.as_ref().is_none_or(|old| !old.is(key)) {
-                self.key = Some(Key::new(&self.provider, self.row.form(), key));
-                is_other = true;
-            }
+            is_other |= Key::change(&mut self.key, &self.provider, self.row.form(), key);
         }
         if is_other && !matches!(self.state, State::Begun) {
             // What has begun otherwise does not go on.
@@ -266,7 +263,7 @@ impl Aead {
     }
 
     pub(crate) fn answer(&self, name: &[u8], room: usize) -> Option<Answer<'_>> {
-        let number = |number: usize| Some(Answer::Number(number.try_into().unwrap_or_default()));
+        let number = |number| Some(Answer::size(number));
         match name {
             b"ivlen" => number(self.iv.len()),
             b"taglen" => number(if self.tag_length == 0 { TAG } else { self.tag_length }),
@@ -346,10 +343,7 @@ impl Aead {
         let tag = self.tag_room();
         let mechanism = mechanism(self.row, &self.iv, &self.aad, length, tag);
         let joined = self.joined.room(length + tag);
-        there(&mut self.key)?.with("encrypt", |session, key| {
-            session.encrypt_init(&mechanism, key)?;
-            session.encrypt_into(data, joined)
-        })?;
+        there(&mut self.key)?.pass(true, &mechanism, data, joined)?;
         self.tag[..tag].copy_from_slice(&joined[length..]);
         self.tag_length = tag;
         self.is_made = self.row.mode == Mode::Ccm;
@@ -368,10 +362,7 @@ impl Aead {
         joined[..length].copy_from_slice(pass.bytes());
         joined[length..].copy_from_slice(&self.tag[..tag]);
         let out = pass.out(length)?;
-        there(&mut self.key)?.with("decrypt", |session, key| {
-            session.decrypt_init(&mechanism, key)?;
-            session.decrypt_into(joined, out)
-        })?;
+        there(&mut self.key)?.pass(false, &mechanism, joined, out)?;
         self.state = State::Whole(length);
         Ok(length)
     }
@@ -543,17 +534,11 @@ impl Aead {
         self.state = State::Ended;
         let key = there(&mut self.key)?;
         if forward {
-            key.with("encrypt", |session, key| {
-                session.encrypt_init(&mechanism, key)?;
-                session.encrypt_into(&whole[..length], joined)
-            })?;
+            key.pass(true, &mechanism, &whole[..length], joined)?;
             whole.copy_from_slice(joined);
             return Ok(explicit + length + tag);
         }
-        let opened = key.with("decrypt", |session, key| {
-            session.decrypt_init(&mechanism, key)?;
-            session.decrypt_into(whole, &mut joined[..length])
-        });
+        let opened = key.pass(false, &mechanism, whole, &mut joined[..length]);
         match opened {
             Ok(_) => whole[..length].copy_from_slice(&joined[..length]),
             Err(_) => whole.fill(0),

@@ -6,7 +6,7 @@ use crate::abi::deep;
 use crate::failure::{Gone, Result};
 use crate::provider::Provider;
 use metaslot_ck::*;
-use metaslot_client::{Session, Template};
+use metaslot_client::{Mechanism, Session, Template};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -119,9 +119,37 @@ impl Key {
         &self.bytes
     }
 
-    /// Whether it has these bytes.
-    pub(crate) fn is(&self, bytes: &[u8]) -> bool {
-        same(&self.bytes, bytes)
+    /// Has `place` have a key of these bytes; whether that is another one than was there.
+    pub(crate) fn change(
+        place: &mut Option<Self>,
+        provider: &Arc<Provider>,
+        form: Form,
+        bytes: &[u8],
+    ) -> bool {
+        let is_other = place.as_ref().is_none_or(|old| !same(&old.bytes, bytes));
+        if is_other {
+            *place = Some(Self::new(provider, form, bytes));
+        }
+        is_other
+    }
+
+    /// Encrypts or decrypts by it, in one call; how much comes out.
+    pub(crate) fn pass(
+        &mut self,
+        forward: bool,
+        mechanism: &Mechanism<'_>,
+        data: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize> {
+        self.with(if forward { "encrypt" } else { "decrypt" }, |session, key| {
+            if forward {
+                session.encrypt_init(mechanism, key)?;
+                session.encrypt_into(data, out)
+            } else {
+                session.decrypt_init(mechanism, key)?;
+                session.decrypt_into(data, out)
+            }
+        })
     }
 
     /// What `call` does with its object, in a session that nothing goes on in; once more where one of them is gone.

@@ -114,7 +114,7 @@ impl Mac {
     fn key(&mut self, key: &[u8]) -> Result<()> {
         self.restart();
         // Where this one is refused, nothing is authenticated by the one before.
-        let old = self.key.take();
+        let mut kept = self.key.take();
         let mut padded = Hidden::default();
         let form = if self.kind == Kind::Hmac {
             padded.push(key);
@@ -125,8 +125,8 @@ impl Mac {
             padded.push(row.checked(key)?);
             CKK_AES
         };
-        let new = || Key::new(&self.provider, (form, &[CKA_SIGN]), &padded);
-        self.key = Some(old.filter(|old| old.is(&padded)).unwrap_or_else(new));
+        Key::change(&mut kept, &self.provider, (form, &[CKA_SIGN]), &padded);
+        self.key = kept;
         Ok(())
     }
 
@@ -146,7 +146,7 @@ impl Mac {
             b"block-size" => self.digest.map_or(BLOCK, |digest| digest.block),
             _ => return None,
         };
-        Some(Answer::Number(number.try_into().unwrap_or_default()))
+        Some(Answer::size(number))
     }
 
     fn length(&self) -> Option<usize> {
@@ -219,10 +219,7 @@ impl Mac {
         let (mut sealed, mut rest) = (Hidden::default(), Hidden::of(rest));
         let sealed = sealed.room(whole);
         let mechanism = Mechanism::with(row.mechanism, Parameter::Bytes(&[0; BLOCK]));
-        key.with(WHAT, |session, handle| {
-            session.encrypt_init(&mechanism, handle)?;
-            session.encrypt_into(first, sealed)
-        })?;
+        key.pass(true, &mechanism, first, sealed)?;
         let block = rest.room(BLOCK).iter_mut();
         block.zip(&sealed[whole - BLOCK..]).for_each(|(byte, other)| *byte ^= other);
         self.message = rest;

@@ -75,9 +75,7 @@ impl Plain {
         }
         if !key.is_empty() {
             let key = self.row.checked(key)?;
-            if self.key.as_ref().is_none_or(|old| !old.is(key)) {
-                self.key = Some(Key::new(&self.provider, self.row.form(), key));
-            }
+            Key::change(&mut self.key, &self.provider, self.row.form(), key);
         }
         self.used = 0;
         // A counter goes on.
@@ -105,7 +103,7 @@ impl Plain {
     }
 
     pub(crate) fn answer(&self, name: &[u8]) -> Option<Answer<'_>> {
-        let number = |number: usize| Some(Answer::Number(number.try_into().unwrap_or_default()));
+        let number = |number| Some(Answer::size(number));
         match name {
             b"padding" => number(self.pads.into()),
             b"num" => number(if self.row.block() == 1 { self.used } else { 0 }),
@@ -141,13 +139,12 @@ impl Plain {
         if self.used == 0 {
             self.run(&mut pass, whole)?;
         } else {
-            let mut data = std::mem::take(&mut self.joined);
-            let room = data.room(whole);
-            room[..self.used].copy_from_slice(&self.held[..self.used]);
-            room[self.used..].copy_from_slice(&pass.bytes()[..taken]);
-            let done = pass.out(whole).and_then(|out| self.step(&data[..whole], out));
-            self.joined = data;
-            done?;
+            self.joined(whole, |cipher, room| {
+                let (first, last) = room.split_at_mut(cipher.used);
+                first.copy_from_slice(&cipher.held[..cipher.used]);
+                last.copy_from_slice(&pass.bytes()[..taken]);
+                cipher.step(room, pass.out(whole)?)
+            })?;
         }
         (self.held, self.used) = (rest, all - whole);
         Ok(whole)
@@ -212,10 +209,21 @@ impl Plain {
             let data = pass.data;
             return self.step(data.of(length), pass.out(length)?);
         }
-        let mut data = std::mem::take(&mut self.joined);
-        data.room(length).copy_from_slice(&pass.bytes()[..length]);
-        let done = pass.out(length).and_then(|out| self.step(&data[..length], out));
-        self.joined = data;
+        self.joined(length, |cipher, room| {
+            room.copy_from_slice(&pass.bytes()[..length]);
+            cipher.step(room, pass.out(length)?)
+        })
+    }
+
+    /// What `call` does with memory for so many bytes.
+    fn joined(
+        &mut self,
+        length: usize,
+        call: impl FnOnce(&mut Self, &mut [u8]) -> Result<()>,
+    ) -> Result<()> {
+        let mut joined = std::mem::take(&mut self.joined);
+        let done = call(self, joined.room(length));
+        self.joined = joined;
         done
     }
 
@@ -242,17 +250,8 @@ impl Plain {
         };
         let (mechanism, forward) =
             (Mechanism::with(self.row.mechanism, params), self.forward || mode == Mode::Ctr);
-        let what = if self.forward { "encrypt" } else { "decrypt" };
         let key = self.key.as_mut().ok_or_else(|| Failure::input("there is no key"))?;
-        let length = key.with(what, |session, key| {
-            if forward {
-                session.encrypt_init(&mechanism, key)?;
-                session.encrypt_into(data, out)
-            } else {
-                session.decrypt_init(&mechanism, key)?;
-                session.decrypt_into(data, out)
-            }
-        })?;
+        let length = key.pass(forward, &mechanism, data, out)?;
         if length != data.len() {
             return Err(Failure::unsupported("the module keeps a part of the message back"));
         }
@@ -297,20 +296,18 @@ impl Plain {
         let done = if used == 0 && length == whole {
             self.run(pass, length)
         } else {
-            let mut data = std::mem::take(&mut self.joined);
-            let (room, made) = data.room(2 * whole).split_at_mut(whole);
-            room[..rest].copy_from_slice(&pass.bytes()[head..]);
-            room[rest..].fill(0);
-            let done = self.step(room, made).and_then(|()| {
+            self.joined(2 * whole, |cipher, room| {
+                let (room, made) = room.split_at_mut(whole);
+                room[..rest].copy_from_slice(&pass.bytes()[head..]);
+                room[rest..].fill(0);
+                cipher.step(room, made)?;
                 let (out, last) = pass.out(length)?.split_at_mut(head);
                 out.copy_from_slice(&first[..head]);
                 last.copy_from_slice(&made[..rest]);
-                let kept = if mode == Mode::Ctr { &mut self.held } else { &mut self.iv };
+                let kept = if mode == Mode::Ctr { &mut cipher.held } else { &mut cipher.iv };
                 kept[BLOCK - (whole - rest)..].copy_from_slice(&made[rest..]);
                 Ok(())
-            });
-            self.joined = data;
-            done
+            })
         };
         match done {
             Ok(()) => self.used = (used + length) % BLOCK,
@@ -339,11 +336,10 @@ impl Plain {
             return Err(Failure::input("the record is not a whole number of blocks"));
         }
         let record = pass.out(whole)?;
-        let mut data = std::mem::take(&mut self.joined);
-        data.room(whole).copy_from_slice(record);
-        let done = self.step(&data[..whole], record);
-        self.joined = data;
-        done?;
+        self.joined(whole, |cipher, room| {
+            room.copy_from_slice(record);
+            cipher.step(room, record)
+        })?;
         if self.forward {
             return Ok(whole);
         }

@@ -3,12 +3,12 @@
 
 use crate::abi::deep;
 use crate::failure::{Failure, Gone, Result};
-use crate::host::Token;
+use crate::host::{Token, lock};
 use metaslot_client::{Access, Session};
 use std::cell::Cell;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// Who has them: a provider.
 pub(crate) trait Whose {
@@ -228,10 +228,6 @@ fn this_thread() -> usize {
     }
     NUMBER.set(THREADS.fetch_add(1, Ordering::Relaxed) % NEAR);
     NUMBER.get()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Open {

@@ -38,7 +38,7 @@ pub(super) fn copy<T: Work>(context: Context<T>, copy: impl FnOnce(&T) -> Result
 
 /// What an algorithm says of itself, all of it numbers.
 pub(super) fn said(mut params: Params, say: impl Fn(&[u8]) -> Option<usize>) -> c_int {
-    let known = |name: &[u8], _| Some(Answer::Number(say(name)?.try_into().ok()?));
+    let known = |name: &[u8], _| Some(Answer::size(say(name)?));
     caught_here(0, || c_int::from(params.answer(known)))
 }
 
