@@ -524,6 +524,58 @@ static void registers(const char *name, int forward)
 	}
 }
 
+// Keys that are wrapped and unwrapped, in their place too; lengths that are none, and what is asked of a message first.
+static void wraps(const char *name)
+{
+	EVP_CIPHER *ciphers[] = { EVP_CIPHER_fetch(NULL, name, OURS), EVP_CIPHER_fetch(NULL, name, THEIRS) };
+	EVP_CIPHER_CTX *contexts[2];
+	unsigned char key[32], iv[8], *outs[] = { one, other };
+	with = name;
+	CHECK(ciphers[0] && ciphers[1]);
+	CHECK(EVP_CIPHER_get_mode(ciphers[0]) == EVP_CIPHER_get_mode(ciphers[1]));
+	CHECK(EVP_CIPHER_get_flags(ciphers[0]) == EVP_CIPHER_get_flags(ciphers[1]));
+	CHECK(EVP_CIPHER_get_nid(ciphers[0]) == EVP_CIPHER_get_nid(ciphers[1]));
+	CHECK(EVP_CIPHER_get_block_size(ciphers[0]) == EVP_CIPHER_get_block_size(ciphers[1]));
+	CHECK(EVP_CIPHER_get_iv_length(ciphers[0]) == EVP_CIPHER_get_iv_length(ciphers[1]));
+	for (int i = 0; i < 2; i++) {
+		contexts[i] = EVP_CIPHER_CTX_new();
+		EVP_CIPHER_CTX_set_flags(contexts[i], EVP_CIPHER_CTX_FLAG_WRAP_ALLOW);
+	}
+	for (int round = 0; round < 400; round++) {
+		int length = (int)chance(round % 3 ? 12 : 80) * (round % 4 ? 8 : 1), forward = round % 2, own_iv = (int)chance(3) == 0;
+		int places[2], asked[2], parts[2] = { 0, 0 }, ends[2] = { 0, 0 };
+		fill(key, sizeof key);
+		fill(iv, sizeof iv);
+		fill(input, length);
+		if (!forward && length >= 24 && chance(4)) {
+			// One that was wrapped, and now and then another.
+			CHECK(EVP_CipherInit_ex2(contexts[1], ciphers[1], key, own_iv ? iv : NULL, 1, NULL));
+			CHECK(length % 8 || EVP_CipherUpdate(contexts[1], back, places, input, length - 8));
+			if (length % 8 == 0)
+				memcpy(input, back, length);
+			input[chance(length)] ^= chance(4) == 0;
+		}
+		for (int i = 0; i < 2; i++) {
+			CHECK(EVP_CIPHER_CTX_reset(contexts[i]));
+			EVP_CIPHER_CTX_set_flags(contexts[i], EVP_CIPHER_CTX_FLAG_WRAP_ALLOW);
+			CHECK(EVP_CipherInit_ex2(contexts[i], ciphers[i], key, own_iv ? iv : NULL, forward, NULL));
+			parts[i] = -1;
+			asked[i] = EVP_CipherUpdate(contexts[i], NULL, &parts[i], input, length) ? parts[i] : -1;
+			memcpy(outs[i], input, length);
+			parts[i] = -1;
+			places[i] = EVP_CipherUpdate(contexts[i], outs[i], &parts[i], round % 5 ? input : outs[i], length) ? parts[i] : -1;
+			CHECK(EVP_CipherFinal_ex(contexts[i], back, &ends[i]) && ends[i] == 0);
+		}
+		ERR_clear_error();
+		CHECK(places[0] == places[1] && (places[0] <= 0 || !memcmp(one, other, places[0])));
+		CHECK(asked[0] == asked[1]);
+	}
+	for (int i = 0; i < 2; i++) {
+		EVP_CIPHER_CTX_free(contexts[i]);
+		EVP_CIPHER_free(ciphers[i]);
+	}
+}
+
 // Padding may be switched off until the end, and no number of bytes is answered but a counter's.
 static void padding_at_the_end(const char *name)
 {
@@ -571,6 +623,8 @@ static void ciphers(void)
 		registers("AES-192-CFB", forward);
 		registers("AES-256-OFB", forward);
 	}
+	wraps("AES-128-WRAP");
+	wraps("AES-256-WRAP");
 	padding_at_the_end("AES-128-CBC");
 	padding_at_the_end("AES-256-ECB");
 }

@@ -173,6 +173,12 @@ impl Token {
         self.mechanisms.binary_search(&mechanism).is_ok()
     }
 
+    /// Whether a mechanism encrypts in it.
+    pub(crate) fn encrypts(&self, mechanism: CK_MECHANISM_TYPE) -> bool {
+        let info = self.module.mechanism_info(self.slot, mechanism);
+        info.is_ok_and(|info| info.flags & CKF_ENCRYPT != 0)
+    }
+
     /// Whether it takes keys on a curve, as it is found out once.
     pub(crate) fn has_curve(&self, oid: &'static [u8], find: impl FnOnce() -> bool) -> bool {
         if let Some(known) = lock(&self.curves).get(oid) {

@@ -11,6 +11,9 @@ use std::ffi::CStr;
 /// In bytes, of AES.
 pub(crate) const BLOCK: usize = 16;
 
+/// What keys are wrapped in.
+pub(crate) const HALF: usize = 8;
+
 /// How blocks make a message: libcrypto's number.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u32)]
@@ -25,6 +28,8 @@ pub(crate) enum Mode {
     Gcm = 6,
     Ccm = 7,
     Xts = 0x1_0001,
+    /// Of keys (RFC 3394), which comes whole.
+    Wrap = 0x1_0002,
 }
 
 /// A cipher.
@@ -48,13 +53,14 @@ const fn aes(names: &'static CStr, mode: Mode, key: usize) -> Row {
         Mode::Gcm => (CKM_AES_GCM, CKK_AES),
         Mode::Ccm => (CKM_AES_CCM, CKK_AES),
         Mode::Xts => (CKM_AES_XTS, CKK_AES_XTS),
+        Mode::Wrap => (CKM_AES_KEY_WRAP, CKK_AES),
         Mode::Stream => (CKM_CHACHA20_POLY1305, CKK_CHACHA20),
     };
     Row { names, mechanism, mode, key, key_type }
 }
 
 #[rustfmt::skip]
-pub(crate) static ROWS: [Row; 24] = [
+pub(crate) static ROWS: [Row; 27] = [
     aes(c"AES-128-GCM:id-aes128-GCM:2.16.840.1.101.3.4.1.6", Mode::Gcm, 16),
     aes(c"AES-192-GCM:id-aes192-GCM:2.16.840.1.101.3.4.1.26", Mode::Gcm, 24),
     aes(c"AES-256-GCM:id-aes256-GCM:2.16.840.1.101.3.4.1.46", Mode::Gcm, 32),
@@ -79,6 +85,9 @@ pub(crate) static ROWS: [Row; 24] = [
     aes(c"AES-256-OFB:2.16.840.1.101.3.4.1.43", Mode::Ofb, 32),
     aes(c"AES-128-XTS:1.3.111.2.1619.0.1.1", Mode::Xts, 32),
     aes(c"AES-256-XTS:1.3.111.2.1619.0.1.2", Mode::Xts, 64),
+    aes(c"AES-128-WRAP:id-aes128-wrap:AES128-WRAP:2.16.840.1.101.3.4.1.5", Mode::Wrap, 16),
+    aes(c"AES-192-WRAP:id-aes192-wrap:AES192-WRAP:2.16.840.1.101.3.4.1.25", Mode::Wrap, 24),
+    aes(c"AES-256-WRAP:id-aes256-wrap:AES256-WRAP:2.16.840.1.101.3.4.1.45", Mode::Wrap, 32),
 ];
 
 impl Row {
@@ -91,6 +100,7 @@ impl Row {
     pub(crate) const fn block(&self) -> usize {
         match self.mode {
             Mode::Ecb | Mode::Cbc => BLOCK,
+            Mode::Wrap => HALF,
             _ => 1,
         }
     }
@@ -100,6 +110,7 @@ impl Row {
         match self.mode {
             Mode::Ecb => 0,
             Mode::Gcm | Mode::Ccm | Mode::Stream => 12,
+            Mode::Wrap => HALF,
             _ => BLOCK,
         }
     }
@@ -120,7 +131,7 @@ impl Row {
             b"ivlen" => self.iv(),
             b"blocksize" => self.block(),
             b"aead" => self.is_aead().into(),
-            b"custom-iv" => (self.is_aead() || self.mode == Mode::Xts).into(),
+            b"custom-iv" => (self.is_aead() || matches!(self.mode, Mode::Xts | Mode::Wrap)).into(),
             b"cts" | b"tls-multi" | b"has-randkey" | b"encrypt-then-mac" => 0,
             _ => return None,
         })

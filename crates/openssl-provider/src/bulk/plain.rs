@@ -2,7 +2,7 @@
 //! Ciphers that do not authenticate. What one part of a message hands on to the next is known here (the last block of CBC and CFB, the counter of CTR,
 //! what is left of a key stream): each part is a message of its own for the token, and nothing stays in a session.
 
-use super::cipher::{BLOCK, Mode, Pass, Row};
+use super::cipher::{BLOCK, HALF, Mode, Pass, Row};
 use super::key::{Hidden, Key};
 use super::sessions::Whose as _;
 use super::tls;
@@ -153,7 +153,7 @@ impl Plain {
     /// The end: with padding one block more, or one less.
     pub(crate) fn finish(&mut self, mut pass: Pass<'_>) -> Result<usize> {
         let (step, used) = (BLOCK, self.used);
-        if self.row.block() == 1 || self.version != 0 || !self.pads && used == 0 {
+        if self.row.block() != BLOCK || self.version != 0 || !self.pads && used == 0 {
             return Ok(0);
         }
         let wrong = || Failure::input("the data is not a whole number of blocks");
@@ -189,6 +189,7 @@ impl Plain {
         let length = pass.length;
         match self.row.mode {
             Mode::Cfb | Mode::Ofb | Mode::Ctr => return self.stream(&mut pass),
+            Mode::Wrap => return self.wrap(pass),
             Mode::Xts if !self.has_iv => return Err(Failure::input("there is no IV")),
             Mode::Xts => {}
             _ if !length.is_multiple_of(BLOCK) => {
@@ -245,6 +246,8 @@ impl Plain {
         let (mode, step) = (self.row.mode, BLOCK);
         let params = match mode {
             Mode::Ecb => Parameter::None,
+            Mode::Wrap if !self.has_iv => Parameter::None,
+            Mode::Wrap => Parameter::Bytes(&self.iv[..HALF]),
             Mode::Ctr => Parameter::Ctr { bits: 128, block: self.iv },
             _ => Parameter::Bytes(&self.iv),
         };
@@ -252,7 +255,7 @@ impl Plain {
             (Mechanism::with(self.row.mechanism, params), self.forward || mode == Mode::Ctr);
         let key = self.key.as_mut().ok_or_else(|| Failure::input("there is no key"))?;
         let length = key.pass(forward, &mechanism, data, out)?;
-        if length != data.len() {
+        if length != out.len() {
             return Err(Failure::unsupported("the module keeps a part of the message back"));
         }
         match mode {
@@ -272,6 +275,29 @@ impl Plain {
             _ => {}
         }
         Ok(())
+    }
+
+    /// A key, which comes out longer by its check, or shorter.
+    fn wrap(&mut self, mut pass: Pass<'_>) -> Result<usize> {
+        let length = pass.length;
+        if length == 0 {
+            return Ok(0);
+        }
+        let made = if self.forward { length + HALF } else { length.saturating_sub(HALF) };
+        // Who asks for a length only may ask for one that is none.
+        let asks = pass.out.is_null();
+        let least = if asks { HALF } else { BLOCK };
+        if !length.is_multiple_of(HALF) || length.min(made) < least {
+            return Err(Failure::input("no key of this length is wrapped"));
+        }
+        if asks {
+            return Ok(made);
+        }
+        self.joined(length, |cipher, room| {
+            room.copy_from_slice(pass.bytes());
+            cipher.step(room, pass.out(made)?)
+        })?;
+        Ok(made)
     }
 
     /// CFB, OFB and CTR: any number of bytes. Of the last block so much of the key stream is kept as no byte had.

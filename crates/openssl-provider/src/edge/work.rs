@@ -7,7 +7,7 @@ use crate::abi::{Algorithm, Answer, Context, Params, Table, caught_here};
 use crate::bulk::{Owner, Work};
 use crate::failure::Result;
 use crate::provider::{Offer, Provider};
-use metaslot_ck::CK_MECHANISM_TYPE;
+use metaslot_ck::{CK_MECHANISM_TYPE, CKM_AES_KEY_WRAP};
 use std::ffi::{CStr, c_int};
 use std::sync::Arc;
 
@@ -65,7 +65,10 @@ pub(super) fn offered(
     let has: &dyn Fn(&Row) -> bool = match provider.offer() {
         Offer::Nothing => return Table::null(),
         Offer::All => &|_| true,
-        Offer::Of(token) => &move |row| token.has(row.needs),
+        // A module may wrap by it, and encrypt nothing.
+        Offer::Of(token) => &move |row| {
+            token.has(row.needs) && (row.needs != CKM_AES_KEY_WRAP || token.encrypts(row.needs))
+        },
     };
     let rows = rows.filter(|row| has(row)).map(|row| row.algorithm);
     kept(rows.chain([Algorithm::END]).collect())
