@@ -61,6 +61,18 @@ fn random_bytes_are_the_tokens() {
     compares("random", "");
 }
 
+#[test]
+fn calls_in_any_order_are_answered_as_by_openssl() {
+    let (provider, command) = (openssl_provider(), command());
+    let needs =
+        ["openssl", "pkcs11-tool", "gcc", "/usr/include/openssl/evp.h", &provider, &command];
+    check(CLIENT, "calls in any order", &needs, |token| {
+        configure(token)?;
+        compile(token, "orders")?;
+        if token.is_ours() { token.program("./orders").run().map(drop) } else { Ok(()) }
+    });
+}
+
 /// Our module, for others may free what they like.
 #[test]
 fn freed_memory_has_nothing_of_a_message() {

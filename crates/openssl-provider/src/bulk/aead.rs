@@ -7,7 +7,7 @@
 //! tag that of what came out, encrypted again.
 
 use super::cipher::{Mode, Pass, Row};
-use super::key::{Hidden, Key, same};
+use super::key::{Hidden, Key, keyed, same};
 use super::sessions::{Held, Whose as _};
 use crate::abi::{Answer, Params};
 use crate::failure::{Failure, Result};
@@ -186,7 +186,9 @@ impl Aead {
             length.ok_or_else(|| Failure::input("this length of an IV is not supported"))?;
         if length != self.iv.len() {
             self.iv = vec![0; length];
-            self.iv_is = Iv::None;
+            if self.iv_is != Iv::None {
+                (self.iv_is, self.state) = (Iv::Used, State::Ended);
+            }
             // Nothing is fixed in it any more.
             self.counts = None;
         }
@@ -282,30 +284,26 @@ impl Aead {
         if self.header.is_some() {
             return self.record(pass);
         }
-        if self.key.is_none() || self.iv_is == Iv::None {
-            return Err(Failure::input("a key or an IV is missing"));
-        }
-        if matches!(self.state, State::Ended) {
-            return Err(Failure::input("each message has an IV of its own"));
-        }
         let ccm = self.row.mode == Mode::Ccm;
+        if !ccm && pass.length == 0 {
+            return Ok(0);
+        }
+        self.begun()?;
         if pass.out.is_null() {
             if ccm && pass.data.is_null() {
                 self.length = Some(pass.length);
                 return Ok(pass.length);
             }
-            if !matches!(self.state, State::Begun) {
-                return Err(Failure::input("what is authenticated only comes first"));
+            if !matches!(self.state, State::Begun) || ccm && self.length.is_none() {
+                return Err(Failure::input(
+                    "what is authenticated only comes first, and by CCM after the length",
+                ));
             }
             self.aad.extend_from_slice(pass.bytes());
             return Ok(pass.length);
         }
-        if ccm {
-            if self.length.is_some_and(|length| length != pass.length) {
-                return Err(Failure::input("the data is not as long as was said"));
-            }
-        } else if pass.length == 0 {
-            return Ok(0);
+        if ccm && self.length.is_some_and(|length| length != pass.length) {
+            return Err(Failure::input("the data is not as long as was said"));
         }
         self.iv_is = Iv::Used;
         match (&self.state, self.forward) {
@@ -329,6 +327,22 @@ impl Aead {
         }
     }
 
+    /// There is a message. One by GCM that is encrypted and has no IV gets one, which the program asks for.
+    fn begun(&mut self) -> Result<()> {
+        keyed(&mut self.key)?;
+        if self.iv_is == Iv::None {
+            if self.row.mode != Mode::Gcm || !self.forward || self.iv.len() < self.row.iv() {
+                return Err(Failure::input("there is no IV"));
+            }
+            self.provider.bulk().random(&self.provider, &mut self.iv)?;
+            self.start(Iv::Set);
+        }
+        match self.state {
+            State::Ended => Err(Failure::input("each message has an IV of its own")),
+            _ => Ok(()),
+        }
+    }
+
     /// The first part of a message that is encrypted.
     fn seal_first(&mut self, mut pass: Pass<'_>) -> Result<usize> {
         self.seal(pass.bytes())?;
@@ -343,7 +357,7 @@ impl Aead {
         let tag = self.tag_room();
         let mechanism = mechanism(self.row, &self.iv, &self.aad, length, tag);
         let joined = self.joined.room(length + tag);
-        there(&mut self.key)?.pass(true, &mechanism, data, joined)?;
+        keyed(&mut self.key)?.pass(true, &mechanism, data, joined)?;
         self.tag[..tag].copy_from_slice(&joined[length..]);
         self.tag_length = tag;
         self.is_made = self.row.mode == Mode::Ccm;
@@ -362,7 +376,7 @@ impl Aead {
         joined[..length].copy_from_slice(pass.bytes());
         joined[length..].copy_from_slice(&self.tag[..tag]);
         let out = pass.out(length)?;
-        there(&mut self.key)?.pass(false, &mechanism, joined, out)?;
+        keyed(&mut self.key)?.pass(false, &mechanism, joined, out)?;
         self.state = State::Whole(length);
         Ok(length)
     }
@@ -408,7 +422,7 @@ impl Aead {
         };
         let mechanism = mechanism(self.row, &self.iv, &self.aad, first, TAG);
         let (joined, forward) = (&self.joined, self.forward);
-        let (sealing, stream) = there(&mut self.key)?.again(|provider, key| {
+        let (sealing, stream) = keyed(&mut self.key)?.again(|provider, key| {
             let begun = || {
                 let held = provider.bulk().session(provider)?;
                 held.call(provider, "encrypt", |session| session.encrypt_init(&mechanism, key))?;
@@ -435,9 +449,7 @@ impl Aead {
 
     /// The end of a message: of what is encrypted there is a tag then, and what was decrypted has the right one.
     pub(crate) fn finish(&mut self) -> Result<usize> {
-        if self.key.is_none() || self.iv_is == Iv::None || matches!(self.state, State::Ended) {
-            return Err(Failure::input("there is no message"));
-        }
+        self.begun()?;
         self.iv_is = Iv::Used;
         match std::mem::replace(&mut self.state, State::Ended) {
             State::Begun if self.forward => {
@@ -532,7 +544,7 @@ impl Aead {
         let joined = self.joined.room(length + tag);
         let whole = &mut whole[explicit..];
         self.state = State::Ended;
-        let key = there(&mut self.key)?;
+        let key = keyed(&mut self.key)?;
         if forward {
             key.pass(true, &mechanism, &whole[..length], joined)?;
             whole.copy_from_slice(joined);
@@ -552,10 +564,6 @@ fn next(iv: &mut [u8], given: bool) {
     if given && let Some(last) = iv.last_chunk_mut::<EXPLICIT>() {
         *last = u64::from_be_bytes(*last).wrapping_add(1).to_be_bytes();
     }
-}
-
-fn there(key: &mut Option<Key>) -> Result<&mut Key> {
-    key.as_mut().ok_or_else(|| Failure::input("there is no key"))
 }
 
 /// A part that is encrypted in a session: what comes out is as long.

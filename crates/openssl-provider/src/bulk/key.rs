@@ -3,7 +3,7 @@
 
 use super::sessions::{Bulk, Whose as _};
 use crate::abi::deep;
-use crate::failure::{Gone, Result};
+use crate::failure::{Failure, Gone, Result};
 use crate::provider::Provider;
 use metaslot_ck::*;
 use metaslot_client::{Mechanism, Session, Template};
@@ -241,6 +241,14 @@ impl Key {
             deep(|| keeper.destroy(handle)).ok();
         }
     }
+}
+
+/// The key of a context.
+///
+/// # Errors
+/// None was given.
+pub(crate) fn keyed(key: &mut Option<Key>) -> Result<&mut Key> {
+    key.as_mut().ok_or_else(|| Failure::input("there is no key"))
 }
 
 impl Clone for Key {

@@ -4,7 +4,7 @@
 
 use super::cipher::{self, BLOCK, Mode};
 use super::digest::{self, Digest};
-use super::key::{Hidden, Key};
+use super::key::{Hidden, Key, keyed};
 use super::{Owner, Work};
 use crate::abi::{Answer, Given, Params};
 use crate::failure::{Failure, Result};
@@ -143,7 +143,11 @@ impl Mac {
     pub(crate) fn answer(&self, name: &[u8]) -> Option<Answer<'_>> {
         let number = match name {
             b"size" => self.length()?,
-            b"block-size" => self.digest.map_or(BLOCK, |digest| digest.block),
+            b"block-size" => match self.kind {
+                Kind::Hmac => self.digest?.block,
+                Kind::Cmac => BLOCK,
+                Kind::Gmac => return None,
+            },
             _ => return None,
         };
         Some(Answer::size(number))
@@ -230,7 +234,7 @@ impl Mac {
     pub(crate) fn once(&mut self, message: &[u8], room: &mut [u8]) -> Result<()> {
         let mut key = self.key.take();
         let done = self.mechanism().and_then(|mechanism| {
-            let key = key.as_mut().ok_or_else(|| Failure::input("there is no key"))?;
+            let key = keyed(&mut key)?;
             let call = |session: &Session, key| {
                 session.sign_init(&mechanism, key)?;
                 session.sign_into(message, room)

@@ -3,7 +3,7 @@
 //! what is left of a key stream): each part is a message of its own for the token, and nothing stays in a session.
 
 use super::cipher::{BLOCK, HALF, Mode, Pass, Row};
-use super::key::{Hidden, Key};
+use super::key::{Hidden, Key, keyed};
 use super::sessions::Whose as _;
 use super::tls;
 use crate::abi::{Answer, Params};
@@ -78,8 +78,8 @@ impl Plain {
             Key::change(&mut self.key, &self.provider, self.row.form(), key);
         }
         self.used = 0;
-        // A counter goes on.
-        if !iv.is_empty() || self.row.mode != Mode::Ctr {
+        // A counter goes on, and so does what began without an IV.
+        if !iv.is_empty() || self.has_iv && self.row.mode != Mode::Ctr {
             self.iv = self.given;
         }
         Ok(())
@@ -115,6 +115,7 @@ impl Plain {
     }
 
     pub(crate) fn update(&mut self, mut pass: Pass<'_>) -> Result<usize> {
+        keyed(&mut self.key)?;
         if self.version != 0 {
             return self.record(pass);
         }
@@ -152,6 +153,9 @@ impl Plain {
 
     /// The end: with padding one block more, or one less.
     pub(crate) fn finish(&mut self, mut pass: Pass<'_>) -> Result<usize> {
+        if !matches!(self.row.mode, Mode::Xts | Mode::Wrap) {
+            keyed(&mut self.key)?;
+        }
         let (step, used) = (BLOCK, self.used);
         if self.row.block() != BLOCK || self.version != 0 || !self.pads && used == 0 {
             return Ok(0);
@@ -186,11 +190,14 @@ impl Plain {
 
     /// Whole blocks, or a message that is not padded.
     pub(crate) fn whole(&mut self, mut pass: Pass<'_>) -> Result<usize> {
+        keyed(&mut self.key)?;
         let length = pass.length;
         match self.row.mode {
             Mode::Cfb | Mode::Ofb | Mode::Ctr => return self.stream(&mut pass),
             Mode::Wrap => return self.wrap(pass),
-            Mode::Xts if !self.has_iv => return Err(Failure::input("there is no IV")),
+            Mode::Xts if !self.has_iv || length < BLOCK => {
+                return Err(Failure::input("an IV or a whole block is missing"));
+            }
             Mode::Xts => {}
             _ if !length.is_multiple_of(BLOCK) => {
                 return Err(Failure::input("the data is not a whole number of blocks"));
@@ -253,8 +260,7 @@ impl Plain {
         };
         let (mechanism, forward) =
             (Mechanism::with(self.row.mechanism, params), self.forward || mode == Mode::Ctr);
-        let key = self.key.as_mut().ok_or_else(|| Failure::input("there is no key"))?;
-        let length = key.pass(forward, &mechanism, data, out)?;
+        let length = keyed(&mut self.key)?.pass(forward, &mechanism, data, out)?;
         if length != out.len() {
             return Err(Failure::unsupported("the module keeps a part of the message back"));
         }
