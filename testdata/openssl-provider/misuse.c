@@ -125,6 +125,43 @@ static int salts(EVP_PKEY *key, int salt) {
     return good;
 }
 
+// What is said of PSS, or of a digest, to a signature that has neither: how much of it is taken.
+static int says_too_much(EVP_PKEY *key) {
+    EVP_PKEY_CTX *sign = EVP_PKEY_CTX_new(key, NULL);
+    OSSL_PARAM mask[] = {OSSL_PARAM_construct_utf8_string("mgf1-digest", "SHA256", 0), OSSL_PARAM_END};
+    int taken = EVP_PKEY_sign_init(sign) != 1;
+    taken += EVP_PKEY_CTX_set_rsa_pss_saltlen(sign, 20) == 1;
+    taken += EVP_PKEY_CTX_set_params(sign, mask) == 1;
+    taken += EVP_PKEY_CTX_set_rsa_padding(sign, RSA_NO_PADDING) != 1;
+    taken += EVP_PKEY_CTX_set_signature_md(sign, EVP_sha256()) == 1;
+    EVP_PKEY_CTX_free(sign);
+    return taken;
+}
+
+// Opens a number with all its bytes, and without the zero that it begins with.
+static int opens_shorter(EVP_PKEY *key, size_t size) {
+    unsigned char opened[2][1024];
+    int good = 1;
+    for (size_t without = 0; without < 2; without++) {
+        size_t length = sizeof *opened;
+        EVP_PKEY_CTX *open = EVP_PKEY_CTX_new(key, NULL);
+        good = good && EVP_PKEY_decrypt_init(open) == 1 && EVP_PKEY_CTX_set_rsa_padding(open, RSA_NO_PADDING) == 1
+            && EVP_PKEY_decrypt(open, opened[without], &length, data + without, size - without) == 1 && length == size;
+        EVP_PKEY_CTX_free(open);
+    }
+    return good && memcmp(opened[0], opened[1], size) == 0;
+}
+
+// Seals so much without padding, by a provider.
+static int seals(EVP_PKEY *public, const char *provider, size_t size) {
+    size_t length = sizeof room;
+    EVP_PKEY_CTX *seal = EVP_PKEY_CTX_new_from_pkey(NULL, public, provider);
+    int good = EVP_PKEY_encrypt_init(seal) == 1 && EVP_PKEY_CTX_set_rsa_padding(seal, RSA_NO_PADDING) == 1
+        && EVP_PKEY_encrypt(seal, room, &length, data, size) == 1;
+    EVP_PKEY_CTX_free(seal);
+    return good;
+}
+
 // A public key of ours from these parts: 0 where it is not taken, 1 where it fails its check, 2 where it passes.
 static int imports(const char *type, OSSL_PARAM *parts) {
     const char *ours = "provider=metaslot";
@@ -196,6 +233,10 @@ int main(int argc, char **argv) {
         is("decrypts into what would do", 0, decrypts(key, public, padding, 10));
     }
     is("a premaster secret", 1, premaster(key, public));
+    is("a salt, a mask or a digest where there is none", 0, says_too_much(key));
+    is("without the zero that it begins with", 1, opens_shorter(key, EVP_PKEY_get_size(key)));
+    is("without padding, as long as the key, sealed", 1, seals(public, "provider=metaslot", EVP_PKEY_get_size(key)));
+    is("without padding, shorter, sealed", 0, seals(public, "provider=metaslot", EVP_PKEY_get_size(key) - 1));
     for (int salt = 0; salt < 200; salt += 37)
         is("a salt of any length", 1, salts(key, salt));
     unsigned char bytes[65], zero[1] = {0};

@@ -128,6 +128,9 @@ impl Cipher {
 
     pub(crate) fn encrypt(&self, data: &[u8]) -> Result<Vec<u8>> {
         let key = self.key()?;
+        if self.padding == Padding::None && data.len() < key.answer_length() {
+            return Err(Failure::input("without padding the data is as long as the key"));
+        }
         key.with_public("encrypt", |lease, handle| {
             lease.encrypt_init(&self.mechanism(), handle)?;
             let mut room = vec![0; key.answer_length()];
@@ -139,6 +142,10 @@ impl Cipher {
 
     pub(crate) fn decrypt(&self, data: &[u8]) -> Result<Vec<u8>> {
         let key = self.key()?;
+        // A number may come without the zeros that it begins with: libcrypto takes it, and a token wants all of it.
+        let mut whole = vec![0; key.answer_length().saturating_sub(data.len())];
+        whole.extend_from_slice(data);
+        let data = &whole[..];
         if self.padding != Padding::Tls {
             return key
                 .with_private("decrypt", |lease, handle| self.opened(key, lease, handle, data));

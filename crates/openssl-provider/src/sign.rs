@@ -160,6 +160,10 @@ impl Operation for Signature {
             if self.hashes && !is_same {
                 return Err(Failure::unsupported("the message is hashed by another function"));
             }
+            if hash.is_some() && self.padding == Padding::None && params.find(c"pad-mode").is_none()
+            {
+                return Err(Failure::unsupported("without padding no digest is signed"));
+            }
             self.hash = hash;
         }
         if let Some(padding) = params.find(c"pad-mode") {
@@ -177,10 +181,15 @@ impl Operation for Signature {
                 self.hash = Hash::named("SHA1");
             }
         }
-        if let Some(salt) = params.find(c"saltlen") {
+        let (salt, mgf) = (params.find(c"saltlen"), params.find(c"mgf1-digest"));
+        let is_rsa = self.key.as_ref().is_some_and(|key| key.is_rsa());
+        if is_rsa && self.padding != Padding::Pss && salt.or(mgf).is_some() {
+            return Err(Failure::input("only PSS has a salt and a mask"));
+        }
+        if let Some(salt) = salt {
             self.salt = salt_of(salt)?;
         }
-        if let Some(name) = params.find(c"mgf1-digest").and_then(Given::text) {
+        if let Some(name) = mgf.and_then(Given::text) {
             self.mgf = Some(named(name)?);
         }
         self.set_variant(params)?;
