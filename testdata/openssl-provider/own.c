@@ -306,6 +306,11 @@ static void agrees(const char *type, const char *group) {
     is(type, 1, EVP_PKEY_copy_parameters(blank_theirs, theirs) && EVP_PKEY_set1_encoded_public_key(blank_theirs, sent, length));
     size_t size = secret_of(key, blank, one, sizeof one);
     is(type, 1, size > 0 && size == secret_of(theirs, blank_theirs, other, sizeof other) && memcmp(one, other, size) == 0);
+    // Where there is less room, some are cut off, and others are no secret.
+    size = secret_of(key, blank, one, 16);
+    is("less room", (long)secret_of(theirs, blank_theirs, other, 16), (long)size);
+    is("its beginning", 1, size == 0 || memcmp(one, other, size) == 0);
+    is("no room", 0, (long)secret_of(key, blank, one, 0));
     // What the other side sent may be of any length, and no point.
     is(type, 1, EVP_PKEY_set1_encoded_public_key(blank, sent, length - 1) != 1);
     if (group != NULL) {

@@ -138,14 +138,22 @@ impl Exchange {
         if self.kdf {
             return Ok(self.length);
         }
-        key_of(self.key.as_ref()).map(|key| plain(key))
+        self.both().map(|(key, _)| plain(key))
     }
 
-    /// The secret.
-    pub(crate) fn derive(&self) -> Result<Vec<u8>> {
-        let (Some(key), Some(peer)) = (&self.key, &self.peer) else {
-            return Err(Failure::input("a key or the peer's key is missing"));
-        };
+    /// Whether libcrypto takes the beginning of a secret that there is too little room for.
+    pub(crate) fn is_cut(&self) -> bool {
+        !self.kdf && self.key.as_ref().is_some_and(|key| matches!(key.public, Public::Ec { .. }))
+    }
+
+    fn both(&self) -> Result<(&Arc<Key>, &Arc<Key>)> {
+        let both = self.key.as_ref().zip(self.peer.as_ref());
+        both.ok_or_else(|| Failure::input("a key or the peer's key is missing"))
+    }
+
+    /// The secret, or its first bytes.
+    pub(crate) fn derive(&self, most: usize) -> Result<Vec<u8>> {
+        let (key, peer) = self.both()?;
         let sent = match &peer.public {
             Public::Ec { point, .. } | Public::Number(point) => point.clone(),
             Public::Field { value, .. } => peer.public.padded(value),
@@ -198,6 +206,10 @@ impl Exchange {
             secret.copy_within(zeros.., 0);
             secret[length - zeros..].fill(0);
             secret.truncate(length - zeros);
+        }
+        if let Some(rest) = secret.get_mut(most..) {
+            rest.fill(0);
+            secret.truncate(most);
         }
         Ok(secret)
     }

@@ -32,7 +32,10 @@ extern "C" fn derive(
     room: usize,
 ) -> c_int {
     with(context, |exchange| {
-        output(&mut out, &mut length, room, || exchange.length(), || exchange.derive())
+        let cuts = room > 0 && !out.is_null() && exchange.is_cut();
+        let most = if cuts { room } else { usize::MAX };
+        let longest = || Ok(exchange.length()?.min(most));
+        output(&mut out, &mut length, room, longest, || exchange.derive(most))
     })
 }
 
