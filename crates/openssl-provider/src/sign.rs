@@ -94,12 +94,15 @@ const SALTS: &[(Salt, i64, &str)] = &[
 #[derive(Debug)]
 struct Instance(&'static str, &'static str, bool, usize, usize);
 
+/// Of every context string.
+const LONGEST_CONTEXT: usize = 255;
+
 const INSTANCES: [Instance; 5] = [
     Instance("Ed25519", "ED25519", false, 0, 0),
-    Instance("Ed448", "ED448", false, 0, 255),
-    Instance("Ed25519ctx", "ED25519", false, 1, 255),
-    Instance("Ed25519ph", "ED25519", true, 0, 255),
-    Instance("Ed448ph", "ED448", true, 0, 255),
+    Instance("Ed448", "ED448", false, 0, LONGEST_CONTEXT),
+    Instance("Ed25519ctx", "ED25519", false, 1, LONGEST_CONTEXT),
+    Instance("Ed25519ph", "ED25519", true, 0, LONGEST_CONTEXT),
+    Instance("Ed448ph", "ED448", true, 0, LONGEST_CONTEXT),
 ];
 
 /// A signature that is being made or checked.
@@ -232,6 +235,9 @@ impl Signature {
             return Err(Failure::unsupported("this variant of the signature is not supported"));
         }
         if let Some(context) = params.find(c"context-string").and_then(Given::octets) {
+            if context.len() > LONGEST_CONTEXT {
+                return Err(Failure::input("a context string has 255 bytes at most"));
+            }
             self.context = context.to_vec();
         }
         if let Some(is) = number(c"deterministic") {
