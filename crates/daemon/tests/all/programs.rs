@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Programs of others through the door, by the `p11-kit-client.so` of the distribution: no line of theirs knows us.
 
-mod common;
-
-use common::Place;
+use crate::common::Place;
 use metaslot_testkit::not_run;
 use std::fs;
 use std::path::Path;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The daemon is killed and started again under programs that use its keys by `libmetaslot.so`.
 
-mod common;
-
-use common::{Killed, Place, USER, compiled, initialized, pairs, started};
+use crate::common::{Killed, Place, USER, compiled, initialized, pairs, started};
 use metaslot_ck::*;
 use metaslot_testkit::{module_path, not_run};
 use std::collections::BTreeMap;

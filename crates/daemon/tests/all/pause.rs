@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A daemon that is started again while nobody may log in: what its clients had comes back when they may.
 
-mod common;
-
-use common::{Place, USER, initialized, pairs, started};
+use crate::common::{Killed, Place, USER, initialized, pairs, started};
 use metaslot_ck::*;
 use metaslot_client::{Access, Module, Template, User};
 use metaslot_testkit::{module_path, not_run};
@@ -57,11 +55,11 @@ fn a_login_comes_back_when_the_pause_that_others_made_is_over() {
     let server = started(&place);
     let mut command = Command::new(env::current_exe().expect("the test has a file"));
     command
-        .args(["--exact", "client", "--nocapture"])
+        .args(["--exact", "pause::client", "--nocapture"])
         .env(MODULE, fs::canonicalize(module).unwrap());
     command.env("METASLOT_CONF", place.path().join("metaslot.toml")).stdin(Stdio::piped());
     let process = command.stdout(Stdio::piped()).spawn().expect("it is this program");
-    let mut client = common::Killed(process);
+    let mut client = Killed(process);
     let mut asks = client.0.stdin.take().expect("a pipe");
     let answers = BufReader::new(client.0.stdout.take().expect("a pipe")).lines();
     let mut answers = answers.map(|line| line.expect("a line"));

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Our own client through the door: each call that it asks for, in each version of the protocol.
 
-mod common;
-
-use common::{Place, SO, USER, initialized};
+use crate::common::{Place, SO, USER, initialized};
 use metaslot_ck::*;
 use metaslot_client::{Access, Mechanism, Params, Session, Template, User};
 

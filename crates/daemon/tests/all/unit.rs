@@ -6,9 +6,9 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-const UNIT: &str = include_str!("../metaslotd.service");
-const PAGE: &str = include_str!("../metaslotd.8");
-const BOOK: &str = include_str!("../../../docs/daemon.md");
+const UNIT: &str = include_str!("../../metaslotd.service");
+const PAGE: &str = include_str!("../../metaslotd.8");
+const BOOK: &str = include_str!("../../../../docs/daemon.md");
 const ANALYZE: &str = "/usr/bin/systemd-analyze";
 
 fn run(command: &mut Command) -> (Output, String) {

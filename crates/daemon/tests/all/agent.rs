@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! OpenSSH's programs with keys of a token, through the agent's door.
 
-mod common;
-
-use common::{Place, USER, fence, initialized};
+use crate::common::{Place, USER, fence, initialized};
 use metaslot_ck::*;
 use metaslot_daemon::agent;
 use metaslot_engine::Engine;

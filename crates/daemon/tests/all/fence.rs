@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a thread behind the fence cannot do, and what it can.
 
-mod common;
-
-use common::{Place, fence};
+use crate::common::{Place, fence};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::net::{TcpListener, UdpSocket};

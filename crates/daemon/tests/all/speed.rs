@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a signature and a digest take through the socket, beside the key inside the process and p11-kit's server.
 
-mod common;
-
-use common::{Killed, Place, USER, compiled, initialized, pairs, started};
+use crate::common::{Killed, Place, USER, compiled, initialized, pairs, started};
 use metaslot_ck::CKA_SIGN;
 use metaslot_testkit::{module_path, not_run};
 use std::fs;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Calls that p11-kit's own client asks for and ours does not, written here; and answers as the C ABI has them.
 
-mod common;
-
-use common::{Place, Raw, SO, USER, initialized};
+use crate::common::{Place, Raw, SO, USER, initialized};
 use metaslot_ck::*;
 use metaslot_client::protocol::{Form, Kind, NO_BYTES, Reader, Writer, form, kind};
 

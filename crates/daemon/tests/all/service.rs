@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The program: its configuration, its sockets, its ends.
 
-mod common;
-
-use common::{Place, Raw, USER, initialized};
+use crate::common::{Place, Raw, USER, initialized};
 use metaslot_ck::*;
 use metaslot_spi::{Params, RawValue};
 use metaslot_testkit::{left_out, not_run};

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The daemon, from its calls to its program. One binary: each would be linked with all of the engine's parts. What is said of a
+//! whole process (its environment, its system calls) is said here of threads and of child processes.
+#![forbid(unsafe_code)]
+
+mod agent;
+mod client;
+mod clients;
+mod common;
+mod fence;
+mod malformed;
+mod pause;
+mod programs;
+mod protocol;
+mod restart;
+mod service;
+mod speed;
+mod unit;
