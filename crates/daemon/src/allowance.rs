@@ -40,12 +40,6 @@ impl Allowances {
 }
 
 impl Allowance {
-    /// For a client that is believed.
-    #[must_use]
-    pub fn unlimited() -> Self {
-        Self { memory: usize::MAX, taken: Arc::default() }
-    }
-
     /// Whether there is more.
     pub(crate) fn has_room(&self) -> bool {
         self.taken.load(Ordering::Relaxed) < self.memory

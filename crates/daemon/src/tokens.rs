@@ -47,12 +47,6 @@ pub struct Client {
     pub allowance: Allowance,
 }
 
-impl From<Engine> for Client {
-    fn from(engine: Engine) -> Self {
-        Self { engine, log: None, allowance: Allowance::unlimited() }
-    }
-}
-
 #[derive(Debug)]
 struct Token {
     description: String,

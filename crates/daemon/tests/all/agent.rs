@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! OpenSSH's programs with keys of a token, through the agent's door.
 
-use crate::common::{Place, USER, fence, initialized};
+use crate::common::{Place, USER, fence, initialized, unlimited};
 use metaslot_ck::*;
 use metaslot_daemon::agent;
 use metaslot_engine::Engine;
@@ -57,7 +57,7 @@ fn served() -> (Place, PathBuf) {
     }
     pair(&engine, session, "ed25519", CKM_EC_EDWARDS_KEY_PAIR_GEN, &[(CKA_EC_PARAMS, ED25519)]);
     let socket = place.path().join("agent");
-    let client = engine.into();
+    let client = unlimited(engine);
     let listener = UnixListener::bind(&socket).expect("a socket is made");
     let directory = place.path().to_owned();
     thread::spawn(move || {

@@ -82,7 +82,7 @@ impl Place {
             fence(place.path());
             for stream in listener.incoming().flatten() {
                 let engine = place.engine();
-                thread::spawn(move || p11kit::serve(stream, &engine.into()));
+                thread::spawn(move || p11kit::serve(stream, &unlimited(engine)));
             }
         });
     }
@@ -90,9 +90,7 @@ impl Place {
     /// Serves one client, with no more memory than this.
     pub(crate) fn raw_within(&self, memory: usize) -> Raw {
         let (near, far) = UnixStream::pair().expect("a pair of sockets");
-        let (engine, allowances) = (self.engine(), Allowances::new(1, memory));
-        let allowance = allowances.admit(0).expect("it is the first");
-        let client = Client { allowance, ..engine.into() };
+        let client = client_within(self.engine(), memory);
         thread::spawn(move || p11kit::serve(far, &client));
         Raw::over(near, 2)
     }
@@ -126,6 +124,16 @@ pub(crate) fn fence(directory: &Path) -> bool {
     let lacks = put_up(&reach, &[]);
     lacks.iter().for_each(|lack| not_run("metaslotd", "the fence", lack));
     lacks.is_empty()
+}
+
+/// A client that is believed.
+pub(crate) fn unlimited(engine: Engine) -> Client {
+    client_within(engine, usize::MAX)
+}
+
+fn client_within(engine: Engine, memory: usize) -> Client {
+    let allowance = Allowances::new(1, memory).admit(0).expect("it is the first");
+    Client { engine, log: None, allowance }
 }
 
 fn greet(stream: &mut UnixStream, version: u8) -> u8 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What no client of good will sends harms no other client.
 
-use crate::common::{Place, Raw, USER, exchange, initialized};
+use crate::common::{Place, Raw, USER, exchange, initialized, unlimited};
 use metaslot_ck::*;
 use metaslot_client::protocol::{Call, GREETING, Kind, NO_BYTES, Writer};
 use std::io::{Read, Write};
@@ -123,7 +123,7 @@ fn clients_that_die_or_wait_in_the_middle_of_a_frame_hurt_nobody() {
 fn the_sessions_of_a_client_that_dies_are_closed() {
     let place = Place::new();
     initialized(&place);
-    let client = metaslot_daemon::Client::from(place.engine());
+    let client = unlimited(place.engine());
     let engine = &client.engine;
     thread::scope(|scope| {
         let (mine, theirs) = UnixStream::pair().expect("a pair");
@@ -145,7 +145,7 @@ fn the_sessions_of_a_client_that_dies_are_closed() {
 fn clients_of_one_engine_cannot_reach_the_sessions_of_others() {
     let place = Place::new();
     initialized(&place);
-    let client = metaslot_daemon::Client::from(place.engine());
+    let client = unlimited(place.engine());
     let engine = &client.engine;
     thread::scope(|scope| {
         let client = || {
@@ -339,7 +339,7 @@ fn mutated_requests_harm_no_other_client() {
     let place = Place::new();
     initialized(&place);
     place.serve();
-    let client = metaslot_daemon::Client::from(place.engine());
+    let client = unlimited(place.engine());
     let engine = &client.engine;
     let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
     let mut done = 0;
