@@ -3,17 +3,26 @@
 
 use metaslot_client::Message;
 use std::io::{self, ErrorKind, Read};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 /// Of a message that is said to be longer, memory is taken as it arrives.
 const CHUNK: usize = 1 << 16;
 
-/// Whether all of `room` was filled, rather than nothing of it.
+/// Who stops in the middle of a message, or of an answer to be read, is waited for so long.
+pub(crate) fn be_patient(stream: &UnixStream, patience: Duration) -> io::Result<()> {
+    stream.set_read_timeout(Some(patience))?;
+    stream.set_write_timeout(Some(patience))
+}
+
+/// Whether all of `room` was filled, rather than nothing of it. Its first byte is waited for without end: there is no message yet.
 pub(crate) fn filled(stream: &mut impl Read, room: &mut [u8]) -> io::Result<bool> {
     loop {
         match stream.read(room) {
             Ok(0) => return Ok(false),
             Ok(read) => return stream.read_exact(&mut room[read..]).map(|()| true),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error)
+                if [ErrorKind::Interrupted, ErrorKind::WouldBlock].contains(&error.kind()) => {}
             Err(error) => return Err(error),
         }
     }

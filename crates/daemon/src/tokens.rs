@@ -16,6 +16,10 @@ use metaslot_wiring::{Parts, peer};
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// Longer than a program is stopped that is not stopped for good.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The tokens that are served, and to whom.
 #[derive(Debug)]
@@ -45,6 +49,8 @@ pub struct Client {
     pub log: Option<Log>,
     /// What it and its user's other processes may take.
     pub allowance: Allowance,
+    /// For how long it may stop in the middle of a message.
+    pub patience: Duration,
 }
 
 #[derive(Debug)]
@@ -91,7 +97,7 @@ impl Tokens {
     pub fn client(&self, admitted: Admitted) -> Client {
         let Admitted { process, allowance } = admitted;
         let log = self.log.as_ref().map(|log| log.of_client(process));
-        Client { engine: self.engine_of(&process), log, allowance }
+        Client { engine: self.engine_of(&process), log, allowance, patience: PATIENCE }
     }
 
     /// Tells an audit log what clients do.

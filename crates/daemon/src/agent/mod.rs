@@ -6,7 +6,7 @@
 mod keys;
 mod sign;
 
-use crate::stream::{filled, part};
+use crate::stream::{be_patient, filled, part};
 use keys::Pair;
 use metaslot_ck::{CKF_SERIAL_SESSION, CKF_SIGN, Error, Result, SessionHandle};
 use metaslot_client::Message;
@@ -31,10 +31,11 @@ const SIGN_RESPONSE: u8 = 14;
 /// Nothing stays of a request, so that its allowance is the connection. No PIN is asked for: there are the keys that an engine has without a login.
 ///
 /// # Errors
-/// Where the connection breaks in the middle of a message, or one is longer than any that is served.
+/// Where the connection breaks or stalls in the middle of a message, or one is longer than any that is served.
 pub fn serve(stream: UnixStream, client: &crate::Client) -> io::Result<()> {
     let engine = &client.engine;
     let mut stream = stream;
+    be_patient(&stream, client.patience)?;
     let open = |slot| engine.open_session(slot, CKF_SERIAL_SESSION).ok();
     let client = Client { engine, sessions: engine.slot_list(true).filter_map(open).collect() };
     let mut length = [0; 4];

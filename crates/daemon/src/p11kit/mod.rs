@@ -15,6 +15,7 @@ mod sessions;
 mod shapes;
 mod text;
 
+use crate::stream::be_patient;
 use crate::tokens::Client;
 use connection::{Asked, Connection};
 use metaslot_ck::{CKR_OK, Error, Function, Result, SlotId};
@@ -29,9 +30,10 @@ use std::os::unix::net::UnixStream;
 /// Serves one client, until it has gone; then its sessions are closed.
 ///
 /// # Errors
-/// Where the connection breaks in the middle of a message, or one is longer than any that is served.
+/// Where the connection breaks or stalls in the middle of a message, or one is longer than any that is served.
 pub fn serve(stream: UnixStream, client: &Client) -> io::Result<()> {
     let mut stream = stream;
+    be_patient(&stream, client.patience)?;
     let Some(version) = frame::greet(&mut stream)? else { return Ok(()) };
     let mut connection = Connection::new(client, version);
     while let Some((code, request)) = frame::read(&mut stream)? {

@@ -20,6 +20,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 pub(crate) const SO: &[u8] = b"so-pin-1";
 pub(crate) const USER: &[u8] = b"user-pin-1";
@@ -133,7 +134,7 @@ pub(crate) fn unlimited(engine: Engine) -> Client {
 
 fn client_within(engine: Engine, memory: usize) -> Client {
     let allowance = Allowances::new(1, memory).admit(0).expect("it is the first");
-    Client { engine, log: None, allowance }
+    Client { engine, log: None, allowance, patience: Duration::from_secs(30) }
 }
 
 fn greet(stream: &mut UnixStream, version: u8) -> u8 {

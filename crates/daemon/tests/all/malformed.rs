@@ -4,12 +4,15 @@
 use crate::common::{Place, Raw, USER, exchange, initialized, unlimited};
 use metaslot_ck::*;
 use metaslot_client::protocol::{Call, GREETING, Kind, NO_BYTES, Writer};
-use std::io::{Read, Write};
+use metaslot_daemon::{Client, agent, p11kit};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::panic;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 
 fn frame(code: u32, options: u32, length: u32, body: &[u8]) -> Vec<u8> {
     [[code, options, length].map(u32::to_be_bytes).as_flattened(), body].concat()
@@ -119,6 +122,42 @@ fn clients_that_die_or_wait_in_the_middle_of_a_frame_hurt_nobody() {
     another_client_works(&place);
 }
 
+/// Sends `begun` to a server whose patience is short, and gives what its thread ends with, within a time in which one that is
+/// patient does not end.
+fn given_up(door: Door, begun: &[u8]) -> io::Result<()> {
+    let place = Place::new();
+    initialized(&place);
+    let client = Client { patience: Duration::from_millis(100), ..unlimited(place.engine()) };
+    let (mut mine, theirs) = UnixStream::pair().expect("a pair");
+    let (told, ended) = mpsc::channel();
+    thread::spawn(move || told.send(door(theirs, &client)));
+    // Between messages any pause is its own affair.
+    thread::sleep(Duration::from_millis(300));
+    mine.set_write_timeout(Some(Duration::from_secs(1))).expect("a time");
+    mine.write_all(begun).ok();
+    ended.recv_timeout(Duration::from_secs(5)).expect("it ends")
+}
+
+type Door = fn(UnixStream, &Client) -> io::Result<()>;
+
+#[test]
+fn a_client_that_stops_in_the_middle_of_a_message_is_given_up() {
+    let info = message(3, |_| {});
+    let length = u32::try_from(info.len()).expect("short");
+    let whole = frame(1, 0, length, &info);
+    for sent in [1, 6, 12, 14] {
+        let stalled = given_up(p11kit::serve, &[&[2], &whole[..sent]].concat());
+        assert_eq!(stalled.map_err(|error| error.kind()), Err(ErrorKind::WouldBlock), "{sent}");
+    }
+    // What it does not read is answers.
+    let unread = given_up(p11kit::serve, &[&[2], &whole.repeat(1 << 16)[..]].concat());
+    assert_eq!(unread.map_err(|error| error.kind()), Err(ErrorKind::WouldBlock));
+    for asked in [&[0, 0][..], &[0, 0, 0, 9, 11]] {
+        let stalled = given_up(agent::serve, asked);
+        assert_eq!(stalled.map_err(|error| error.kind()), Err(ErrorKind::WouldBlock), "{asked:?}");
+    }
+}
+
 #[test]
 fn the_sessions_of_a_client_that_dies_are_closed() {
     let place = Place::new();
@@ -127,7 +166,7 @@ fn the_sessions_of_a_client_that_dies_are_closed() {
     let engine = &client.engine;
     thread::scope(|scope| {
         let (mine, theirs) = UnixStream::pair().expect("a pair");
-        let served = scope.spawn(|| metaslot_daemon::p11kit::serve(theirs, &client));
+        let served = scope.spawn(|| p11kit::serve(theirs, &client));
         let mut raw = begun(mine);
         let session = open(&mut raw);
         login(&mut raw, session).expect("the user logs in");
@@ -150,7 +189,7 @@ fn clients_of_one_engine_cannot_reach_the_sessions_of_others() {
     thread::scope(|scope| {
         let client = || {
             let (mine, theirs) = UnixStream::pair().expect("a pair");
-            scope.spawn(|| metaslot_daemon::p11kit::serve(theirs, &client));
+            scope.spawn(|| p11kit::serve(theirs, &client));
             begun(mine)
         };
         let (mut one, mut other) = (client(), client());
@@ -346,7 +385,7 @@ fn mutated_requests_harm_no_other_client() {
     for _ in 0..CONNECTIONS {
         thread::scope(|scope| {
             let (mine, theirs) = UnixStream::pair().expect("a pair");
-            let serve = || metaslot_daemon::p11kit::serve(theirs, &client);
+            let serve = || p11kit::serve(theirs, &client);
             let served = thread::Builder::new().name(SERVED.into()).spawn_scoped(scope, serve);
             let mut raw = begun(mine);
             let session = open(&mut raw);
