@@ -398,12 +398,17 @@ impl Engine {
     pub fn cancel_active(&self, session: SessionHandle, kinds: &[OperationKind]) -> Result<()> {
         let mut session = self.session(session)?;
         let Session { operations, recent, .. } = &mut *session;
-        let wanted = |kind| kinds.contains(&kind);
-        if !operations.any(|kind, operation| wanted(kind) && operation.is_active()) {
-            return Err(Error::ARGUMENTS_BAD);
-        }
-        operations.cancel(recent, |kind, _| wanted(kind));
-        Ok(())
+        let active = kinds.iter().any(|kind| operations.of(*kind).is_active());
+        operations.cancel(recent, |kind, _| kinds.contains(&kind));
+        if active { Ok(()) } else { Err(Error::ARGUMENTS_BAD) }
+    }
+
+    /// Whether an operation of a kind is active.
+    ///
+    /// # Errors
+    /// `CKR_SESSION_HANDLE_INVALID`
+    pub fn is_active(&self, session: SessionHandle, kind: OperationKind) -> Result<bool> {
+        Ok(self.session(session)?.operations.of(kind).is_active())
     }
 
     /// A call for the active operation of these kinds failed before it reached the engine: the

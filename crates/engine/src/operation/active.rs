@@ -264,10 +264,6 @@ impl<A: Streams + ?Sized> Active<A> {
         }
     }
 
-    const fn is_pending(&self) -> bool {
-        matches!(self, Self::Pending(..))
-    }
-
     fn any(&self) -> Option<&Chosen<A>> {
         match self {
             Self::Idle => None,
@@ -370,7 +366,7 @@ impl<A: Streams + ?Sized> Operation for Active<A> {
     }
 
     fn is_pending(&self) -> bool {
-        Self::is_pending(self)
+        matches!(self, Self::Pending(..))
     }
 
     fn object(&self) -> Option<&Arc<Object>> {
@@ -501,8 +497,6 @@ impl Operations {
     }
 
     pub(crate) fn any(&mut self, is: impl Fn(OperationKind, &dyn Operation) -> bool) -> bool {
-        let mut found = false;
-        self.each(|kind, operation| found |= is(kind, operation));
-        found
+        OperationKind::ALL.into_iter().any(|kind| is(kind, self.of(kind)))
     }
 }
