@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the processes of one user may have here together: connections, and memory for what stays between their calls.
+//! What the processes of one user may have here together: connections, and memory for what their requests take and leave.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -40,19 +40,50 @@ impl Allowances {
 }
 
 impl Allowance {
-    /// Whether there is more.
-    pub(crate) fn has_room(&self) -> bool {
-        self.taken.load(Ordering::Relaxed) < self.memory
+    /// Room for so many bytes; none where there is not as much.
+    pub(crate) fn room(&self, bytes: usize) -> Option<Room<'_>> {
+        let more = |taken: usize| taken.checked_add(bytes).filter(|all| *all <= self.memory);
+        self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
+        Some(Room { allowance: self, bytes })
     }
 
-    /// So many bytes are kept from now on.
-    pub(crate) fn take(&self, bytes: usize) {
+    /// For what is there already, whether there is as much or not: then there is no more for others.
+    pub(crate) fn of_what_is(&self, bytes: usize) -> Room<'_> {
         self.taken.fetch_add(bytes, Ordering::Relaxed);
+        Room { allowance: self, bytes }
+    }
+}
+
+/// Bytes that are taken, until it goes.
+#[derive(Debug)]
+pub(crate) struct Room<'a> {
+    allowance: &'a Allowance,
+    bytes: usize,
+}
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        self.allowance.taken.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+impl Room<'_> {
+    /// How many.
+    pub(crate) const fn bytes(&self) -> usize {
+        self.bytes
     }
 
-    /// So many are not any more.
-    pub(crate) fn give_back(&self, bytes: usize) {
-        self.taken.fetch_sub(bytes, Ordering::Relaxed);
+    /// With others of the same allowance.
+    pub(crate) fn join(&mut self, other: Self) {
+        self.bytes += other.bytes;
+        std::mem::forget(other);
+    }
+
+    /// No more than so many stay.
+    pub(crate) fn shrink(&mut self, bytes: usize) {
+        let rest = self.bytes.saturating_sub(bytes);
+        self.bytes -= rest;
+        self.allowance.taken.fetch_sub(rest, Ordering::Relaxed);
     }
 }
 
@@ -66,10 +97,18 @@ mod tests {
         let [one, two] = [all.admit(7), all.admit(7)].map(|one| one.expect("it is free"));
         assert!(all.admit(7).is_none());
         let other = all.admit(8).expect("it is another's");
-        one.take(100);
-        assert!(!two.has_room() && other.has_room());
-        one.give_back(1);
-        assert!(two.has_room());
+        let mut room = one.room(99).expect("there is room");
+        assert!(two.room(2).is_none() && two.room(usize::MAX).is_none());
+        assert!(other.room(100).is_some());
+        room.join(two.room(1).expect("there is as much"));
+        assert!(two.room(1).is_none());
+        room.shrink(98);
+        assert_eq!((room.bytes(), two.room(2).is_some(), two.room(3).is_none()), (98, true, true));
+        let more = two.of_what_is(50);
+        drop(room);
+        assert!(one.room(51).is_none() && one.room(50).is_some());
+        drop(more);
+        assert!(one.room(100).is_some(), "all was given back");
         drop(one);
         all.admit(7).expect("one has gone");
     }

@@ -28,10 +28,14 @@ pub(crate) fn filled(stream: &mut impl Read, room: &mut [u8]) -> io::Result<bool
     }
 }
 
-/// A part of a message, of the length that its header says.
-pub(crate) fn part(stream: &mut impl Read, length: [u8; 4], longest: usize) -> io::Result<Message> {
-    let length = usize::try_from(u32::from_be_bytes(length)).ok();
-    let length = length.filter(|length| *length <= longest).ok_or_else(malformed)?;
+/// What a header says of a length.
+pub(crate) fn length_of(said: [u8; 4], longest: usize) -> io::Result<usize> {
+    let length = usize::try_from(u32::from_be_bytes(said)).ok();
+    length.filter(|length| *length <= longest).ok_or_else(malformed)
+}
+
+/// A part of a message, of this length.
+pub(crate) fn part(stream: &mut impl Read, length: usize) -> io::Result<Message> {
     let mut message = Message::default();
     while message.as_ref().len() < length {
         let there = message.as_ref().len();
@@ -40,6 +44,19 @@ pub(crate) fn part(stream: &mut impl Read, length: [u8; 4], longest: usize) -> i
         stream.read_exact(&mut message.as_mut()[there..])?;
     }
     Ok(message)
+}
+
+/// The beginning of a message of this length, of which the rest is not kept.
+pub(crate) fn beginning(stream: &mut impl Read, length: usize) -> io::Result<Message> {
+    let beginning = part(stream, length.min(CHUNK))?;
+    let mut rest = length - beginning.as_ref().len();
+    let mut passed = Message::zeroed(rest.min(CHUNK)).ok_or(ErrorKind::OutOfMemory)?;
+    while rest > 0 {
+        let now = rest.min(CHUNK);
+        stream.read_exact(&mut passed.as_mut()[..now])?;
+        rest -= now;
+    }
+    Ok(beginning)
 }
 
 pub(crate) fn malformed() -> io::Error {

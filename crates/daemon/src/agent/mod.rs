@@ -6,7 +6,7 @@
 mod keys;
 mod sign;
 
-use crate::stream::{be_patient, filled, part};
+use crate::stream::{be_patient, beginning, filled, length_of, part};
 use keys::Pair;
 use metaslot_ck::{CKF_SERIAL_SESSION, CKF_SIGN, Error, Result, SessionHandle};
 use metaslot_client::Message;
@@ -18,6 +18,8 @@ use std::os::unix::net::UnixStream;
 
 /// The longest message in either direction, in bytes, as OpenSSH has it.
 const LONGEST: usize = 1 << 18;
+/// What an answer takes at most while it is made: its keys, all of it, and all of it behind its length.
+const ANSWER: usize = 3 * LONGEST;
 
 /// Messages of the protocol.
 const FAILURE: u8 = 5;
@@ -28,23 +30,44 @@ const SIGN_RESPONSE: u8 = 14;
 
 /// Serves one client with the keys of all tokens, until it has gone.
 ///
-/// Nothing stays of a request, so that its allowance is the connection. No PIN is asked for: there are the keys that an engine has without a login.
+/// Nothing stays of a request, for which there is room while it is answered. No PIN is asked for: there are the keys that an engine has without a login.
 ///
 /// # Errors
 /// Where the connection breaks or stalls in the middle of a message, or one is longer than any that is served.
 pub fn serve(stream: UnixStream, client: &crate::Client) -> io::Result<()> {
-    let engine = &client.engine;
+    let crate::Client { engine, allowance, .. } = client;
     let mut stream = stream;
     be_patient(&stream, client.patience)?;
     let open = |slot| engine.open_session(slot, CKF_SERIAL_SESSION).ok();
     let client = Client { engine, sessions: engine.slot_list(true).filter_map(open).collect() };
     let mut length = [0; 4];
     while filled(&mut stream, &mut length)? {
-        let request = part(&mut stream, length, LONGEST)?;
-        let answer = client.answer(&request);
+        let length = length_of(length, LONGEST)?;
+        let room = allowance.room(length + ANSWER);
+        let answer = match &room {
+            Some(_) => client.answer(&part(&mut stream, length)?),
+            None => {
+                beginning(&mut stream, length)?;
+                framed(failure())
+            }
+        };
         stream.write_all(answer.as_ref())?;
+        drop(room);
     }
     Ok(())
+}
+
+fn failure() -> Writer {
+    let mut answer = Writer::default();
+    answer.byte(FAILURE);
+    answer
+}
+
+/// Behind its length.
+fn framed(answer: Writer) -> Message {
+    let mut framed = Writer::default();
+    framed.counted(answer.finish().as_ref());
+    framed.finish()
 }
 
 /// A client has sessions of its own.
@@ -67,14 +90,7 @@ impl Client<'_> {
     /// What a request is answered with, behind its length.
     fn answer(&self, request: &Message) -> Message {
         let answered = caught(|| self.perform(&mut Reader::new(request.as_ref())));
-        let answer = answered.unwrap_or_else(|_| {
-            let mut answer = Writer::default();
-            answer.byte(FAILURE);
-            answer
-        });
-        let mut framed = Writer::default();
-        framed.counted(answer.finish().as_ref());
-        framed.finish()
+        framed(answered.unwrap_or_else(|_| failure()))
     }
 
     fn perform(&self, request: &mut Reader<'_>) -> Result<Writer> {

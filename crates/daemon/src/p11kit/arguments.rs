@@ -25,7 +25,7 @@ pub(super) enum Room {
 impl<'m> Asked<'m, '_, '_> {
     pub(super) fn session(&mut self) -> Result<SessionHandle> {
         let handle = self.request.number()?;
-        self.connection.session(handle)
+        self.connection.kept.session(handle)
     }
 
     pub(super) fn slot(&mut self) -> Result<SlotId> {
@@ -109,7 +109,10 @@ impl<'m> Asked<'m, '_, '_> {
             return Ok(false);
         };
         let mut taken = room.min(expected.saturating_add(USUAL)).min(LONGEST);
+        let mut before = 0;
         loop {
+            // Once here, once in the answer.
+            self.connection.kept.under_way(2 * (taken - before))?;
             let mut buffer = Message::zeroed(taken).ok_or(Error::HOST_MEMORY)?;
             let mut out = Output::buffer(buffer.as_mut());
             let done = work(&mut out);
@@ -124,7 +127,7 @@ impl<'m> Asked<'m, '_, '_> {
                     return Ok(false);
                 }
                 Err(Error::BUFFER_TOO_SMALL) if length > LONGEST => return Err(Error::HOST_MEMORY),
-                Err(Error::BUFFER_TOO_SMALL) => taken = length,
+                Err(Error::BUFFER_TOO_SMALL) => (before, taken) = (taken, length),
                 Err(error) => return Err(error),
             }
         }

@@ -19,6 +19,12 @@ const NESTS_ROOM: u8 = 1;
 /// What an attribute takes in an array of the C ABI.
 const ATTRIBUTE: usize = size_of::<CK_ATTRIBUTE>();
 
+/// What an attribute takes in a template of ours beside its value.
+const IN_TEMPLATE: usize = size_of::<(CK_ATTRIBUTE_TYPE, RawValue)>();
+
+/// Takes so many bytes for what is on its way.
+type Take<'a> = &'a mut dyn FnMut(usize) -> Result<()>;
+
 /// An attribute that is asked for.
 pub(super) struct Wanted {
     attribute: CK_ATTRIBUTE_TYPE,
@@ -34,7 +40,7 @@ impl Asked<'_, '_, '_> {
     /// # Errors
     /// `CKR_ARGUMENTS_BAD`, `CKR_ATTRIBUTE_VALUE_INVALID`
     pub(super) fn template(&mut self) -> Result<Template> {
-        template(&mut self.request, 0)
+        template(&mut self.request, &mut |bytes| self.connection.kept.under_way(bytes), 0)
     }
 
     /// Room for attributes.
@@ -42,7 +48,8 @@ impl Asked<'_, '_, '_> {
     /// # Errors
     /// `CKR_ARGUMENTS_BAD`
     pub(super) fn wanted(&mut self) -> Result<Vec<Wanted>> {
-        wanted(&mut self.request, self.connection.version >= NESTS_ROOM, 0)
+        let nests = self.connection.version >= NESTS_ROOM;
+        wanted(&mut self.request, &mut |bytes| self.connection.kept.under_way(bytes), nests, 0)
     }
 }
 
@@ -51,27 +58,29 @@ fn count(request: &mut Reader<'_>, depth: usize) -> Result<usize> {
     if count > MAX_ATTRIBUTES || depth > DEEPEST { Err(Error::ARGUMENTS_BAD) } else { Ok(count) }
 }
 
-fn template(request: &mut Reader<'_>, depth: usize) -> Result<Template> {
+fn template(request: &mut Reader<'_>, take: Take<'_>, depth: usize) -> Result<Template> {
     let count = count(request, depth)?;
     (0..count)
         .map(|_| {
             let (attribute, length) = request.attribute()?;
             // Without a value there is a length that cannot be.
             let length = length.ok_or(Error::ATTRIBUTE_VALUE_INVALID)?;
-            Ok((attribute, value(request, attribute, length, depth)?))
+            take(IN_TEMPLATE)?;
+            Ok((attribute, value(request, take, attribute, length, depth)?))
         })
         .collect()
 }
 
 fn value(
     request: &mut Reader<'_>,
+    take: Take<'_>,
     attribute: CK_ATTRIBUTE_TYPE,
     length: usize,
     depth: usize,
 ) -> Result<RawValue> {
     let kind = kind(attribute);
     if kind == Kind::Template {
-        return template(request, depth + 1).map(RawValue::Template);
+        return template(request, take, depth + 1).map(RawValue::Template);
     }
     let mut value = request.value(kind)?;
     if length == 0 {
@@ -81,6 +90,7 @@ fn value(
     if value.len() != length {
         return Err(Error::ATTRIBUTE_VALUE_INVALID);
     }
+    take(length)?;
     check_room(length)?;
     Ok(if AttributeRow::can_be_secret(attribute) {
         RawValue::Secret(Secret::try_copy_of(&value).ok_or(Error::HOST_MEMORY)?)
@@ -89,13 +99,19 @@ fn value(
     })
 }
 
-fn wanted(request: &mut Reader<'_>, nests: bool, depth: usize) -> Result<Vec<Wanted>> {
+fn wanted(
+    request: &mut Reader<'_>,
+    take: Take<'_>,
+    nests: bool,
+    depth: usize,
+) -> Result<Vec<Wanted>> {
     let count = count(request, depth)?;
     (0..count)
         .map(|_| {
+            take(size_of::<Wanted>())?;
             let (attribute, room) = (CK_ATTRIBUTE_TYPE::from(request.half()?), request.count()?);
             let nested = nests && room != 0 && kind(attribute) == Kind::Template;
-            let inner = if nested { wanted(request, nests, depth + 1)? } else { Vec::new() };
+            let inner = if nested { wanted(request, take, nests, depth + 1)? } else { Vec::new() };
             Ok(Wanted { attribute, room, inner })
         })
         .collect()
@@ -104,12 +120,17 @@ fn wanted(request: &mut Reader<'_>, nests: bool, depth: usize) -> Result<Vec<Wan
 /// Writes what exists and fits, marks the rest as unavailable, and ends with one of the reasons.
 ///
 /// # Errors
-/// `CKR_HOST_MEMORY` for more than a message holds.
-pub(super) fn answer(answer: &mut Writer, object: &Object, wanted: &[Wanted]) -> Result<()> {
+/// `CKR_HOST_MEMORY` for more than a message holds, `CKR_DEVICE_MEMORY` where the client's user has no room for it.
+pub(super) fn answer(
+    answer: &mut Writer,
+    take: Take<'_>,
+    object: &Object,
+    wanted: &[Wanted],
+) -> Result<()> {
     answer.count(wanted.len());
     let mut result = Ok(());
     for one in wanted {
-        let filled = object.answer(one.attribute).and_then(|value| fill(answer, one, value));
+        let filled = object.answer(one.attribute).and_then(|value| fill(answer, take, one, value));
         result = unavailable(answer, one.attribute, filled)?.and(result);
     }
     answer.number(result.map_or_else(Error::rv, |()| CKR_OK));
@@ -123,7 +144,7 @@ fn unavailable(
     filled: Result<()>,
 ) -> Result<Result<()>> {
     match filled {
-        Err(Error::HOST_MEMORY) => return Err(Error::HOST_MEMORY),
+        Err(error @ (Error::DEVICE_MEMORY | Error::HOST_MEMORY)) => return Err(error),
         Err(_) => answer.unavailable(attribute)?,
         Ok(()) => {}
     }
@@ -131,7 +152,7 @@ fn unavailable(
 }
 
 /// Writes one attribute; where that fails, nothing of it.
-fn fill(answer: &mut Writer, wanted: &Wanted, value: Answer<'_>) -> Result<()> {
+fn fill(answer: &mut Writer, take: Take<'_>, wanted: &Wanted, value: Answer<'_>) -> Result<()> {
     let attribute = wanted.attribute;
     let eight;
     let bytes = match value {
@@ -145,7 +166,9 @@ fn fill(answer: &mut Writer, wanted: &Wanted, value: Answer<'_>) -> Result<()> {
         Answer::Value(Value::Ulongs(numbers)) => {
             numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
         }
-        Answer::Value(Value::Template(template)) => return fill_template(answer, wanted, template),
+        Answer::Value(Value::Template(template)) => {
+            return fill_template(answer, take, wanted, template);
+        }
     };
     let asked = wanted.room == 0;
     if !asked && wanted.room < bytes.len() {
@@ -154,6 +177,7 @@ fn fill(answer: &mut Writer, wanted: &Wanted, value: Answer<'_>) -> Result<()> {
     if answer.length() + bytes.len() > LONGEST {
         return Err(Error::HOST_MEMORY);
     }
+    take(bytes.len())?;
     answer.available(attribute, bytes.len())?;
     match kind(attribute) {
         Kind::Bytes if asked => answer.half(NO_BYTES),
@@ -166,7 +190,12 @@ fn fill(answer: &mut Writer, wanted: &Wanted, value: Answer<'_>) -> Result<()> {
 
 /// An array of attributes: the client asks for the array's length, then for the lengths of the values in it, then for the
 /// values.
-fn fill_template(answer: &mut Writer, wanted: &Wanted, template: &Attributes) -> Result<()> {
+fn fill_template(
+    answer: &mut Writer,
+    take: Take<'_>,
+    wanted: &Wanted,
+    template: &Attributes,
+) -> Result<()> {
     if kind(wanted.attribute) != Kind::Template {
         return Err(Error::ATTRIBUTE_TYPE_INVALID);
     }
@@ -183,7 +212,7 @@ fn fill_template(answer: &mut Writer, wanted: &Wanted, template: &Attributes) ->
     for (at, (attribute, value)) in template.iter().enumerate() {
         let room = wanted.inner.get(at).map_or(0, |inner| inner.room);
         let inner = Wanted { attribute, room, inner: Vec::new() };
-        let filled = fill(answer, &inner, Answer::Value(value));
+        let filled = fill(answer, take, &inner, Answer::Value(value));
         // As for the array itself: it is there, and what does not fit is marked.
         unavailable(answer, attribute, filled)?.or_else(|error| match error {
             Error::BUFFER_TOO_SMALL => Ok(()),

@@ -27,7 +27,7 @@ const WORK: &[(Function, Work)] = &[
     (Function::CloseSession, sessions::close),
     (Function::CloseAllSessions, sessions::close_all),
     (Function::GetSessionInfo, sessions::info),
-    (Function::SessionCancel, |asked| asked.with_number(Engine::session_cancel)),
+    (Function::SessionCancel, sessions::cancel),
     (Function::GetOperationState, sessions::operation_state),
     (Function::SetOperationState, sessions::set_operation_state),
     (Function::InitPIN, sessions::init_pin),
@@ -43,7 +43,7 @@ const WORK: &[(Function, Work)] = &[
     (Function::SetAttributeValue, objects::set_attributes),
     (Function::FindObjectsInit, objects::find_init),
     (Function::FindObjects, objects::find),
-    (Function::FindObjectsFinal, |asked| asked.alone(Engine::find_final)),
+    (Function::FindObjectsFinal, objects::find_final),
     (Function::EncryptInit, |asked| {
         asked.begin(|engine, session, mechanism, params, key| {
             engine.cipher_init(Forward, session, mechanism, params, key)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The beginning of a connection, and the frames that follow: a header of three numbers, options that are not used, a message.
 
-use crate::stream::{filled, malformed, part};
+use crate::stream::{beginning, filled, length_of, malformed, part};
 use metaslot_client::Message;
 use metaslot_client::protocol::{VERSION, Writer};
 use std::io::{self, Read, Write};
@@ -24,8 +24,20 @@ pub(super) fn greet(stream: &mut (impl Read + Write)) -> io::Result<Option<u8>> 
     Ok(Some(version))
 }
 
-/// The next message with the number that its answer has to bear; `None` where there is no next one.
-pub(super) fn read(stream: &mut impl Read) -> io::Result<Option<(u32, Message)>> {
+/// What a client sent.
+#[derive(Debug)]
+pub(super) enum Request {
+    Whole(Message),
+    /// Its beginning: for the rest there is no room.
+    TooLong(Message),
+}
+
+/// The next message, if there is room for its length, with the number that its answer has to bear; `None` where there is no next
+/// one.
+pub(super) fn read(
+    stream: &mut impl Read,
+    has_room: impl FnOnce(usize) -> bool,
+) -> io::Result<Option<(u32, Request)>> {
     let mut header = [0; HEADER];
     if !filled(stream, &mut header)? {
         return Ok(None);
@@ -35,8 +47,13 @@ pub(super) fn read(stream: &mut impl Read) -> io::Result<Option<(u32, Message)>>
     if code == 0 {
         return Err(malformed());
     }
-    part(stream, options, LONGEST_OPTIONS)?;
-    Ok(Some((code, part(stream, length, LONGEST)?)))
+    part(stream, length_of(options, LONGEST_OPTIONS)?)?;
+    let length = length_of(length, LONGEST)?;
+    let request = match has_room(length) {
+        true => Request::Whole(part(stream, length)?),
+        false => Request::TooLong(beginning(stream, length)?),
+    };
+    Ok(Some((code, request)))
 }
 
 /// A message that is written behind room for its header.

@@ -7,6 +7,9 @@ use metaslot_ck::*;
 use metaslot_client::protocol::{Form, form};
 use metaslot_engine::OperationKind;
 
+/// How many keys are derived at most in one call.
+const DERIVED: usize = 4;
+
 /// `C_GenerateKey` (PKCS#11 3.2 §5.18)
 pub(super) fn generate(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let (session, mechanism) = (asked.session()?, asked.some_mechanism()?);
@@ -15,7 +18,7 @@ pub(super) fn generate(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let (number, params) = mechanism.chosen()?;
     let engine = asked.connection.engine;
     asked.check_may_stay(session, &template, false)?;
-    asked.connection.check_room()?;
+    let _room = asked.connection.kept.room_for_objects(asked.length, 1)?;
     let made = engine.generate_key(session, number, params, template)?;
     asked.note.mechanism(number);
     asked.note.object(engine, session, "object", made);
@@ -33,7 +36,7 @@ pub(super) fn generate_pair(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let engine = asked.connection.engine;
     asked.check_may_stay(session, &public, false)?;
     asked.check_may_stay(session, &private, false)?;
-    asked.connection.check_room()?;
+    let _room = asked.connection.kept.room_for_objects(asked.length, 2)?;
     let (public, private) = engine.generate_key_pair(session, number, params, public, private)?;
     asked.note.mechanism(number);
     asked.note.object(engine, session, "public", public);
@@ -71,7 +74,7 @@ pub(super) fn unwrap(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let (number, params) = mechanism.chosen()?;
     let engine = asked.connection.engine;
     asked.check_may_stay(session, &template, false)?;
-    asked.connection.check_room()?;
+    let _room = asked.connection.kept.room_for_objects(asked.length, 1)?;
     let made = engine.unwrap_key(session, number, params, by, wrapped, template)?;
     asked.note.mechanism(number);
     asked.note.object(engine, session, "object", made);
@@ -89,7 +92,10 @@ pub(super) fn derive(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let (number, params) = mechanism.chosen()?;
     let engine = asked.connection.engine;
     asked.check_may_stay(session, &template, false)?;
-    asked.connection.check_room()?;
+    // A part of what is derived may be one key, the other another one.
+    let keys = mechanism.object().into_iter().chain([base]);
+    let secrets: usize = keys.map(|key| asked.connection.kept.secret_size(session, key)).sum();
+    let _room = asked.connection.kept.room_for_objects(asked.length + secrets, DERIVED)?;
     let (made, others) = engine.derive_key(session, number, params, base, template)?;
     asked.note.mechanism(number);
     asked.note.object(engine, session, "object", made);

@@ -88,6 +88,14 @@ impl Sent<'_> {
         }
     }
 
+    /// The parameter as a handle, if it is a number.
+    pub(super) const fn object(&self) -> Option<ObjectHandle> {
+        match self.parameter {
+            Parameter::Number(number) => Some(ObjectHandle(number)),
+            _ => None,
+        }
+    }
+
     /// Whether there is a parameter.
     pub(super) const fn has_parameter(&self) -> bool {
         !matches!(self.parameter, Parameter::None)

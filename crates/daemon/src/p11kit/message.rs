@@ -16,6 +16,16 @@ impl<'m> Asked<'m, '_, '_> {
         self.no_parameter()?;
         self.data()
     }
+
+    /// What a part of a message gave: a failure ends the message, whose data is gone.
+    fn unless_failed(
+        &mut self,
+        session: SessionHandle,
+        kind: OperationKind,
+        result: Result<()>,
+    ) -> Result<()> {
+        result.inspect_err(|_| self.connection.kept.gathered(session, kind))
+    }
 }
 
 /// `C_SignMessage` (PKCS#11 3.2 §5.14.2)
@@ -44,14 +54,15 @@ pub(super) fn sign_next(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let (data, (last, room)) =
         asked.decoded(session, |asked| Ok((asked.message()?, parts(asked)?)))?;
     if last == CK_FALSE {
-        asked.gather(session, data.len())?;
-        engine.sign_message_next(session, data, None)?;
+        asked.gather(session, OperationKind::MessageSign, data.len())?;
+        let more = engine.sign_message_next(session, data, None);
+        asked.unless_failed(session, OperationKind::MessageSign, more)?;
         asked.answer.bytes(Some(&[]));
         return Ok(());
     }
     let given = asked.fill(room, 0, |out| engine.sign_message_next(session, data, Some(out)));
-    if given == Ok(true) {
-        asked.gathered(session);
+    if given != Ok(false) {
+        asked.connection.kept.gathered(session, OperationKind::MessageSign);
     }
     given.map(drop)
 }
@@ -69,9 +80,12 @@ pub(super) fn verify_next(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let session = asked.session()?;
     let (data, signature) =
         asked.decoded(session, |asked| Ok((asked.message()?, asked.optional()?)))?;
-    match signature {
-        None => asked.gather(session, data.len())?,
-        Some(_) => asked.gathered(session),
+    let (engine, kind) = (asked.connection.engine, OperationKind::MessageVerify);
+    if signature.is_none() {
+        asked.gather(session, kind, data.len())?;
+        let more = engine.verify_message_next(session, data, None);
+        return asked.unless_failed(session, kind, more);
     }
-    asked.connection.engine.verify_message_next(session, data, signature)
+    asked.connection.kept.gathered(session, kind);
+    engine.verify_message_next(session, data, signature)
 }

@@ -7,6 +7,7 @@ mod calls;
 mod connection;
 mod frame;
 mod general;
+mod kept;
 mod keys;
 mod mechanism;
 mod message;
@@ -18,10 +19,12 @@ mod text;
 use crate::stream::be_patient;
 use crate::tokens::Client;
 use connection::{Asked, Connection};
-use metaslot_ck::{CKR_OK, Error, Function, Result, SlotId};
+use frame::Request;
+use metaslot_ck::{CKR_DEVICE_MEMORY, CKR_OK, Error, Function, Result, SessionHandle, SlotId};
 use metaslot_client::Message;
 use metaslot_client::protocol::{Call, MALFORMED, Reader, Writer};
 use metaslot_counters as counters;
+use metaslot_engine::OperationKind;
 use metaslot_wiring::audit::{Act, Log, Note, audited};
 use metaslot_wiring::caught::caught;
 use std::io;
@@ -36,10 +39,16 @@ pub fn serve(stream: UnixStream, client: &Client) -> io::Result<()> {
     be_patient(&stream, client.patience)?;
     let Some(version) = frame::greet(&mut stream)? else { return Ok(()) };
     let mut connection = Connection::new(client, version);
-    while let Some((code, request)) = frame::read(&mut stream)? {
-        let answer = connection.answer(&request);
-        drop(request);
+    let kept = |connection: &mut Connection<'_>, length| connection.kept.under_way(length).is_ok();
+    while let Some((code, request)) =
+        frame::read(&mut stream, |length| kept(&mut connection, length))?
+    {
+        let answer = match request {
+            Request::Whole(request) => connection.answer(&request),
+            Request::TooLong(beginning) => connection.refuse(&beginning),
+        };
         frame::write(&mut stream, code, answer)?;
+        connection.kept.arrived();
     }
     Ok(())
 }
@@ -48,20 +57,30 @@ impl Connection<'_> {
     /// What a request is answered with, behind room for a header.
     fn answer(&mut self, request: &Message) -> Message {
         let mut answer = frame::answer();
-        let Err(failed) = caught(|| self.perform(request, &mut answer)) else {
-            return answer.finish();
-        };
-        let mut answer = frame::answer();
-        answer.begin(0, "u");
-        answer.number(failed.rv());
-        answer.finish()
+        match caught(|| self.perform(request, &mut answer)) {
+            Ok(()) => answer.finish(),
+            Err(failed) => failure(failed),
+        }
+    }
+
+    /// The same of a request for which there is no room: the operation that it belongs to ends.
+    fn refuse(&mut self, beginning: &Message) -> Message {
+        let mut request = Reader::new(beginning.as_ref());
+        let call = request.begin().ok().and_then(|(number, _)| Call::numbered(number));
+        if let (Some(call), Ok(session)) = (call, request.number()) {
+            self.engine.fail_active(SessionHandle(session), OperationKind::of(call.function));
+            self.kept.settle(call.function, SessionHandle(session));
+            counters::call(call.function, CKR_DEVICE_MEMORY);
+        }
+        failure(Error::DEVICE_MEMORY)
     }
 
     fn perform(&mut self, request: &Message, answer: &mut Writer) -> Result<()> {
+        let length = request.as_ref().len();
         let mut request = Reader::new(request.as_ref());
         let (number, signature) = request.begin()?;
         let call = Call::numbered(number).ok_or(Error::FUNCTION_NOT_SUPPORTED)?;
-        let result = self.call(call, signature, request, answer);
+        let result = self.call(call, signature, (request, length), answer);
         counters::call(call.function, result.map_or_else(Error::rv, |()| CKR_OK));
         result
     }
@@ -70,7 +89,7 @@ impl Connection<'_> {
         &mut self,
         call: &'static Call,
         signature: &[u8],
-        request: Reader<'_>,
+        (request, length): (Reader<'_>, usize),
         answer: &mut Writer,
     ) -> Result<()> {
         if signature != call.request.as_bytes() {
@@ -83,7 +102,7 @@ impl Connection<'_> {
         answer.begin(call.number, call.answer);
         let Client { engine, log, .. } = self.client;
         let first = request.clone().number();
-        let session = first.ok().and_then(|handle| self.session(handle).ok());
+        let session = first.ok().and_then(|handle| self.kept.session(handle).ok());
         // What another thread or process did to the token may be the reason.
         let foremost = |error| session.map_or(error, |session| engine.foremost(session, error));
         let place = |log: &Log| match (session, first) {
@@ -93,7 +112,17 @@ impl Connection<'_> {
             }
             (None, _) => String::new(),
         };
-        let asked = |note: &mut Note| work(Asked { connection: self, call, request, answer, note });
+        let asked = |note: &mut Note| {
+            let done = work(Asked { connection: self, call, request, length, answer, note });
+            if let Some(session) = session {
+                if matches!(done, Err(Error::DEVICE_MEMORY | Error::HOST_MEMORY)) {
+                    // It may be in the middle, and goes no further.
+                    engine.fail_active(session, OperationKind::of(call.function));
+                }
+                self.kept.settle(call.function, session);
+            }
+            done
+        };
         match (Act::logged(call.function), log) {
             (Some(act), log) => {
                 audited(log.as_ref(), act, place, |note| asked(note).map_err(foremost))
@@ -107,4 +136,11 @@ impl Connection<'_> {
             }),
         }
     }
+}
+
+fn failure(failed: Error) -> Message {
+    let mut answer = frame::answer();
+    answer.begin(0, "u");
+    answer.number(failed.rv());
+    answer.finish()
 }

@@ -38,7 +38,7 @@ pub(super) fn create(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let (session, template) = (asked.session()?, asked.template()?);
     asked.request.end()?;
     asked.check_may_stay(session, &template, false)?;
-    asked.connection.check_room()?;
+    let _room = asked.connection.kept.room_for_objects(asked.length, 1)?;
     let made = asked.connection.engine.create_object(session, template)?;
     asked.note.object(asked.connection.engine, session, "object", made);
     asked.connection.made(session, made);
@@ -52,7 +52,8 @@ pub(super) fn copy(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     asked.request.end()?;
     asked.note.object(asked.connection.engine, session, "object", object);
     asked.check_may_stay(session, &template, asked.connection.is_of_token(session, object))?;
-    asked.connection.check_room()?;
+    let size = asked.connection.size(session, object) + asked.length;
+    let _room = asked.connection.kept.room_for_objects(size, 1)?;
     let made = asked.connection.engine.copy_object(session, object, template)?;
     asked.note.object(asked.connection.engine, session, "copy", made);
     asked.connection.made(session, made);
@@ -66,7 +67,7 @@ pub(super) fn destroy(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     asked.request.end()?;
     asked.note.object(asked.connection.engine, session, "object", object);
     asked.connection.engine.destroy_object(session, object)?;
-    asked.connection.destroyed(session, object);
+    asked.connection.kept.destroyed(session, object);
     Ok(())
 }
 
@@ -83,7 +84,8 @@ pub(super) fn attributes(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let (session, object, wanted) = (asked.session()?, asked.object()?, asked.wanted()?);
     asked.request.end()?;
     let object = asked.connection.engine.object(session, object)?;
-    attributes::answer(asked.answer, &object, &wanted)
+    let room = &mut |bytes| asked.connection.kept.under_way(bytes);
+    attributes::answer(asked.answer, room, &object, &wanted)
 }
 
 /// `C_SetAttributeValue` (PKCS#11 3.2 §5.7)
@@ -92,22 +94,41 @@ pub(super) fn set_attributes(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     asked.request.end()?;
     asked.note.object(asked.connection.engine, session, "object", object);
     asked.note.attributes(&template);
-    asked.connection.engine.set_attributes(session, object, template)
+    let size = asked.connection.size(session, object) + asked.length;
+    let _room = asked.connection.kept.room_for_objects(size, 1)?;
+    asked.connection.engine.set_attributes(session, object, template)?;
+    asked.connection.made(session, object);
+    Ok(())
 }
 
 /// `C_FindObjectsInit` (PKCS#11 3.2 §5.7)
 pub(super) fn find_init(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let (session, template) = (asked.session()?, asked.template()?);
     asked.request.end()?;
-    asked.connection.engine.find_init(session, template)
+    let room = asked.connection.kept.room_for_search(asked.length)?;
+    asked.connection.engine.find_init(session, template)?;
+    asked.connection.kept.searches(session, room);
+    Ok(())
 }
 
 /// `C_FindObjects` (PKCS#11 3.2 §5.7)
 pub(super) fn find(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let (session, most) = (asked.session()?, asked.request.count()?);
     asked.request.end()?;
-    let found = asked.connection.engine.find(session, most.min(MOST_FOUND))?;
+    let most = most.min(MOST_FOUND);
+    // Once as they are found, once in the answer.
+    asked.connection.kept.under_way(2 * most * size_of::<ObjectHandle>())?;
+    let found = asked.connection.engine.find(session, most)?;
     let found: Vec<_> = found.into_iter().map(|object| object.0).collect();
     asked.answer.numbers(&found);
+    Ok(())
+}
+
+/// `C_FindObjectsFinal` (PKCS#11 3.2 §5.7)
+pub(super) fn find_final(mut asked: Asked<'_, '_, '_>) -> Result<()> {
+    let session = asked.session()?;
+    asked.request.end()?;
+    asked.connection.engine.find_final(session)?;
+    asked.connection.kept.has_found(session);
     Ok(())
 }

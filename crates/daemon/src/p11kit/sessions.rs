@@ -15,9 +15,9 @@ pub(super) fn open(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     if flags & CKF_ASYNC_SESSION != 0 {
         return Err(Error::SESSION_ASYNC_NOT_SUPPORTED);
     }
-    asked.connection.check_room_for_session()?;
+    let room = asked.connection.kept.room_for_session()?;
     let session = asked.connection.engine.open_session(slot, flags)?;
-    asked.connection.opened(session, slot);
+    asked.connection.kept.opened(session, slot, room);
     asked.answer.number(session.0);
     Ok(())
 }
@@ -26,7 +26,7 @@ pub(super) fn open(mut asked: Asked<'_, '_, '_>) -> Result<()> {
 pub(super) fn close(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let session = asked.session()?;
     asked.request.end()?;
-    asked.connection.closed(session);
+    asked.connection.kept.closed(session);
     asked.connection.engine.close_session(session)
 }
 
@@ -44,6 +44,17 @@ pub(super) fn info(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     asked.request.end()?;
     let info = asked.connection.engine.session_info(session)?;
     [info.slot.0, info.state, info.flags, 0].into_iter().for_each(|one| asked.answer.number(one));
+    Ok(())
+}
+
+/// `C_SessionCancel` (PKCS#11 3.2 §5.6)
+pub(super) fn cancel(mut asked: Asked<'_, '_, '_>) -> Result<()> {
+    let (session, flags) = (asked.session()?, asked.request.number()?);
+    asked.request.end()?;
+    asked.connection.engine.session_cancel(session, flags)?;
+    if flags & CKF_FIND_OBJECTS != 0 {
+        asked.connection.kept.has_found(session);
+    }
     Ok(())
 }
 
@@ -65,7 +76,11 @@ pub(super) fn set_operation_state(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let state = asked.optional()?.ok_or(Error::ARGUMENTS_BAD)?;
     let (encryption, authentication) = (asked.object()?, asked.object()?);
     asked.request.end()?;
-    asked.connection.engine.set_operation_state(session, state, encryption, authentication)
+    let engine = asked.connection.engine;
+    engine.set_operation_state(session, state, encryption, authentication)?;
+    // What was active is not any more, a search neither.
+    asked.connection.kept.has_found(session);
+    Ok(())
 }
 
 /// `C_InitPIN` (PKCS#11 3.2 §5.5)
@@ -129,8 +144,11 @@ pub(super) fn random(mut asked: Asked<'_, '_, '_>) -> Result<()> {
         asked.answer.bytes(Some(&[]));
         return Ok(());
     };
-    let bytes = (length <= LONGEST).then(|| Message::zeroed(length)).flatten();
-    let mut bytes = bytes.ok_or(Error::HOST_MEMORY)?;
+    if length > LONGEST {
+        return Err(Error::HOST_MEMORY);
+    }
+    asked.connection.kept.under_way(2 * length)?;
+    let mut bytes = Message::zeroed(length).ok_or(Error::HOST_MEMORY)?;
     asked.connection.engine.random(session, bytes.as_mut())?;
     asked.answer.bytes(Some(bytes.as_ref()));
     Ok(())

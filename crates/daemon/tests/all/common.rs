@@ -90,10 +90,19 @@ impl Place {
 
     /// Serves one client, with no more memory than this.
     pub(crate) fn raw_within(&self, memory: usize) -> Raw {
-        let (near, far) = UnixStream::pair().expect("a pair of sockets");
-        let client = client_within(self.engine(), memory);
-        thread::spawn(move || p11kit::serve(far, &client));
-        Raw::over(near, 2)
+        let [raw] = self.raws_within(memory);
+        raw
+    }
+
+    /// Serves clients of one user, which have no more memory than this together.
+    pub(crate) fn raws_within<const N: usize>(&self, memory: usize) -> [Raw; N] {
+        let allowances = Allowances::new(N, memory);
+        std::array::from_fn(|_| {
+            let (near, far) = UnixStream::pair().expect("a pair of sockets");
+            let client = client_of(self.engine(), &allowances);
+            thread::spawn(move || p11kit::serve(far, &client));
+            Raw::over(near, 2)
+        })
     }
 
     pub(crate) fn served() -> Self {
@@ -129,11 +138,11 @@ pub(crate) fn fence(directory: &Path) -> bool {
 
 /// A client that is believed.
 pub(crate) fn unlimited(engine: Engine) -> Client {
-    client_within(engine, usize::MAX)
+    client_of(engine, &Allowances::new(1, usize::MAX))
 }
 
-fn client_within(engine: Engine, memory: usize) -> Client {
-    let allowance = Allowances::new(1, memory).admit(0).expect("it is the first");
+fn client_of(engine: Engine, allowances: &Allowances) -> Client {
+    let allowance = allowances.admit(0).expect("there are not too many");
     Client { engine, log: None, allowance, patience: Duration::from_secs(30) }
 }
 

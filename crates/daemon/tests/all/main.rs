@@ -13,6 +13,7 @@ mod pause;
 mod programs;
 mod protocol;
 mod restart;
+mod room;
 mod service;
 mod speed;
 mod unit;

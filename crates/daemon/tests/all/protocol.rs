@@ -27,12 +27,12 @@ fn served() -> Place {
     place
 }
 
-fn numbers(request: &mut Writer, numbers: &[u64]) {
+pub(crate) fn numbers(request: &mut Writer, numbers: &[u64]) {
     numbers.iter().for_each(|number| request.number(*number));
 }
 
 /// What writes a mechanism's parameter.
-type Parameter<'a> = &'a dyn Fn(&mut Writer);
+pub(crate) type Parameter<'a> = &'a dyn Fn(&mut Writer);
 
 /// As it is sent.
 fn number_of(attribute_or_mechanism: u64) -> u32 {
@@ -40,7 +40,7 @@ fn number_of(attribute_or_mechanism: u64) -> u32 {
 }
 
 /// A mechanism in the second version of the protocol.
-fn mechanism(request: &mut Writer, number: u64, parameter: Option<Parameter<'_>>) {
+pub(crate) fn mechanism(request: &mut Writer, number: u64, parameter: Option<Parameter<'_>>) {
     request.half(number_of(number));
     if form(number) != Form::Nothing {
         request.byte(u8::from(parameter.is_some()));
@@ -50,7 +50,7 @@ fn mechanism(request: &mut Writer, number: u64, parameter: Option<Parameter<'_>>
     }
 }
 
-fn template(request: &mut Writer, attributes: &[(u64, &[u8])]) {
+pub(crate) fn template(request: &mut Writer, attributes: &[(u64, &[u8])]) {
     request.count(attributes.len());
     for (attribute, value) in attributes {
         request.available(*attribute, value.len()).expect("a number of the standard");
@@ -58,9 +58,9 @@ fn template(request: &mut Writer, attributes: &[(u64, &[u8])]) {
     }
 }
 
-const YES: &[u8] = &[1];
+pub(crate) const YES: &[u8] = &[1];
 
-fn aes(raw: &mut Raw, session: u64, more: &[(u64, &[u8])]) -> u64 {
+pub(crate) fn aes(raw: &mut Raw, session: u64, more: &[(u64, &[u8])]) -> u64 {
     let length = 32_u64.to_ne_bytes();
     let attributes = [&[(CKA_VALUE_LEN, &length[..])], more].concat();
     raw.number(58, |request| {
@@ -71,7 +71,7 @@ fn aes(raw: &mut Raw, session: u64, more: &[(u64, &[u8])]) -> u64 {
     .expect("a key is made")
 }
 
-fn pair(
+pub(crate) fn pair(
     raw: &mut Raw,
     session: u64,
     (generate, public): (u64, &[(u64, &[u8])]),
@@ -89,7 +89,7 @@ fn pair(
 }
 
 /// `C_*Init`
-fn begin(
+pub(crate) fn begin(
     raw: &mut Raw,
     call: u32,
     session: u64,
@@ -106,7 +106,7 @@ fn begin(
 }
 
 /// A call of data that gives bytes.
-fn transform(
+pub(crate) fn transform(
     raw: &mut Raw,
     call: u32,
     session: u64,
@@ -262,7 +262,7 @@ fn ciphers_with_parameters_of_all_forms() {
     assert_eq!(done(&mut raw, 43, session, b"words").len(), 20);
 }
 
-fn numbers_and_room(request: &mut Writer, session: u64) {
+pub(crate) fn numbers_and_room(request: &mut Writer, session: u64) {
     request.number(session);
     request.half(1 << 20);
 }
@@ -550,99 +550,4 @@ fn what_is_not_served_is_said_so_and_the_connection_goes_on() {
     .expect("a token is made");
     raw.call(2, |_| {}).expect("it ends");
     assert_eq!(raw.call(3, |_| {}), Err(Error::CRYPTOKI_NOT_INITIALIZED));
-}
-
-/// Creates data of 100,000 bytes.
-fn data(raw: &mut Raw, session: u64) -> Result<u64> {
-    let (class, value) = (CKO_DATA.to_ne_bytes(), [5; 100_000]);
-    raw.number(20, |request| {
-        request.number(session);
-        template(request, &[(CKA_CLASS, &class), (CKA_VALUE, &value), (CKA_PRIVATE, &[0])]);
-    })
-}
-
-#[test]
-fn a_client_fills_the_room_of_its_user_and_no_more() {
-    let place = Place::new();
-    initialized(&place);
-    let mut raw = place.raw_within(1 << 20);
-    let open = |raw: &mut Raw| raw.number(10, |request| numbers(request, &[0, CKF_SERIAL_SESSION]));
-    let session = open(&mut raw).expect("a session opens");
-    let full = |raw: &mut Raw, session| {
-        let mut made = Vec::new();
-        loop {
-            match data(raw, session) {
-                Ok(object) => made.push(object),
-                refused => return (made, refused.err()),
-            }
-        }
-    };
-    let (made, refused) = full(&mut raw, session);
-    assert_eq!((made.len(), refused), (11, Some(Error::DEVICE_MEMORY)));
-    assert_eq!(open(&mut raw).err(), Some(Error::SESSION_COUNT));
-    raw.call(22, |request| numbers(request, &[session, made[0]])).expect("it is destroyed");
-    let other = open(&mut raw).expect("there is room");
-    // One that is destroyed by way of another session is missed when there is no room.
-    raw.call(22, |request| numbers(request, &[other, made[1]])).expect("it is destroyed");
-    assert_eq!(full(&mut raw, other).0.len(), 2);
-    raw.call(11, |request| request.number(session)).expect("it is closed");
-    assert_eq!(full(&mut raw, other).0.len(), 9, "those of the session have gone with it");
-    raw.call(12, |request| request.number(0)).expect("all are closed");
-    let mut opened = 0;
-    while open(&mut raw).is_ok() {
-        opened += 1;
-    }
-    assert_eq!(opened, 128);
-}
-
-#[test]
-fn an_operation_gathers_no_more_than_its_user_has_room_for() {
-    let place = Place::new();
-    initialized(&place);
-    let mut raw = place.raw_within(1 << 20);
-    let session = raw.number(10, |request| numbers(request, &[0, CKF_SERIAL_SESSION]));
-    let session = session.expect("a session opens");
-    let key = aes(&mut raw, session, &[(CKA_DECRYPT, YES), (CKA_ENCRYPT, YES)]);
-    let gcm: Parameter<'_> = &|request| {
-        request.counted(&[0; 12]);
-        request.number(96);
-        request.counted(&[]);
-        request.number(128);
-    };
-    // What has been decrypted is not given before all of it is known to be right.
-    for _ in 0..2 {
-        begin(&mut raw, 33, session, CKM_AES_GCM, Some(gcm), key).expect("it begins");
-        let mut parts = 0;
-        let refused = loop {
-            match transform(&mut raw, 35, session, &[0; 100_000], 1 << 20) {
-                Ok(_) if parts < 20 => parts += 1,
-                Ok(_) => panic!("it gathers without end"),
-                Err(refused) => break refused,
-            }
-        };
-        assert_eq!((parts, refused), (11, Error::DEVICE_MEMORY));
-        let ended = raw.bytes(36, |request| {
-            request.number(session);
-            request.half(1 << 20);
-        });
-        assert_eq!(ended, Err(Error::OPERATION_NOT_INITIALIZED));
-    }
-    // What goes out again takes no room.
-    let iv: Parameter<'_> = &|request| request.counted(&[0; 16]);
-    begin(&mut raw, 29, session, CKM_AES_CBC, Some(iv), key).expect("it begins");
-    for _ in 0..30 {
-        let made = transform(&mut raw, 31, session, &[0; 100_000], 1 << 20);
-        assert_eq!(made.expect("a part").expect("it fits").len(), 100_000);
-    }
-    begin(&mut raw, 33, session, CKM_AES_GCM, Some(gcm), key).expect("it begins");
-    for _ in 0..3 {
-        let sealed = transform(&mut raw, 35, session, &[0; 300_000], 1 << 20);
-        sealed.expect("there is room").expect("nothing is given");
-        raw.bytes(36, |request| {
-            request.number(session);
-            request.half(1 << 20);
-        })
-        .expect_err("it is wrong, and ends");
-        begin(&mut raw, 33, session, CKM_AES_GCM, Some(gcm), key).expect("it begins");
-    }
 }

@@ -28,7 +28,7 @@ pub struct DaemonConfig {
     pub group: Option<String>,
     /// How many connections the processes of one user have at a time.
     pub connections: usize,
-    /// How many bytes the sessions of one user and their objects take.
+    /// How many bytes the clients of one user take together.
     pub memory: usize,
     /// Who has which keys without a PIN.
     pub clients: Vec<ClientConfig>,
