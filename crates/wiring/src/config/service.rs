@@ -33,6 +33,8 @@ impl Process {
 pub(crate) enum Selector {
     /// The user that the process acts as, by name or number.
     User(String),
+    /// By number.
+    Uid(u32),
     /// A control group (version 2) that the process is in, or in a group below it.
     Cgroup(PathBuf),
     /// The file that the process runs.
@@ -66,15 +68,17 @@ impl Selector {
 
     /// A user that there is becomes its number.
     pub(super) fn settle(&mut self) {
-        if let Self::User(user) = self {
-            let number = number_of(user, &users());
-            *user = number.map_or_else(|| user.clone(), |number| number.to_string());
+        if let Self::User(user) = self
+            && let Some(number) = user_id(user)
+        {
+            *self = Self::Uid(number);
         }
     }
 
     pub(crate) fn is(&self, process: &Process) -> bool {
         match self {
-            Self::User(user) => is_user(user, process.user),
+            Self::User(user) => user_id(user) == Some(process.user),
+            Self::Uid(user) => *user == process.user,
             Self::Cgroup(path) => cgroup(process).is_some_and(|own| own.starts_with(path)),
             Self::Program(path) => runs(process, path),
         }
@@ -105,8 +109,9 @@ fn as_begun(own: &Path) -> &Path {
     Path::new(OsStr::from_bytes(path.strip_suffix(b" (deleted)").unwrap_or(path)))
 }
 
-fn is_user(name: &str, user: u32) -> bool {
-    number_of(name, &users()).or_else(|| name.parse().ok()) == Some(user)
+/// The number of a user, by name or number.
+fn user_id(user: &str) -> Option<u32> {
+    number_of(user, &users()).or_else(|| user.parse().ok())
 }
 
 /// Full names may be in other encodings than ours.
@@ -172,6 +177,20 @@ mod tests {
     fn a_program_that_an_update_has_replaced_is_the_same_service() {
         assert_eq!(as_begun(Path::new("/usr/sbin/nginx (deleted)")), Path::new("/usr/sbin/nginx"));
         assert_eq!(as_begun(Path::new("/usr/sbin/nginx")), Path::new("/usr/sbin/nginx"));
+    }
+
+    #[test]
+    fn a_user_that_was_looked_up_is_its_number() {
+        let mut root = Selector::User(String::from("root"));
+        root.settle();
+        assert_eq!(root, Selector::Uid(0));
+        // Not the user whose name is a number.
+        assert!(
+            root.is(&Process { user: 0, id: None }) && !root.is(&Process { user: 1, id: None })
+        );
+        let mut absent = Selector::User(String::from("no such user"));
+        absent.settle();
+        assert_eq!(absent, Selector::User(String::from("no such user")));
     }
 
     #[test]
