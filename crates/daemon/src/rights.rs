@@ -7,7 +7,7 @@ use metaslot_ck::{
     CKA_SENSITIVE, CKA_SIGN, CKA_SIGN_RECOVER, CKA_UNWRAP, CKA_VERIFY, CKA_VERIFY_RECOVER,
     CKA_WRAP, Error, Result,
 };
-use metaslot_spi::store::{ObjectRow, Term};
+use metaslot_spi::store::{ObjectRow, Term, TokenRow};
 use metaslot_spi::{Attributes, Value};
 use metaslot_wiring::config::ClientConfig;
 
@@ -30,9 +30,13 @@ const USES: [CK_ATTRIBUTE_TYPE; 11] = [
 const CHANGES: [CK_ATTRIBUTE_TYPE; 4] =
     [CKA_COPYABLE, CKA_DESTROYABLE, CKA_EXTRACTABLE, CKA_MODIFIABLE];
 
-/// What the configuration gives to a client.
+/// What the configuration gives to a client of one token.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Rights(Vec<Rule>);
+pub struct Rights {
+    /// The label of the token: another one that has its place is not meant.
+    label: String,
+    rules: Vec<Rule>,
+}
 
 /// What one section says.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -43,11 +47,16 @@ struct Rule {
 }
 
 impl Rights {
-    /// What sections of the configuration say together of one client's token; `None` where there are none.
-    pub fn of<'a>(sections: impl Iterator<Item = &'a ClientConfig>) -> Option<Self> {
+    /// What sections of the configuration say together of the token of this label; `None` where none is of it.
+    pub fn of<'a>(label: &str, sections: impl Iterator<Item = &'a ClientConfig>) -> Option<Self> {
         let rule = |one: &ClientConfig| Rule { labels: one.keys.clone(), uses: one.uses.clone() };
-        let rules = Vec::from_iter(sections.map(rule));
-        (!rules.is_empty()).then_some(Self(rules))
+        let rules = Vec::from_iter(sections.filter(|one| one.token == label).map(rule));
+        (!rules.is_empty()).then(|| Self { label: label.to_owned(), rules })
+    }
+
+    /// Whether they are those to a token.
+    pub(crate) fn are_to(&self, token: &TokenRow) -> bool {
+        token.label == self.label
     }
 
     /// The searches that find together what the client has of what one finds.
@@ -65,7 +74,7 @@ impl Rights {
 
     /// The labels of the objects; `None` for all.
     fn labels(&self) -> Option<Vec<&str>> {
-        let lists = self.0.iter().map(|rule| rule.labels.as_deref());
+        let lists = self.rules.iter().map(|rule| rule.labels.as_deref());
         let lists = lists.collect::<Option<Vec<&[String]>>>()?;
         let mut all: Vec<_> = lists.into_iter().flatten().map(String::as_str).collect();
         all.sort_unstable();
@@ -81,7 +90,7 @@ impl Rights {
         let attributes = Attributes::decode(&row.attributes);
         let mut attributes = attributes.map_err(|_| Error::DEVICE_ERROR)?;
         let label = attributes.bytes(CKA_LABEL).unwrap_or_default();
-        let rules = Vec::from_iter(self.0.iter().filter(|rule| rule.is_of(label)));
+        let rules = Vec::from_iter(self.rules.iter().filter(|rule| rule.is_of(label)));
         if rules.is_empty() {
             return Ok(None);
         }
@@ -130,6 +139,10 @@ mod tests {
         Rule { labels, uses: uses.to_vec() }
     }
 
+    fn rights(rules: Vec<Rule>) -> Rights {
+        Rights { label: String::from("web"), rules }
+    }
+
     fn uses(rights: &Rights, row: ObjectRow) -> Option<Attributes> {
         let row = rights.narrowed(row).expect("it is whole")?;
         Some(Attributes::decode(&row.attributes).expect("it was written here"))
@@ -137,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_key_has_the_uses_of_all_rules_that_name_it() {
-        let rights = Rights(vec![
+        let rights = rights(vec![
             rule(Some(&["site", "mail"]), &[CKA_SIGN]),
             rule(Some(&["site"]), &[CKA_DECRYPT]),
         ]);
@@ -156,7 +169,7 @@ mod tests {
 
     #[test]
     fn rights_give_nothing_that_the_key_does_not_have() {
-        let rights = Rights(vec![rule(None, &USES)]);
+        let rights = rights(vec![rule(None, &USES)]);
         let verifier = uses(&rights, row("any", &[CKA_VERIFY])).expect("all are named");
         assert!(verifier.bool(CKA_VERIFY) && !verifier.bool(CKA_SIGN));
         assert_eq!(rights.labels(), None);

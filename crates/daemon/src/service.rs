@@ -6,10 +6,9 @@ use crate::socket::Socket;
 use crate::tokens::{Client, Tokens};
 use crate::{agent, fence, manager, p11kit};
 use clap::Parser;
-use metaslot_wiring::Parts;
 use metaslot_wiring::audit::Log;
 use metaslot_wiring::config::source::Source;
-use metaslot_wiring::config::{ClientConfig, DaemonConfig, Reach};
+use metaslot_wiring::config::{DaemonConfig, Reach};
 use rustix::process::{
     DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
 };
@@ -59,14 +58,12 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
     let (config, _) = read.map_err(|problem| Failure::configuration(problem.to_string()))?;
     let reach = config.reach();
     let log = Log::of(&config);
-    let mut parts = Parts::of(config.for_clients())?;
-    parts.daemon.clients.iter_mut().for_each(ClientConfig::settle);
-    let daemon = parts.daemon.clone();
+    let daemon = config.daemon.clone();
     if daemon.socket.is_none() && daemon.agent.is_none() {
         let reason = format!("{}: [daemon] has neither socket nor agent", file.display());
         return Err(Failure::configuration(reason));
     }
-    let tokens = Arc::new(Tokens::of(parts)?.logged(log));
+    let tokens = Arc::new(Tokens::of(config)?.logged(log));
     if arguments.check {
         fence(&daemon, &reach);
         return Ok(());

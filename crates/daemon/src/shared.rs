@@ -9,13 +9,13 @@ use metaslot_ck::{Error, Result};
 use metaslot_memory::Secret;
 use metaslot_spi::detail;
 use metaslot_spi::store::{
-    Change, Examination, Examined, Found, Home, ObjectRow, OtherToken, Remark, Role, Row, Scope,
-    Store, Term, TokenRow,
+    Change, Examination, Examined, Found, Home, ObjectRow, OtherToken, Remark, Role, Scope, Store,
+    Term, TokenRow,
 };
 use metaslot_wiring::version::MANUFACTURER;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 /// The store of one token.
 pub struct Shared {
@@ -24,6 +24,8 @@ pub struct Shared {
     pin: Option<Secret>,
     /// Held while a PIN is tried, which takes long: one at a time.
     entering: Mutex<()>,
+    /// Held while another token may come in the place of the one that is open, and shared by who changes what is open.
+    opening: RwLock<()>,
     /// Held for a few instructions: every call of every client looks at it.
     login: Mutex<Login>,
 }
@@ -42,6 +44,13 @@ struct Login {
     refused: bool,
 }
 
+impl Login {
+    /// Whether the daemon's PIN opens what was opened at this time.
+    const fn is_own(&self, time: u64) -> bool {
+        self.own && self.times == time
+    }
+}
+
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shared").field("login", &self.login).finish_non_exhaustive()
@@ -52,16 +61,18 @@ impl Shared {
     /// `pin`: by which the daemon opens the token for clients that have rights without one.
     #[must_use]
     pub fn new(store: Box<dyn Store>, pin: Option<Secret>) -> Self {
-        Self { store, pin, entering: Mutex::default(), login: Mutex::default() }
+        let (entering, opening, login) = (Mutex::default(), RwLock::default(), Mutex::default());
+        Self { store, pin, entering, opening, login }
     }
 
     /// The token as one client has it.
     #[must_use]
     pub fn view(self: &Arc<Self>, rights: Option<Rights>) -> View {
-        let rights = rights.filter(|_| self.pin.is_some());
-        let label = self.store.token().map(|row| row.label).unwrap_or_default();
-        let labelled = AtomicU64::new(self.login().times);
-        View { shared: Arc::clone(self), rights, label, labelled, role: Mutex::default() }
+        // Rows of other tokens that are shown with this one are not named by them.
+        let is_alone = || self.store.guests().is_empty();
+        let rights = rights.filter(|_| self.pin.is_some() && is_alone());
+        let known = AtomicU64::new(u64::MAX);
+        View { shared: Arc::clone(self), rights, known, role: Mutex::default() }
     }
 
     /// The token's own row.
@@ -132,6 +143,7 @@ impl Shared {
 
     /// What was open of a token that has been made anew is nothing any more, nor are the logins to that.
     fn begin(&self, role: Role, pin: &[u8]) -> Result<()> {
+        let _opening = self.opening.write().unwrap_or_else(PoisonError::into_inner);
         let mut login = self.login();
         let (times, refused, before) = (login.times + 1, login.refused, login.role);
         *login = Login { times, refused, ..Login::default() };
@@ -170,9 +182,8 @@ pub struct View {
     shared: Arc<Shared>,
     /// What it has without a PIN.
     rights: Option<Rights>,
-    /// Of which token, by its label, and at which of the times that the store was opened it had that.
-    label: String,
-    labelled: AtomicU64,
+    /// At which of the times that the store was opened the token was known to be theirs.
+    known: AtomicU64,
     /// Who it is by a PIN, and at which of the times that the store was opened.
     role: Mutex<Option<(Role, u64)>>,
 }
@@ -181,8 +192,8 @@ pub struct View {
 enum Sight<'a> {
     /// What anyone sees.
     Public,
-    /// What its rights say, as if it were public.
-    Rights(&'a Rights),
+    /// What its rights say, as if it were public, of the token that was opened at this time.
+    Rights(&'a Rights, u64),
     /// Everything.
     All,
 }
@@ -192,14 +203,15 @@ impl View {
         &*self.shared.store
     }
 
-    /// Whether a row is of the token that the rights name, and not of one that is shown with it.
-    fn is_own(&self, row: u64) -> bool {
-        Row::of(row, self.store().guests().len()).guest.is_none()
-    }
-
     fn role(&self) -> Option<Role> {
         let role = *self.role.lock().unwrap_or_else(PoisonError::into_inner);
         role.filter(|(_, time)| self.shared.login().times == *time).map(|(role, _)| role)
+    }
+
+    /// What is done by who this is, while no other token is opened.
+    fn while_open<T>(&self, work: impl FnOnce(Option<Role>) -> Result<T>) -> Result<T> {
+        let _opening = self.shared.opening.read().unwrap_or_else(PoisonError::into_inner);
+        work(self.role())
     }
 
     fn change_role(&self, role: Option<(Role, u64)>) -> Option<(Role, u64)> {
@@ -210,20 +222,24 @@ impl View {
         match (self.role(), &self.rights) {
             (Some(Role::User), _) => Sight::All,
             // Where the token cannot be opened nothing of them is there.
-            (None, Some(rights)) if self.shared.open().is_ok() && self.is_labelled() => {
-                Sight::Rights(rights)
+            (None, Some(rights)) if self.shared.open().is_ok() => {
+                let time = self.shared.login().times;
+                if self.are_to_what_is_open(rights, time) {
+                    Sight::Rights(rights, time)
+                } else {
+                    Sight::Public
+                }
             }
             _ => Sight::Public,
         }
     }
 
-    /// Whether the token that is open is the one that the rights name, and none that was made in its place.
-    fn is_labelled(&self) -> bool {
-        let time = self.shared.login().times;
-        let is_known = self.labelled.load(Ordering::Relaxed) == time;
-        let is_it = is_known || self.store().token().is_ok_and(|row| row.label == self.label);
+    /// Whether the token that was opened at this time is the one that the rights name, and none that was made in its place.
+    fn are_to_what_is_open(&self, rights: &Rights, time: u64) -> bool {
+        let is_known = self.known.load(Ordering::Relaxed) == time;
+        let is_it = is_known || self.store().token().is_ok_and(|row| rights.are_to(&row));
         if is_it {
-            self.labelled.store(time, Ordering::Relaxed);
+            self.known.store(time, Ordering::Relaxed);
         }
         is_it
     }
@@ -233,14 +249,12 @@ impl View {
         let row = self.store().read(id)?;
         match sight {
             Sight::All => Ok(row),
-            Sight::Rights(rights) => {
-                row.filter(|_| self.is_own(id)).map_or(Ok(None), |row| rights.narrowed(row))
-            }
+            Sight::Rights(rights, _) => row.map_or(Ok(None), |row| rights.narrowed(row)),
             Sight::Public => Ok(row.filter(|row| !row.private)),
         }
     }
 
-    /// What a client finds by its rights: as many rows as there is room for, or all.
+    /// What a client finds by its rights.
     fn search_by(
         &self,
         rights: &Rights,
@@ -248,24 +262,14 @@ impl View {
         after: u64,
         limit: usize,
     ) -> Result<Vec<Found>> {
-        let (mut after, mut all) = (after, Vec::new());
-        loop {
-            let mut page = Vec::new();
-            for query in rights.queries(query) {
-                page.extend(self.store().search(&query, Scope::Both, after, limit)?);
-            }
-            page.sort_unstable_by_key(|row| row.id);
-            page.dedup();
-            page.truncate(limit);
-            let last = page.last().filter(|_| page.len() == limit).map(|row| row.id);
-            let own = page.into_iter().filter(|row| self.is_own(row.id));
-            all.extend(own.map(|row| Found { private: false, ..row }));
-            match last.filter(|_| all.len() < limit) {
-                Some(last) => after = last,
-                None => break,
-            }
+        let mut all = Vec::new();
+        for query in rights.queries(query) {
+            all.extend(self.store().search(&query, Scope::Both, after, limit)?);
         }
+        all.sort_unstable_by_key(|row| row.id);
+        all.dedup();
         all.truncate(limit);
+        all.iter_mut().for_each(|row| row.private = false);
         Ok(all)
     }
 
@@ -276,7 +280,7 @@ impl View {
         let said = say(&sight)?;
         let lasts = match sight {
             Sight::All => self.role().is_some(),
-            Sight::Rights(_) => self.shared.login().own,
+            Sight::Rights(_, time) => self.shared.login().is_own(time),
             Sight::Public => true,
         };
         if lasts { Ok(said) } else { Err(Error::USER_NOT_LOGGED_IN) }
@@ -331,10 +335,10 @@ impl Store for View {
     }
 
     fn init_pin(&self, pin: &[u8]) -> Result<()> {
-        match self.role() {
+        self.while_open(|role| match role {
             Some(Role::So) => self.store().init_pin(pin),
             _ => Err(Error::USER_NOT_LOGGED_IN),
-        }
+        })
     }
 
     fn set_pin(&self, role: Role, old: &[u8], new: &[u8]) -> Result<()> {
@@ -344,13 +348,15 @@ impl Store for View {
 
     /// Only by a client with a PIN: in the store somebody is logged in, and would vouch for what a stranger writes.
     fn write(&self, changes: Vec<Change>) -> Result<Vec<u64>> {
-        if self.role().is_some() {
-            return self.store().write(changes);
-        }
-        if self.rights.is_some() {
-            detail::refuse(format_args!("a client without a PIN changes no object of a token"));
-        }
-        Err(Error::USER_NOT_LOGGED_IN)
+        self.while_open(|role| {
+            if role.is_some() {
+                return self.store().write(changes);
+            }
+            if self.rights.is_some() {
+                detail::refuse(format_args!("a client without a PIN changes no object of a token"));
+            }
+            Err(Error::USER_NOT_LOGGED_IN)
+        })
     }
 
     fn read(&self, id: u64) -> Result<Option<ObjectRow>> {
@@ -362,10 +368,10 @@ impl Store for View {
             match sight {
                 Sight::Public => Err(Error::USER_NOT_LOGGED_IN),
                 // What is not shown is not used.
-                Sight::Rights(_) if self.row(sight, id)?.is_none() => {
+                Sight::Rights(..) if self.row(sight, id)?.is_none() => {
                     Err(Error::OBJECT_HANDLE_INVALID)
                 }
-                Sight::Rights(_) | Sight::All => self.store().secrets(id, version),
+                Sight::Rights(..) | Sight::All => self.store().secrets(id, version),
             }
         })
     }
@@ -373,9 +379,9 @@ impl Store for View {
     fn search(&self, query: &[Term], scope: Scope, after: u64, limit: usize) -> Result<Vec<Found>> {
         self.seen(|sight| match (sight, scope) {
             (Sight::All, scope) => self.store().search(query, scope, after, limit),
-            (Sight::Rights(_) | Sight::Public, Scope::Private) => Ok(Vec::new()),
+            (Sight::Rights(..) | Sight::Public, Scope::Private) => Ok(Vec::new()),
             (Sight::Public, _) => self.store().search(query, Scope::Public, after, limit),
-            (Sight::Rights(rights), _) => self.search_by(rights, query, after, limit),
+            (Sight::Rights(rights, _), _) => self.search_by(rights, query, after, limit),
         })
     }
 

@@ -6,12 +6,12 @@ use crate::failure::Failure;
 use crate::rights::Rights;
 use crate::shared::Shared;
 use metaslot_ck::Error;
-use metaslot_engine::{Config, Engine, Policy, SlotConfig};
+use metaslot_engine::{Config as EngineConfig, Engine, Policy, SlotConfig};
 use metaslot_router::Settings;
 use metaslot_spi::detail;
 use metaslot_spi::provider::Provider;
 use metaslot_wiring::audit::Log;
-use metaslot_wiring::config::{ClientConfig, PinSource, Process};
+use metaslot_wiring::config::{ClientConfig, Config, PinSource, Process};
 use metaslot_wiring::{Parts, peer};
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -64,9 +64,11 @@ impl Tokens {
     /// Opens those whose PIN the configuration knows.
     ///
     /// # Errors
-    /// Which token is not opened, and why.
-    pub fn of(parts: Parts) -> Result<Self, Failure> {
-        let Parts { slots, absent, providers, settings, daemon, pins, .. } = parts;
+    /// What cannot be as the configuration has it; which token is not opened, and why.
+    pub fn of(config: Config) -> Result<Self, Failure> {
+        let parts = Parts::of(config.for_clients())?;
+        let Parts { slots, absent, providers, settings, mut daemon, pins, .. } = parts;
+        daemon.clients.iter_mut().for_each(ClientConfig::settle);
         let tokens =
             slots.into_iter().zip(pins).map(|(slot, source)| Token::opened(slot, source.as_ref()));
         let all = tokens.collect::<Result<_, _>>()?;
@@ -108,7 +110,7 @@ impl Tokens {
 
     fn engine_of(&self, process: &Process) -> Engine {
         let slots = self.all.iter().map(|token| token.slot(self.rights(token, process)));
-        let config = Config { slots: slots.collect(), providers: self.providers };
+        let config = EngineConfig { slots: slots.collect(), providers: self.providers };
         let engine = Engine::new(config).without(self.absent.clone());
         engine.change_routes(self.settings.clone());
         engine
@@ -117,7 +119,7 @@ impl Tokens {
     /// What the configuration gives to a process of a token, without a PIN.
     fn rights(&self, token: &Token, process: &Process) -> Option<Rights> {
         let label = token.shared.token().ok()?.label;
-        Rights::of(self.clients.iter().filter(|one| one.token == label && one.is(process)))
+        Rights::of(&label, self.clients.iter().filter(|one| one.is(process)))
     }
 }
 

@@ -5,7 +5,6 @@ use metaslot_ck::*;
 use metaslot_daemon::Tokens;
 use metaslot_engine::{Answer, Engine, Output};
 use metaslot_spi::{Params, RawValue, Template, Value};
-use metaslot_wiring::Parts;
 use metaslot_wiring::config::source::Source;
 use rustix::process::geteuid;
 use std::fs;
@@ -59,7 +58,7 @@ impl Place {
         );
         fs::write(&file, text).expect("the configuration is written");
         let (config, _) = Source::of_file(file).read().map_err(|problem| problem.to_string())?;
-        Tokens::of(Parts::of(config)?).map_err(|failure| failure.to_string())
+        Tokens::of(config).map_err(|failure| failure.to_string())
     }
 
     /// One in which this user has rights without a PIN.

@@ -64,12 +64,17 @@ impl Place {
         self.0.join("door")
     }
 
+    /// The token, as a process of its own has it.
+    pub(crate) fn store(&self) -> SqliteStore {
+        let kdf = Cost::Fixed(Kdf::Argon2id { memory_kib: 64, passes: 1, lanes: 1 });
+        let config = StoreConfig { kdf, ..StoreConfig::new(self.0.join("token/token.db")) };
+        SqliteStore::new(config)
+    }
+
     /// An application of its own, over the same token as the others.
     pub(crate) fn engine(&self) -> Engine {
         static PROVIDERS: &[&dyn Provider] = &[&metaslot_awslc::AWSLC];
-        let kdf = Cost::Fixed(Kdf::Argon2id { memory_kib: 64, passes: 1, lanes: 1 });
-        let config = StoreConfig { kdf, ..StoreConfig::new(self.0.join("token/token.db")) };
-        let store = Box::new(SqliteStore::new(config));
+        let store = Box::new(self.store());
         let slot = SlotConfig { description: "door".into(), store, policy: Policy::DEFAULT };
         Engine::new(Config { slots: vec![slot], providers: PROVIDERS })
     }

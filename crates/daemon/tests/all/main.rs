@@ -9,6 +9,7 @@ mod clients;
 mod common;
 mod fence;
 mod malformed;
+mod moments;
 mod pause;
 mod programs;
 mod protocol;

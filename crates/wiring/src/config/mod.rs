@@ -49,7 +49,7 @@ pub struct Config {
     pub(crate) pools: Vec<PoolConfig>,
     pub(crate) metaslot: MetaslotConfig,
     /// What `metaslotd` is told; the library leaves it alone.
-    pub(crate) daemon: DaemonConfig,
+    pub daemon: DaemonConfig,
     pub(crate) counters: Counters,
     pub(crate) audit: Option<AuditConfig>,
     /// Whether requests may be computed side by side.

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A token that another process makes anew at the worst moment of a call: what the call was allowed of the old one it does not get
+//! of the new one.
+
+use crate::common::{Place, SO, USER, initialized, pairs};
+use metaslot_ck::*;
+use metaslot_daemon::{Rights, Shared, View};
+use metaslot_keystore::SqliteStore;
+use metaslot_memory::Secret;
+use metaslot_spi::store::{
+    Change, Examination, Examined, Found, ObjectRow, Record, Remark, Role, Scope, Store, Term,
+    TokenRow,
+};
+use metaslot_wiring::config::source::Source;
+use std::fs;
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
+
+/// What is done within the next call that reaches rows.
+type Meanwhile = Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>;
+
+/// A token's store, in whose calls something else happens.
+struct Staged {
+    store: SqliteStore,
+    meanwhile: Meanwhile,
+}
+
+impl Staged {
+    fn now(&self) -> &SqliteStore {
+        let meanwhile = self.meanwhile.lock().expect("no panic").take();
+        if let Some(meanwhile) = meanwhile {
+            meanwhile();
+        }
+        &self.store
+    }
+}
+
+impl Store for Staged {
+    fn token(&self) -> Result<TokenRow> {
+        self.store.token()
+    }
+
+    fn initialize(&self, so_pin: &[u8], label: &str) -> Result<()> {
+        self.store.initialize(so_pin, label)
+    }
+
+    fn login(&self, role: Role, pin: &[u8]) -> Result<()> {
+        self.store.login(role, pin)
+    }
+
+    fn check_pin(&self, role: Role, pin: &[u8]) -> Result<()> {
+        self.store.check_pin(role, pin)
+    }
+
+    fn logout(&self) {
+        self.store.logout();
+    }
+
+    fn keeps_login(&self) -> bool {
+        self.store.keeps_login()
+    }
+
+    fn init_pin(&self, pin: &[u8]) -> Result<()> {
+        self.now().init_pin(pin)
+    }
+
+    fn set_pin(&self, role: Role, old: &[u8], new: &[u8]) -> Result<()> {
+        self.store.set_pin(role, old, new)
+    }
+
+    fn write(&self, changes: Vec<Change>) -> Result<Vec<u64>> {
+        self.now().write(changes)
+    }
+
+    fn read(&self, id: u64) -> Result<Option<ObjectRow>> {
+        self.now().read(id)
+    }
+
+    fn secrets(&self, id: u64, version: u64) -> Result<Secret> {
+        self.now().secrets(id, version)
+    }
+
+    fn search(&self, query: &[Term], scope: Scope, after: u64, limit: usize) -> Result<Vec<Found>> {
+        self.now().search(query, scope, after, limit)
+    }
+
+    fn examine(
+        &self,
+        role: Role,
+        pin: &[u8],
+        what: Examination<'_>,
+        remark: &mut dyn FnMut(Remark<'_>) -> bool,
+    ) -> Result<Examined> {
+        self.store.examine(role, pin, what, remark)
+    }
+
+    fn restored(&self) -> Result<u64> {
+        self.store.restored()
+    }
+
+    fn generation(&self) -> Option<u64> {
+        self.store.generation()
+    }
+}
+
+/// A token with keys, in the daemon's hands.
+struct Stage {
+    place: Arc<Place>,
+    meanwhile: Meanwhile,
+    shared: Arc<Shared>,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let place = Arc::new(Place::new());
+        initialized(&place);
+        pairs(&place, CKA_DECRYPT);
+        let meanwhile = Meanwhile::default();
+        let store = Box::new(Staged { store: place.store(), meanwhile: Arc::clone(&meanwhile) });
+        let shared = Arc::new(Shared::new(store, Secret::try_copy_of(USER)));
+        Self { place, meanwhile, shared }
+    }
+
+    /// What happens within the next call.
+    fn meanwhile(&self, work: impl FnOnce() + Send + 'static) {
+        *self.meanwhile.lock().expect("no panic") = Some(Box::new(work));
+    }
+
+    /// A client that may sign by each key of a token.
+    fn service(&self, label: &str) -> View {
+        let file = self.place.path().join("metaslotd.toml");
+        let text = format!(
+            "[[token]]\npath = \"/t\"\n[[client]]\nservices = []\ntoken = \"{label}\"\noperations = [\"sign\"]\n"
+        );
+        fs::write(&file, text).expect("it is written");
+        let (config, _) = Source::of_file(file).read().expect("it is right");
+        let rights = Rights::of(label, config.daemon.clients.iter());
+        self.shared.view(Some(rights.expect("there are some")))
+    }
+}
+
+/// Another process makes the token anew, with other keys under the same labels, and the same user's PIN.
+fn made_anew(place: &Place, label: &str) {
+    let elsewhere = place.store();
+    elsewhere.initialize(SO, label).expect("a token in its place");
+    elsewhere.login(Role::So, SO).expect("the officer's PIN");
+    elsewhere.init_pin(USER).expect("the user's PIN");
+    drop(elsewhere);
+    pairs(place, CKA_DECRYPT);
+}
+
+fn row(view: &View) -> Found {
+    let found = view.search(&[(CKA_LABEL, b"site".to_vec())], Scope::Both, 0, 9).expect("a search");
+    let is_private = |found: &&Found| {
+        let row = view.read(found.id).expect("it is whole").expect("it is there");
+        metaslot_spi::Attributes::decode(&row.attributes).expect("it is whole").bool(CKA_SIGN)
+    };
+    *found.iter().find(is_private).expect("the key")
+}
+
+#[test]
+fn rights_to_one_token_show_nothing_of_another_that_comes_within_the_call() {
+    for look in [
+        (|view, row: Found| view.read(row.id).map(drop)) as fn(&View, Found) -> Result<()>,
+        |view, row| view.secrets(row.id, 1).map(drop),
+        |view, _| view.search(&[], Scope::Both, 0, 9).map(drop),
+    ] {
+        let stage = Stage::new();
+        let service = stage.service("door");
+        let key = row(&service);
+        look(&service, key).expect("that is its right");
+        let (place, shared) = (Arc::clone(&stage.place), Arc::clone(&stage.shared));
+        stage.meanwhile(move || {
+            made_anew(&place, "private");
+            shared.open().expect("the daemon's PIN opens this one, too");
+        });
+        look(&service, key).expect_err("it is of another token");
+        assert_eq!(service.search(&[], Scope::Private, 0, 9).expect("a search"), []);
+    }
+}
+
+#[test]
+fn rights_are_to_the_token_that_they_name_whenever_it_was_made_anew() {
+    let stage = Stage::new();
+    // Between the look at the rights and the first call.
+    made_anew(&stage.place, "private");
+    let service = stage.service("door");
+    assert_eq!(service.search(&[], Scope::Private, 0, 9).expect("a search"), []);
+    let public = service.search(&[], Scope::Both, 0, 9).expect("a search");
+    assert!(public.iter().all(|row| !service.read(row.id).unwrap().unwrap().has_secrets));
+    assert!(stage.service("private").search(&[], Scope::Both, 0, 9).unwrap().len() > public.len());
+}
+
+/// What a client that was logged in does while another process makes the token anew and another client logs in to that.
+fn while_another_logs_in(
+    role: Role,
+    work: impl FnOnce(&View) -> Result<()>,
+) -> (Stage, Result<()>) {
+    let stage = Stage::new();
+    let [old, new] = [(); 2].map(|()| stage.shared.view(None));
+    let pin = if role == Role::So { SO } else { USER };
+    old.login(role, pin).expect("the PIN");
+    let (place, (told, entered)) = (Arc::clone(&stage.place), mpsc::channel());
+    stage.meanwhile(move || {
+        made_anew(&place, "door");
+        thread::spawn(move || {
+            let login = new.login(role, pin);
+            told.send(login).ok();
+            // Until the end: with it the login ends.
+            thread::sleep(Duration::from_secs(5));
+        });
+        // It waits until the call that is under way has ended.
+        assert!(entered.recv_timeout(Duration::from_millis(500)).is_err(), "it did not wait");
+    });
+    let done = work(&old);
+    (stage, done)
+}
+
+#[test]
+fn what_is_written_by_a_login_to_one_token_is_not_written_to_another() {
+    let record = || Record { private: false, attributes: vec![], secrets: None, terms: vec![] };
+    let write = |view: &View| view.write(vec![Change::Insert(record())]).map(drop);
+    let (_stage, written) = while_another_logs_in(Role::User, write);
+    assert!(written.is_err(), "it is in the other one");
+    let (stage, set) = while_another_logs_in(Role::So, |view| view.init_pin(b"another-pin"));
+    assert!(set.is_err(), "it is the other one's");
+    stage.place.store().login(Role::User, USER).expect("its PIN is what it was");
+}
