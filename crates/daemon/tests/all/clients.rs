@@ -197,6 +197,22 @@ fn a_service_has_its_key_without_a_pin_and_nothing_else() {
 }
 
 #[test]
+fn a_service_has_its_key_for_the_mechanisms_that_it_is_given() {
+    let place = Place::new("mechanisms");
+    let signs = |mechanisms: &str| {
+        let tokens = place.with_rights(&format!("operations = [\"sign\"]\n{mechanisms}"));
+        let service = client(&tokens);
+        let session = service.open_session(SLOT, WRITE).expect("a session");
+        let key = found(&service, session, vec![bytes(CKA_LABEL, b"site")])[0].0;
+        sign(&service, session, key)
+    };
+    assert_eq!(signs(""), Ok(()));
+    assert_eq!(signs("mechanisms = [\"CKM_ECDSA\"]"), Ok(()));
+    assert_eq!(signs("mechanisms = [\"CKM_ECDSA_SHA256\"]"), Err(Error::MECHANISM_INVALID));
+    assert_eq!(signs("mechanisms = []"), Err(Error::KEY_FUNCTION_NOT_PERMITTED));
+}
+
+#[test]
 fn rights_of_others_are_none() {
     let place = Place::new("others");
     let pin = format!("pin-source = \"file:{}/pin\"", place.0.display());

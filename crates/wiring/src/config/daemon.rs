@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What `metaslotd` is told: `[daemon]`, a `[[client]]` for each service that has keys without a PIN, and where the PINs of tokens are.
 
+use super::provider::mechanisms;
 use super::service::{Process, Selector, selectors};
 use super::setting::{
     Complaint, Setting, absolute, apply, at, boolean, set, table, text, texts, wrong,
 };
 use crate::environment::directory;
 use metaslot_ck::{
-    CK_ATTRIBUTE_TYPE, CKA_DECAPSULATE, CKA_DECRYPT, CKA_DERIVE, CKA_ENCAPSULATE, CKA_ENCRYPT,
-    CKA_SIGN, CKA_SIGN_RECOVER, CKA_UNWRAP, CKA_VERIFY, CKA_VERIFY_RECOVER, CKA_WRAP, Error,
+    CK_ATTRIBUTE_TYPE, CK_MECHANISM_TYPE, CKA_DECAPSULATE, CKA_DECRYPT, CKA_DERIVE,
+    CKA_ENCAPSULATE, CKA_ENCRYPT, CKA_SIGN, CKA_SIGN_RECOVER, CKA_UNWRAP, CKA_VERIFY,
+    CKA_VERIFY_RECOVER, CKA_WRAP, Error,
 };
 use metaslot_foreign::pin_of_file;
 use metaslot_memory::Secret;
@@ -46,6 +48,8 @@ pub struct ClientConfig {
     pub keys: Option<Vec<String>>,
     /// What may be done with them: attributes such as `CKA_SIGN`.
     pub uses: Vec<CK_ATTRIBUTE_TYPE>,
+    /// By which mechanisms; `None` for all.
+    pub mechanisms: Option<Vec<CK_MECHANISM_TYPE>>,
 }
 
 impl ClientConfig {
@@ -135,6 +139,7 @@ struct Draft {
     token: Option<String>,
     keys: Option<Vec<String>>,
     uses: Option<Vec<CK_ATTRIBUTE_TYPE>>,
+    mechanisms: Option<Vec<CK_MECHANISM_TYPE>>,
 }
 
 const CLIENT_SETTINGS: &[Setting<Draft>] = &[
@@ -144,6 +149,10 @@ const CLIENT_SETTINGS: &[Setting<Draft>] = &[
         set(&mut client.keys, Some(texts(value, "keys is a list of labels")?))
     }),
     ("operations", |client, value| set(&mut client.uses, Some(uses(value)?))),
+    ("mechanisms", |client, value| {
+        let all = mechanisms(value, "mechanisms is a list of them")?;
+        set(&mut client.mechanisms, Some(all))
+    }),
 ];
 
 impl DaemonConfig {
@@ -166,7 +175,8 @@ impl DaemonConfig {
     /// One `[[client]]`. What it may do is said: nothing is a default that somebody did not think of.
     pub(super) fn add_client(&mut self, section: &Spanned<DeValue<'_>>) -> Result<(), Complaint> {
         let settings = table(section, "a client is a section")?;
-        let mut draft = Draft { services: None, token: None, keys: None, uses: None };
+        let mut draft =
+            Draft { services: None, token: None, keys: None, uses: None, mechanisms: None };
         apply(settings, "a client has no setting", CLIENT_SETTINGS, &mut draft)?;
         let needs = |what: &str| at(section, &format!("a client needs {what}"));
         self.clients.push(ClientConfig {
@@ -174,6 +184,7 @@ impl DaemonConfig {
             token: draft.token.ok_or_else(|| needs("a token"))?,
             keys: draft.keys,
             uses: draft.uses.ok_or_else(|| needs("operations"))?,
+            mechanisms: draft.mechanisms,
         });
         Ok(())
     }
@@ -222,6 +233,8 @@ mod tests {
     use super::super::tests::parse;
     use super::*;
 
+    use metaslot_ck::CKM_ECDSA;
+
     const TOKEN: &str = "[[token]]\npath = \"/a\"\n";
 
     fn daemon(text: &str) -> Result<DaemonConfig, String> {
@@ -233,7 +246,8 @@ mod tests {
     fn a_client_has_what_is_said_and_no_more() {
         let text = "[daemon]\nsocket = \"/run/metaslotd/socket\"\nconnections = 16\n[[client]]\n\
                     services = [\"user:4294967293\"]\ntoken = \"web\"\nkeys = [\"site\"]\noperations = [\"sign\"]\n\
-                    [[client]]\nservices = []\ntoken = \"web\"\noperations = []\n";
+                    [[client]]\nservices = []\ntoken = \"web\"\noperations = []\n\
+                    mechanisms = [\"CKM_ECDSA\"]\n";
         let daemon = daemon(text).expect("it is right");
         assert_eq!(daemon.socket, Some(PathBuf::from("/run/metaslotd/socket")));
         assert_eq!((daemon.connections, daemon.memory), (16, 256 << 20));
@@ -242,6 +256,7 @@ mod tests {
         assert_eq!(one.keys, Some(vec![String::from("site")]));
         assert!(one.is(&Process { user: 4_294_967_293, id: None }));
         assert!(!one.is(&Process { user: 4_294_967_292, id: None }));
+        assert_eq!((&one.mechanisms, &two.mechanisms), (&None, &Some(vec![CKM_ECDSA])));
         assert!(two.uses.is_empty() && !two.is(&Process { user: 0, id: None }));
     }
 
@@ -256,6 +271,8 @@ mod tests {
             ("[[client]]\nservices = []\ntoken = \"a\"", "a client needs operations"),
             ("[[client]]\noperations = [\"all\"]", "line 4: an operation is one of sign, verify"),
             ("[[client]]\nkeys = \"a\"", "line 4: keys is a list of labels"),
+            ("[[client]]\nmechanisms = \"a\"", "line 4: mechanisms is a list of them"),
+            ("[[client]]\nmechanisms = [\"a\"]", "line 4: must be a mechanism such as"),
             ("[[client]]\nservices = [\"nginx\"]", "line 4: must be \"user:NAME\""),
         ] {
             let said = daemon(text).expect_err("it is wrong");

@@ -44,14 +44,7 @@ const SETTINGS: &[Setting<ProviderConfig>] = &[
         set(&mut provider.except, Some(service::is_one_of(value)?))
     }),
     ("disable", |provider, value| {
-        let DeValue::Array(names) = value.get_ref() else {
-            return Err(wrong(value, "disable is a list of mechanisms"));
-        };
-        provider.disabled.clear();
-        for name in names.iter() {
-            provider.disabled.extend(mechanisms(name)?);
-        }
-        Ok(())
+        set(&mut provider.disabled, mechanisms(value, "disable is a list of mechanisms")?)
     }),
 ];
 
@@ -109,8 +102,18 @@ pub(super) fn names() -> Vec<&'static str> {
     super::setting::names(SETTINGS)
 }
 
-/// The mechanisms of a name such as `CKM_AES_GCM`, or `CKM_AES_*`.
-fn mechanisms(value: &Spanned<DeValue<'_>>) -> Result<Vec<CK_MECHANISM_TYPE>, Complaint> {
+/// The mechanisms of a list of names such as `CKM_AES_GCM`, or `CKM_AES_*`.
+pub(super) fn mechanisms(
+    value: &Spanned<DeValue<'_>>,
+    must: &str,
+) -> Result<Vec<CK_MECHANISM_TYPE>, Complaint> {
+    let DeValue::Array(names) = value.get_ref() else { return Err(wrong(value, must)) };
+    let lists = names.iter().map(named).collect::<Result<Vec<_>, _>>()?;
+    Ok(lists.concat())
+}
+
+/// Those of one name.
+fn named(value: &Spanned<DeValue<'_>>) -> Result<Vec<CK_MECHANISM_TYPE>, Complaint> {
     let wanted = text(value)?;
     let is_it = |name: &str| match wanted.strip_suffix('*') {
         Some(start) => name.starts_with(start),

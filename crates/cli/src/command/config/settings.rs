@@ -65,8 +65,13 @@ pub(super) const DAEMON: Settings = &[
 ];
 
 /// Of each `[[client]]`.
-pub(super) const CLIENT: Settings =
-    &[("services", ""), ("token", ""), ("keys", "all objects"), ("operations", "")];
+pub(super) const CLIENT: Settings = &[
+    ("services", ""),
+    ("token", ""),
+    ("keys", "all objects"),
+    ("operations", ""),
+    ("mechanisms", "those of the keys"),
+];
 
 /// Of `[metaslot]`.
 pub(super) const METASLOT: Settings =
