@@ -75,3 +75,78 @@ fn rules(reach: &Reach, sockets: &[PathBuf]) -> Result<RulesetCreated, RulesetEr
         .add_rules(path_beneath_rules(&reach.directories, keep))?
         .add_rules(path_beneath_rules(sockets, AccessFs::RemoveFile))
 }
+
+/// Each wall alone: what it keeps away, and that it is not the other one which does.
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use metaslot_testkit::not_run;
+    use std::fs::{self, File};
+    use std::io::{self, ErrorKind};
+    use std::net::{TcpListener, UdpSocket};
+    use std::os::unix::net::UnixListener;
+    use std::path::Path;
+    use std::process::Command;
+    use std::thread;
+
+    /// By which errno Landlock refuses (`EACCES`), and by which seccomp (`EPERM`).
+    fn refused<T>(result: io::Result<T>) -> Option<i32> {
+        let error = result.err()?;
+        assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+        error.raw_os_error()
+    }
+
+    /// What a thread behind a wall does, in a directory of its own.
+    fn behind(
+        name: &str,
+        wall: fn(&Reach) -> Result<(), String>,
+        work: impl FnOnce(&Path) + Send + 'static,
+    ) {
+        let name = format!("metaslotd-{name}-{}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        fs::create_dir_all(directory.join("own")).expect("a directory is made");
+        fs::write(directory.join("other"), "another's").expect("it is written");
+        let reach = Reach { directories: vec![directory.join("own")], ..Reach::default() };
+        let at = directory.clone();
+        let thread = thread::spawn(move || match wall(&reach) {
+            Ok(()) => work(&at),
+            Err(reason) => not_run("metaslotd", "a wall of its fence", &reason),
+        });
+        thread.join().expect("it is as it should be");
+        fs::remove_dir_all(directory).expect("it was there");
+    }
+
+    #[test]
+    fn landlock_keeps_files_away_and_no_calls() {
+        let wall = |reach: &Reach| landlock(reach, &[]);
+        behind("landlock", wall, |at| {
+            let (own, other) = (at.join("own/file"), at.join("other"));
+            fs::write(&own, "its own").expect("it is its own");
+            assert_eq!(refused(File::open(&other)), Some(libc::EACCES));
+            assert_eq!(refused(fs::write(&other, "")), Some(libc::EACCES));
+            assert_eq!(refused(fs::remove_file(&other)), Some(libc::EACCES));
+            assert_eq!(refused(fs::rename(&own, at.join("moved"))), Some(libc::EACCES));
+            assert_eq!(refused(UnixListener::bind(at.join("own/socket"))), Some(libc::EACCES));
+            assert_eq!(refused(Command::new("/bin/true").status()), Some(libc::EACCES));
+            // Which the other wall refuses.
+            UdpSocket::bind("127.0.0.1:0").expect("Landlock knows TCP");
+        });
+    }
+
+    #[test]
+    fn seccomp_keeps_calls_away_and_no_files() {
+        behind("seccomp", calls::limit, |at| {
+            assert_eq!(refused(TcpListener::bind("127.0.0.1:0")), Some(libc::EPERM));
+            assert_eq!(refused(UdpSocket::bind("127.0.0.1:0")), Some(libc::EPERM));
+            assert_eq!(refused(UnixListener::bind(at.join("own/socket"))), Some(libc::EPERM));
+            assert_eq!(refused(Command::new("/bin/true").status()), Some(libc::EPERM));
+            assert_eq!(
+                refused(std::os::unix::fs::symlink("/", at.join("own/link"))),
+                Some(libc::EPERM)
+            );
+            // Which the other wall refuses.
+            fs::write(at.join("other"), "").expect("seccomp knows no names");
+            File::open("/bin/true").expect("seccomp knows no names");
+        });
+    }
+}
