@@ -10,7 +10,7 @@ use std::path::PathBuf;
 pub type Around = fn(&mut dyn FnMut());
 
 /// One module.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Config {
     /// Short and lower case: its name in counters and explanations.
     pub name: String,

@@ -6,6 +6,7 @@
 //!
 //! Each section has a table of its settings, one row for each; the book is compared with these.
 
+mod change;
 mod costs;
 mod daemon;
 mod foreign;
@@ -39,7 +40,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// What is configured.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Config {
     /// Our own.
     pub tokens: Vec<TokenConfig>,
@@ -65,7 +66,7 @@ pub struct Config {
 }
 
 /// One `[[pool]]`.
-#[derive(Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PoolConfig {
     pub(crate) name: String,
     /// Their labels.
@@ -76,7 +77,7 @@ pub struct PoolConfig {
 }
 
 /// One `[[foreign]]`.
-#[derive(Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ForeignConfig {
     pub(crate) module: Foreign,
     pub(crate) policy: Policy,
@@ -86,7 +87,7 @@ pub struct ForeignConfig {
 }
 
 /// One `[[token]]`.
-#[derive(Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TokenConfig {
     pub(crate) path: PathBuf,
     pub(crate) description: String,
@@ -111,7 +112,7 @@ pub struct AuditConfig {
 }
 
 /// Where this process counts.
-#[derive(Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Counters {
     /// In the runtime directories, where one is there.
     Usual,
