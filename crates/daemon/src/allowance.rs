@@ -8,15 +8,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Of all users.
 #[derive(Debug)]
 pub struct Allowances {
-    connections: usize,
-    memory: usize,
+    connections: AtomicUsize,
+    memory: Arc<AtomicUsize>,
     users: Mutex<HashMap<u32, Arc<AtomicUsize>>>,
 }
 
 /// Of one connection, which counts while this lives.
 #[derive(Debug)]
 pub struct Allowance {
-    memory: usize,
+    memory: Arc<AtomicUsize>,
     /// The bytes that are taken; its user's connections share it.
     taken: Arc<AtomicUsize>,
 }
@@ -25,7 +25,14 @@ impl Allowances {
     /// `connections` and bytes of `memory` for each user.
     #[must_use]
     pub fn new(connections: usize, memory: usize) -> Self {
+        let (connections, memory) = (connections.into(), Arc::new(memory.into()));
         Self { connections, memory, users: Mutex::default() }
+    }
+
+    /// So many, and so much, from now on. What is there stays.
+    pub(crate) fn change(&self, connections: usize, memory: usize) {
+        self.connections.store(connections, Ordering::Relaxed);
+        self.memory.store(memory, Ordering::Relaxed);
     }
 
     /// Another connection of a user; none where there are enough.
@@ -34,15 +41,17 @@ impl Allowances {
         users.retain(|_, taken| Arc::strong_count(taken) > 1);
         let taken = users.entry(user).or_default();
         // One is the table's.
-        let is_free = Arc::strong_count(taken) <= self.connections;
-        is_free.then(|| Allowance { memory: self.memory, taken: Arc::clone(taken) })
+        let is_free = Arc::strong_count(taken) <= self.connections.load(Ordering::Relaxed);
+        let memory = || Arc::clone(&self.memory);
+        is_free.then(|| Allowance { memory: memory(), taken: Arc::clone(taken) })
     }
 }
 
 impl Allowance {
     /// Room for so many bytes; none where there is not as much.
     pub(crate) fn room(&self, bytes: usize) -> Option<Room<'_>> {
-        let more = |taken: usize| taken.checked_add(bytes).filter(|all| *all <= self.memory);
+        let memory = self.memory.load(Ordering::Relaxed);
+        let more = |taken: usize| taken.checked_add(bytes).filter(|all| *all <= memory);
         self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
         Some(Room { allowance: self, bytes })
     }
@@ -111,5 +120,8 @@ mod tests {
         assert!(one.room(100).is_some(), "all was given back");
         drop(one);
         all.admit(7).expect("one has gone");
+        all.change(3, 50);
+        let more = [all.admit(7), all.admit(7)].map(|one| one.expect("there may be more"));
+        assert!(more[0].room(51).is_none() && two.room(51).is_none() && two.room(50).is_some());
     }
 }

@@ -2,6 +2,8 @@
 //! The program: from its arguments to the last client.
 
 use crate::failure::Failure;
+use crate::manager::say;
+use crate::reload::Running;
 use crate::socket::Socket;
 use crate::tokens::{Client, Tokens};
 use crate::{agent, fence, manager, p11kit};
@@ -12,11 +14,12 @@ use metaslot_wiring::config::{DaemonConfig, Reach};
 use rustix::process::{
     DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
 };
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::io::{self, Write as _};
+use std::fs;
+use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
@@ -56,20 +59,22 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
     let file = std::path::absolute(&arguments.config).map_err(|error| error.to_string())?;
     let read = Source::of_file(file.clone()).read();
     let (config, _) = read.map_err(|problem| Failure::configuration(problem.to_string()))?;
-    let reach = config.reach();
-    let log = Log::of(&config);
+    let mut reach = config.reach();
+    // An editor puts another file in its place.
+    reach.read.extend(directories_of(&file));
     let daemon = config.daemon.clone();
     if daemon.socket.is_none() && daemon.agent.is_none() {
         let reason = format!("{}: [daemon] has neither socket nor agent", file.display());
         return Err(Failure::configuration(reason));
     }
-    let tokens = Arc::new(Tokens::of(config)?.logged(log));
+    let tokens = Arc::new(Tokens::of(config.clone())?);
+    tokens.log(Log::of(&config));
     if arguments.check {
         fence(&daemon, &reach);
         return Ok(());
     }
     let said = |error: io::Error| error.to_string();
-    let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(said)?;
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(said)?;
     let doors: [(_, Door); 2] = [(&daemon.socket, p11kit::serve), (&daemon.agent, agent::serve)];
     let mut open = Vec::new();
     for (path, door) in doors.into_iter().filter_map(|(path, door)| Some((path.as_ref()?, door))) {
@@ -83,9 +88,17 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
         say(&format!("serves {}", socket.path.display()));
     }
     manager::tell("READY=1");
-    signals.forever().next();
+    let sockets = Vec::from_iter(open.iter().map(|(socket, _)| socket));
+    let mut running = Running { file, config, reach, tokens, sockets };
+    signals.forever().take_while(|signal| *signal == SIGHUP).for_each(|_| running.reload());
     manager::tell("STOPPING=1");
     Ok(())
+}
+
+/// Where a file is, and what it leads to.
+fn directories_of(file: &Path) -> impl Iterator<Item = PathBuf> {
+    let files = [Some(file.to_owned()), fs::canonicalize(file).ok()];
+    files.into_iter().flatten().filter_map(|file| file.parent().map(Path::to_owned))
 }
 
 /// Puts the fence up, and says what of it is not there.
@@ -97,11 +110,6 @@ fn fence(daemon: &DaemonConfig, reach: &Reach) {
     let sockets = daemon.socket.iter().chain(&daemon.agent);
     let sockets: Vec<_> = sockets.filter_map(|path| path.parent()).map(PathBuf::from).collect();
     fence::put_up(reach, &sockets).iter().for_each(|lack| say(lack));
-}
-
-/// It serves, too, where nothing can be said.
-fn say(what: &str) {
-    writeln!(io::stderr(), "metaslotd: {what}").ok();
 }
 
 /// Serves one connection, until it ends.

@@ -40,12 +40,20 @@ impl Socket {
         let metadata = fs::symlink_metadata(path).map_err(failed)?;
         let socket =
             Self { listener, path: path.to_owned(), file: (metadata.dev(), metadata.ino()) };
+        socket.give_to(group).map_err(failed)?;
+        Ok(socket)
+    }
+
+    /// Its members may connect, beside this user and root.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(crate) fn give_to(&self, group: Option<u32>) -> io::Result<()> {
         if group.is_some() {
-            chown(path, None, group).map_err(failed)?;
+            chown(&self.path, None, group)?;
         }
         let mode = if group.is_some() { 0o660 } else { 0o600 };
-        fs::set_permissions(path, Permissions::from_mode(mode)).map_err(failed)?;
-        Ok(socket)
+        fs::set_permissions(&self.path, Permissions::from_mode(mode))
     }
 }
 
@@ -89,7 +97,7 @@ fn remove_old(path: &Path) -> Result<(), String> {
 }
 
 /// The number of a group, by name or number.
-fn group_id(group: &str) -> Result<u32, String> {
+pub(crate) fn group_id(group: &str) -> Result<u32, String> {
     let groups = fs::read("/etc/group").unwrap_or_default();
     let groups = String::from_utf8_lossy(&groups);
     let mut named = groups.lines().filter_map(|line| {

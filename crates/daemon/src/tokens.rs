@@ -11,11 +11,12 @@ use metaslot_router::Settings;
 use metaslot_spi::detail;
 use metaslot_spi::provider::Provider;
 use metaslot_wiring::audit::Log;
-use metaslot_wiring::config::{ClientConfig, Config, PinSource, Process};
+use metaslot_wiring::config::{ClientConfig, Config, DaemonConfig, PinSource, Process};
 use metaslot_wiring::{Parts, peer};
 use std::io;
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 /// Longer than a program is stopped that is not stopped for good.
@@ -28,9 +29,17 @@ pub struct Tokens {
     absent: Vec<(String, String)>,
     providers: &'static [&'static dyn Provider],
     settings: Settings,
+    allowances: Allowances,
+    given: RwLock<Given>,
+    /// Those that have rights without a PIN.
+    connected: Mutex<Vec<Weak<Granted>>>,
+}
+
+/// What may change while clients are served.
+#[derive(Debug)]
+struct Given {
     clients: Vec<ClientConfig>,
     log: Option<Log>,
-    allowances: Allowances,
 }
 
 /// A process that may be served.
@@ -38,6 +47,15 @@ pub struct Tokens {
 pub struct Admitted {
     process: Process,
     allowance: Allowance,
+    /// Its connection, to be ended.
+    stream: UnixStream,
+}
+
+/// What a client has been given without a PIN, as long as it has it: where that is taken away, its connection ends.
+#[derive(Debug)]
+pub struct Granted {
+    sections: Vec<ClientConfig>,
+    stream: UnixStream,
 }
 
 /// One client.
@@ -51,6 +69,8 @@ pub struct Client {
     pub allowance: Allowance,
     /// For how long it may stop in the middle of a message.
     pub patience: Duration,
+    /// What it has without a PIN; `None` for nothing, or for what is not taken away.
+    pub granted: Option<Arc<Granted>>,
 }
 
 #[derive(Debug)]
@@ -78,9 +98,9 @@ impl Tokens {
             absent,
             providers,
             settings,
-            clients: daemon.clients,
-            log: None,
             allowances,
+            given: RwLock::new(Given { clients: daemon.clients, log: None }),
+            connected: Mutex::default(),
         })
     }
 
@@ -91,35 +111,56 @@ impl Tokens {
     pub fn admit(&self, stream: &UnixStream) -> io::Result<Admitted> {
         let process = peer(stream)?;
         let allowance = self.allowances.admit(process.user);
-        Ok(Admitted { process, allowance: allowance.ok_or(io::ErrorKind::QuotaExceeded)? })
+        let allowance = allowance.ok_or(io::ErrorKind::QuotaExceeded)?;
+        Ok(Admitted { process, allowance, stream: stream.try_clone()? })
     }
 
     /// What it is served by.
     #[must_use]
     pub fn client(&self, admitted: Admitted) -> Client {
-        let Admitted { process, allowance } = admitted;
-        let log = self.log.as_ref().map(|log| log.of_client(process));
-        Client { engine: self.engine_of(&process), log, allowance, patience: PATIENCE }
+        let Admitted { process, allowance, stream } = admitted;
+        let given = self.given.read().unwrap_or_else(PoisonError::into_inner);
+        let log = given.log.as_ref().map(|log| log.of_client(process));
+        let sections = given.clients.iter().filter(|one| one.is(&process)).cloned();
+        let sections = Vec::from_iter(sections);
+        let engine = self.engine_of(&sections);
+        let granted = (!sections.is_empty()).then(|| Arc::new(Granted { sections, stream }));
+        let mut connected = self.connected();
+        connected.retain(|one| one.strong_count() > 0);
+        connected.extend(granted.as_ref().map(Arc::downgrade));
+        Client { engine, log, allowance, patience: PATIENCE, granted }
     }
 
-    /// Tells an audit log what clients do.
-    #[must_use]
-    pub fn logged(self, log: Option<Log>) -> Self {
-        Self { log, ..self }
+    fn connected(&self) -> MutexGuard<'_, Vec<Weak<Granted>>> {
+        self.connected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn engine_of(&self, process: &Process) -> Engine {
-        let slots = self.all.iter().map(|token| token.slot(self.rights(token, process)));
+    /// Tells an audit log what clients do that come from now on.
+    pub fn log(&self, log: Option<Log>) {
+        self.given.write().unwrap_or_else(PoisonError::into_inner).log = log;
+    }
+
+    /// Who has how much, and what, from now on. Who has something that is not given any more loses its connection.
+    pub fn change(&self, daemon: &DaemonConfig) {
+        let mut clients = daemon.clients.clone();
+        clients.iter_mut().for_each(ClientConfig::settle);
+        self.allowances.change(daemon.connections, daemon.memory);
+        let mut given = self.given.write().unwrap_or_else(PoisonError::into_inner);
+        given.clients = clients;
+        for one in self.connected().iter().filter_map(Weak::upgrade) {
+            if !one.sections.iter().all(|section| given.clients.contains(section)) {
+                one.stream.shutdown(Shutdown::Both).ok();
+            }
+        }
+    }
+
+    /// What there is for a client that these sections are of.
+    fn engine_of(&self, sections: &[ClientConfig]) -> Engine {
+        let slots = self.all.iter().map(|token| token.slot(token.rights(sections)));
         let config = EngineConfig { slots: slots.collect(), providers: self.providers };
         let engine = Engine::new(config).without(self.absent.clone());
         engine.change_routes(self.settings.clone());
         engine
-    }
-
-    /// What the configuration gives to a process of a token, without a PIN.
-    fn rights(&self, token: &Token, process: &Process) -> Option<Rights> {
-        let label = token.shared.token().ok()?.label;
-        Rights::of(&label, self.clients.iter().filter(|one| one.is(process)))
     }
 }
 
@@ -141,6 +182,12 @@ impl Token {
             shared.open().map_err(refused)?;
         }
         Ok(Self { description, policy, shared: Arc::new(shared) })
+    }
+
+    /// What sections give of it, without a PIN.
+    fn rights(&self, sections: &[ClientConfig]) -> Option<Rights> {
+        let label = self.shared.token().ok()?.label;
+        Rights::of(&label, sections.iter())
     }
 
     fn slot(&self, rights: Option<Rights>) -> SlotConfig {

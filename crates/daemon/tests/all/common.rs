@@ -148,7 +148,7 @@ pub(crate) fn unlimited(engine: Engine) -> Client {
 
 fn client_of(engine: Engine, allowances: &Allowances) -> Client {
     let allowance = allowances.admit(0).expect("there are not too many");
-    Client { engine, log: None, allowance, patience: Duration::from_secs(30) }
+    Client { engine, log: None, allowance, patience: Duration::from_secs(30), granted: None }
 }
 
 fn greet(stream: &mut UnixStream, version: u8) -> u8 {

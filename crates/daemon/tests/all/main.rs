@@ -13,6 +13,7 @@ mod moments;
 mod pause;
 mod programs;
 mod protocol;
+mod reload;
 mod restart;
 mod room;
 mod service;

@@ -28,7 +28,7 @@ impl Drop for Daemon {
     }
 }
 
-fn command(directory: &Path) -> Command {
+pub(crate) fn command(directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_metaslotd"));
     command.arg("--config").arg(directory.join("metaslotd.toml")).stderr(Stdio::piped());
     command
@@ -76,7 +76,7 @@ impl Daemon {
 }
 
 /// A token with two keys, `site` and `other`, of which this user's programs may sign with the first.
-fn place() -> Place {
+pub(crate) fn place() -> Place {
     let place = Place::new();
     initialized(&place);
     let engine = place.engine();
@@ -366,7 +366,7 @@ fn a_client_whose_number_the_daemon_does_not_see_is_its_user() {
 }
 
 /// A session of a new client of the daemon.
-fn opened(place: &Place, slot: u64) -> (Raw, u64) {
+pub(crate) fn opened(place: &Place, slot: u64) -> (Raw, u64) {
     let stream = UnixStream::connect(place.path().join("socket")).expect("it listens");
     let mut raw = Raw::over(stream, 2);
     let session = raw.number(10, |request| {
@@ -377,7 +377,7 @@ fn opened(place: &Place, slot: u64) -> (Raw, u64) {
 }
 
 /// The handles of what is there of a class.
-fn found(raw: &mut Raw, session: u64, class: u64) -> Vec<u64> {
+pub(crate) fn found(raw: &mut Raw, session: u64, class: u64) -> Vec<u64> {
     let class = class.to_ne_bytes();
     raw.call(26, |request| {
         request.number(session);
