@@ -31,7 +31,7 @@ pub struct Engine {
     pub(crate) tokens: Vec<Token>,
     pub(crate) sessions: Sessions,
     pub(crate) session_objects: SessionObjects,
-    pub(crate) routes: Routes,
+    pub(crate) routes: Arc<Routes>,
     /// Providers that are configured and not there, and why.
     pub(crate) absent: Vec<(String, String)>,
 }
@@ -51,13 +51,13 @@ impl Engine {
     /// Opens nothing: stores and providers open at first use.
     #[must_use]
     pub fn new(config: Config) -> Self {
-        Self::with_cache(config, CACHED)
+        let routes = Routes::new(config.providers, Settings::default());
+        Self::with(config, CACHED, Arc::new(routes))
     }
 
-    /// As [`Self::new`], with room for `cached` objects of each token instead of the usual number:
-    /// tests have more objects than that.
+    /// As [`Self::new`], with room for `cached` objects of each token, and routes that engines may share.
     #[must_use]
-    pub fn with_cache(config: Config, cached: usize) -> Self {
+    pub fn with(config: Config, cached: usize, routes: Arc<Routes>) -> Self {
         metaslot_counters::name_mechanisms(|index| {
             MechanismRow::all().get(index).map_or(0, |row| row.number)
         });
@@ -72,7 +72,7 @@ impl Engine {
             tokens: tokens.collect(),
             sessions: Sessions::default(),
             session_objects: SessionObjects::default(),
-            routes: Routes::new(config.providers, Settings::default()),
+            routes,
             absent: Vec::new(),
         }
     }
@@ -98,7 +98,7 @@ impl Engine {
 
     /// Who does the work: what each is expected to take, and takes.
     #[must_use]
-    pub const fn routes(&self) -> &Routes {
+    pub fn routes(&self) -> &Routes {
         &self.routes
     }
 

@@ -25,5 +25,5 @@ pub use object::{Answer, Object};
 pub use operation::OperationKind;
 pub use output::{Output, Room};
 pub use slots::{SessionInfo, SlotInfo, TokenInfo};
-pub use token::SlotConfig;
 pub use token::handles::MAX_SLOTS;
+pub use token::{CACHED, SlotConfig};

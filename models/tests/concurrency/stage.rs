@@ -4,15 +4,16 @@
 use crate::history::{Answer, Call, Change, Event, Kind};
 use crate::store::{Disk, PIN, SO_PIN};
 use metaslot_ck::*;
-use metaslot_engine::{Answer as Shown, Config, Engine, Output, Policy, SlotConfig};
+use metaslot_engine::{Answer as Shown, CACHED, Config, Engine, Output, Policy, SlotConfig};
 use metaslot_lanes::provider::Lanes;
 use metaslot_models::chance::{self, Chance};
 use metaslot_models::{Raw, row};
+use metaslot_router::{Routes, Settings};
 use metaslot_spi::provider::Direction::Forward;
 use metaslot_spi::provider::Provider;
 use metaslot_spi::{Params, Template, Value};
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 /// What varies from history to history.
@@ -287,7 +288,8 @@ fn process(disk: &Disk, cached: usize) -> Engine {
     let store = disk.process();
     let slots = vec![SlotConfig { description, store, policy }];
     let config = Config { slots, providers: PROVIDERS };
-    if cached == 0 { Engine::new(config) } else { Engine::with_cache(config, cached) }
+    let cached = if cached == 0 { CACHED } else { cached };
+    Engine::with(config, cached, Arc::new(Routes::new(PROVIDERS, Settings::default())))
 }
 
 fn template(kind: Kind, tag: u8) -> Template {

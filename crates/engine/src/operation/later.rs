@@ -46,7 +46,6 @@ impl Engine {
     /// `CKR_SESSION_HANDLE_INVALID`
     pub fn is_pending(&self, session: SessionHandle, function: Function) -> Result<bool> {
         let mut session = self.session(session)?;
-        let mut kinds = OperationKind::of(function).iter();
-        Ok(kinds.any(|kind| session.operations.of(*kind).is_pending()))
+        Ok(OperationKind::of(function).iter().any(|kind| session.operations.of(*kind).is_pending()))
     }
 }

@@ -78,7 +78,7 @@ impl Drop for Closed<'_> {
 }
 
 /// Objects cached for each token, so that the prepared keys fit protected memory.
-pub(crate) const CACHED: usize = 1024;
+pub const CACHED: usize = 1024;
 
 impl Token {
     /// `route`: to what serves the keys of a store that keeps them.
