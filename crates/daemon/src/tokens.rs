@@ -6,8 +6,8 @@ use crate::failure::Failure;
 use crate::rights::Rights;
 use crate::shared::Shared;
 use metaslot_ck::Error;
-use metaslot_engine::{Config as EngineConfig, Engine, Policy, SlotConfig};
-use metaslot_router::Settings;
+use metaslot_engine::{CACHED, Config as EngineConfig, Engine, Policy, SlotConfig};
+use metaslot_router::Routes;
 use metaslot_spi::detail;
 use metaslot_spi::provider::Provider;
 use metaslot_wiring::audit::Log;
@@ -28,7 +28,8 @@ pub struct Tokens {
     all: Vec<Token>,
     absent: Vec<(String, String)>,
     providers: &'static [&'static dyn Provider],
-    settings: Settings,
+    /// What one client's operations tell of providers counts for all.
+    routes: Arc<Routes>,
     allowances: Allowances,
     given: RwLock<Given>,
     /// Those that have rights without a PIN.
@@ -97,7 +98,7 @@ impl Tokens {
             all,
             absent,
             providers,
-            settings,
+            routes: Arc::new(Routes::new(providers, settings)),
             allowances,
             given: RwLock::new(Given { clients: daemon.clients, log: None }),
             connected: Mutex::default(),
@@ -158,9 +159,7 @@ impl Tokens {
     fn engine_of(&self, sections: &[ClientConfig]) -> Engine {
         let slots = self.all.iter().map(|token| token.slot(token.rights(sections)));
         let config = EngineConfig { slots: slots.collect(), providers: self.providers };
-        let engine = Engine::new(config).without(self.absent.clone());
-        engine.change_routes(self.settings.clone());
-        engine
+        Engine::with(config, CACHED, Arc::clone(&self.routes)).without(self.absent.clone())
     }
 }
 

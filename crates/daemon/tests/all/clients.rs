@@ -151,6 +151,14 @@ fn a_login_is_that_of_one_client() {
 }
 
 #[test]
+fn what_is_known_of_providers_is_known_to_all_clients() {
+    let place = Place::new("routes");
+    let tokens = place.tokens("", "");
+    let [one, other] = [client(&tokens), client(&tokens)];
+    assert!(std::ptr::eq(one.routes(), other.routes()));
+}
+
+#[test]
 fn objects_of_a_session_are_those_of_one_client() {
     let place = Place::new("session");
     let tokens = place.tokens("", "");
