@@ -164,6 +164,12 @@ impl<'e> Kept<'e> {
         }
     }
 
+    /// The session in which an object was made; this one where that is not known.
+    pub(super) fn session_of(&self, session: SessionHandle, object: ObjectHandle) -> SessionHandle {
+        let made = self.objects.keys().find(|(_, one)| *one == object.0);
+        made.map_or(session, |(session, _)| SessionHandle(*session))
+    }
+
     /// What the value of a key takes that is no attribute.
     pub(super) fn secret_size(&self, session: SessionHandle, object: ObjectHandle) -> usize {
         let Ok(object) = self.engine.object(session, object) else { return 0 };

@@ -97,6 +97,7 @@ pub(super) fn set_attributes(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let size = asked.connection.size(session, object) + asked.length;
     let _room = asked.connection.kept.room_for_objects(size, 1)?;
     asked.connection.engine.set_attributes(session, object, template)?;
+    let session = asked.connection.kept.session_of(session, object);
     asked.connection.made(session, object);
     Ok(())
 }

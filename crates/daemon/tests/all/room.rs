@@ -113,6 +113,16 @@ fn values_that_are_no_attributes_take_room() {
     })
     .expect("there is room");
     assert_eq!(create(&mut raw, session, CKO_SECRET_KEY, &secret), Err(Error::DEVICE_MEMORY));
+    // Once only, by way of whichever session.
+    raw.call(22, |request| numbers(request, &[session, made[1]])).expect("it is destroyed");
+    let other = open(&mut raw).expect("there is room");
+    raw.call(25, |request| {
+        numbers(request, &[other, object]);
+        template(request, &[(CKA_LABEL, b"x")]);
+    })
+    .expect("there is room");
+    let more = often(|| create(&mut raw, session, CKO_SECRET_KEY, &secret)).0;
+    assert_eq!(more.len(), 2, "that of the destroyed key, and that of the label");
 }
 
 #[test]
