@@ -22,5 +22,6 @@ mod slots;
 pub mod text;
 pub mod version;
 
+pub use metaslot_lanes::combiner::Company;
 pub use parts::Parts;
 pub use peer::peer;

@@ -25,6 +25,7 @@ use metaslot_client::Message;
 use metaslot_client::protocol::{Call, MALFORMED, Reader, Writer};
 use metaslot_counters as counters;
 use metaslot_engine::OperationKind;
+use metaslot_wiring::Company;
 use metaslot_wiring::audit::{Act, Log, Note, audited};
 use metaslot_wiring::caught::caught;
 use std::io;
@@ -38,6 +39,7 @@ pub fn serve(stream: UnixStream, client: &Client) -> io::Result<()> {
     let mut stream = stream;
     be_patient(&stream, client.patience)?;
     let Some(version) = frame::greet(&mut stream)? else { return Ok(()) };
+    let _serves = Company::one_more();
     let mut connection = Connection::new(client, version);
     let kept = |connection: &mut Connection<'_>, length| connection.kept.under_way(length).is_ok();
     while let Some((code, request)) =

@@ -55,7 +55,8 @@ impl<K: Kernel, P: Platform> Core<K, P> {
     #[inline]
     pub(super) fn run(&self, job: &mut K::Job<'_>) -> Result<(), Failure> {
         let before = State(self.platform.state().add(INSIDE));
-        if before.queued() == 0 && !self.is_crowd(before.inside() + 1) {
+        let is_crowd = before.queued() > 0 || self.is_crowd(before.inside() + 1);
+        if !is_crowd && !self.gathers() {
             let result = self.single(job);
             self.leave(INSIDE);
             return result;
@@ -68,7 +69,11 @@ impl<K: Kernel, P: Platform> Core<K, P> {
         // What the job borrows outlives this call, and after it no pointer to the job is left; kernels cannot tell its lifetime from
         // another.
         let node = Node::new(NonNull::from(job).cast());
-        let turn = self.with_queue(|queue| self.arrive(queue, &node));
+        let mut turn = self.with_queue(|queue| self.arrive(queue, &node));
+        if matches!(turn, Turn::Wait) && self.gathers() && self.is_little() {
+            self.platform.step_aside();
+            turn = self.with_queue(|queue| self.come_back(queue, &node));
+        }
         let result = self.take_turn(&node, turn);
         self.leave(INSIDE);
         result
@@ -165,6 +170,18 @@ impl<K: Kernel, P: Platform> Core<K, P> {
         inside >= threads && inside >= threads.saturating_mul(self.max_leaders())
     }
 
+    /// Whether so many threads serve other processes that they may be a crowd. They sleep between two requests, so each would compute
+    /// alone while the next waits for its core, and none would ever meet another inside.
+    #[inline]
+    fn gathers(&self) -> bool {
+        self.is_crowd(self.platform.company())
+    }
+
+    /// Whether what is queued makes no good batch yet.
+    fn is_little(&self) -> bool {
+        self.state().queued() < self.kernel.enough()
+    }
+
     #[inline]
     fn max_leaders(&self) -> usize {
         match self.leaders.load(Ordering::Relaxed) {
@@ -217,11 +234,13 @@ impl<K: Kernel, P: Platform> Core<K, P> {
         loop {
             let state = self.state();
             let available = state.queued() + 1;
-            let worth = self.is_crowd(state.inside()) || available >= self.kernel.break_even();
+            let gathers = self.gathers() && available < self.kernel.enough();
+            let worth =
+                gathers || self.is_crowd(state.inside()) || available >= self.kernel.break_even();
             if !worth || available > MAX_QUEUED {
                 return Turn::Alone;
             }
-            let lead = self.is_time(state, available);
+            let lead = !gathers && self.is_time(state, available);
             let unit = if lead { LEADER } else { QUEUED };
             if !self.platform.state().exchange(state.0, state.0 + unit) {
                 continue;
@@ -394,6 +413,9 @@ impl<K: Kernel, P: Platform> Core<K, P> {
         loop {
             match node.word.load() {
                 LEAD => {
+                    if self.gathers() && self.is_little() {
+                        self.platform.step_aside();
+                    }
                     let others = self.with_queue(|queue| self.take(queue));
                     return self.lead(node, &others);
                 }

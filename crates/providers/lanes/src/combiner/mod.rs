@@ -15,6 +15,9 @@
 //!
 //! Jobs are taken oldest first and leadership goes to the oldest waiter: only a leader's own job overtakes others.
 //!
+//! Threads that serve other processes ([`Company`]) sleep between two requests, outside. Where so many of them are that they may be a
+//! crowd, one that would compute alone, or lead less than is enough, first lets those go that have a request and no core.
+//!
 //! [`Combiner::submit`] is the door for a thread with many jobs in flight: it queues them and gets [`Ticket`]s;
 //! a thread that comes back for one leads the batch, which costs no switch of threads.
 //!
@@ -32,6 +35,7 @@
 //! core that a leader needs. All threads write to one cache line of the combiner; on a machine with dozens of cores
 //! several combiners serve a kernel of a few microseconds better than one.
 
+mod company;
 mod core;
 mod kernel;
 mod platform;
@@ -45,6 +49,7 @@ mod tests;
 use std::fmt;
 use std::sync::atomic::Ordering;
 
+pub use self::company::Company;
 pub use self::kernel::{Failure, Kernel, Statistics};
 
 use self::core::Core;

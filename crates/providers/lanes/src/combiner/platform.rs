@@ -37,6 +37,10 @@ pub(super) trait Platform {
     fn wake(&self, word: *const Self::Signal);
     /// How many cores there are for this process.
     fn cores(&self) -> usize;
+    /// How many threads may come that sleep until another process wants something.
+    fn company(&self) -> usize;
+    /// Lets threads go first that can run and have no core.
+    fn step_aside(&self);
 }
 
 /// What happened so far.
@@ -155,7 +159,19 @@ impl Platform for Native {
             cores => cores,
         }
     }
+
+    #[inline]
+    fn company(&self) -> usize {
+        COMPANY.load(Ordering::Relaxed)
+    }
+
+    fn step_aside(&self) {
+        thread::yield_now();
+    }
 }
+
+/// Threads that serve other processes.
+pub(super) static COMPANY: AtomicUsize = AtomicUsize::new(0);
 
 /// Goes on counting in a child, so that no two generations have the same epoch.
 static EPOCHS: AtomicU32 = AtomicU32::new(1);

@@ -78,16 +78,18 @@ struct Model {
     sleepers: Sleepers,
     counts: Counts,
     cores: usize,
+    company: usize,
 }
 
 impl Model {
-    fn new(cores: usize) -> Self {
+    fn new(cores: usize, company: usize) -> Self {
         Self {
             state: AtomicU64::new(0),
             lock: Mutex::new(()),
             sleepers: Sleepers::default(),
             counts: Counts::default(),
             cores,
+            company,
         }
     }
 }
@@ -127,6 +129,14 @@ impl Platform for Model {
 
     fn cores(&self) -> usize {
         self.cores
+    }
+
+    fn company(&self) -> usize {
+        self.company
+    }
+
+    fn step_aside(&self) {
+        thread::yield_now();
     }
 }
 
@@ -195,7 +205,13 @@ fn explore(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
 }
 
 fn core(cores: usize, lanes: usize, break_even: usize) -> Shared {
-    Arc::new(Core::new(Counting { lanes, break_even }, Model::new(cores)))
+    Arc::new(Core::new(Counting { lanes, break_even }, Model::new(cores, 0)))
+}
+
+/// The same where so many threads serve others that they may be a crowd.
+fn serving(cores: usize, lanes: usize, break_even: usize) -> Shared {
+    let model = Model::new(cores, cores * break_even);
+    Arc::new(Core::new(Counting { lanes, break_even }, model))
 }
 
 fn run_once(core: &Shared, panics: bool) {
@@ -226,6 +242,23 @@ fn three_threads_with_one_leader_are_all_answered() {
     explore(2, || {
         let core = core(1, 2, 2);
         together(&core, |core| run_once(core, false), vec![|core| run_once(core, false); 2]);
+    });
+}
+
+#[test]
+fn three_threads_that_serve_are_all_answered() {
+    explore(2, || {
+        let core = serving(1, 3, 2);
+        together(&core, |core| run_once(core, false), vec![|core| run_once(core, false); 2]);
+    });
+}
+
+#[test]
+fn two_threads_that_serve_and_lead_are_answered_twice() {
+    explore(2, || {
+        let core = serving(2, 2, 1);
+        let twice = |core: &Shared| (0..2).for_each(|_| run_once(core, false));
+        together(&core, twice, vec![|core| (0..2).for_each(|_| run_once(core, true))]);
     });
 }
 
