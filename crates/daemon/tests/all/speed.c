@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One process of the measurement in speed.rs: speed MODULE PIN. For each letter that it reads it does something so often, and says
 // how long one of it took in nanoseconds: e, a P-256 signature; d, a SHA-256 of 64 bytes; r, as many RSA signatures as take half a
-// second; of those it says how many there were.
+// second; of those it says how many there were; t, the same by sixteen threads, each with a session of its own.
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +11,11 @@
 
 #include <metaslot/pkcs11.h>
 
-enum { ROUNDS = 200, HALF = 500000000 };
+enum { ROUNDS = 200, HALF = 500000000, THREADS = 16 };
 static CK_FUNCTION_LIST *p11;
+static CK_SLOT_ID slot;
 static CK_SESSION_HANDLE session;
+static CK_OBJECT_HANDLE ec, rsa;
 
 static void check(CK_RV rv, const char *what)
 {
@@ -38,7 +41,7 @@ static void open_token(CK_UTF8CHAR *pin)
 	check(p11->C_GetSlotList(CK_TRUE, slots, &count), "C_GetSlotList");
 	for (CK_ULONG at = 0; at < count && session == CK_INVALID_HANDLE; at++)
 		if (p11->C_GetTokenInfo(slots[at], &info) == CKR_OK && memcmp(info.label, "door ", 5) == 0)
-			check(p11->C_OpenSession(slots[at], CKF_SERIAL_SESSION, NULL, NULL, &session), "C_OpenSession");
+			check(p11->C_OpenSession(slot = slots[at], CKF_SERIAL_SESSION, NULL, NULL, &session), "C_OpenSession");
 	check(p11->C_Login(session, CKU_USER, pin, strlen((char *)pin)), "C_Login");
 }
 
@@ -55,7 +58,7 @@ static CK_OBJECT_HANDLE find(char *label)
 	return key;
 }
 
-static void sign(CK_MECHANISM_TYPE type, CK_OBJECT_HANDLE key)
+static void sign(CK_SESSION_HANDLE session, CK_MECHANISM_TYPE type, CK_OBJECT_HANDLE key)
 {
 	CK_MECHANISM mechanism = { type, NULL, 0 };
 	CK_BYTE hash[32] = { 1 }, signature[256];
@@ -73,6 +76,27 @@ static void digest(void)
 	check(p11->C_Digest(session, data, sizeof data, hash, &length), "C_Digest");
 }
 
+static void *thread(void *count)
+{
+	CK_SESSION_HANDLE own;
+	check(p11->C_OpenSession(slot, CKF_SERIAL_SESSION, NULL, NULL, &own), "C_OpenSession");
+	for (long begin = now(); now() < begin + HALF; ++*(long *)count)
+		sign(own, CKM_RSA_PKCS, rsa);
+	check(p11->C_CloseSession(own), "C_CloseSession");
+	return NULL;
+}
+
+static long threads(void)
+{
+	pthread_t all[THREADS];
+	long counts[THREADS] = { 0 }, sum = 0;
+	for (int at = 0; at < THREADS; at++)
+		check(pthread_create(&all[at], NULL, thread, &counts[at]) ? CKR_HOST_MEMORY : CKR_OK, "a thread");
+	for (int at = 0; at < THREADS; at++, sum += counts[at - 1])
+		pthread_join(all[at], NULL);
+	return sum;
+}
+
 int main(int argc, char **argv)
 {
 	CK_C_GetFunctionList list = NULL;
@@ -81,14 +105,19 @@ int main(int argc, char **argv)
 		*(void **)&list = dlsym(library, "C_GetFunctionList");
 	check(list ? list(&p11) : CKR_FUNCTION_FAILED, "C_GetFunctionList");
 	open_token((CK_UTF8CHAR *)argv[2]);
-	CK_OBJECT_HANDLE ec = find("site"), rsa = find("seal");
+	ec = find("site"), rsa = find("seal");
 	for (int letter; (letter = getchar()) != EOF;) {
+		if (letter == 't') {
+			printf("%ld\n", threads());
+			fflush(stdout);
+			continue;
+		}
 		long begin = now(), count = 0;
 		while (letter == 'r' ? now() < begin + HALF : count < ROUNDS) {
 			if (letter == 'd')
 				digest();
 			else
-				sign(letter == 'e' ? CKM_ECDSA : CKM_RSA_PKCS, letter == 'e' ? ec : rsa);
+				sign(session, letter == 'e' ? CKM_ECDSA : CKM_RSA_PKCS, letter == 'e' ? ec : rsa);
 			count++;
 		}
 		printf("%ld\n", letter == 'r' ? count : (now() - begin) / count);
