@@ -5,15 +5,19 @@
 
 pub(crate) mod calls;
 pub(crate) mod kinds;
+mod once;
+mod patience;
 mod request;
 pub(crate) mod wire;
 
+pub use once::Once;
+pub use patience::Patience;
 pub use wire::Message;
 
 use crate::{
     Error, Mechanism, MechanismInfo, Result, SessionInfo, SlotInfo, Template, TokenInfo, length,
 };
-use calls::{ASKED, GREETING};
+use calls::{ASKED, Call, GREETING};
 use metaslot_ck::{self as ck, *};
 use request::Request;
 use std::ffi::CStr;
@@ -36,6 +40,13 @@ pub trait Carrier: fmt::Debug + Send + Sync {
     /// # Errors
     /// `CKR_CRYPTOKI_NOT_INITIALIZED` where the process does not run, or runs no more.
     fn exchange(&self, request: &[u8]) -> std::result::Result<Message, ck::Error>;
+    /// Several requests, of which the other side answers one after the other, and as many answers.
+    ///
+    /// # Errors
+    /// As [`Self::exchange`]: then nothing is known of what became of any of them.
+    fn exchange_all(&self, requests: &[Message]) -> std::result::Result<Vec<Message>, ck::Error> {
+        requests.iter().map(|request| self.exchange(request.as_ref())).collect()
+    }
 }
 
 #[derive(Debug)]
@@ -65,14 +76,23 @@ impl Remote {
         read: impl FnOnce(&mut Reader<'_>) -> std::result::Result<T, ck::Error>,
     ) -> Result<T> {
         let asked = || {
-            let call = ASKED.iter().find(|call| call.function == function);
-            let call = call.ok_or(ck::Error::FUNCTION_NOT_SUPPORTED)?;
-            let mut request = Request::new(call, self.version.load(Ordering::Relaxed));
-            parts(&mut request)?;
-            let answer = self.carrier.exchange(request.finish().as_ref())?;
+            let (call, request) = self.request(function, parts)?;
+            let answer = self.carrier.exchange(request.as_ref())?;
             read(&mut Reader::answer(&answer, call)?)
         };
         asked().map_err(|code| Error::new(function, code))
+    }
+
+    fn request(
+        &self,
+        function: Function,
+        parts: Parts<'_>,
+    ) -> std::result::Result<(&'static Call, Message), ck::Error> {
+        let call = ASKED.iter().find(|call| call.function == function);
+        let call = call.ok_or(ck::Error::FUNCTION_NOT_SUPPORTED)?;
+        let mut request = Request::new(call, self.version.load(Ordering::Relaxed));
+        parts(&mut request)?;
+        Ok((call, request.finish()))
     }
 
     /// A call of numbers that gives nothing.

@@ -72,10 +72,16 @@ impl Message {
         Some(())
     }
 
-    fn extend(&mut self, bytes: &[u8]) {
-        let needed = self.0.len() + bytes.len();
-        self.make_room(needed).expect("there is memory for a message");
+    /// These bytes more; `None` without the memory.
+    pub fn add(&mut self, bytes: &[u8]) -> Option<()> {
+        let needed = self.0.len().checked_add(bytes.len())?;
+        self.make_room(needed)?;
         self.0.extend_from_slice(bytes);
+        Some(())
+    }
+
+    fn extend(&mut self, bytes: &[u8]) {
+        self.add(bytes).expect("there is memory for a message");
     }
 
     /// Where there is no room it moves, and leaves nothing behind.

@@ -3,7 +3,7 @@
 
 use crate::common::{Place, SO, USER, initialized};
 use metaslot_ck::*;
-use metaslot_client::{Access, Mechanism, Params, Session, Template, User};
+use metaslot_client::{Access, Mechanism, Once, Params, Session, Template, User};
 
 /// The object identifier of P-256.
 const P256: [u8; 10] = [0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
@@ -249,4 +249,68 @@ fn a_signature_over_the_socket_takes_little_longer_than_in_process() {
     }));
     println!("P-256: {over:?} over the socket, {inside:?} in process");
     assert!(over < inside + std::time::Duration::from_millis(20));
+}
+
+/// A key of the session for AES, and one to sign with.
+fn keys(session: &Session) -> [ObjectHandle; 2] {
+    let aes = Template::new().ulong(CKA_VALUE_LEN, 32).bool(CKA_ENCRYPT, true);
+    let mac = Template::new().ulong(CKA_VALUE_LEN, 32).bool(CKA_SIGN, true);
+    let mac = mac.bool(CKA_VERIFY, true);
+    let aes = session.generate_key(&CKM_AES_KEY_GEN.into(), &aes);
+    let mac = session.generate_key(&CKM_GENERIC_SECRET_KEY_GEN.into(), &mac);
+    [aes, mac].map(|key| key.expect("a key is made"))
+}
+
+#[test]
+fn what_an_operation_takes_is_asked_for_at_once() {
+    use Function::{Digest, DigestInit, Encrypt, EncryptInit, Sign, SignInit, Verify, VerifyInit};
+    for version in VERSIONS {
+        let place = Place::served();
+        initialized(&place);
+        let module = place.module(version);
+        module.initialize().expect("it begins");
+        let session = module.open_session(SlotId(0), Access::ReadWrite).expect("a session opens");
+        session.login(User::User, USER).expect("the user logs in");
+        let [aes, mac] = keys(&session);
+        let slot = Some(SlotId(0));
+        let run = |once: Once<'_>, out: &mut [u8]| session.at_once(&once, out).expect("remote");
+        let mut out = [0; 64];
+
+        let hmac = CKM_SHA256_HMAC.into();
+        let data = [&b"message"[..]];
+        let sign =
+            Once { calls: [SignInit, Sign], slot, mechanism: &hmac, key: Some(mac), data: &data };
+        assert_eq!(run(sign, &mut out), Ok(32));
+        let signature = session.sign(&hmac, mac, b"message").expect("a signature");
+        assert_eq!(out[..32], signature);
+
+        let both = [&b"message"[..], &signature];
+        let verify = Once { calls: [VerifyInit, Verify], data: &both, ..sign };
+        assert_eq!(run(verify, &mut []), Ok(0));
+        let wrong = [&b"massage"[..], &signature];
+        let wrong = Once { data: &wrong, ..verify };
+        let failed = |function, code| Err(metaslot_client::Error::new(function, code));
+        assert_eq!(run(wrong, &mut []), failed(Verify, Error::SIGNATURE_INVALID));
+
+        let sha = CKM_SHA256.into();
+        let digest = Once { calls: [DigestInit, Digest], mechanism: &sha, key: None, ..sign };
+        assert_eq!(run(digest, &mut out), Ok(32));
+        assert_eq!(out[..32], session.digest(&sha, b"message").expect("a digest"));
+
+        let cbc = Mechanism::with(CKM_AES_CBC_PAD, Params::Bytes(&[0; 16]));
+        let calls = [EncryptInit, Encrypt];
+        let encrypt = Once { calls, mechanism: &cbc, key: Some(aes), ..sign };
+        assert_eq!(run(encrypt, &mut out), Ok(16));
+        assert_eq!(out[..16], session.encrypt(&cbc, aes, b"message").expect("it is encrypted"));
+
+        // The first failure is told, and no operation stays.
+        let elsewhere = Once { slot: Some(SlotId(1)), ..sign };
+        let gone = failed(Function::GetSessionInfo, Error::SESSION_HANDLE_INVALID);
+        assert_eq!(run(elsewhere, &mut out), gone);
+        let no_key = Once { key: Some(ObjectHandle(1 << 40)), ..sign };
+        assert_eq!(run(no_key, &mut out), failed(SignInit, Error::KEY_HANDLE_INVALID));
+        assert_eq!(run(sign, &mut out[..31]), failed(Sign, Error::BUFFER_TOO_SMALL));
+        // As the standard says: it goes on.
+        assert_eq!(session.sign_initialized(b"message"), Ok(signature));
+    }
 }
