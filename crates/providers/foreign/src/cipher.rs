@@ -7,7 +7,7 @@ use crate::pin::unlock;
 use crate::token::{Taken, Token};
 use crate::value::wipe;
 use metaslot_ck::*;
-use metaslot_client::Session;
+use metaslot_client::{Once, Session};
 use metaslot_memory::Secret;
 use metaslot_spi::provider::{Cipher, CipherStream, Direction};
 use metaslot_spi::{Key, Params};
@@ -73,7 +73,16 @@ impl Cipher for Mechanism {
         }
         let (row, mechanism) = (Self::row(key)?, params::mechanism(self.number, params)?);
         let pin = self.token.pin_for(key)?;
+        let calls = match direction {
+            Direction::Forward => [Function::EncryptInit, Function::Encrypt],
+            Direction::Backward => [Function::DecryptInit, Function::Decrypt],
+        };
         let written = self.token.with(|session| {
+            let once = Once { calls, slot: None, mechanism: &mechanism, key: None, data: &[input] };
+            let at_once = || self.token.at_once(session, Some(row), once, &mut *out);
+            if let Some(written) = pin.is_none().then(at_once).flatten() {
+                return written;
+            }
             let handle = self.token.handle(session, row)?;
             match direction {
                 Direction::Forward => {

@@ -5,7 +5,7 @@
 
 use metaslot_ck::Error;
 use metaslot_client::protocol::VERSION;
-use metaslot_client::{Carrier, Message};
+use metaslot_client::{Carrier, Message, Patience};
 use metaslot_memory::PerProcess;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::fstat;
@@ -18,13 +18,15 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open,
     pidfd_send_signal, waitid,
 };
-use std::cell::Cell;
+use rustix::thread::sched_getaffinity;
+use std::cell::{Cell, RefCell};
+use std::ops::Range;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -32,6 +34,8 @@ use std::time::{Duration, Instant};
 const INSIDE: &str = "METASLOT_ISOLATED";
 /// The longest answer, in bytes.
 const LONGEST: usize = 1 << 26;
+/// Answers are usually shorter, all that are waited for together.
+const USUAL: usize = 1 << 12;
 /// How long a process has to end by itself.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long a server that has gone is waited for, from the call on that found it gone.
@@ -93,6 +97,7 @@ struct Process {
     file: (u64, u64),
     /// Of requests.
     number: u32,
+    patience: RefCell<Patience>,
 }
 
 /// A process that was started for its module.
@@ -174,7 +179,8 @@ impl Isolated {
         let file = file(&socket)?;
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let link = NEXT.fetch_add(1, Ordering::Relaxed);
-        let process = Process { link, child, socket, file, number: 0 };
+        let process =
+            Process { link, child, socket, file, number: 0, patience: RefCell::default() };
         match process.greet(until) {
             Ok(version) => Ok((process, version)),
             Err(failure) => {
@@ -250,12 +256,24 @@ impl Carrier for Isolated {
     }
 
     fn exchange(&self, request: &[u8]) -> Result<Message, Error> {
+        let mut answers = self.answers(&[request])?;
+        answers.pop().ok_or(Error::DEVICE_ERROR)
+    }
+
+    fn exchange_all(&self, requests: &[Message]) -> Result<Vec<Message>, Error> {
+        self.answers(&requests.iter().map(AsRef::as_ref).collect::<Vec<_>>())
+    }
+}
+
+impl Isolated {
+    /// Requests of this thread's connection, and their answers.
+    fn answers(&self, requests: &[&[u8]]) -> Result<Vec<Message>, Error> {
         let mut process = self.process_with_its_socket();
         let running = process.as_mut().ok_or(Error::CRYPTOKI_NOT_INITIALIZED)?;
         if LINK.get().is_some_and(|link| link != running.link) {
             return Err(Error::SESSION_HANDLE_INVALID);
         }
-        running.exchange(request, self.until()).map_err(|failure| {
+        running.exchange(requests, self.until()).map_err(|failure| {
             process.take().into_iter().for_each(Process::kill);
             match failure {
                 Failure::Gone => Error::CRYPTOKI_NOT_INITIALIZED,
@@ -275,28 +293,25 @@ impl Process {
         Ok(version[0])
     }
 
-    fn exchange(&mut self, request: &[u8], until: Instant) -> Result<Message, Failure> {
-        self.number = self.number.wrapping_add(1);
-        let length = u32::try_from(request.len()).map_err(|_| Failure::Wrong)?;
-        let header = [self.number, 0, length].map(u32::to_be_bytes);
-        self.put(header.as_flattened(), until)?;
-        self.put(request, until)?;
-        let mut header = [0; 12];
-        self.get(&mut header, until)?;
-        let [number, options, length] = *header.as_chunks().0 else { return Err(Failure::Wrong) };
-        if u32::from_be_bytes(number) != self.number {
-            return Err(Failure::Wrong);
+    /// All requests are sent before the first answer is read. They are answered one after the other, so one that is too long to be on
+    /// its way is taken before answers to it are.
+    fn exchange(&mut self, requests: &[&[u8]], until: Instant) -> Result<Vec<Message>, Failure> {
+        let first = self.number;
+        let mut frames = Message::default();
+        for request in requests {
+            self.number = self.number.wrapping_add(1);
+            let length = u32::try_from(request.len()).map_err(|_| Failure::Wrong)?;
+            let header = [self.number, 0, length].map(u32::to_be_bytes);
+            frames.add(header.as_flattened()).ok_or(Failure::Wrong)?;
+            frames.add(request).ok_or(Failure::Wrong)?;
         }
-        self.part(options, until)?;
-        self.part(length, until)
-    }
-
-    /// One part of an answer, of the length that its header says.
-    fn part(&self, length: [u8; 4], until: Instant) -> Result<Message, Failure> {
-        let length = usize::try_from(u32::from_be_bytes(length)).ok();
-        let length = length.filter(|length| *length <= LONGEST).ok_or(Failure::Wrong)?;
-        let mut part = Message::zeroed(length).ok_or(Failure::Wrong)?;
-        self.get(part.as_mut(), until).map(|()| part)
+        self.put(frames.as_ref(), until)?;
+        drop(frames);
+        let mut arrived = Arrived::new(self, until)?;
+        let numbers = (1..).map(|number| first.wrapping_add(number));
+        let answers = numbers.take(requests.len()).map(|number| arrived.answer(number));
+        let answers = answers.collect::<Result<_, _>>()?;
+        arrived.end().map(|()| answers)
     }
 
     fn put(&self, mut bytes: &[u8], until: Instant) -> Result<(), Failure> {
@@ -312,16 +327,29 @@ impl Process {
         Ok(())
     }
 
+    /// Something, as soon as it is there. It is looked for where there is a core for the other process.
+    fn some(&self, room: &mut [u8], until: Instant) -> Result<usize, Failure> {
+        let room = RefCell::new(room);
+        let look = || match recv(&self.socket, &mut **room.borrow_mut(), RecvFlags::DONTWAIT) {
+            Ok((0, _)) => Some(Err(Failure::Gone)),
+            Ok((read, _)) => Some(Ok(read)),
+            Err(Errno::AGAIN | Errno::INTR) => None,
+            Err(error) => Some(Err(error.into())),
+        };
+        let sleep = || loop {
+            self.wait(PollFlags::IN, until)?;
+            left(until)?;
+            if let Some(found) = look() {
+                return found;
+            }
+        };
+        self.patience.borrow_mut().wait(has_cores(), look, sleep)
+    }
+
     fn get(&self, mut room: &mut [u8], until: Instant) -> Result<(), Failure> {
         while !room.is_empty() {
-            left(until)?;
-            match recv(&self.socket, &mut *room, RecvFlags::DONTWAIT) {
-                Ok((0, _)) => return Err(Failure::Gone),
-                Ok((read, _)) => room = room.get_mut(read..).ok_or(Failure::Wrong)?,
-                Err(Errno::AGAIN) => self.wait(PollFlags::IN, until)?,
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
+            let read = self.some(room, until)?;
+            room = room.get_mut(read..).ok_or(Failure::Wrong)?;
         }
         Ok(())
     }
@@ -348,6 +376,65 @@ impl Process {
     fn kill(self) {
         shutdown(&self.socket, Shutdown::Both).ok();
         self.child.into_iter().for_each(Child::kill);
+    }
+}
+
+/// Answers as they arrive: one read takes as many as there are.
+struct Arrived<'a> {
+    process: &'a Process,
+    until: Instant,
+    room: Message,
+    /// What is in the room and was not taken yet.
+    there: Range<usize>,
+}
+
+impl<'a> Arrived<'a> {
+    fn new(process: &'a Process, until: Instant) -> Result<Self, Failure> {
+        let room = Message::zeroed(USUAL).ok_or(Failure::Wrong)?;
+        Ok(Self { process, until, room, there: 0..0 })
+    }
+
+    /// The next one, which has to be the one with this number.
+    fn answer(&mut self, expected: u32) -> Result<Message, Failure> {
+        let mut header = [0; 12];
+        self.take(&mut header)?;
+        let [number, options, length] = *header.as_chunks().0 else { return Err(Failure::Wrong) };
+        if u32::from_be_bytes(number) != expected {
+            return Err(Failure::Wrong);
+        }
+        self.part(options)?;
+        self.part(length)
+    }
+
+    /// One part of an answer, of the length that its header says.
+    fn part(&mut self, length: [u8; 4]) -> Result<Message, Failure> {
+        let length = usize::try_from(u32::from_be_bytes(length)).ok();
+        let length = length.filter(|length| *length <= LONGEST).ok_or(Failure::Wrong)?;
+        let mut part = Message::zeroed(length).ok_or(Failure::Wrong)?;
+        self.take(part.as_mut()).map(|()| part)
+    }
+
+    fn take(&mut self, mut wanted: &mut [u8]) -> Result<(), Failure> {
+        while !wanted.is_empty() {
+            if self.there.is_empty() {
+                if wanted.len() >= USUAL {
+                    return self.process.get(wanted, self.until);
+                }
+                self.there = 0..self.process.some(self.room.as_mut(), self.until)?;
+            }
+            let there = self.room.as_ref().get(self.there.clone()).ok_or(Failure::Wrong)?;
+            let length = there.len().min(wanted.len());
+            let (now, later) = wanted.split_at_mut(length);
+            now.copy_from_slice(&there[..length]);
+            self.there.start += length;
+            wanted = later;
+        }
+        Ok(())
+    }
+
+    /// More than the answers is none.
+    fn end(self) -> Result<(), Failure> {
+        if self.there.is_empty() { Ok(()) } else { Err(Failure::Wrong) }
     }
 }
 
@@ -379,6 +466,18 @@ fn connected(path: &Path) -> Result<OwnedFd, Failure> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     connect(&socket, &SocketAddrUnix::new(path)?)?;
     Ok(socket)
+}
+
+/// Whether this thread and another process can run at the same time.
+fn has_cores() -> bool {
+    /// How many there are, once it was asked.
+    static CORES: AtomicU32 = AtomicU32::new(0);
+    let mut cores = CORES.load(Ordering::Relaxed);
+    if cores == 0 {
+        cores = sched_getaffinity(None).map_or(1, |set| set.count());
+        CORES.store(cores, Ordering::Relaxed);
+    }
+    cores > 1
 }
 
 /// Which file a descriptor is.
@@ -620,6 +719,22 @@ mod tests {
         let _bound = Bound::to(Some(link));
         // It gives back what it gets.
         assert!(isolated.exchange(b"x").is_ok_and(|answer| answer.as_ref() == b"x"));
+    }
+
+    #[test]
+    fn requests_that_go_together_have_their_answers_in_this_order_and_nothing_more() {
+        let (isolated, _) = started("together", "cat", LONG);
+        let long = vec![7; 3 * USUAL];
+        let bodies = [&b"one"[..], &long, b"", b"two", &long[..USUAL - 20]];
+        let requests = bodies.map(Message::copy_of);
+        // It gives back what it gets.
+        let answers = isolated.exchange_all(&requests).expect("it answers");
+        assert!(answers.iter().map(AsRef::as_ref).eq(bodies));
+        let more = r"printf '\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\0x'; sleep 30";
+        let (isolated, id) = started("more", more, LONG);
+        let answers = isolated.exchange_all(&requests[..2]);
+        assert_eq!(answers.err(), Some(Error::DEVICE_ERROR));
+        assert!(!is_there(id));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use crate::token::{Taken, Token};
 use metaslot_ck::*;
-use metaslot_client::{Mechanism, Session};
+use metaslot_client::{Mechanism, Once, Session};
 use metaslot_memory::Secret;
 use metaslot_spi::detail;
 use metaslot_spi::provider::{Algorithm, Digest, DigestStream, Provider};
@@ -142,6 +142,11 @@ impl Digest for Hash {
     fn digest(&self, data: &[u8], out: &mut [u8]) -> Result<()> {
         let mechanism = Mechanism::new(self.mechanism);
         let written = self.token.with(|session| {
+            let calls = [Function::DigestInit, Function::Digest];
+            let once = Once { calls, slot: None, mechanism: &mechanism, key: None, data: &[data] };
+            if let Some(written) = self.token.at_once(session, None, once, &mut *out) {
+                return written;
+            }
             session.digest_init(&mechanism)?;
             session.digest_into(data, out)
         });

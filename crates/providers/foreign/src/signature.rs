@@ -6,7 +6,7 @@ use crate::params;
 use crate::pin::unlock;
 use crate::token::{Taken, Token};
 use metaslot_ck::*;
-use metaslot_client::{Result as Called, Session};
+use metaslot_client::{Once, Result as Called, Session};
 use metaslot_memory::Secret;
 use metaslot_spi::provider::{Direction, Signature, SignatureStream};
 use metaslot_spi::{Key, Params, detail};
@@ -42,7 +42,14 @@ impl Signature for Mechanism {
 
     fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
         let (row, mechanism) = (Self::row(key)?, params::mechanism(self.number, params)?);
+        let data = [data, signature];
         self.token.with(|session| {
+            let calls = [Function::VerifyInit, Function::Verify];
+            let once = Once { calls, slot: None, mechanism: &mechanism, key: None, data: &data };
+            if let Some(verified) = self.token.at_once(session, Some(row), once, &mut []) {
+                return verified.map(drop);
+            }
+            let [data, signature] = data;
             session.verify_init(&mechanism, self.token.handle(session, row)?)?;
             session.verify_initialized(data, signature)
         })
@@ -80,6 +87,12 @@ impl Mechanism {
     ) -> Result<usize> {
         let (row, mechanism) = (Self::row(key)?, params::mechanism(self.number, params)?);
         let written = self.token.with(|session| {
+            let calls = [Function::SignInit, Function::Sign];
+            let once = Once { calls, slot: None, mechanism: &mechanism, key: None, data: &[data] };
+            let at_once = || self.token.at_once(session, Some(row), once, &mut *out);
+            if let Some(written) = pin.is_none().then(at_once).flatten() {
+                return written;
+            }
             session.sign_init(&mechanism, self.token.handle(session, row)?)?;
             unlock(session, pin)?;
             session.sign_into(data, out)

@@ -16,7 +16,7 @@ use metaslot_ck::{
     CK_MECHANISM_TYPE, CKA_ALWAYS_AUTHENTICATE, CKF_USER_PIN_COUNT_LOW, CKF_USER_PIN_FINAL_TRY,
     CKF_USER_PIN_LOCKED, CKF_WRITE_PROTECTED, Error, Function, ObjectHandle, Result, SlotId,
 };
-use metaslot_client::{Access, Error as Failure, Result as Called, Session, TokenInfo};
+use metaslot_client::{Access, Error as Failure, Once, Result as Called, Session, TokenInfo};
 use metaslot_memory::Secret;
 use metaslot_spi::provider::{Algorithm, Provider};
 use metaslot_spi::store::{Found, Role, Ticket};
@@ -688,6 +688,25 @@ impl Token {
         let [handle] = self.same(session, row)?[..] else { return Err(INVALID) };
         self.objects_since(losses)?.revive(row, handle);
         Ok(handle)
+    }
+
+    /// An operation of one call, by an object's key where a row is named. What is known of a module in another process is asked for at once;
+    /// `None` where it has to be done in steps.
+    pub(crate) fn at_once(
+        &self,
+        session: &Session,
+        row: Option<u64>,
+        once: Once<'_>,
+        out: &mut [u8],
+    ) -> Option<Called<usize>> {
+        let once = match row {
+            None => once,
+            Some(row) => {
+                let key = Some(self.objects().handle(row)?);
+                Once { slot: Some(self.slot()), key, ..once }
+            }
+        };
+        session.at_once(&once, out)
     }
 
     /// The objects, if a server's are as they were: a handle that it gave before a loss is another object's after it.
