@@ -63,12 +63,12 @@ pub(super) fn answer() -> Writer {
     Writer::after(header)
 }
 
-/// Sends what [`answer`] began.
-pub(super) fn write(stream: &mut impl Write, code: u32, answer: Message) -> io::Result<()> {
+/// What [`answer`] began, with its header.
+pub(super) fn finished(code: u32, answer: Message) -> io::Result<Message> {
     let mut answer = answer;
     let length = answer.as_ref().len().checked_sub(HEADER).ok_or_else(malformed)?;
     let length = u32::try_from(length).map_err(|_| malformed())?;
     let header = [code, 0, length].map(u32::to_be_bytes);
     answer.as_mut()[..HEADER].copy_from_slice(header.as_flattened());
-    stream.write_all(answer.as_ref())
+    Ok(answer)
 }

@@ -5,6 +5,7 @@ mod arguments;
 mod attributes;
 mod calls;
 mod connection;
+mod door;
 mod frame;
 mod general;
 mod kept;
@@ -19,6 +20,7 @@ mod text;
 use crate::stream::be_patient;
 use crate::tokens::Client;
 use connection::{Asked, Connection};
+use door::Door;
 use frame::Request;
 use metaslot_ck::{CKR_DEVICE_MEMORY, CKR_OK, Error, Function, Result, SessionHandle, SlotId};
 use metaslot_client::Message;
@@ -36,8 +38,8 @@ use std::os::unix::net::UnixStream;
 /// # Errors
 /// Where the connection breaks or stalls in the middle of a message, or one is longer than any that is served.
 pub fn serve(stream: UnixStream, client: &Client) -> io::Result<()> {
-    let mut stream = stream;
     be_patient(&stream, client.patience)?;
+    let mut stream = Door::new(stream)?;
     let Some(version) = frame::greet(&mut stream)? else { return Ok(()) };
     let _serves = Company::one_more();
     let mut connection = Connection::new(client, version);
@@ -49,7 +51,7 @@ pub fn serve(stream: UnixStream, client: &Client) -> io::Result<()> {
             Request::Whole(request) => connection.answer(&request),
             Request::TooLong(beginning) => connection.refuse(&beginning),
         };
-        frame::write(&mut stream, code, answer)?;
+        stream.answer(&frame::finished(code, answer)?)?;
         connection.kept.arrived();
     }
     Ok(())

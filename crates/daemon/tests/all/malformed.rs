@@ -59,6 +59,32 @@ fn frames_that_cannot_be_end_their_connection_only() {
 }
 
 #[test]
+fn requests_that_arrive_together_are_answered_together_and_in_their_order() {
+    let place = Place::served();
+    initialized(&place);
+    let info = message(3, |_| {});
+    let length = u32::try_from(info.len()).expect("short");
+    let codes = 1..=40;
+    let frames = codes.clone().flat_map(|code| frame(code, 0, length, &info));
+    // What was asked before a frame that ends the connection is answered.
+    for end in [&[][..], &frame(0, 0, length, &info)] {
+        let mut raw = place.raw(2);
+        raw.stream.write_all(&[&frames.clone().collect::<Vec<_>>(), end].concat()).expect("sent");
+        let mut answers = vec![0; 1 << 16];
+        let read = raw.stream.read(&mut answers).expect("it answers");
+        let mut answers = &answers[..read];
+        for code in codes.clone() {
+            let (header, rest) = answers.split_at_checked(12).expect("all are there");
+            assert_eq!(header[..4], code.to_be_bytes());
+            let length = u32::from_be_bytes(header[8..].try_into().expect("four bytes"));
+            answers = rest.split_at_checked(length as usize).expect("it is whole").1;
+        }
+        assert!(answers.is_empty());
+        another_client_works(&place);
+    }
+}
+
+#[test]
 fn messages_that_cannot_be_are_answered_and_the_connection_goes_on() {
     let place = Place::served();
     initialized(&place);
