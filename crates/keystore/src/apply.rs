@@ -3,19 +3,18 @@
 
 use crate::crypto::{self, Keys, LOOKUP, RowContext};
 use crate::error::{Error, Result};
-use crate::schema::{Head, Stored, signed};
+use crate::rows::{Rows, RowsMut};
+use crate::schema::{Head, Stored};
 use crate::state::{Difference, Known, Memory};
 use crate::tree::{self, Tree};
 use metaslot_ck::CKA_UNIQUE_ID;
 use metaslot_memory::Secret;
 use metaslot_spi::store::{Change, Record, Term};
-use rusqlite::Connection;
 use std::sync::Arc;
 
 /// The change sets of one transaction.
-#[derive(Debug)]
 pub(crate) struct Batch<'a> {
-    connection: &'a Connection,
+    connection: &'a dyn RowsMut,
     head: Head,
     /// The next id as it was stored.
     first: u64,
@@ -30,8 +29,8 @@ pub(crate) fn current<'a>(keys: Option<&'a Arc<Keys>>, head: &Head) -> Result<&'
 }
 
 impl<'a> Batch<'a> {
-    pub(crate) fn begin(connection: &'a Connection, memory: &'a Memory) -> Result<Self> {
-        let head = Head::read(connection)?;
+    pub(crate) fn begin(connection: &'a dyn RowsMut, memory: &'a Memory) -> Result<Self> {
+        let head = connection.head()?;
         Ok(Self { connection, first: head.next_id, head, rows: None, memory })
     }
 
@@ -65,9 +64,7 @@ impl<'a> Batch<'a> {
             known.write(connection, &keys, memory)?;
             return Ok(Some(keys));
         }
-        connection
-            .prepare_cached("UPDATE token SET next_id = ?1")?
-            .execute([signed(head.next_id)])?;
+        connection.write_head(head.next_id, None)?;
         Ok(None)
     }
 
@@ -79,12 +76,7 @@ impl<'a> Batch<'a> {
         let id = self.head.next_id;
         self.head.next_id += 1;
         let row = self.seal(id, 1, record, record.secrets.as_ref(), keys)?;
-        self.connection
-            .prepare_cached(
-                "INSERT INTO object(id, version, private, verified, attributes, secrets, terms, tag)
-                 VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-            )?
-            .execute(columns(id, &row))?;
+        self.connection.insert(id, &row)?;
         self.admit(id, None, &row, keys)?;
         Ok(id)
     }
@@ -117,12 +109,7 @@ impl<'a> Batch<'a> {
         self.unlist(id, &old)?;
         let secrets = record.secrets.as_ref().or(kept.as_ref());
         let row = self.seal(id, version + 1, record, secrets, keys)?;
-        self.connection
-            .prepare_cached(
-                "UPDATE object SET version = ?2, private = ?3, verified = ?4, attributes = ?5,
-                                   secrets = ?6, terms = ?7, tag = ?8 WHERE id = ?1",
-            )?
-            .execute(columns(id, &row))?;
+        self.connection.update(id, &row)?;
         self.admit(id, Some(&old), &row, keys)
     }
 
@@ -146,10 +133,7 @@ impl<'a> Batch<'a> {
         if let Some(keys) = keys.filter(|keys| keys.id == self.head.key_id) {
             self.expect(keys, id, None)?;
         }
-        self.connection
-            .prepare_cached("DELETE FROM object WHERE id = ?1")?
-            .execute([signed(id)])?;
-        Ok(())
+        self.connection.delete(id)
     }
 
     /// Whether a row is of the object of this name: in an older store that was put back another may have the same version.
@@ -161,7 +145,7 @@ impl<'a> Batch<'a> {
     }
 
     fn stored(&self, id: u64) -> Result<Stored> {
-        Stored::read(self.connection, id)?.ok_or(Error::Gone { id })
+        self.connection.stored(id)?.ok_or(Error::Gone { id })
     }
 
     /// The row for a record: authenticated during a login.
@@ -213,13 +197,7 @@ impl<'a> Batch<'a> {
         row: &Stored,
         keys: Option<&Arc<Keys>>,
     ) -> Result<()> {
-        let mut insert = self
-            .connection
-            .prepare_cached("INSERT OR IGNORE INTO lookup(value, object) VALUES(?1, ?2)")?;
-        for value in row.terms.chunks(LOOKUP) {
-            insert.execute((value, signed(id)))?;
-        }
-        drop(insert);
+        self.connection.list(id, row.terms.as_chunks().0)?;
         let Some((keys, tag)) = keys.zip(row.tag.as_ref()) else { return Ok(()) };
         let before = self.expect(keys, id, Some(tree::entry(tag)?))?;
         // A row that is there although it should not, or is not although it should.
@@ -231,13 +209,7 @@ impl<'a> Batch<'a> {
 
     /// Takes a row out of the index.
     fn unlist(&self, id: u64, row: &Stored) -> Result<()> {
-        let mut delete = self
-            .connection
-            .prepare_cached("DELETE FROM lookup WHERE value = ?1 AND object = ?2")?;
-        for value in row.terms.chunks(LOOKUP) {
-            delete.execute((value, signed(id)))?;
-        }
-        Ok(())
+        self.connection.unlist(id, row.terms.as_chunks().0)
     }
 
     /// Which row there is to be under this id from now on. Gives which there was.
@@ -282,7 +254,7 @@ const NOT_LAST: &str = "it is not the row that was last written";
 
 /// Checks that a row, or its absence, is what was last written under this id.
 pub(crate) fn check_last(
-    connection: &Connection,
+    connection: &dyn Rows,
     keys: &Keys,
     tree: &mut Tree,
     id: u64,
@@ -335,19 +307,4 @@ fn terms(keys: Option<&Arc<Keys>>, terms: &[Term]) -> Result<Vec<u8>> {
     values.sort_unstable();
     values.dedup();
     Ok(values.into_flattened())
-}
-
-type Columns<'a> = (i64, i64, bool, bool, &'a [u8], Option<&'a [u8]>, &'a [u8], Option<&'a [u8]>);
-
-fn columns(id: u64, row: &Stored) -> Columns<'_> {
-    (
-        signed(id),
-        signed(row.version),
-        row.private,
-        row.verified,
-        &row.attributes,
-        row.secrets.as_deref(),
-        &row.terms,
-        row.tag.as_deref(),
-    )
 }

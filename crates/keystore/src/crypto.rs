@@ -25,9 +25,9 @@ pub(crate) const TAG: usize = 32;
 pub(crate) const LOOKUP: usize = 16;
 
 /// A token's serial number, as bytes.
-pub(crate) type Serial = [u8; 8];
+pub type Serial = [u8; 8];
 /// Tells a master key from another without giving it away.
-pub(crate) type KeyId = [u8; 16];
+pub type KeyId = [u8; 16];
 
 /// HMAC-SHA-256 with a key that is used once.
 pub(crate) fn hmac(key: &[u8], parts: &[&[u8]]) -> Result<Secret> {
@@ -109,7 +109,7 @@ impl RowContext {
 
 /// The keys of a logged-in process.
 #[derive(Debug)]
-pub(crate) struct Keys {
+pub struct Keys {
     /// Who logged in.
     pub(crate) role: Role,
     pub(crate) serial: Serial,
@@ -148,6 +148,18 @@ impl Keys {
             state: key("state")?,
             master,
         })
+    }
+
+    /// Who logged in.
+    #[must_use]
+    pub const fn role(&self) -> Role {
+        self.role
+    }
+
+    /// The name of the master key.
+    #[must_use]
+    pub const fn id(&self) -> KeyId {
+        self.id
     }
 
     fn derived(key: &hmac::Key, from: &[u8]) -> Result<Secret> {

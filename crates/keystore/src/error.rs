@@ -166,7 +166,8 @@ impl Error {
     }
 
     /// The same, told of the file `database` where it does not yet name one.
-    pub(crate) fn at(mut self, database: &Path) -> Self {
+    #[must_use]
+    pub fn at(mut self, database: &Path) -> Self {
         if let Self::Database { path, .. }
         | Self::NotToken { path, .. }
         | Self::Damaged { path, .. }
@@ -199,17 +200,20 @@ impl Error {
     }
 
     /// A row that fails a check.
-    pub(crate) const fn damaged(id: u64, reason: &'static str) -> Self {
+    #[must_use]
+    pub const fn damaged(id: u64, reason: &'static str) -> Self {
         Self::Damaged { path: PathBuf::new(), id, reason }
     }
 
     /// A token that was changed from outside.
-    pub(crate) fn tampered(reason: &str) -> Self {
+    #[must_use]
+    pub fn tampered(reason: &str) -> Self {
         Self::Tampered { path: PathBuf::new(), reason: reason.to_owned() }
     }
 
     /// A token whose own row is not as it must be.
-    pub(crate) fn not_token(reason: &str) -> Self {
+    #[must_use]
+    pub fn not_token(reason: &str) -> Self {
         Self::NotToken { path: PathBuf::new(), reason: reason.to_owned() }
     }
 

@@ -89,19 +89,26 @@ pub(crate) fn is_empty(connection: &Connection) -> Result<bool> {
 
 /// What stands about one PIN.
 #[derive(Clone, Debug)]
-pub(crate) struct PinRow {
-    pub(crate) wrap: Option<Vec<u8>>,
-    pub(crate) failures: u32,
-    pub(crate) failed_at: u64,
+pub struct PinRow {
+    /// The master key under the PIN; none where there is no PIN yet.
+    pub wrap: Option<Vec<u8>>,
+    /// Attempts since the last success.
+    pub failures: u32,
+    /// When the last was, in seconds since 1970.
+    pub failed_at: u64,
 }
 
 /// The token's own row.
 #[derive(Clone, Debug)]
-pub(crate) struct Token {
-    pub(crate) serial: Serial,
-    pub(crate) label: String,
-    pub(crate) so: PinRow,
-    pub(crate) user: PinRow,
+pub struct Token {
+    /// Its serial number.
+    pub serial: Serial,
+    /// UTF-8, without padding.
+    pub label: String,
+    /// The officer's PIN.
+    pub so: PinRow,
+    /// The user's.
+    pub user: PinRow,
 }
 
 impl PinRow {
@@ -137,10 +144,13 @@ impl Token {
 
 /// The part of the token's row that every change of an object needs.
 #[derive(Clone, Debug)]
-pub(crate) struct Head {
-    pub(crate) key_id: KeyId,
-    pub(crate) next_id: u64,
-    pub(crate) state: Vec<u8>,
+pub struct Head {
+    /// The name of the master key.
+    pub key_id: KeyId,
+    /// The number of the next object.
+    pub next_id: u64,
+    /// The authenticated state, as it is stored.
+    pub state: Vec<u8>,
 }
 
 impl Head {
@@ -157,14 +167,21 @@ impl Head {
 
 /// An object's row as it is stored.
 #[derive(Clone, Debug)]
-pub(crate) struct Stored {
-    pub(crate) version: u64,
-    pub(crate) private: bool,
-    pub(crate) verified: bool,
-    pub(crate) attributes: Vec<u8>,
-    pub(crate) secrets: Option<Vec<u8>>,
-    pub(crate) terms: Vec<u8>,
-    pub(crate) tag: Option<Vec<u8>>,
+pub struct Stored {
+    /// Goes up with every change.
+    pub version: u64,
+    /// Whether the attributes are sealed.
+    pub private: bool,
+    /// Whether it was written after a login.
+    pub verified: bool,
+    /// Plain or sealed.
+    pub attributes: Vec<u8>,
+    /// Sealed.
+    pub secrets: Option<Vec<u8>>,
+    /// The row's values in the index, sorted, 16 bytes each.
+    pub terms: Vec<u8>,
+    /// The MAC over the row, where it is verified.
+    pub tag: Option<Vec<u8>>,
 }
 
 impl Stored {

@@ -98,7 +98,7 @@ fn part(terms: usize, before: usize, private: bool) -> String {
 }
 
 /// The most selective attribute drives the search; the others are looked up for each of its rows.
-fn rank(attribute: CK_ATTRIBUTE_TYPE) -> usize {
+pub(crate) fn rank(attribute: CK_ATTRIBUTE_TYPE) -> usize {
     let mut indexed = AttributeRow::indexed();
     indexed.position(|known| known == attribute).unwrap_or(usize::MAX)
 }

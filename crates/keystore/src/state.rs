@@ -7,7 +7,8 @@
 
 use crate::crypto::{self, KeyId, Keys};
 use crate::error::{Error, Result};
-use crate::schema::{Head, Token, signed, unsigned};
+use crate::rows::RowsMut;
+use crate::schema::{Head, Token, unsigned};
 use crate::tree::{Entry, HIGHEST, Node, Tree};
 use metaslot_awslc_wrapper::digest;
 use metaslot_spi::store::Role;
@@ -162,12 +163,9 @@ impl State {
     }
 
     /// Seals and stores with the next id.
-    pub(crate) fn write_next(&mut self, connection: &Connection, keys: &Keys) -> Result<Vec<u8>> {
-        let next_id = signed(self.next_id);
+    pub(crate) fn write_next(&mut self, rows: &dyn RowsMut, keys: &Keys) -> Result<Vec<u8>> {
         let sealed = self.seal(keys)?;
-        connection
-            .prepare_cached("UPDATE token SET next_id = ?1, row_set = ?2")?
-            .execute((next_id, &sealed))?;
+        rows.write_head(self.next_id, Some(&sealed))?;
         Ok(sealed)
     }
 
@@ -221,6 +219,11 @@ impl State {
                       - (SELECT count(*) FROM object WHERE verified = 0)",
             )?
             .query_row((), |row| unsigned(row, 0))?;
+        self.compare_count(there)
+    }
+
+    /// The same, where it is known how many there are.
+    pub(crate) fn compare_count(&self, there: u64) -> Result<()> {
         match there == self.count {
             true => Ok(()),
             false => {
@@ -286,7 +289,7 @@ impl Known {
     /// Writes the tree and the state, and remembers both.
     pub(crate) fn write(
         mut self,
-        connection: &Connection,
+        connection: &dyn RowsMut,
         keys: &Keys,
         memory: &Memory,
     ) -> Result<()> {
@@ -308,13 +311,17 @@ impl Known {
 /// not the officer's concern, who can set a new one.
 pub(crate) fn of(connection: &Connection, keys: &Keys) -> Result<State> {
     let head = Head::read(connection)?;
+    let token = Token::read(connection)?;
+    check(keys, &token.ok_or_else(|| Error::not_token("its own row is missing"))?, &head)
+}
+
+/// The same, of what was read of the token's row.
+pub(crate) fn check(keys: &Keys, token: &Token, head: &Head) -> Result<State> {
     if keys.id != head.key_id {
         return Err(Error::tampered("the name of its key was changed"));
     }
     let state = State::open(keys, &head.state)?;
-    let token = Token::read(connection)?;
-    let token = token.ok_or_else(|| Error::not_token("its own row is missing"))?;
     let is_ours = |found: &Difference| keys.role == Role::User || *found != Difference::UserPin;
-    let difference = state.differences(&token, &head).find(is_ours);
+    let difference = state.differences(token, head).find(is_ours);
     difference.map_or(Ok(state), |found| Err(Error::tampered(found.sentence())))
 }

@@ -9,13 +9,15 @@
 
 use crate::crypto::Keys;
 use crate::error::{Error, Result};
-use rusqlite::{Connection, OptionalExtension};
+use crate::rows::{Rows, RowsMut};
 use std::collections::BTreeMap;
 
 /// Length of an entry, in bytes.
 const ENTRY: usize = 16;
 /// Entries of a node.
 const ENTRIES: usize = 64;
+/// The longest a node is, in bytes.
+pub(crate) const LONGEST: usize = ENTRY * ENTRIES;
 const FAN: u64 = ENTRIES as u64;
 /// Ids are below 2⁶³: the root is never higher.
 pub(crate) const HIGHEST: u8 = 10;
@@ -37,7 +39,7 @@ pub(crate) struct Node(Vec<u8>);
 impl Node {
     /// `None` when no node is written so.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        let fits = bytes.len() <= ENTRY * ENTRIES && bytes.len().is_multiple_of(ENTRY);
+        let fits = bytes.len() <= LONGEST && bytes.len().is_multiple_of(ENTRY);
         (fits && !bytes.ends_with(&NONE)).then(|| Self(bytes.to_vec()))
     }
 
@@ -96,6 +98,18 @@ impl NodePlace {
     }
 }
 
+/// The numbers of the nodes that lead to a row, however high the tree is.
+pub(crate) fn path(id: u64) -> Vec<i64> {
+    let leaf = NodePlace { level: 0, number: id / FAN };
+    let mut path = Vec::with_capacity(usize::from(HIGHEST));
+    let mut place = leaf;
+    while place.level < HIGHEST {
+        path.push(place.key());
+        place = place.above();
+    }
+    path
+}
+
 /// The tree within one transaction, or one snapshot. Every node was compared with the one above it
 /// when it was read, up to the root.
 #[derive(Debug)]
@@ -135,7 +149,7 @@ impl Tree {
     /// The entry of row `id`; `None` where there is no authenticated row.
     pub(crate) fn get(
         &mut self,
-        connection: &Connection,
+        connection: &dyn Rows,
         keys: &Keys,
         id: u64,
     ) -> Result<Option<Entry>> {
@@ -163,7 +177,7 @@ impl Tree {
     /// Another entry for row `id`, or none. Gives what was there.
     pub(crate) fn set(
         &mut self,
-        connection: &Connection,
+        connection: &dyn Rows,
         keys: &Keys,
         id: u64,
         entry: Option<Entry>,
@@ -181,7 +195,7 @@ impl Tree {
     }
 
     /// Writes what has changed, from the leaves upwards.
-    pub(crate) fn finish(&mut self, connection: &Connection, keys: &Keys) -> Result<()> {
+    pub(crate) fn finish(&mut self, connection: &dyn RowsMut, keys: &Keys) -> Result<()> {
         for level in 0..self.height {
             let changed: Vec<(NodePlace, Node)> = self
                 .nodes
@@ -190,7 +204,7 @@ impl Tree {
                 .map(|(place, (node, _))| (*place, node.clone()))
                 .collect();
             for (place, node) in changed {
-                write(connection, place, &node)?;
+                connection.write_node(place.key(), &node.0)?;
                 let hash = hash(keys, place, &node)?;
                 self.node(connection, keys, place.above())?.set(place.at(), hash);
                 self.touch(place.above());
@@ -224,12 +238,7 @@ impl Tree {
     }
 
     /// A node that is known to be right.
-    fn node(
-        &mut self,
-        connection: &Connection,
-        keys: &Keys,
-        place: NodePlace,
-    ) -> Result<&mut Node> {
+    fn node(&mut self, connection: &dyn Rows, keys: &Keys, place: NodePlace) -> Result<&mut Node> {
         if place.level == self.height {
             return Ok(&mut self.root);
         }
@@ -254,7 +263,7 @@ impl Tree {
     /// damaged, `row` gets the ids below it, from and to, instead of an entry.
     pub(crate) fn visit(
         &self,
-        connection: &Connection,
+        connection: &dyn Rows,
         keys: &Keys,
         row: &mut dyn FnMut(Found) -> Result<()>,
     ) -> Result<()> {
@@ -272,7 +281,7 @@ pub(crate) enum Found {
 }
 
 fn descend(
-    connection: &Connection,
+    connection: &dyn Rows,
     keys: &Keys,
     place: NodePlace,
     node: &Node,
@@ -297,31 +306,15 @@ fn descend(
     Ok(())
 }
 
-fn read(connection: &Connection, keys: &Keys, place: NodePlace, expected: Entry) -> Result<Node> {
+fn read(connection: &dyn Rows, keys: &Keys, place: NodePlace, expected: Entry) -> Result<Node> {
     if expected == NONE {
         return Ok(Node::default());
     }
-    let stored = connection
-        .prepare_cached("SELECT entries FROM tree WHERE node = ?1")?
-        .query_row([place.key()], |row| Ok(row.get_ref(0)?.as_blob().ok().and_then(Node::decode)))
-        .optional()?
-        .flatten();
+    let stored = connection.node(place.key())?.as_deref().and_then(Node::decode);
     match stored {
         Some(node) if hash(keys, place, &node)? == expected => Ok(node),
         _ => Err(Error::tampered("its tree of hashes was changed or is damaged")),
     }
-}
-
-fn write(connection: &Connection, place: NodePlace, node: &Node) -> Result<()> {
-    match node.0.is_empty() {
-        true => {
-            connection.prepare_cached("DELETE FROM tree WHERE node = ?1")?.execute([place.key()])?
-        }
-        false => connection
-            .prepare_cached("INSERT OR REPLACE INTO tree(node, entries) VALUES(?1, ?2)")?
-            .execute((place.key(), &node.0))?,
-    };
-    Ok(())
 }
 
 /// What the node above has of a node.
@@ -337,6 +330,7 @@ mod tests {
     use super::*;
     use metaslot_memory::Secret;
     use metaslot_spi::store::Role;
+    use rusqlite::Connection;
 
     fn place() -> (Connection, Keys) {
         let connection = Connection::open_in_memory().expect("it opens");

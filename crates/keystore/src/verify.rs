@@ -468,7 +468,7 @@ impl<'a> Ahead<'a> {
     }
 }
 
-fn check_row(keys: &Keys, id: u64, row: &Stored) -> Result<()> {
+pub(crate) fn check_row(keys: &Keys, id: u64, row: &Stored) -> Result<()> {
     apply::check(keys, id, row)?;
     if !row.verified && Attributes::decode(&row.attributes).is_err() {
         return Err(Error::damaged(id, "its attributes are not written as attributes are"));

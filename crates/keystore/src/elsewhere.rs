@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a token is in another database than SQLite's: its rows are sealed, indexed and authenticated in the same way, and its
+//! PINs are counted by the same rule. Nothing here reads or writes but through [`Rows`] and [`RowsMut`].
+
+pub use crate::crypto::{KeyId, Keys, Serial};
+pub use crate::rows::{Rows, RowsMut};
+pub use crate::schema::{Head, PinRow, Stored, Token};
+pub use crate::survey::{Listed, Table, survey};
+
+use crate::apply::{self, Batch};
+use crate::crypto;
+use crate::error::{Error, Result};
+use crate::kdf::Cost;
+use crate::state::{self, State};
+use crate::tree::{self, Tree};
+use crate::{anchor, limit, pepper, pin, search, wrap};
+use metaslot_memory::Secret;
+use metaslot_spi::store::{Change, ObjectRow, PinState, Role, Term};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The state of a token that was written last, with what is known of the tree under it.
+#[derive(Debug, Default)]
+pub struct Memory(state::Memory);
+
+/// How PINs of a token are kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Pins<'a> {
+    /// What makes guessing expensive, for PINs that are set from now on.
+    pub cost: Cost,
+    /// A file of this machine that every PIN is mixed with.
+    pub pepper: Option<&'a Path>,
+}
+
+impl Pins<'_> {
+    fn pepper(self) -> Result<Option<Secret>> {
+        self.pepper.map(pepper::read).transpose()
+    }
+
+    /// Refuses a PIN that cannot be tried here: before the attempt is counted.
+    ///
+    /// # Errors
+    /// [`Error::PinNotInitialized`], [`Error::NotToken`]; what is wrong with the pepper.
+    pub fn can_try(self, row: &PinRow) -> Result<()> {
+        let wrapped = row.wrap.as_deref().ok_or(Error::PinNotInitialized)?;
+        if self.pepper()?.is_none() && wrap::needs_pepper(wrapped) {
+            return Err(Error::not_token(
+                "its PINs are mixed with a file that its configuration does not name: set pepper",
+            ));
+        }
+        wrap::kdf(wrapped).map(drop)
+    }
+
+    /// The keys that a PIN opens; none for a wrong one. Derives a key, which takes a tenth of a second.
+    ///
+    /// # Errors
+    /// [`Error::PinNotInitialized`], [`Error::NotToken`], [`Error::Memory`]
+    pub fn open(self, token: &Token, role: Role, pin: &[u8]) -> Result<Option<Keys>> {
+        let wrapped = pin::pin_row(token, role).wrap.as_deref().ok_or(Error::PinNotInitialized)?;
+        let pepper = self.pepper()?;
+        let master = wrap::open(wrapped, &token.serial, role, pin, pepper.as_ref())?;
+        master.map(|master| Keys::new(master, token.serial, role)).transpose()
+    }
+
+    /// The master key under another PIN.
+    ///
+    /// # Errors
+    /// [`Error::Memory`], [`Error::Cryptography`]
+    pub fn wrap(self, keys: &Keys, role: Role, pin: &[u8]) -> Result<Vec<u8>> {
+        let pepper = self.pepper()?;
+        wrap::seal(self.cost.kdf()?, &keys.serial, role, pin, pepper.as_ref(), &keys.master)
+    }
+
+    /// A token without objects: the next one gets `next_id`, and there were so many changes before.
+    ///
+    /// # Errors
+    /// [`Error::Memory`], [`Error::Cryptography`]
+    pub fn new_token(
+        self,
+        serial: Serial,
+        so_pin: &[u8],
+        label: &str,
+        (next_id, commits): (u64, u64),
+    ) -> Result<(Token, Head, Keys)> {
+        let keys = Keys::new(crypto::random_key()?, serial, Role::So)?;
+        let wrap = self.wrap(&keys, Role::So, so_pin)?;
+        let state = State { commits, ..State::new(next_id, label, &wrap) }.seal(&keys)?;
+        let none = PinRow { wrap: None, failures: 0, failed_at: 0 };
+        let so = PinRow { wrap: Some(wrap), ..none.clone() };
+        let token = Token { serial, label: label.to_owned(), so, user: none };
+        Ok((token, Head { key_id: keys.id, next_id, state }, keys))
+    }
+}
+
+/// A serial number for a new token.
+///
+/// # Errors
+/// [`Error::Cryptography`]
+pub fn new_serial() -> Result<Serial> {
+    crypto::random()
+}
+
+/// What may be told about a PIN, `now` being in seconds since 1970.
+#[must_use]
+pub fn pin_state(row: &PinRow, now: u64) -> PinState {
+    pin::state(row, now)
+}
+
+/// Whether an attempt may be made now.
+///
+/// # Errors
+/// [`Error::PinLocked`], [`Error::TooSoon`]
+pub fn may_try(row: &PinRow, now: u64) -> Result<()> {
+    limit::may_try(row.failures, row.failed_at, now)
+}
+
+/// What a wrong PIN is answered with, `row` being as it was before the attempt.
+#[must_use]
+pub fn refused(row: &PinRow) -> Error {
+    Error::PinIncorrect { left: limit::MAX_FAILURES.saturating_sub(row.failures + 1) }
+}
+
+/// Refuses a token that is not as it was last written, as far as a login looks: it has so many rows `there` that are verified.
+///
+/// # Errors
+/// [`Error::Tampered`]
+pub fn confirm(keys: &Keys, token: &Token, head: &Head, there: u64) -> Result<()> {
+    state::check(keys, token, head)?.compare_count(there)
+}
+
+/// The token's state with another PIN: `wrap` is what [`Pins::wrap`] gave.
+///
+/// # Errors
+/// [`Error::NotLoggedIn`] where the token was made anew; [`Error::Tampered`]
+pub fn with_pin(
+    keys: &Keys,
+    token: &Token,
+    head: &Head,
+    (role, wrap): (Role, &[u8]),
+) -> Result<Vec<u8>> {
+    current(keys, head)?;
+    let mut state = state::check(keys, token, head)?;
+    state.wrapped(role, wrap);
+    state.seal(keys)
+}
+
+/// The token's state with another label.
+///
+/// # Errors
+/// As [`with_pin`].
+pub fn with_label(keys: &Keys, token: &Token, head: &Head, label: &str) -> Result<Vec<u8>> {
+    current(keys, head)?;
+    let mut state = state::check(keys, token, head)?;
+    state.label = state::name(Some(label.as_bytes()));
+    state.seal(keys)
+}
+
+/// How many changes the token's state counts; 0 where it does not open.
+#[must_use]
+pub fn commits(keys: &Keys, head: &Head) -> u64 {
+    State::open(keys, &head.state).map_or(0, |state| state.commits)
+}
+
+/// [`metaslot_spi::store::Store::restored`]
+///
+/// # Errors
+/// [`Error::NotLoggedIn`], [`Error::Tampered`]
+pub fn restored(keys: &Keys, head: &Head) -> Result<u64> {
+    current(keys, head)?;
+    Ok(State::open(keys, &head.state)?.restored)
+}
+
+/// Compares the token's state with its anchor, and moves that on to it. `name` is what the token is called in errors.
+///
+/// # Errors
+/// [`Error::Tampered`] for a state that is older; [`Error::File`]
+pub fn advance_anchor(anchor: &Path, name: &Path, keys: &Keys, head: &Head) -> Result<()> {
+    if head.key_id != keys.id {
+        // Who made the token anew has seen to it.
+        return Ok(());
+    }
+    anchor::advance(anchor, name, &keys.serial, &State::open(keys, &head.state)?)
+}
+
+/// Whether the anchor can follow this token. Gives how many changes it has seen.
+///
+/// # Errors
+/// [`Error::Tampered`] where it is another token's; [`Error::File`]
+pub fn check_anchor(anchor: &Path, name: &Path, serial: &Serial) -> Result<u64> {
+    anchor::check(anchor, name, serial)
+}
+
+/// Whether these are the keys of the token.
+///
+/// # Errors
+/// [`Error::NotLoggedIn`] where another process has made it anew.
+pub fn current(keys: &Keys, head: &Head) -> Result<()> {
+    if keys.id == head.key_id { Ok(()) } else { Err(Error::NotLoggedIn) }
+}
+
+/// Applies a change set within a transaction, which must be given up where this fails. Gives the new ids, and whether the
+/// token's state is another one.
+///
+/// # Errors
+/// [`Error::NotLoggedIn`], [`Error::Gone`], [`Error::Damaged`], [`Error::Tampered`]; what the database says.
+pub fn apply(
+    rows: &dyn RowsMut,
+    keys: Option<&Arc<Keys>>,
+    changes: &[Change],
+    memory: &Memory,
+) -> Result<(Vec<u64>, bool)> {
+    let mut batch = Batch::begin(rows, &memory.0)?;
+    let ids = batch.apply(changes, keys)?;
+    Ok((ids, batch.finish()?.is_some()))
+}
+
+/// The numbers of the nodes that lead to a row, whatever the tree's height is.
+#[must_use]
+pub fn path(id: u64) -> Vec<i64> {
+    tree::path(id)
+}
+
+/// A row that is the one that was last written. `None` where there is to be none.
+///
+/// # Errors
+/// [`Error::NotLoggedIn`] where the token was made anew; [`Error::Damaged`], [`Error::Tampered`]; what the database says.
+pub fn authentic(rows: &dyn Rows, keys: &Keys, id: u64) -> Result<Option<Stored>> {
+    let head = rows.head()?;
+    current(keys, &head)?;
+    let mut tree: Tree = State::open(keys, &head.state)?.tree();
+    let row = rows.stored(id)?;
+    apply::check_last(rows, keys, &mut tree, id, row.as_ref())?;
+    row.as_ref().map_or(Ok(()), |row| apply::check(keys, id, row))?;
+    Ok(row)
+}
+
+/// What is shown of a row; nothing of a private one without keys. With keys it is one that [`authentic`] gave.
+///
+/// # Errors
+/// [`Error::Damaged`]
+pub fn open(row: &Stored, keys: Option<&Keys>, id: u64) -> Result<Option<ObjectRow>> {
+    let attributes = match keys {
+        None if row.private => return Ok(None),
+        Some(keys) if row.private => {
+            let opened = keys.open_attributes(&apply::place(keys, id, row), &row.attributes)?;
+            opened.ok_or_else(|| Error::damaged(id, "its attributes do not open"))?
+        }
+        _ => row.attributes.clone(),
+    };
+    Ok(Some(ObjectRow {
+        version: row.version,
+        private: row.private,
+        verified: row.verified && keys.is_some(),
+        attributes,
+        has_secrets: row.secrets.is_some(),
+    }))
+}
+
+/// The secrets of a row that [`authentic`] gave, at this version.
+///
+/// # Errors
+/// [`Error::Gone`], [`Error::Damaged`]
+pub fn secrets(row: &Stored, keys: &Keys, id: u64, version: u64) -> Result<Secret> {
+    if row.version != version {
+        return Err(Error::Gone { id });
+    }
+    let sealed = row.secrets.as_ref().ok_or_else(|| Error::damaged(id, "it has no secrets"))?;
+    let opened = keys.open_secrets(&apply::place(keys, id, row), &row.attributes, sealed)?;
+    opened.ok_or_else(|| Error::damaged(id, "its secrets do not open"))
+}
+
+/// What the index has for a query, the most selective attribute first: of private rows with keys, of open ones without.
+///
+/// # Errors
+/// [`Error::Cryptography`]
+pub fn values(keys: Option<&Keys>, query: &[Term]) -> Result<Vec<[u8; 16]>> {
+    let mut terms: Vec<&Term> = query.iter().collect();
+    terms.sort_by_key(|term| search::rank(term.0));
+    terms.into_iter().map(|term| crypto::lookup(keys, term)).collect()
+}
