@@ -85,9 +85,9 @@ impl Pins<'_> {
         let keys = Keys::new(crypto::random_key()?, serial, Role::So)?;
         let wrap = self.wrap(&keys, Role::So, so_pin)?;
         let state = State { commits, ..State::new(next_id, label, &wrap) }.seal(&keys)?;
-        let none = PinRow { wrap: None, failures: 0, failed_at: 0 };
-        let so = PinRow { wrap: Some(wrap), ..none.clone() };
-        let token = Token { serial, label: label.to_owned(), so, user: none };
+        let none = || PinRow { wrap: None, failures: 0, failed_at: 0 };
+        let so = PinRow { wrap: Some(wrap), ..none() };
+        let token = Token { serial, label: label.to_owned(), so, user: none() };
         Ok((token, Head { key_id: keys.id, next_id, state }, keys))
     }
 }

@@ -4,8 +4,10 @@
 
 use crate::error::Result;
 use crate::schema::{Head, Stored, signed};
-use crate::tree::LONGEST;
 use rusqlite::{Connection, OptionalExtension};
+
+/// The longest a node of the tree is, in bytes.
+pub(crate) const LONGEST_NODE: usize = 64 * 16;
 
 /// Reads a token's tables, all of one moment.
 pub trait Rows {
@@ -87,7 +89,7 @@ impl Rows for Connection {
             [number],
             |row| {
                 let entries = row.get_ref(0)?.as_blob().ok();
-                Ok(entries.filter(|entries| entries.len() <= LONGEST).map(<[u8]>::to_vec))
+                Ok(entries.filter(|entries| entries.len() <= LONGEST_NODE).map(<[u8]>::to_vec))
             },
         );
         Ok(entries.optional()?.flatten())

@@ -9,15 +9,13 @@
 
 use crate::crypto::Keys;
 use crate::error::{Error, Result};
-use crate::rows::{Rows, RowsMut};
+use crate::rows::{LONGEST_NODE, Rows, RowsMut};
 use std::collections::BTreeMap;
 
 /// Length of an entry, in bytes.
 const ENTRY: usize = 16;
 /// Entries of a node.
-const ENTRIES: usize = 64;
-/// The longest a node is, in bytes.
-pub(crate) const LONGEST: usize = ENTRY * ENTRIES;
+const ENTRIES: usize = LONGEST_NODE / ENTRY;
 const FAN: u64 = ENTRIES as u64;
 /// Ids are below 2⁶³: the root is never higher.
 pub(crate) const HIGHEST: u8 = 10;
@@ -39,7 +37,7 @@ pub(crate) struct Node(Vec<u8>);
 impl Node {
     /// `None` when no node is written so.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        let fits = bytes.len() <= LONGEST && bytes.len().is_multiple_of(ENTRY);
+        let fits = bytes.len() <= LONGEST_NODE && bytes.len().is_multiple_of(ENTRY);
         (fits && !bytes.ends_with(&NONE)).then(|| Self(bytes.to_vec()))
     }
 
