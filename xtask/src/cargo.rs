@@ -174,6 +174,23 @@ pub(crate) fn built_into(name: &str) -> Result<BTreeSet<String>> {
     Ok(names.filter(|found| !found.is_empty() && *found != name).map(str::to_owned).collect())
 }
 
+/// The packages that are built with this one, whichever features are on. None where it is in no build: then it is not in the lock
+/// file, or stands there for a feature that does not exist here.
+pub(crate) fn users_of(name: &str) -> Result<BTreeSet<String>> {
+    let arguments = ["tree", "--workspace", "--all-features", "--target", "all", "--locked"];
+    let only =
+        ["--edges", "normal,build,dev", "--depth", "1", "--prefix", "none", "--invert", name];
+    let output = cargo(&arguments).args(only).output().context("run cargo tree")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains("did not match any packages") {
+        return Ok(BTreeSet::new());
+    }
+    ensure!(output.status.success(), "cargo tree: {said}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let names = text.lines().filter_map(|line| line.split(' ').next());
+    Ok(names.filter(|found| !found.is_empty() && *found != name).map(str::to_owned).collect())
+}
+
 fn short(name: &str) -> String {
     name.strip_prefix("metaslot-").unwrap_or(name).to_owned()
 }

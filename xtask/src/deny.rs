@@ -2,19 +2,20 @@
 //! What may be built in: licences, banned packages and sources, as `deny.toml` says. Where cargo-deny is installed it reads the
 //! same file and says the same.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::iter::Peekable;
 
 use anyhow::{Context, Result};
 use toml::{Table, Value as Toml};
 
-use crate::cargo::{Metadata, root};
+use crate::cargo::{Metadata, root, users_of};
 
 /// What `deny.toml` says.
 struct Rules {
     licences: BTreeSet<String>,
-    banned: BTreeSet<String>,
+    /// Each with those that may use it all the same.
+    banned: BTreeMap<String, BTreeSet<String>>,
     registries: BTreeSet<String>,
 }
 
@@ -29,8 +30,21 @@ pub(crate) fn packages(metadata: &Metadata, wrong: &mut Vec<String>) -> Result<(
         count += 1;
         wrong.extend(rules.complaints(of("name").unwrap_or_default(), of("license"), of("source")));
     }
+    for (name, wrappers) in &rules.banned {
+        wrong.extend(banned(name, wrappers, &users_of(name)?));
+    }
     println!("    {count} packages as deny.toml allows");
     Ok(())
+}
+
+/// Who uses what is banned, and may not.
+fn banned<'a>(
+    name: &'a str,
+    wrappers: &'a BTreeSet<String>,
+    users: &'a BTreeSet<String>,
+) -> impl Iterator<Item = String> + 'a {
+    let users = users.difference(wrappers);
+    users.map(move |user| format!("{user} uses {name}, which deny.toml bans"))
 }
 
 impl Rules {
@@ -41,7 +55,11 @@ impl Rules {
             list.cloned().with_context(|| format!("[{section}] has no list {key}"))
         };
         let text = |value: &Toml| value.as_str().map(str::to_owned);
-        let banned = |row: &Toml| row.get("crate").and_then(text);
+        let banned = |row: &Toml| {
+            let wrappers = row.get("wrappers").and_then(Toml::as_array);
+            let wrappers = wrappers.into_iter().flatten().filter_map(text).collect();
+            Some((row.get("crate").and_then(text)?, wrappers))
+        };
         Ok(Self {
             licences: list("licenses", "allow")?.iter().filter_map(text).collect(),
             banned: list("bans", "deny")?.iter().filter_map(banned).collect(),
@@ -55,9 +73,6 @@ impl Rules {
             wrong.push(format!(
                 "{name} has the licence {licence:?}, which deny.toml does not allow"
             ));
-        }
-        if self.banned.contains(name) {
-            wrong.push(format!("{name} is banned by deny.toml"));
         }
         // The workspace's own packages have none.
         let registry = source.map(|source| source.strip_prefix("registry+").unwrap_or(source));
@@ -114,7 +129,7 @@ mod tests {
     fn licences_are_read_as_expressions() {
         let rules = Rules {
             licences: ["MIT", "ISC"].map(str::to_owned).into(),
-            banned: ["ring".to_owned()].into(),
+            banned: BTreeMap::new(),
             registries: ["here".to_owned()].into(),
         };
         for good in
@@ -126,6 +141,10 @@ mod tests {
             assert!(!rules.fulfils(bad), "{bad}");
         }
         assert!(rules.complaints("fine", Some("MIT"), Some("registry+here")).is_empty());
-        assert_eq!(rules.complaints("ring", None, Some("git+there")).len(), 3);
+        assert_eq!(rules.complaints("ring", None, Some("git+there")).len(), 2);
+        let set = |name: &str| BTreeSet::from([name.to_owned()]);
+        assert_eq!(banned("ring", &set("tls"), &set("tls")).count(), 0);
+        let complaints: Vec<_> = banned("ring", &set("tls"), &set("any")).collect();
+        assert_eq!(complaints, ["any uses ring, which deny.toml bans"]);
     }
 }
