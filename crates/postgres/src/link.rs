@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The connections to the server, on a thread of their own: one for reading, on which changes are told, and one for
+//! transactions. They are made anew when they are lost; callers never wait for more than one attempt.
+
+use crate::address::Address;
+use crate::tls::Tls;
+use metaslot_keystore::Error;
+use metaslot_memory::Secret;
+use std::collections::HashMap;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::Notify;
+use tokio::time::{sleep, timeout};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{AsyncMessage, Client, Connection, Row, Socket, Statement};
+
+/// How long a statement may take here: the server ends it before.
+const STATEMENT: Duration = Duration::from_secs(15);
+/// How long it may take to be connected, through all hosts.
+const CONNECT: Duration = Duration::from_secs(15);
+/// How often it is looked whether the connection still is one.
+const LOOK: Duration = Duration::from_secs(5);
+/// How long to wait after an attempt that failed, at first and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
+/// So many statements are kept prepared on a connection.
+const MAX_PREPARED: usize = 64;
+/// No generation.
+const NONE: u64 = u64::MAX;
+
+/// What every connection begins with. Nobody's tables are taken for ours, and what is acknowledged is on the disk.
+const BEGIN: &str = "
+    SET search_path = pg_catalog;
+    SET statement_timeout = '10s';
+    SET lock_timeout = '10s';
+    SET idle_in_transaction_session_timeout = '30s';
+    SELECT set_config('synchronous_commit', 'on', false)
+     WHERE current_setting('synchronous_commit') = 'off'";
+
+/// A password, when it is needed.
+pub type Password = Arc<dyn Fn() -> Result<Secret, metaslot_ck::Error> + Send + Sync>;
+
+/// The way to the database.
+pub(crate) struct Link {
+    inner: Arc<Inner>,
+    running: Mutex<Option<Running>>,
+}
+
+struct Inner {
+    address: Address,
+    config: Mutex<Option<tokio_postgres::Config>>,
+    password: Option<Password>,
+    /// For how long what is known goes on being used.
+    away: Duration,
+    state: Mutex<State>,
+    changed: Condvar,
+    /// Goes up by two with each change that is heard of; [`NONE`] where nothing is known.
+    shown: AtomicU64,
+}
+
+#[derive(Default)]
+struct State {
+    lines: Option<Arc<Lines>>,
+    /// Since when there are none, where there were some.
+    lost: Option<Instant>,
+    /// Whether an attempt has failed since.
+    failed: Option<String>,
+    generation: u64,
+    /// What the database had.
+    seen: Option<i64>,
+}
+
+struct Running {
+    handle: Handle,
+    stop: Arc<Notify>,
+    thread: JoinHandle<()>,
+}
+
+/// Both connections.
+pub(crate) struct Lines {
+    pub(crate) reader: Line,
+    pub(crate) writer: Line,
+    /// Held from the beginning of a transaction to its end.
+    pub(crate) turn: Mutex<()>,
+    broken: Notify,
+}
+
+/// One connection, with what is prepared on it.
+pub(crate) struct Line {
+    client: Client,
+    prepared: Mutex<HashMap<String, Statement>>,
+}
+
+type Answer<T> = Result<T, tokio_postgres::Error>;
+
+impl Line {
+    const fn new(client: Client, prepared: Mutex<HashMap<String, Statement>>) -> Self {
+        Self { client, prepared }
+    }
+
+    async fn statement(&self, sql: &str) -> Answer<Statement> {
+        if let Some(known) = lock(&self.prepared).get(sql) {
+            return Ok(known.clone());
+        }
+        let made = self.client.prepare(sql).await?;
+        let mut prepared = lock(&self.prepared);
+        if prepared.len() < MAX_PREPARED {
+            prepared.insert(sql.to_owned(), made.clone());
+        }
+        Ok(made)
+    }
+
+    pub(crate) async fn query(&self, sql: &str, with: &[&(dyn ToSql + Sync)]) -> Answer<Vec<Row>> {
+        let statement = self.statement(sql).await?;
+        self.client.query(&statement, with).await
+    }
+
+    /// Several statements without parameters.
+    pub(crate) async fn run(&self, sql: &str) -> Answer<()> {
+        self.client.batch_execute(sql).await
+    }
+}
+
+/// What a call has of the link while it lasts.
+pub(crate) struct Open<'a> {
+    link: &'a Link,
+    handle: Handle,
+    pub(crate) lines: Arc<Lines>,
+}
+
+impl Open<'_> {
+    /// Waits for an answer.
+    pub(crate) fn wait<T>(&self, work: impl Future<Output = Answer<T>>) -> Result<T, Error> {
+        let done = self.handle.block_on(async { timeout(STATEMENT, work).await });
+        match done {
+            Ok(answer) => answer.map_err(|error| self.link.said(&error)),
+            Err(_) => {
+                self.lines.broken.notify_one();
+                Err(self.link.away("the database does not answer"))
+            }
+        }
+    }
+
+    /// What the token is called in the database.
+    pub(crate) fn name(&self) -> &str {
+        &self.link.inner.address.token
+    }
+
+    /// What it is called in errors.
+    pub(crate) fn place(&self) -> &Path {
+        self.link.place()
+    }
+
+    /// Both connections are given up: it is not known what is open on them.
+    pub(crate) fn give_up(&self) {
+        self.lines.broken.notify_one();
+    }
+
+    /// One statement on the reading connection.
+    pub(crate) fn read(&self, sql: &str, with: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Error> {
+        self.wait(self.lines.reader.query(sql, with))
+    }
+
+    /// One statement on the connection for transactions; the caller has its turn.
+    pub(crate) fn write(&self, sql: &str, with: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Error> {
+        self.wait(self.lines.writer.query(sql, with))
+    }
+
+    /// Several statements there.
+    pub(crate) fn run(&self, sql: &str) -> Result<(), Error> {
+        self.wait(self.lines.writer.run(sql))
+    }
+}
+
+/// Every link that was made: see [`restart`].
+static LINKS: Mutex<Vec<Weak<Link>>> = Mutex::new(Vec::new());
+
+/// Ends the threads of all stores. The next call begins them anew, with whatever fence its own thread has.
+pub fn restart() {
+    let links: Vec<_> = lock(&LINKS).iter().filter_map(Weak::upgrade).collect();
+    links.iter().for_each(|link| link.stop());
+}
+
+impl Link {
+    pub(crate) fn new(address: Address, password: Option<Password>, away: Duration) -> Arc<Self> {
+        let inner = Inner {
+            address,
+            config: Mutex::new(None),
+            password,
+            away,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            shown: AtomicU64::new(NONE),
+        };
+        let link = Arc::new(Self { inner: Arc::new(inner), running: Mutex::new(None) });
+        lock(&LINKS).push(Arc::downgrade(&link));
+        link
+    }
+
+    /// What the token is called in errors.
+    pub(crate) fn place(&self) -> &Path {
+        Path::new(self.inner.address.as_str())
+    }
+
+    /// Both connections, as soon as they are there.
+    ///
+    /// # Errors
+    /// That they are not, and why, once an attempt has failed.
+    pub(crate) fn open(&self) -> Result<Open<'_>, Error> {
+        let handle = self.handle()?;
+        let mut state = lock(&self.inner.state);
+        let end = Instant::now() + CONNECT;
+        loop {
+            if let Some(lines) = &state.lines {
+                return Ok(Open { link: self, handle, lines: Arc::clone(lines) });
+            }
+            if let Some(why) = &state.failed {
+                return Err(self.away(why));
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(self.away("it does not answer"));
+            }
+            let waited = self.inner.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// The thread, begun where it is not there.
+    fn handle(&self) -> Result<Handle, Error> {
+        let mut running = lock(&self.running);
+        if let Some(running) = &*running {
+            return Ok(running.handle.clone());
+        }
+        let cannot = |error: std::io::Error| self.away(&error.to_string());
+        if lock(&self.inner.config).is_none() {
+            let config = self.inner.address.looked_up().map_err(|why| self.away(&why))?;
+            *lock(&self.inner.config) = Some(config);
+        }
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(cannot)?;
+        let (handle, stop) = (runtime.handle().clone(), Arc::new(Notify::new()));
+        let (inner, told) = (Arc::clone(&self.inner), Arc::clone(&stop));
+        let work = move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    () = keep(&inner) => {}
+                    () = told.notified() => {}
+                }
+            });
+        };
+        let thread = thread::Builder::new().name(String::from("postgresql")).spawn(work);
+        let thread = thread.map_err(cannot)?;
+        *running = Some(Running { handle: handle.clone(), stop, thread });
+        Ok(handle)
+    }
+
+    fn stop(&self) {
+        let Some(running) = lock(&self.running).take() else { return };
+        running.stop.notify_one();
+        // It has nothing to say.
+        running.thread.join().ok();
+        self.inner.lost(None);
+    }
+
+    /// Counts the changes that were heard of; `None` where none may be relied on.
+    pub(crate) fn generation(&self) -> Option<u64> {
+        Some(self.inner.shown.load(Ordering::Acquire)).filter(|number| *number != NONE)
+    }
+
+    /// Takes over what the database has now.
+    pub(crate) fn heard(&self, generation: i64) {
+        self.inner.heard(Some(generation));
+    }
+
+    /// Whether the database is away, and what was read before may be used in its place.
+    pub(crate) fn is_bridged(&self) -> bool {
+        let state = lock(&self.inner.state);
+        state.lines.is_none() && self.inner.may_bridge(&state)
+    }
+
+    fn away(&self, why: &str) -> Error {
+        let reason = format!("the database is away: {why}");
+        Error::Database { path: self.place().to_owned(), reason }
+    }
+
+    /// What an answer of the database means here.
+    pub(crate) fn said(&self, error: &tokio_postgres::Error) -> Error {
+        let path = self.place().to_owned();
+        let Some(code) = error.code() else {
+            return self.away(&sentence(error));
+        };
+        let reason = sentence(error);
+        match *code {
+            SqlState::UNDEFINED_TABLE | SqlState::INVALID_SCHEMA_NAME => {
+                Error::Uninitialized { path }
+            }
+            SqlState::INSUFFICIENT_PRIVILEGE | SqlState::READ_ONLY_SQL_TRANSACTION => {
+                Error::WriteProtected { path, reason }
+            }
+            SqlState::DISK_FULL => Error::Full { path },
+            SqlState::OUT_OF_MEMORY => Error::Memory,
+            SqlState::LOCK_NOT_AVAILABLE => {
+                let reason = String::from("another process has had it for ten seconds");
+                Error::File { path, action: "lock", reason }
+            }
+            _ => Error::Database { path, reason },
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Link")
+            .field("address", &self.inner.address.as_str())
+            .finish_non_exhaustive()
+    }
+}
+
+/// An error with what is behind it.
+fn sentence(error: &tokio_postgres::Error) -> String {
+    if let Some(said) = error.as_db_error() {
+        return said.message().to_owned();
+    }
+    let mut text = error.to_string();
+    let mut behind = std::error::Error::source(error);
+    while let Some(error) = behind {
+        text = format!("{text}: {error}");
+        behind = error.source();
+    }
+    text
+}
+
+impl Inner {
+    fn may_bridge(&self, state: &State) -> bool {
+        state.lost.is_some_and(|lost| lost.elapsed() < self.away)
+    }
+
+    /// Says what can be relied on, once the state has changed.
+    fn show(&self, state: &State) {
+        let known = state.lines.is_some() || self.may_bridge(state);
+        let number = if known { state.generation } else { NONE };
+        self.shown.store(number, Ordering::Release);
+        self.changed.notify_all();
+    }
+
+    fn heard(&self, generation: Option<i64>) {
+        let mut state = lock(&self.state);
+        if state.seen != generation {
+            state.seen = generation;
+            state.generation += 2;
+        }
+        self.show(&state);
+    }
+
+    /// A notification: the generation, and the token's name.
+    fn told(&self, payload: &str) {
+        let Some((generation, name)) = payload.split_once(' ') else { return };
+        if name == self.address.token
+            && let Ok(generation) = generation.parse()
+        {
+            self.heard(Some(generation));
+        }
+    }
+
+    fn opened(&self, lines: Arc<Lines>) {
+        let mut state = lock(&self.state);
+        (state.lines, state.lost, state.failed) = (Some(lines), None, None);
+        self.show(&state);
+    }
+
+    /// There are no connections any more; with a reason, an attempt has failed.
+    fn lost(&self, failed: Option<String>) {
+        let mut state = lock(&self.state);
+        if state.lines.take().is_some() {
+            state.lost = Some(Instant::now());
+        }
+        state.failed = failed;
+        self.show(&state);
+    }
+}
+
+/// Connects, and again when that is lost.
+async fn keep(inner: &Arc<Inner>) {
+    let mut pause = PAUSES.0;
+    loop {
+        match timeout(CONNECT, connect(inner)).await {
+            Ok(Ok(lines)) => {
+                pause = PAUSES.0;
+                inner.opened(Arc::clone(&lines));
+                tokio::select! {
+                    () = watch(inner, &lines) => {}
+                    () = lines.broken.notified() => {}
+                }
+                inner.lost(None);
+                continue;
+            }
+            Ok(Err(why)) => inner.lost(Some(why)),
+            Err(_) => inner.lost(Some(String::from("it does not answer"))),
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(PAUSES.1);
+    }
+}
+
+/// Looks at the generation from time to time, as long as there is an answer.
+async fn watch(inner: &Inner, lines: &Lines) {
+    loop {
+        sleep(LOOK).await;
+        match timeout(LOOK, look(inner, &lines.reader)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) | Err(_) => return,
+        }
+    }
+}
+
+/// What the database has as its generation now.
+async fn look(inner: &Inner, line: &Line) -> Answer<()> {
+    let sql = "SELECT generation FROM metaslot.token WHERE name = $1";
+    match line.query(sql, &[&inner.address.token]).await {
+        Ok(rows) => {
+            inner.heard(rows.first().map(|row| row.try_get(0)).transpose()?);
+            Ok(())
+        }
+        // There is no token yet, or it is not for this role.
+        Err(error) if error.code().is_some() => {
+            inner.heard(None);
+            Ok(())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+async fn connect(inner: &Arc<Inner>) -> Result<Arc<Lines>, String> {
+    let config = lock(&inner.config).clone();
+    let mut config = config.ok_or_else(|| String::from("its hosts are not known"))?;
+    if let Some(password) = &inner.password {
+        let secret = password().map_err(|_| String::from("its password cannot be read"))?;
+        config.password(secret.expose());
+    }
+    let tls = Tls::of(&inner.address)?;
+    let said = |error: tokio_postgres::Error| sentence(&error);
+    let (reader, told) = config.connect(tls.clone()).await.map_err(said)?;
+    let (writer, rest) = config.connect(tls).await.map_err(said)?;
+    let lines = Arc::new(Lines {
+        reader: Line::new(reader, Mutex::default()),
+        writer: Line::new(writer, Mutex::default()),
+        turn: Mutex::new(()),
+        broken: Notify::new(),
+    });
+    tokio::spawn(drive(told, Arc::clone(inner), Arc::downgrade(&lines)));
+    tokio::spawn(drive(rest, Arc::clone(inner), Arc::downgrade(&lines)));
+    lines.reader.run(BEGIN).await.map_err(said)?;
+    lines.writer.run(BEGIN).await.map_err(said)?;
+    lines.reader.run("LISTEN metaslot").await.map_err(said)?;
+    // What was said while nobody listened.
+    look(inner, &lines.reader).await.map_err(said)?;
+    Ok(lines)
+}
+
+/// Moves what goes over a connection, until it ends.
+async fn drive<S>(mut connection: Connection<Socket, S>, inner: Arc<Inner>, lines: Weak<Lines>)
+where
+    S: tokio_postgres::tls::TlsStream + Unpin,
+{
+    while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
+        if let AsyncMessage::Notification(told) = message {
+            inner.told(told.payload());
+        }
+    }
+    if let Some(lines) = lines.upgrade() {
+        lines.broken.notify_one();
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+//! PINs: counted before they are tried, in a transaction of its own, one at a time over all machines.
+//!
+//! Order of locks: the turn on the connection for transactions, the token's advisory lock, its row. The row is not locked while a
+//! key is derived.
+
+use crate::link::{Open, lock};
+use crate::open::{PostgresStore, Result, announced};
+use crate::rows::{Whole, signed};
+use crate::schema;
+use metaslot_counters as counters;
+use metaslot_keystore::Error;
+use metaslot_keystore::elsewhere::{self, Keys, PinRow};
+use metaslot_spi::store::{Examined, Role};
+
+/// Before the token's number: no other program's advisory locks ("MSLT").
+const LOCKS: i32 = 0x4d53_4c54;
+
+/// Who tries a PIN of this token. The server takes it back with the connection.
+struct Attempt<'a> {
+    open: &'a Open<'a>,
+    token: i32,
+}
+
+impl<'a> Attempt<'a> {
+    fn begin(open: &'a Open<'a>) -> Result<Self> {
+        let token = Whole::read(open)?.number;
+        open.write("SELECT pg_advisory_lock($1, $2)", &[&LOCKS, &token])?;
+        Ok(Self { open, token })
+    }
+}
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        if self.open.write("SELECT pg_advisory_unlock($1, $2)", &[&LOCKS, &self.token]).is_err() {
+            self.open.give_up();
+        }
+    }
+}
+
+/// `C_Login`
+pub(crate) fn login(store: &PostgresStore, role: Role, pin: &[u8]) -> Result<()> {
+    store.set_keys(Some(check(store, role, pin)?));
+    Ok(())
+}
+
+/// Tries a PIN, and refuses a token that is not as it was last written. Gives its keys.
+pub(crate) fn check(store: &PostgresStore, role: Role, pin: &[u8]) -> Result<Keys> {
+    let open = store.link.open()?;
+    let _turn = lock(&open.lines.turn);
+    let _attempt = Attempt::begin(&open)?;
+    let keys = attempt(store, &open, role, pin)?;
+    confirm(store, &open, &keys)?;
+    Ok(keys)
+}
+
+/// Only tries a PIN, whatever else is wrong with the token.
+pub(crate) fn keys(store: &PostgresStore, open: &Open<'_>, role: Role, pin: &[u8]) -> Result<Keys> {
+    let _attempt = Attempt::begin(open)?;
+    attempt(store, open, role, pin)
+}
+
+fn confirm(store: &PostgresStore, open: &Open<'_>, keys: &Keys) -> Result<()> {
+    let head = store.transact(open, |whole| {
+        let sql = "SELECT count(*) FROM metaslot.object WHERE token = $1 AND verified";
+        let rows = open.write(sql, &[&whole.number])?;
+        let there: i64 = rows.first().and_then(|row| row.try_get(0).ok()).unwrap_or(0);
+        let there = u64::try_from(there).unwrap_or(0);
+        elsewhere::confirm(keys, &whole.token, &whole.head, there)?;
+        Ok((whole.head, false))
+    })?;
+    store.follow(open, keys, &head)
+}
+
+/// Counts, tries, and takes the count back after a right PIN.
+fn attempt(store: &PostgresStore, open: &Open<'_>, role: Role, pin: &[u8]) -> Result<Keys> {
+    let whole = store.transact(open, |whole| {
+        let row = pin_row(&whole, role);
+        store.pins().can_try(row)?;
+        elsewhere::may_try(row, whole.now)?;
+        let counted = PinRow { failures: row.failures + 1, failed_at: whole.now, wrap: None };
+        write_count(open, whole.number, role, &counted)?;
+        Ok((whole, false))
+    })?;
+    let before = pin_row(&whole, role);
+    match store.pins().open(&whole.token, role, pin) {
+        Ok(Some(keys)) => {
+            let none = PinRow { failures: 0, failed_at: 0, wrap: None };
+            write_count(open, whole.number, role, &none)?;
+            Ok(keys)
+        }
+        Ok(None) => {
+            counters::event(counters::Event::LoginFailure);
+            Err(elsewhere::refused(before))
+        }
+        // No PIN was tried: memory was short, say.
+        Err(error) => {
+            write_count(open, whole.number, role, before).unwrap_or_default();
+            Err(error)
+        }
+    }
+}
+
+const fn pin_row(whole: &Whole, role: Role) -> &PinRow {
+    match role {
+        Role::So => &whole.token.so,
+        Role::User => &whole.token.user,
+    }
+}
+
+fn write_count(open: &Open<'_>, token: i32, role: Role, row: &PinRow) -> Result<()> {
+    let sql = match role {
+        Role::So => "UPDATE metaslot.token SET so_failures = $2, so_failed_at = $3 WHERE id = $1",
+        Role::User => {
+            "UPDATE metaslot.token SET user_failures = $2, user_failed_at = $3 WHERE id = $1"
+        }
+    };
+    let failures = i32::try_from(row.failures).unwrap_or(i32::MAX);
+    open.write(sql, &[&token, &failures, &signed(row.failed_at)]).map(drop)
+}
+
+/// `C_SetPIN`
+pub(crate) fn change(store: &PostgresStore, role: Role, old: &[u8], new: &[u8]) -> Result<()> {
+    let open = store.link.open()?;
+    let _turn = lock(&open.lines.turn);
+    let _attempt = Attempt::begin(&open)?;
+    let keys = attempt(store, &open, role, old)?;
+    set(store, &open, &keys, role, new)
+}
+
+/// `C_InitPIN`
+pub(crate) fn init_user(store: &PostgresStore, pin: &[u8]) -> Result<()> {
+    let keys = store.keys().filter(|keys| keys.role() == Role::So).ok_or(Error::NotLoggedIn)?;
+    let open = store.link.open()?;
+    let _turn = lock(&open.lines.turn);
+    let _attempt = Attempt::begin(&open)?;
+    set(store, &open, &keys, Role::User, pin)
+}
+
+/// A new PIN: its wrap, and no failures.
+fn set(store: &PostgresStore, open: &Open<'_>, keys: &Keys, role: Role, pin: &[u8]) -> Result<()> {
+    let wrap = store.pins().wrap(keys, role, pin)?;
+    let head = store.transact(open, |mut whole| {
+        store.advance_anchor(keys, &whole.head)?;
+        let (token, head) = (&whole.token, &whole.head);
+        let state = elsewhere::with_pin(keys, token, head, (role, &wrap))?;
+        let sql = match role {
+            Role::So => {
+                "UPDATE metaslot.token SET row_set = $2, so_wrap = $3, so_failures = 0,
+                        so_failed_at = 0 WHERE id = $1"
+            }
+            Role::User => {
+                "UPDATE metaslot.token SET row_set = $2, user_wrap = $3, user_failures = 0,
+                        user_failed_at = 0 WHERE id = $1"
+            }
+        };
+        open.write(sql, &[&whole.number, &state, &wrap])?;
+        whole.head.state = state;
+        Ok((whole.head, true))
+    })?;
+    store.follow(open, keys, &head)
+}
+
+/// `C_InitToken`
+pub(crate) fn initialize(store: &PostgresStore, so_pin: &[u8], label: &str) -> Result<()> {
+    store.set_keys(None);
+    let open = store.link.open()?;
+    let _turn = lock(&open.lines.turn);
+    match Whole::read(&open) {
+        Ok(_) => empty(store, &open, so_pin, label),
+        Err(Error::Uninitialized { .. }) => create(store, &open, so_pin, label),
+        Err(error) => Err(error),
+    }
+}
+
+/// A token where none is, with the tables where these are not there.
+fn create(store: &PostgresStore, open: &Open<'_>, so_pin: &[u8], label: &str) -> Result<()> {
+    let serial = elsewhere::new_serial()?;
+    let anchor = store.config.anchor.as_deref();
+    let check = |anchor| elsewhere::check_anchor(anchor, open.place(), &serial).map(drop);
+    anchor.map_or(Ok(()), check)?;
+    let (token, head, keys) = store.pins().new_token(serial, so_pin, label, (1, 0))?;
+    store.around(open, "ROLLBACK; BEGIN", || {
+        schema::migrate(open, open.place())?;
+        let sql =
+            "INSERT INTO metaslot.token(name, serial, label, key_id, so_wrap, next_id, row_set)
+                   VALUES($1, $2, $3, $4, $5, $6, $7)";
+        let (serial, key) = (serial.as_slice(), head.key_id.as_slice());
+        let next = signed(head.next_id);
+        open.write(
+            sql,
+            &[&open.name(), &serial, &label, &key, &token.so.wrap, &next, &head.state],
+        )?;
+        Ok(((), Some(announced(open)?)))
+    })?;
+    store.follow(open, &keys, &head)
+}
+
+/// The same token with a new master key and nothing in it. Ids and the count of changes go on where they were.
+fn empty(store: &PostgresStore, open: &Open<'_>, so_pin: &[u8], label: &str) -> Result<()> {
+    let _attempt = Attempt::begin(open)?;
+    let old = attempt(store, open, Role::So, so_pin)?;
+    let (keys, head) = store.transact(open, |whole| {
+        let serial = whole.token.serial;
+        let anchor = store.config.anchor.as_deref();
+        let seen = |anchor| elsewhere::check_anchor(anchor, open.place(), &serial);
+        let seen = anchor.map_or(Ok(0), seen)?;
+        let commits = elsewhere::commits(&old, &whole.head).max(seen) + 1;
+        let next = (whole.head.next_id, commits);
+        let (token, head, keys) = store.pins().new_token(serial, so_pin, label, next)?;
+        for table in ["object", "lookup", "tree"] {
+            let sql = format!("DELETE FROM metaslot.{table} WHERE token = $1");
+            open.write(&sql, &[&whole.number])?;
+        }
+        let sql =
+            "UPDATE metaslot.token SET label = $2, key_id = $3, so_wrap = $4, so_failures = 0,
+                          so_failed_at = 0, user_wrap = NULL, user_failures = 0, user_failed_at = 0,
+                          row_set = $5 WHERE id = $1";
+        let key = head.key_id.as_slice();
+        open.write(sql, &[&whole.number, &label, &key, &token.so.wrap, &head.state])?;
+        Ok(((keys, head), true))
+    })?;
+    store.follow(open, &keys, &head)
+}
+
+/// Another label.
+pub(crate) fn rename(
+    store: &PostgresStore,
+    role: Role,
+    pin: &[u8],
+    label: &str,
+) -> Result<Examined> {
+    let open = store.link.open()?;
+    let _turn = lock(&open.lines.turn);
+    let keys = keys(store, &open, role, pin)?;
+    let head = store.transact(&open, |mut whole| {
+        store.advance_anchor(&keys, &whole.head)?;
+        let state = elsewhere::with_label(&keys, &whole.token, &whole.head, label)?;
+        let sql = "UPDATE metaslot.token SET row_set = $2, label = $3 WHERE id = $1";
+        open.write(sql, &[&whole.number, &state, &label])?;
+        whole.head.state = state;
+        Ok((whole.head, true))
+    })?;
+    store.follow(&open, &keys, &head)?;
+    Ok(Examined::default())
+}
+
+/// No token any more, by the officer's PIN.
+pub(crate) fn remove(
+    store: &PostgresStore,
+    role: Role,
+    pin: &[u8],
+    label: &str,
+) -> Result<Examined> {
+    let open = store.link.open()?;
+    let _turn = lock(&open.lines.turn);
+    keys(store, &open, role, pin)?;
+    store.transact(&open, |whole| {
+        if whole.token.label != label {
+            return Err(Error::not_token("it has another label by now"));
+        }
+        announced(&open)?;
+        open.write("DELETE FROM metaslot.token WHERE id = $1", &[&whole.number])?;
+        Ok(((), false))
+    })?;
+    store.set_keys(None);
+    Ok(Examined::default())
+}

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A token's tables: read by single statements, which see all of one moment, and changed within a transaction.
+
+use crate::link::Open;
+use metaslot_keystore::Error;
+use metaslot_keystore::elsewhere::{Head, PinRow, Rows, RowsMut, Stored, Token, path};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use tokio_postgres::Row;
+use tokio_postgres::types::FromSql;
+
+type Result<T> = std::result::Result<T, Error>;
+
+/// The token's own row.
+#[derive(Debug)]
+pub(crate) struct Whole {
+    /// Its number here.
+    pub(crate) number: i32,
+    pub(crate) token: Token,
+    pub(crate) head: Head,
+    /// The server's clock, in seconds since 1970.
+    pub(crate) now: u64,
+}
+
+/// The columns of [`Whole`].
+const WHOLE: &str = "SELECT id, serial, label, key_id, so_wrap, so_failures, so_failed_at, user_wrap, user_failures, \
+     user_failed_at, next_id, row_set, extract(epoch FROM clock_timestamp())::bigint, \
+     (SELECT version FROM metaslot.format)
+     FROM metaslot.token WHERE name = $1";
+
+impl Whole {
+    /// As it is committed.
+    pub(crate) fn read(open: &Open<'_>) -> Result<Self> {
+        Self::found(open, open.read(WHOLE, &[&open.name()])?)
+    }
+
+    /// Within a transaction, which no other writer is in until it ends.
+    pub(crate) fn locked(open: &Open<'_>) -> Result<Self> {
+        Self::found(open, open.write(&format!("{WHOLE} FOR UPDATE"), &[&open.name()])?)
+    }
+
+    /// Within a transaction of one moment.
+    pub(crate) fn here(open: &Open<'_>) -> Result<Self> {
+        Self::found(open, open.write(WHOLE, &[&open.name()])?)
+    }
+
+    fn found(open: &Open<'_>, rows: Vec<Row>) -> Result<Self> {
+        let row = rows.first();
+        let row = row.ok_or_else(|| Error::Uninitialized { path: open.place().to_owned() })?;
+        crate::schema::check(column(row, 13)?, open.place())?;
+        let pin = |at: usize| -> Result<PinRow> {
+            let failures: i32 = column(row, at + 1)?;
+            let failures = u32::try_from(failures).map_err(|_| damaged())?;
+            Ok(PinRow { wrap: column(row, at)?, failures, failed_at: number(row, at + 2)? })
+        };
+        let token =
+            Token { serial: fixed(row, 1)?, label: column(row, 2)?, so: pin(4)?, user: pin(7)? };
+        let head =
+            Head { key_id: fixed(row, 3)?, next_id: number(row, 10)?, state: column(row, 11)? };
+        Ok(Self { number: column(row, 0)?, token, head, now: number(row, 12)? })
+    }
+}
+
+fn damaged() -> Error {
+    Error::not_token("its own row is damaged")
+}
+
+fn column<'a, T: FromSql<'a>>(row: &'a Row, at: usize) -> Result<T> {
+    row.try_get(at).map_err(|_| damaged())
+}
+
+fn number(row: &Row, at: usize) -> Result<u64> {
+    u64::try_from(column::<i64>(row, at)?).map_err(|_| damaged())
+}
+
+fn fixed<const N: usize>(row: &Row, at: usize) -> Result<[u8; N]> {
+    column::<&[u8]>(row, at)?.try_into().map_err(|_| damaged())
+}
+
+/// The database's integers are signed; ours never reach the sign.
+pub(crate) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// The columns of an object's row, in the order in which [`stored`] reads them.
+pub(crate) const OBJECT: &str =
+    "o.version, o.private, o.verified, o.attributes, o.secrets, o.terms, o.tag";
+
+/// An object's row, whose columns begin at `first`.
+pub(crate) fn stored(row: &Row, first: usize, id: u64) -> Result<Stored> {
+    let wrong = |_| Error::damaged(id, "a column has the wrong type");
+    let version: i64 = row.try_get(first).map_err(wrong)?;
+    let version = u64::try_from(version);
+    Ok(Stored {
+        version: version
+            .map_err(|_| Error::damaged(id, "a column has a number that is never written"))?,
+        private: row.try_get(first + 1).map_err(wrong)?,
+        verified: row.try_get(first + 2).map_err(wrong)?,
+        attributes: row.try_get(first + 3).map_err(wrong)?,
+        secrets: row.try_get(first + 4).map_err(wrong)?,
+        terms: row.try_get(first + 5).map_err(wrong)?,
+        tag: row.try_get(first + 6).map_err(wrong)?,
+    })
+}
+
+/// What is needed to read one object, all of one moment.
+pub(crate) struct Picture {
+    head: Head,
+    row: Option<Stored>,
+    nodes: BTreeMap<i64, Vec<u8>>,
+}
+
+impl Picture {
+    /// Without a state only the row is of interest: nobody is logged in.
+    pub(crate) fn read(open: &Open<'_>, id: u64) -> Result<Self> {
+        let sql = format!(
+            "SELECT t.key_id, t.next_id, t.row_set,
+                    (SELECT array_agg(n.node ORDER BY n.node) FROM metaslot.tree n
+                      WHERE n.token = t.id AND n.node = ANY($3)),
+                    (SELECT array_agg(n.entries ORDER BY n.node) FROM metaslot.tree n
+                      WHERE n.token = t.id AND n.node = ANY($3)),
+                    o.id, {OBJECT}
+               FROM metaslot.token t LEFT JOIN metaslot.object o ON o.token = t.id AND o.id = $2
+              WHERE t.name = $1"
+        );
+        let rows = open.read(&sql, &[&open.name(), &signed(id), &path(id)])?;
+        let row = rows.first();
+        let row = row.ok_or_else(|| Error::Uninitialized { path: open.place().to_owned() })?;
+        let head =
+            Head { key_id: fixed(row, 0)?, next_id: number(row, 1)?, state: column(row, 2)? };
+        let numbers: Option<Vec<i64>> = column(row, 3)?;
+        let entries: Option<Vec<Vec<u8>>> = column(row, 4)?;
+        let nodes = numbers.unwrap_or_default().into_iter().zip(entries.unwrap_or_default());
+        let there: Option<i64> = column(row, 5)?;
+        let row = there.map(|_| stored(row, 6, id)).transpose()?;
+        Ok(Self { head, row, nodes: nodes.collect() })
+    }
+
+    pub(crate) const fn head(&self) -> &Head {
+        &self.head
+    }
+
+    pub(crate) fn into_row(self) -> Option<Stored> {
+        self.row
+    }
+}
+
+impl Rows for Picture {
+    fn head(&self) -> Result<Head> {
+        Ok(self.head.clone())
+    }
+
+    fn stored(&self, _id: u64) -> Result<Option<Stored>> {
+        Ok(self.row.clone())
+    }
+
+    fn node(&self, number: i64) -> Result<Option<Vec<u8>>> {
+        Ok(self.nodes.get(&number).cloned())
+    }
+}
+
+/// A transaction that has the token's row, and with it the turn among all writers.
+pub(crate) struct Writing<'a> {
+    pub(crate) open: &'a Open<'a>,
+    pub(crate) number: i32,
+    pub(crate) head: Head,
+    /// The head as it was written.
+    pub(crate) wrote: RefCell<Option<Head>>,
+}
+
+impl Rows for Writing<'_> {
+    fn head(&self) -> Result<Head> {
+        Ok(self.head.clone())
+    }
+
+    fn stored(&self, id: u64) -> Result<Option<Stored>> {
+        let Ok(signed) = i64::try_from(id) else { return Ok(None) };
+        let sql =
+            format!("SELECT {OBJECT} FROM metaslot.object o WHERE o.token = $1 AND o.id = $2");
+        let rows = self.open.write(&sql, &[&self.number, &signed])?;
+        rows.first().map(|row| stored(row, 0, id)).transpose()
+    }
+
+    fn node(&self, number: i64) -> Result<Option<Vec<u8>>> {
+        let sql = "SELECT entries FROM metaslot.tree WHERE token = $1 AND node = $2";
+        let rows = self.open.write(sql, &[&self.number, &number])?;
+        rows.first().map(|row| column(row, 0)).transpose()
+    }
+}
+
+impl Writing<'_> {
+    fn execute(
+        &self,
+        sql: &str,
+        with: &[&(dyn tokio_postgres::types::ToSql + Sync)],
+    ) -> Result<()> {
+        self.open.write(sql, with).map(drop)
+    }
+
+    fn row(&self, sql: &str, id: u64, row: &Stored) -> Result<()> {
+        let (id, version) = (signed(id), signed(row.version));
+        self.execute(
+            sql,
+            &[
+                &self.number,
+                &id,
+                &version,
+                &row.private,
+                &row.verified,
+                &row.attributes,
+                &row.secrets,
+                &row.terms,
+                &row.tag,
+            ],
+        )
+    }
+}
+
+impl RowsMut for Writing<'_> {
+    fn insert(&self, id: u64, row: &Stored) -> Result<()> {
+        let sql = "INSERT INTO metaslot.object(token, id, version, private, verified, attributes, secrets, terms, tag)
+                   VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+        self.row(sql, id, row)
+    }
+
+    fn update(&self, id: u64, row: &Stored) -> Result<()> {
+        let sql =
+            "UPDATE metaslot.object SET version = $3, private = $4, verified = $5, attributes = $6,
+                          secrets = $7, terms = $8, tag = $9 WHERE token = $1 AND id = $2";
+        self.row(sql, id, row)
+    }
+
+    fn delete(&self, id: u64) -> Result<()> {
+        let sql = "DELETE FROM metaslot.object WHERE token = $1 AND id = $2";
+        self.execute(sql, &[&self.number, &signed(id)])
+    }
+
+    fn list(&self, id: u64, values: &[[u8; 16]]) -> Result<()> {
+        let sql = "INSERT INTO metaslot.lookup(token, value, object)
+                   SELECT $1, value, $2 FROM unnest($3::bytea[]) value ON CONFLICT DO NOTHING";
+        let values: Vec<&[u8]> = values.iter().map(<[u8; 16]>::as_slice).collect();
+        self.execute(sql, &[&self.number, &signed(id), &values])
+    }
+
+    fn unlist(&self, id: u64, values: &[[u8; 16]]) -> Result<()> {
+        let sql =
+            "DELETE FROM metaslot.lookup WHERE token = $1 AND object = $2 AND value = ANY($3)";
+        let values: Vec<&[u8]> = values.iter().map(<[u8; 16]>::as_slice).collect();
+        self.execute(sql, &[&self.number, &signed(id), &values])
+    }
+
+    fn write_node(&self, number: i64, entries: &[u8]) -> Result<()> {
+        match entries.is_empty() {
+            true => {
+                let sql = "DELETE FROM metaslot.tree WHERE token = $1 AND node = $2";
+                self.execute(sql, &[&self.number, &number])
+            }
+            false => {
+                let sql = "INSERT INTO metaslot.tree(token, node, entries) VALUES($1, $2, $3)
+                           ON CONFLICT(token, node) DO UPDATE SET entries = excluded.entries";
+                self.execute(sql, &[&self.number, &number, &entries])
+            }
+        }
+    }
+
+    fn write_head(&self, next_id: u64, state: Option<&[u8]>) -> Result<()> {
+        let state_now = state.map_or_else(|| self.head.state.clone(), <[u8]>::to_vec);
+        let head = Head { key_id: self.head.key_id, next_id, state: state_now };
+        *self.wrote.borrow_mut() = Some(head);
+        let sql =
+            "UPDATE metaslot.token SET next_id = $2, row_set = coalesce($3, row_set) WHERE id = $1";
+        self.execute(sql, &[&self.number, &signed(next_id), &state])
+    }
+}

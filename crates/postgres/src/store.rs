@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The engine's trait.
+
+use crate::cache::{Moment, Query};
+use crate::link::lock;
+use crate::open::{PostgresStore, Result};
+use crate::rows::{Picture, Whole, Writing};
+use crate::{pin, search, table};
+use metaslot_ck as ck;
+use metaslot_counters as counters;
+use metaslot_keystore::Error;
+use metaslot_keystore::elsewhere::{self, Keys, Stored};
+use metaslot_memory::Secret;
+use metaslot_spi::detail;
+use metaslot_spi::store::{
+    Change, Examination, Examined, Found, ObjectRow, Remark, Role, Scope, Store, Term, TokenRow,
+};
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+impl PostgresStore {
+    fn report<T>(&self, result: Result<T>) -> ck::Result<T> {
+        result.map_err(|error| {
+            let error = error.at(self.link.place());
+            if matches!(error, Error::Damaged { .. }) {
+                counters::event(counters::Event::DamagedRow);
+            }
+            detail::set(format_args!("{error}"));
+            error.into()
+        })
+    }
+
+    fn write_all(&self, changes: &[Change]) -> Result<Vec<u64>> {
+        let keys = self.keys();
+        let floor = keys.as_deref().map_or(0, |keys| self.floor(keys));
+        let open = self.link.open()?;
+        let _turn = lock(&open.lines.turn);
+        let (ids, head) = self.transact(&open, |whole| {
+            if let Some(keys) = keys.as_deref()
+                && elsewhere::current(keys, &whole.head).is_ok()
+            {
+                self.check_floor(keys, &whole.head, floor)?;
+                self.advance_anchor(keys, &whole.head)?;
+            }
+            let writing = Writing {
+                open: &open,
+                number: whole.number,
+                head: whole.head,
+                wrote: RefCell::default(),
+            };
+            let (ids, sealed) =
+                elsewhere::apply(&writing, keys.as_ref(), changes, &self.written_last)?;
+            Ok(((ids, writing.wrote.take().filter(|_| sealed)), true))
+        })?;
+        if let (Some(keys), Some(head)) = (&keys, &head) {
+            self.follow(&open, keys, head)?;
+        }
+        Ok(ids)
+    }
+
+    fn moment(&self, keys: Option<&Keys>) -> Option<Moment> {
+        let generation = self.link.generation()?;
+        Some(Moment { generation, key: keys.map(Keys::id) })
+    }
+
+    /// A row that is the one that was last written; without keys, as it is there.
+    fn row(&self, keys: Option<&Keys>, id: u64) -> Result<Option<Arc<Stored>>> {
+        if let Some(known) = self.moment(keys).and_then(|moment| self.cache.row(moment, id)) {
+            return Ok(known);
+        }
+        let open = self.link.open()?;
+        let (moment, floor) = (self.moment(keys), keys.map_or(0, |keys| self.floor(keys)));
+        let picture = Picture::read(&open, id)?;
+        let row = match keys {
+            None => picture.into_row(),
+            Some(keys) => {
+                let row = elsewhere::authentic(&picture, keys, id)?;
+                self.check_floor(keys, picture.head(), floor)?;
+                row
+            }
+        };
+        let row = row.map(Arc::new);
+        if let Some(moment) = moment {
+            self.cache.keep_row(moment, id, row.clone());
+        }
+        Ok(row)
+    }
+
+    fn find(
+        &self,
+        keys: Option<&Keys>,
+        query: &[Term],
+        scope: Scope,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Found>> {
+        let asked = Query::new(query, scope, after, limit);
+        let known = self.moment(keys).and_then(|moment| self.cache.search(moment, &asked));
+        if let Some(known) = known {
+            return Ok(known.to_vec());
+        }
+        let open = self.link.open()?;
+        let moment = self.moment(keys);
+        let found = search::search(&open, keys, query, scope, (after, limit))?;
+        if let Some(moment) = moment {
+            self.cache.keep_search(moment, asked, found.as_slice().into());
+        }
+        Ok(found)
+    }
+
+    fn token_row(&self) -> Result<TokenRow> {
+        let shortest_pin = self.config.shortest_pin;
+        let read = self.link.open().and_then(|open| Whole::read(&open));
+        match read {
+            Ok(whole) => {
+                let token = whole.token;
+                let row = TokenRow {
+                    initialized: true,
+                    user_pin_set: token.user.wrap.is_some(),
+                    so: elsewhere::pin_state(&token.so, whole.now),
+                    user: elsewhere::pin_state(&token.user, whole.now),
+                    serial: token.serial.iter().map(|byte| format!("{byte:02x}")).collect(),
+                    label: token.label,
+                    writable: true,
+                    shortest_pin,
+                    other: None,
+                };
+                *lock(&self.known) = Some(row.clone());
+                Ok(row)
+            }
+            Err(Error::Uninitialized { .. }) => {
+                *lock(&self.known) = None;
+                Ok(TokenRow { writable: true, shortest_pin, ..TokenRow::default() })
+            }
+            Err(error) => {
+                let known = lock(&self.known).clone().filter(|_| self.link.is_bridged());
+                known.ok_or(error)
+            }
+        }
+    }
+}
+
+/// What an uninitialised place answers to a question about objects.
+fn nothing<T: Default>(result: Result<T>) -> Result<T> {
+    match result {
+        Err(Error::Uninitialized { .. }) => Ok(T::default()),
+        result => result,
+    }
+}
+
+impl Store for PostgresStore {
+    fn token(&self) -> ck::Result<TokenRow> {
+        self.report(self.token_row())
+    }
+
+    fn initialize(&self, so_pin: &[u8], label: &str) -> ck::Result<()> {
+        self.report(pin::initialize(self, so_pin, label))
+    }
+
+    fn login(&self, role: Role, pin: &[u8]) -> ck::Result<()> {
+        let result = self.report(pin::login(self, role, pin));
+        if result.is_ok() {
+            counters::event(counters::Event::Login);
+        }
+        result
+    }
+
+    fn check_pin(&self, role: Role, pin: &[u8]) -> ck::Result<()> {
+        self.report(pin::check(self, role, pin).map(drop))
+    }
+
+    fn logout(&self) {
+        self.set_keys(None);
+    }
+
+    fn keeps_login(&self) -> bool {
+        let Some(keys) = self.keys() else { return false };
+        let now = self.link.generation();
+        if now == Some(self.kept_login.load(Ordering::Relaxed)) {
+            return true;
+        }
+        let read = self.link.open().and_then(|open| {
+            let now = self.link.generation();
+            Ok((now, Whole::read(&open)?.head.key_id))
+        });
+        match read {
+            Ok((now, key)) => {
+                if let Some(now) = now.filter(|_| key == keys.id()) {
+                    self.kept_login.store(now, Ordering::Relaxed);
+                }
+                key == keys.id()
+            }
+            Err(error) => !matches!(error, Error::Uninitialized { .. }),
+        }
+    }
+
+    fn init_pin(&self, pin: &[u8]) -> ck::Result<()> {
+        self.report(pin::init_user(self, pin))
+    }
+
+    fn set_pin(&self, role: Role, old: &[u8], new: &[u8]) -> ck::Result<()> {
+        self.report(pin::change(self, role, old, new))
+    }
+
+    fn write(&self, changes: Vec<Change>) -> ck::Result<Vec<u64>> {
+        self.report(self.write_all(&changes))
+    }
+
+    fn read(&self, id: u64) -> ck::Result<Option<ObjectRow>> {
+        let keys = self.keys();
+        let row = nothing(self.row(keys.as_deref(), id));
+        self.report(row.and_then(|row| {
+            let opened = row.map(|row| elsewhere::open(&row, keys.as_deref(), id));
+            Ok(opened.transpose()?.flatten())
+        }))
+    }
+
+    fn secrets(&self, id: u64, version: u64) -> ck::Result<Secret> {
+        let keys = self.keys().ok_or(Error::NotLoggedIn);
+        self.report(keys.and_then(|keys| {
+            let row = self.row(Some(&keys), id)?.ok_or(Error::Gone { id })?;
+            elsewhere::secrets(&row, &keys, id, version)
+        }))
+    }
+
+    fn search(
+        &self,
+        query: &[Term],
+        scope: Scope,
+        after: u64,
+        limit: usize,
+    ) -> ck::Result<Vec<Found>> {
+        let keys = if scope == Scope::Public { None } else { self.keys() };
+        let scope = match scope {
+            Scope::Private if keys.is_none() => return Ok(Vec::new()),
+            Scope::Both if keys.is_none() => Scope::Public,
+            scope => scope,
+        };
+        self.report(nothing(self.find(keys.as_deref(), query, scope, after, limit)))
+    }
+
+    fn examine(
+        &self,
+        role: Role,
+        pin: &[u8],
+        what: Examination<'_>,
+        remark: &mut dyn FnMut(Remark<'_>) -> bool,
+    ) -> ck::Result<Examined> {
+        match what {
+            Examination::Look => self.report(table::look(self, role, pin, remark)),
+            Examination::Rename(label) => self.report(pin::rename(self, role, pin, label)),
+            Examination::Remove(label) => self.report(pin::remove(self, role, pin, label)),
+            Examination::Repair | Examination::Backup(_) | Examination::Restore(_) => {
+                detail::set(format_args!(
+                    "{}: a token in PostgreSQL is backed up with its database, and not repaired",
+                    self.config.address
+                ));
+                Err(ck::Error::FUNCTION_NOT_SUPPORTED)
+            }
+        }
+    }
+
+    fn restored(&self) -> ck::Result<u64> {
+        let keys = self.keys().ok_or(Error::NotLoggedIn);
+        self.report(keys.and_then(|keys| {
+            let open = self.link.open()?;
+            elsewhere::restored(&keys, &Whole::read(&open)?.head)
+        }))
+    }
+
+    fn generation(&self) -> Option<u64> {
+        self.link.generation()
+    }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The database goes away, comes back, and goes back.
+#![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
+
+mod common;
+
+use common::{Place, USER, find, insert, private, told, touch, until};
+use metaslot_ck::Error;
+use metaslot_postgres::{Config, PostgresStore};
+use metaslot_spi::store::{Change, Role, Store};
+use std::time::Duration;
+
+#[test]
+fn what_was_read_is_used_while_the_database_is_away_and_no_longer_than_it_may() {
+    let Some(mut place) = Place::new("away") else { return };
+    let store = place.user();
+    let id = insert(&store, private("key"));
+    let short = Config { away: Duration::from_secs(1), ..place.config() };
+    let short = PostgresStore::new(short);
+    short.login(Role::User, USER).unwrap();
+    let unseen = insert(&store, private("never read"));
+    for store in [&store, &short] {
+        until("it is found", || {
+            find(store, "key") == [id] && !find(store, "never read").is_empty()
+        });
+        store.secrets(id, 1).unwrap();
+        store.token().unwrap();
+    }
+    place.stop();
+    until("it is away", || store.write(vec![Change::Insert(private("more"))]).is_err());
+    assert!(told().contains("the database is away"), "{}", told());
+    assert_eq!(find(&store, "key"), [id]);
+    assert_eq!(store.secrets(id, 1).unwrap().expose(), b"secret of key");
+    assert!(store.token().unwrap().initialized && store.keeps_login());
+    assert!(store.generation().is_some());
+    assert_eq!(store.secrets(unseen, 1).unwrap_err(), Error::DEVICE_ERROR);
+    assert_eq!(store.login(Role::User, USER).unwrap_err(), Error::DEVICE_ERROR);
+    until("it may not go on", || short.secrets(id, 1).is_err());
+    assert!(short.generation().is_none());
+    place.start();
+    until("it is back", || store.write(vec![Change::Insert(private("more"))]).is_ok());
+    until("so is the other", || short.secrets(id, 1).is_ok());
+    until("what happened is heard of", || !find(&short, "more").is_empty());
+}
+
+#[test]
+fn a_database_that_goes_back_is_refused() {
+    let Some(place) = Place::new("back") else { return };
+    let token = place.user();
+    let anchor = touch(&place.path("anchor"));
+    let anchored = Config { anchor: Some(anchor), ..place.config() };
+    let machine = PostgresStore::new(anchored.clone());
+    machine.login(Role::User, USER).unwrap();
+    let id = insert(&machine, private("key"));
+    let tables = ["object", "lookup", "tree", "token"];
+    for table in tables {
+        place.sql(&format!("CREATE TABLE {table} AS SELECT * FROM metaslot.{table}"));
+    }
+    machine.write(vec![Change::Delete { id, version: 1 }]).unwrap();
+    until("it is gone", || token.read(id).unwrap().is_none());
+    // As a restore of a backup does it, or a standby that had not seen everything.
+    place.sql(
+        "BEGIN; SET session_replication_role = replica;
+         DELETE FROM metaslot.token; DELETE FROM metaslot.object; DELETE FROM metaslot.lookup; DELETE FROM metaslot.tree;
+         INSERT INTO metaslot.token OVERRIDING SYSTEM VALUE SELECT * FROM token; INSERT INTO metaslot.object SELECT * FROM object;
+         INSERT INTO metaslot.lookup SELECT * FROM lookup; INSERT INTO metaslot.tree SELECT * FROM tree;
+         SELECT pg_notify('metaslot', '0 test'); COMMIT",
+    );
+    // A process that has seen more, and one that was started since.
+    until("it is seen", || token.read(id).is_err());
+    assert!(told().contains("gone back behind this process"), "{}", told());
+    assert_eq!(
+        token.write(vec![Change::Insert(private("more"))]).unwrap_err(),
+        Error::DEVICE_ERROR
+    );
+    let late = PostgresStore::new(anchored);
+    assert_eq!(late.login(Role::User, USER).unwrap_err(), Error::DEVICE_ERROR);
+    assert!(told().contains("has seen change"), "{}", told());
+    // Who has no anchor cannot know.
+    let blind = place.store();
+    blind.login(Role::User, USER).unwrap();
+    assert!(blind.read(id).unwrap().is_some());
+}

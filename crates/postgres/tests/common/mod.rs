@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A server of PostgreSQL in a directory of its own, with TLS, and short words for what every test does.
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use metaslot_ck::{CKA_CLASS, CKA_ID, CKA_LABEL};
+use metaslot_keystore::{Cost, Kdf};
+use metaslot_memory::Secret;
+use metaslot_postgres::{Config, PostgresStore};
+use metaslot_spi::store::{Change, Examination, Examined, Record, Remark, Role, Scope, Store};
+use metaslot_testkit::{Program, Server, find_program, free_port, not_run};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+pub(crate) const SO: &[u8] = b"so-pin-1";
+pub(crate) const USER: &[u8] = b"user-pin-1";
+const PASSWORD: &str = "password of the role";
+
+/// Cheap enough for a test that logs in often.
+pub(crate) const CHEAP: Cost = Cost::Fixed(Kdf::Argon2id { memory_kib: 64, passes: 1, lanes: 1 });
+
+/// A server that ends with its test.
+#[derive(Debug)]
+pub(crate) struct Place {
+    home: PathBuf,
+    port: u16,
+    server: Option<Server>,
+}
+
+/// Where Debian keeps the newest server.
+fn programs() -> Option<PathBuf> {
+    let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
+    let found = versions.flatten().map(|version| version.path().join("bin"));
+    found.filter(|bin| bin.join("postgres").exists()).max()
+}
+
+impl Place {
+    /// `None` where there is no PostgreSQL.
+    pub(crate) fn new(name: &str) -> Option<Self> {
+        if programs().is_none() || find_program("openssl").is_none() {
+            not_run("metaslot-postgres", name, "postgresql or openssl is not installed");
+            return None;
+        }
+        let home =
+            std::env::temp_dir().join(format!("metaslot-postgres-{}-{name}", std::process::id()));
+        fs::remove_dir_all(&home).unwrap_or_default();
+        fs::create_dir(&home).unwrap();
+        let port = free_port().unwrap();
+        let mut place = Self { home, port, server: None };
+        place.certify("");
+        fs::write(place.path("password"), PASSWORD).unwrap();
+        if is_root() {
+            let all = ["-R", "postgres:postgres", place.home.to_str().unwrap()];
+            Program::new("chown").args(all).run().unwrap();
+        }
+        let initdb = place.postgres("initdb").args(["--pwfile", place.file("password").as_str()]);
+        let rules = "-A scram-sha-256 -U postgres --no-sync --locale=C -E UTF8";
+        initdb.line(rules).args(["-D", &place.file("data")]).run().unwrap();
+        let only_tls = "hostssl all all 127.0.0.1/32 scram-sha-256\n";
+        fs::write(place.path("data/pg_hba.conf"), only_tls).unwrap();
+        place.start();
+        Some(place)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.home.join(name)
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.path(name).to_str().unwrap().to_owned()
+    }
+
+    /// A certificate of the server by an authority of its own.
+    pub(crate) fn certify(&self, prefix: &str) {
+        let name = |end: &str| self.file(&format!("{prefix}{end}"));
+        let key = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 3";
+        let openssl = || Program::new("openssl").env("OPENSSL_CONF", "/etc/ssl/openssl.cnf");
+        let authority = openssl().line("req -x509 -subj /CN=authority").line(key);
+        authority.args(["-keyout", &name("ca.key"), "-out", &name("ca.pem")]).run().unwrap();
+        let server = openssl().line("req -x509 -subj /CN=localhost").line(key);
+        let server = server.args(["-CA", &name("ca.pem"), "-CAkey", &name("ca.key")]);
+        let server = server.line("-addext subjectAltName=DNS:localhost");
+        let server = server.line("-addext basicConstraints=critical,CA:FALSE");
+        server.args(["-keyout", &name("server.key"), "-out", &name("server.pem")]).run().unwrap();
+        fs::set_permissions(name("server.key"), Permissions::from_mode(0o600)).unwrap();
+    }
+
+    /// A program of the server's: it does not run as root.
+    fn postgres(&self, program: &str) -> Program {
+        let path = programs().unwrap().join(program);
+        let launched = match is_root() {
+            true => Program::new("setpriv")
+                .line("--reuid postgres --regid postgres --clear-groups")
+                .arg(path),
+            false => Program::new(path),
+        };
+        launched.env("OPENSSL_CONF", "/dev/null").directory(&self.home)
+    }
+
+    pub(crate) fn start(&mut self) {
+        let server = self
+            .postgres("postgres")
+            .args(["-D", &self.file("data"), "-c", &format!("port={}", self.port)])
+            .line("-c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off")
+            .args(["-c", "ssl=on", "-c", &format!("ssl_cert_file={}", self.file("server.pem"))])
+            .args(["-c", &format!("ssl_key_file={}", self.file("server.key"))]);
+        self.server = Some(server.serve(self.port, &self.home).unwrap());
+        // It listens before it serves.
+        until("it serves", || self.psql("SELECT 1").output().is_ok_and(|out| out.status == 0));
+    }
+
+    /// Ends the server and all of its connections.
+    pub(crate) fn stop(&mut self) {
+        if let Some(server) = self.server.take() {
+            server.signal("INT").unwrap();
+            drop(server);
+        }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        let roots = self.file("ca.pem");
+        format!(
+            "postgresql://postgres@localhost:{}/postgres?token=test&sslrootcert={roots}",
+            self.port
+        )
+    }
+
+    pub(crate) fn config(&self) -> Config {
+        Config {
+            kdf: CHEAP,
+            password: Some(Arc::new(|| Ok(Secret::copy_of(PASSWORD.as_bytes())))),
+            ..Config::new(self.url().parse().unwrap())
+        }
+    }
+
+    /// As another machine has it.
+    pub(crate) fn store(&self) -> PostgresStore {
+        PostgresStore::new(self.config())
+    }
+
+    /// Initialised, with a user PIN; not logged in.
+    pub(crate) fn token(&self) -> PostgresStore {
+        let store = self.store();
+        store.initialize(SO, "test token").unwrap_or_else(|error| panic!("{error:?}: {}", told()));
+        store.login(Role::So, SO).unwrap();
+        store.init_pin(USER).unwrap();
+        store.logout();
+        store
+    }
+
+    /// Initialised, and the user is logged in.
+    pub(crate) fn user(&self) -> PostgresStore {
+        let store = self.token();
+        store.login(Role::User, USER).unwrap();
+        store
+    }
+
+    /// What the database's administrator sees.
+    pub(crate) fn sql(&self, statement: &str) -> String {
+        self.psql(statement).run().unwrap().text().trim_end().to_owned()
+    }
+
+    fn psql(&self, statement: &str) -> Program {
+        let here = format!(
+            "host=localhost hostaddr=127.0.0.1 port={} user=postgres sslmode=verify-full sslrootcert={}",
+            self.port,
+            self.file("ca.pem")
+        );
+        let psql =
+            Program::new("psql").env("PGPASSWORD", PASSWORD).env("OPENSSL_CONF", "/dev/null");
+        psql.args(["-v", "ON_ERROR_STOP=1", "-Atq", "-c", statement, &here])
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.stop();
+        fs::remove_dir_all(&self.home).unwrap_or_default();
+    }
+}
+
+fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0)
+}
+
+/// A private key object called `label`, with a secret.
+pub(crate) fn private(label: &str) -> Record {
+    Record {
+        private: true,
+        attributes: format!("attributes of {label}").into_bytes(),
+        secrets: Some(Secret::copy_of(format!("secret of {label}").as_bytes())),
+        terms: vec![(CKA_CLASS, vec![3]), (CKA_LABEL, label.into()), (CKA_ID, label.into())],
+    }
+}
+
+/// A public object without secrets.
+pub(crate) fn public(label: &str) -> Record {
+    Record { private: false, secrets: None, ..private(label) }
+}
+
+pub(crate) fn insert(store: &PostgresStore, record: Record) -> u64 {
+    store.write(vec![Change::Insert(record)]).unwrap()[0]
+}
+
+pub(crate) fn find(store: &PostgresStore, label: &str) -> Vec<u64> {
+    let query = [(CKA_LABEL, label.as_bytes().to_vec())];
+    let found = store.search(&query, Scope::Both, 0, 100).unwrap();
+    found.iter().map(|row| row.id).collect()
+}
+
+/// The text of the last error of this thread.
+pub(crate) fn told() -> String {
+    metaslot_spi::detail::with(str::to_owned)
+}
+
+/// The whole of a check, with what is wrong as text.
+pub(crate) fn examine(store: &PostgresStore) -> (Examined, Vec<(Option<u64>, String)>) {
+    let mut findings = Vec::new();
+    let examined = store.examine(Role::User, USER, Examination::Look, &mut |remark| {
+        if let Remark::Finding { id, what } = remark {
+            findings.push((id, what.to_owned()));
+        }
+        true
+    });
+    let examined = examined.unwrap_or_else(|error| panic!("{error:?}: {}", told()));
+    assert_eq!(examined.findings, findings.len() as u64);
+    (examined, findings)
+}
+
+/// Waits until it is so, ten seconds at most.
+pub(crate) fn until(what: &str, holds: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_secs(10), "not within ten seconds: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Makes an empty file.
+pub(crate) fn touch(path: &Path) -> PathBuf {
+    fs::write(path, "").unwrap();
+    path.to_owned()
+}

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A token in PostgreSQL is what one in SQLite is, and machines share it.
+#![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
+
+mod common;
+
+use common::{Place, SO, USER, examine, find, insert, private, public, told, until};
+use metaslot_ck::{CKA_UNIQUE_ID, Error};
+use metaslot_postgres::{Config, PostgresStore};
+use metaslot_spi::store::{Change, Examination, Role, Scope, Store};
+
+#[test]
+fn objects_come_are_found_change_and_go() {
+    let Some(place) = Place::new("objects") else { return };
+    assert!(!place.store().token().unwrap().initialized);
+    assert!(find(&place.store(), "nothing").is_empty());
+    let store = place.user();
+    let token = store.token().unwrap();
+    assert_eq!((token.label.as_str(), token.user_pin_set), ("test token", true));
+    let id = insert(&store, private("key one"));
+    insert(&store, private("key two"));
+    let open = insert(&store, public("certificate"));
+    let other = place.store();
+    assert_eq!(find(&other, "key one"), []);
+    assert_eq!(find(&other, "certificate"), [open]);
+    assert!(other.read(id).unwrap().is_none());
+    assert_eq!(other.secrets(id, 1).unwrap_err(), Error::USER_NOT_LOGGED_IN);
+    other.login(Role::User, USER).unwrap();
+    for store in [&store, &other] {
+        assert_eq!(find(store, "key one"), [id]);
+        let row = store.read(id).unwrap().unwrap();
+        assert_eq!(row.attributes, b"attributes of key one");
+        assert!(row.private && row.verified && row.has_secrets);
+        assert_eq!(store.secrets(id, row.version).unwrap().expose(), b"secret of key one");
+    }
+    let mut record = private("after");
+    record.secrets = None;
+    store.write(vec![Change::Update { id, version: 1, record }]).unwrap();
+    assert!(find(&store, "key one").is_empty());
+    assert_eq!(store.secrets(id, 2).unwrap().expose(), b"secret of key one");
+    let late = Change::Update { id, version: 1, record: private("late") };
+    assert_eq!(other.write(vec![late]).unwrap_err(), Error::OBJECT_HANDLE_INVALID);
+    let both = vec![Change::Insert(private("no")), Change::Delete { id: 77, version: 1 }];
+    assert_eq!(store.write(both).unwrap_err(), Error::OBJECT_HANDLE_INVALID);
+    assert!(find(&store, "no").is_empty());
+    store.write(vec![Change::Delete { id, version: 2 }]).unwrap();
+    assert!(store.read(id).unwrap().is_none());
+    assert_eq!(examine(&store).1, []);
+}
+
+#[test]
+fn a_change_is_of_the_object_that_was_read() {
+    let Some(place) = Place::new("unique") else { return };
+    let store = place.user();
+    let named = |name: &[u8]| {
+        let mut record = private("one");
+        record.terms.push((CKA_UNIQUE_ID, name.to_vec()));
+        record
+    };
+    let id = insert(&store, named(b"1"));
+    let update =
+        |version, name| store.write(vec![Change::Update { id, version, record: named(name) }]);
+    assert_eq!(update(1, b"2").unwrap_err(), Error::OBJECT_HANDLE_INVALID);
+    update(1, b"1").unwrap();
+}
+
+#[test]
+fn a_search_goes_on_where_it_was_and_says_which_are_private() {
+    let Some(place) = Place::new("search") else { return };
+    let store = place.user();
+    // More than two levels of the tree's leaves.
+    let changes = (0..150)
+        .map(|at| Change::Insert(if at % 3 == 0 { public("same") } else { private("same") }));
+    let ids = store.write(changes.collect()).unwrap();
+    for query in [vec![], private("same").terms] {
+        for scope in [Scope::Both, Scope::Private, Scope::Public] {
+            let (mut after, mut all) = (0, Vec::new());
+            loop {
+                let page = store.search(&query, scope, after, 7).unwrap();
+                let Some(last) = page.last() else { break };
+                after = last.id;
+                all.extend(page);
+            }
+            let is_one = |at: usize| match scope {
+                Scope::Both => true,
+                Scope::Private => !at.is_multiple_of(3),
+                Scope::Public => at.is_multiple_of(3),
+            };
+            let expected: Vec<_> = (0..150).filter(|at| is_one(*at)).map(|at| ids[at]).collect();
+            assert_eq!(all.iter().map(|found| found.id).collect::<Vec<_>>(), expected);
+            assert!(all.iter().all(|found| found.private != (found.id % 3 == ids[0] % 3)));
+        }
+    }
+    assert_eq!(
+        examine(&store),
+        (metaslot_spi::store::Examined { rows: 150, ..Default::default() }, vec![])
+    );
+}
+
+#[test]
+fn the_database_learns_nothing_and_what_it_changes_shows() {
+    let Some(place) = Place::new("learns") else { return };
+    let store = place.user();
+    let first = insert(&store, private("key one"));
+    let second = insert(&store, private("key two"));
+    let all = ["token", "object", "lookup", "tree"]
+        .map(|table| place.sql(&format!("SELECT t::text FROM metaslot.{table} t")));
+    for hidden in ["attributes of", "secret of", "key one", "user-pin"] {
+        let hex: String = hidden.bytes().map(|byte| format!("{byte:02x}")).collect();
+        assert!(all.iter().all(|rows| !rows.contains(hidden) && !rows.contains(&hex)));
+    }
+    place.sql("CREATE TABLE old AS SELECT * FROM metaslot.object");
+    store
+        .write(vec![Change::Update { id: first, version: 1, record: private("key one") }])
+        .unwrap();
+    // One row is put back, and another one taken out.
+    place.sql(&format!(
+        "UPDATE metaslot.object o SET version = old.version, attributes = old.attributes,
+                secrets = old.secrets, tag = old.tag FROM old WHERE old.id = o.id AND o.id = {first};
+         DELETE FROM metaslot.object WHERE id = {second}"
+    ));
+    let late = place.store();
+    assert_eq!(late.login(Role::User, USER).unwrap_err(), Error::DEVICE_ERROR);
+    assert!(told().contains("1 objects and not 2"), "{}", told());
+    let fresh = |id| {
+        store.logout();
+        assert!(store.login(Role::User, USER).is_err());
+        store.read(id)
+    };
+    assert!(fresh(first).unwrap_or(None).is_none());
+    let findings = examine(&late).1;
+    let of = |id| findings.iter().any(|(row, _)| *row == Some(id));
+    assert!(of(first) && of(second), "{findings:?}");
+}
+
+#[test]
+fn pins_are_counted_before_they_are_tried_on_all_machines_together() {
+    let Some(place) = Place::new("pins") else { return };
+    let stores = [place.token(), place.store()];
+    for (at, left) in [9, 8, 7].into_iter().enumerate() {
+        let store = &stores[at % 2];
+        assert_eq!(store.login(Role::User, b"wrong pin").unwrap_err(), Error::PIN_INCORRECT);
+        assert!(told().contains(&format!("{left} attempts left")), "{}", told());
+    }
+    assert_eq!(stores[1].login(Role::User, USER).unwrap_err(), Error::PIN_LOCKED);
+    assert!(told().contains("no PIN is taken before"), "{}", told());
+    assert_eq!(place.sql("SELECT user_failures FROM metaslot.token"), "3");
+    place.sql("UPDATE metaslot.token SET user_failures = 10");
+    assert_eq!(stores[0].login(Role::User, USER).unwrap_err(), Error::PIN_LOCKED);
+    stores[0].login(Role::So, SO).unwrap();
+    stores[0].init_pin(b"another pin").unwrap();
+    stores[1].login(Role::User, b"another pin").unwrap();
+    stores[1].set_pin(Role::User, b"another pin", USER).unwrap();
+    // As many machines at a time as would lock it.
+    std::thread::scope(|scope| {
+        for _ in 0..12 {
+            scope.spawn(|| {
+                let store = place.store();
+                store
+                    .login(Role::User, USER)
+                    .unwrap_or_else(|error| panic!("{error:?}: {}", told()));
+            });
+        }
+    });
+    assert_eq!(place.sql("SELECT user_failures FROM metaslot.token"), "0");
+}
+
+#[test]
+fn an_attempt_that_dies_stays_counted() {
+    let Some(place) = Place::new("dies") else { return };
+    drop(place.token());
+    place.sql(
+        "CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS
+         'BEGIN IF new.user_failures = 0 AND old.user_failures > 0 THEN
+              PERFORM pg_terminate_backend(pg_backend_pid()); END IF; RETURN new; END';
+         CREATE TRIGGER die BEFORE UPDATE ON metaslot.token FOR EACH ROW EXECUTE FUNCTION die()",
+    );
+    assert_eq!(place.store().login(Role::User, USER).unwrap_err(), Error::DEVICE_ERROR);
+    assert_eq!(place.sql("SELECT user_failures FROM metaslot.token"), "1");
+    place.sql("DROP TRIGGER die ON metaslot.token");
+    place.store().login(Role::User, USER).unwrap();
+}
+
+#[test]
+fn machines_write_at_the_same_time_and_hear_of_each_other() {
+    let Some(place) = Place::new("machines") else { return };
+    let store = place.user();
+    let first = insert(&store, private("first"));
+    let other = place.store();
+    other.login(Role::User, USER).unwrap();
+    assert_eq!(other.secrets(first, 1).unwrap().expose(), b"secret of first");
+    let before = other.generation();
+    assert!(before.is_some_and(|number| number % 2 == 0));
+    assert_eq!(other.generation(), before);
+    std::thread::scope(|scope| {
+        for name in ["a", "b", "c"] {
+            let place = &place;
+            scope.spawn(move || {
+                let store = place.store();
+                store.login(Role::User, USER).unwrap();
+                for at in 0..20 {
+                    insert(&store, private(&format!("{name} {at}")));
+                }
+            });
+        }
+    });
+    until("the change is heard of", || other.generation() != before);
+    until("the last is found", || {
+        ["a 19", "b 19", "c 19"].iter().all(|name| find(&other, name).len() == 1)
+    });
+    store.write(vec![Change::Delete { id: first, version: 1 }]).unwrap();
+    until("it is gone", || other.read(first).unwrap().is_none());
+    assert_eq!(examine(&other).0.rows, 60);
+}
+
+#[test]
+fn a_token_is_made_anew_renamed_and_removed() {
+    let Some(place) = Place::new("anew") else { return };
+    let (store, other) = (place.user(), place.store());
+    other.login(Role::User, USER).unwrap();
+    let id = insert(&store, private("key"));
+    assert_eq!(store.initialize(b"wrong so pin", "anew").unwrap_err(), Error::PIN_INCORRECT);
+    store.initialize(SO, "anew").unwrap();
+    until("the login is none", || !other.keeps_login());
+    assert_eq!(
+        other.write(vec![Change::Insert(private("no"))]).unwrap_err(),
+        Error::USER_NOT_LOGGED_IN
+    );
+    assert!(find(&store, "key").is_empty());
+    store.login(Role::So, SO).unwrap();
+    assert!(insert(&store, public("next")) > id);
+    let mut silent = |_: metaslot_spi::store::Remark<'_>| true;
+    store.examine(Role::So, SO, Examination::Rename("other"), &mut silent).unwrap();
+    assert_eq!(store.token().unwrap().label, "other");
+    store.login(Role::So, SO).unwrap();
+    store.examine(Role::So, SO, Examination::Remove("other"), &mut silent).unwrap();
+    assert!(!other.token().unwrap().initialized);
+    assert_eq!(place.sql("SELECT count(*) FROM metaslot.object"), "0");
+}
+
+#[test]
+fn only_a_server_that_proves_its_name_is_told_a_password() {
+    let Some(place) = Place::new("tls") else { return };
+    place.certify("other-");
+    let url = place.url();
+    let others = [
+        (url.replace("ca.pem", "other-ca.pem"), "certificate"),
+        (url.replace("localhost", "127.0.0.1"), "certificate"),
+        (url.replace("ca.pem", "none.pem"), "none.pem"),
+    ];
+    for (url, says) in others {
+        let store = PostgresStore::new(Config { address: url.parse().unwrap(), ..place.config() });
+        assert_eq!(store.token().unwrap_err(), Error::DEVICE_ERROR);
+        let told = told();
+        assert!(told.contains("the database is away") && told.contains(says), "{told}");
+        assert!(!told.contains("password"), "{told}");
+    }
+}
+
+#[test]
+fn tables_of_a_later_release_are_left_as_they_are() {
+    let Some(place) = Place::new("newer") else { return };
+    let store = place.token();
+    place.sql("UPDATE metaslot.format SET version = 99");
+    assert!(store.login(Role::User, USER).is_err());
+    assert!(told().contains("version 99, newer than this release"), "{}", told());
+    let second = place.url().replace("token=test", "token=second");
+    let second = Config { address: second.parse().unwrap(), ..place.config() };
+    assert!(PostgresStore::new(second).initialize(SO, "second").is_err());
+    assert!(told().contains("version 99, newer than this release"), "{}", told());
+}
+
+#[test]
+fn several_tokens_share_a_database() {
+    let Some(place) = Place::new("several") else { return };
+    let first = place.user();
+    let second = place.url().replace("token=test", "token=second");
+    let second = Config { address: second.parse().unwrap(), ..place.config() };
+    let second = PostgresStore::new(second);
+    second.initialize(SO, "second").unwrap();
+    second.login(Role::So, SO).unwrap();
+    insert(&first, private("mine"));
+    assert!(find(&second, "mine").is_empty());
+    assert_eq!(second.token().unwrap().label, "second");
+    assert_eq!(first.token().unwrap().label, "test token");
+}
