@@ -15,6 +15,7 @@ mod parts;
 mod peer;
 mod providers;
 pub mod reload;
+pub mod remote;
 pub mod room;
 mod signal;
 mod sink;

@@ -6,6 +6,7 @@ use crate::config::{Config, Counters, DaemonConfig, PinSource};
 use crate::environment::runtime_directories;
 use crate::providers::{providers, settings};
 use crate::reload::Watched;
+use crate::remote::Open;
 use crate::slots::Slots;
 use metaslot_counters as counters;
 use metaslot_engine::{Config as EngineConfig, Engine, SlotConfig};
@@ -38,6 +39,14 @@ impl Parts {
     /// # Errors
     /// What cannot be as the configuration has it.
     pub fn of(config: Config) -> Result<Self, String> {
+        Self::with(config, None)
+    }
+
+    /// The same in a program that opens tokens in databases, by this.
+    ///
+    /// # Errors
+    /// What cannot be as the configuration has it.
+    pub fn with(config: Config, remote: Option<Open>) -> Result<Self, String> {
         let directories = match &config.counters {
             Counters::Usual => runtime_directories().collect(),
             Counters::Directory(directory) => vec![directory.clone()],
@@ -52,7 +61,7 @@ impl Parts {
         let sources =
             config.tokens.iter().map(|token| (token.path.clone(), token.pin_source.clone()));
         let sources = Vec::from_iter(sources);
-        let Slots { all, absent, keyless, shown } = Slots::of(config)?;
+        let Slots { all, absent, keyless, shown } = Slots::of(config, remote)?;
         let (named, slots): (Vec<_>, _) = all.into_iter().unzip();
         let pins = named.iter().map(|named| {
             let source = sources.iter().find(|(path, _)| named.is_token(path));

@@ -6,6 +6,7 @@ use crate::config::metaslot::Keystore;
 use crate::config::{Config, ForeignConfig, PoolConfig, TokenConfig};
 use crate::environment::{runtime_directories, volatile_directories};
 use crate::outside::apart;
+use crate::remote::{Open, Remote};
 use crate::signal::unbroken;
 use metaslot_engine::{MAX_SLOTS, Policy, SlotConfig};
 use metaslot_foreign::{Curtain, ForeignStore, Guest, PoolStore, View};
@@ -82,10 +83,12 @@ struct Pool {
 impl Slots {
     /// # Errors
     /// What cannot be as the configuration has it.
-    pub(crate) fn of(config: Config) -> Result<Self, String> {
+    pub(crate) fn of(config: Config, remote: Option<Open>) -> Result<Self, String> {
         let mut slots =
             Self { all: Vec::new(), absent: Vec::new(), keyless: Vec::new(), shown: Vec::new() };
-        slots.all.extend(config.tokens.into_iter().map(own));
+        for token in config.tokens {
+            slots.all.push(own(token, remote)?);
+        }
         let mut others = slots.open(config.foreign);
         let pools = slots.pools(config.pools, &mut others);
         let first_guest = slots.all.len();
@@ -225,7 +228,24 @@ fn foreign(Other { token, policy, .. }: Other) -> (Named, SlotConfig) {
     (named, SlotConfig { description, store: Box::new(UncancelledStore(token)), policy })
 }
 
-fn own(token: TokenConfig) -> (Named, SlotConfig) {
+fn own(token: TokenConfig, remote: Option<Open>) -> Result<(Named, SlotConfig), String> {
+    if let Some(place) = token.remote {
+        let place = Remote {
+            url: place.url,
+            password: place.password,
+            away: place.away,
+            kdf: token.kdf,
+            shortest_pin: token.pin_min,
+            pepper: token.pepper,
+            anchor: token.anchor,
+        };
+        let slot = SlotConfig {
+            store: place.open(remote)?,
+            description: token.description,
+            policy: token.policy,
+        };
+        return Ok((Named::Token(token.path, None), slot));
+    }
     let store = SqliteStore::new(StoreConfig {
         path: token.path.clone(),
         group: token.group,
@@ -243,5 +263,5 @@ fn own(token: TokenConfig) -> (Named, SlotConfig) {
         store: Box::new(UncancelledStore(store)),
         policy: token.policy,
     };
-    (Named::Token(token.path, token.fast_login), slot)
+    Ok((Named::Token(token.path, token.fast_login), slot))
 }

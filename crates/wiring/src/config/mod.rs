@@ -89,7 +89,9 @@ pub struct ForeignConfig {
 /// One `[[token]]`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TokenConfig {
+    /// The store's file; of one in a database its URL.
     pub(crate) path: PathBuf,
+    pub(crate) remote: Option<RemoteConfig>,
     pub(crate) description: String,
     pub(crate) policy: Policy,
     pub(crate) group: Option<String>,
@@ -100,6 +102,15 @@ pub struct TokenConfig {
     pub(crate) anchor: Option<PathBuf>,
     /// Where `metaslotd` finds the PIN that it opens the token with.
     pub(crate) pin_source: Option<PinSource>,
+}
+
+/// The database of a token that several machines share.
+#[derive(Clone, Debug)]
+pub struct RemoteConfig {
+    /// It has no password.
+    pub(crate) url: String,
+    pub(crate) password: Option<PinSource>,
+    pub(crate) away: Option<Duration>,
 }
 
 /// The audit log.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a process needs of the system after its start: what `metaslotd` keeps when it puts a fence around itself.
 
-use super::{Config, Counters};
+use super::{Config, Counters, TokenConfig};
 use crate::environment::{runtime_directories, volatile_directories};
 use std::path::{Path, PathBuf};
 
@@ -22,6 +22,10 @@ pub struct Reach {
     pub keyring: bool,
     /// Whether the kernel computes for it.
     pub kernel: bool,
+    /// Whether tokens are in databases, to which it connects.
+    pub databases: bool,
+    /// The TCP ports to which it connects for these. What reads their URLs knows them.
+    pub ports: Vec<u16>,
 }
 
 impl Config {
@@ -30,7 +34,7 @@ impl Config {
     pub fn reach(&self) -> Reach {
         let parent = |path: &PathBuf| path.parent().map(Path::to_owned);
         let mut directories: Vec<_> =
-            self.tokens.iter().filter_map(|token| parent(&token.path)).collect();
+            self.files().filter_map(|token| parent(&token.path)).collect();
         directories.extend(volatile_directories());
         match &self.counters {
             Counters::Usual => directories.extend(runtime_directories()),
@@ -50,7 +54,19 @@ impl Config {
             programs: self.daemon.clients.iter().any(super::ClientConfig::looks_at_programs),
             keyring: self.tokens.iter().any(|token| token.fast_login.is_some()),
             kernel: self.wanted.contains(&"kernel"),
+            databases: self.tokens.iter().any(|token| token.remote.is_some()),
+            ports: Vec::new(),
         }
+    }
+
+    /// The tokens that are in files.
+    fn files(&self) -> impl Iterator<Item = &TokenConfig> {
+        self.tokens.iter().filter(|token| token.remote.is_none())
+    }
+
+    /// The URLs of databases that tokens are in.
+    pub fn databases(&self) -> impl Iterator<Item = &str> {
+        self.tokens.iter().filter_map(|token| Some(token.remote.as_ref()?.url.as_str()))
     }
 }
 
@@ -69,6 +85,11 @@ mod tests {
         assert!(plain.directories.contains(&"/run/metaslot".into()));
         assert_eq!((plain.changed, plain.read), (vec!["/a".into()], vec!["/p".into()]));
         assert!(!plain.modules && !plain.programs && !plain.keyring && !plain.kernel);
+        assert!(!plain.databases);
+        let shared = parse("[[token]]\nstore = \"postgresql://h/d\"\n").expect("it is right");
+        assert_eq!(shared.databases().collect::<Vec<_>>(), ["postgresql://h/d"]);
+        let shared = shared.reach();
+        assert!(shared.databases && !shared.directories.contains(&"postgresql://h".into()));
         // A setting of the whole stands before the sections.
         let logged = parse("audit = \"/log/audit\"\n[[token]]\npath = \"/t/token.db\"\n");
         assert!(logged.expect("it is right").reach().directories.contains(&"/log".into()));

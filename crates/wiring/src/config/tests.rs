@@ -182,6 +182,35 @@ fn lanes_can_be_left_out_wholly_or_by_instruction_set() {
 }
 
 #[test]
+fn a_token_is_in_a_file_or_in_a_database() {
+    let config = parse(
+        "[[token]]\nstore = \"postgresql://keys@one,two/vault?token=web\"\naway = \"5m\"\n\
+         password-source = \"credential:vault\"\nanchor = \"/a\"\n",
+    )
+    .expect("it is right");
+    let remote = config.tokens[0].remote.as_ref().expect("it is elsewhere");
+    assert_eq!(remote.url, "postgresql://keys@one,two/vault?token=web");
+    assert_eq!(remote.away, Some(Duration::from_mins(5)));
+    assert_eq!(remote.password, Some(PinSource::Credential(String::from("vault"))));
+    assert_eq!(config.tokens[0].description, remote.url);
+    let store = "store = \"postgresql://h/d\"\n";
+    for (settings, says) in [
+        (format!("{store}path = \"/a\""), "a path or a store, not both"),
+        (format!("{store}group = \"www-data\""), "of a token with a path"),
+        (format!("{store}fast_login = \"5m\""), "of a token with a path"),
+        (String::from("path = \"/a\"\naway = \"5m\""), "of a token with a store"),
+        (String::from("store = \"mysql://h/d\""), "postgresql://user@host/"),
+        (String::from("store = \"postgresql://u:geheim@h/d\""), "password-source"),
+        (String::from("store = \"postgresql://h/d?password=geheim\""), "password-source"),
+    ] {
+        let said = complaint(&format!("[[token]]\n{settings}\n"));
+        assert!(said.contains(says) && !said.contains("geheim"), "{said}");
+    }
+    let refused = crate::Parts::of(config).expect_err("only the daemon has it");
+    assert!(refused.contains("which metaslotd opens"), "{refused}");
+}
+
+#[test]
 fn providers_are_limited_by_their_names() {
     let config = parse(
         "[[token]]\npath = \"/a\"\n[provider.lanes]\nenabled = false\n[provider.awslc]\n\

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `[[token]]`: a store of our own.
+//! `[[token]]`: a store of our own, in a file or in a database.
 
-use super::TokenConfig;
 use super::daemon::PinSource;
 use super::setting::{Complaint, Setting, absolute, apply, at, duration, set, table, text, wrong};
+use super::{RemoteConfig, TokenConfig};
 use metaslot_engine::{Engine, Policy};
 use metaslot_keystore::{Cost, Kdf};
 use std::path::PathBuf;
+use std::time::Duration;
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -14,6 +15,9 @@ use toml::de::DeValue;
 struct Draft {
     path: Option<PathBuf>,
     description: Option<String>,
+    store: Option<String>,
+    password: Option<PinSource>,
+    away: Option<Duration>,
     /// The shortest PIN that goes with the policy.
     least: usize,
     config: TokenConfig,
@@ -22,6 +26,9 @@ struct Draft {
 /// First the preset, then what is allowed beyond it.
 const SETTINGS: &[Setting<Draft>] = &[
     ("path", |token, value| set(&mut token.path, Some(absolute(value)?))),
+    ("store", |token, value| set(&mut token.store, Some(database(value)?))),
+    ("password-source", |token, value| set(&mut token.password, Some(PinSource::parse(value)?))),
+    ("away", |token, value| set(&mut token.away, Some(duration(value)?))),
     ("description", |token, value| set(&mut token.description, Some(text(value)?.to_owned()))),
     ("policy", |token, value| {
         (token.config.policy, token.least) = preset(value)?;
@@ -42,6 +49,7 @@ const SETTINGS: &[Setting<Draft>] = &[
 impl TokenConfig {
     const EMPTY: Self = Self {
         path: PathBuf::new(),
+        remote: None,
         description: String::new(),
         policy: Policy::DEFAULT,
         group: None,
@@ -62,13 +70,58 @@ impl TokenConfig {
 
     pub(super) fn parse(section: &Spanned<DeValue<'_>>) -> Result<Self, Complaint> {
         let settings = table(section, "a token is a section")?;
-        let mut draft = Draft { path: None, description: None, least: 0, config: Self::EMPTY };
+        let mut draft = Draft {
+            path: None,
+            description: None,
+            store: None,
+            password: None,
+            away: None,
+            least: 0,
+            config: Self::EMPTY,
+        };
         apply(settings, "a token has no setting", SETTINGS, &mut draft)?;
-        let path = draft.path.ok_or_else(|| at(section, "a token needs a path"))?;
+        let (path, remote) = draft.place(section)?;
         let description = draft.description.unwrap_or_else(|| path.display().to_string());
         let pin_min = draft.config.pin_min.max(draft.least);
-        Ok(Self { path, description, pin_min, ..draft.config })
+        Ok(Self { path, remote, description, pin_min, ..draft.config })
     }
+}
+
+impl Draft {
+    /// Where the store is, and what is said of a database; the URL stands for the path then.
+    fn place(
+        &mut self,
+        section: &Spanned<DeValue<'_>>,
+    ) -> Result<(PathBuf, Option<RemoteConfig>), Complaint> {
+        let (store, password, away) = (self.store.take(), self.password.take(), self.away);
+        match (self.path.take(), store) {
+            (None, None) => Err(at(section, "a token needs a path")),
+            (Some(_), Some(_)) => Err(at(section, "a token has a path or a store, not both")),
+            (Some(_), None) if password.is_some() || away.is_some() => {
+                Err(at(section, "password-source and away are of a token with a store"))
+            }
+            (Some(path), None) => Ok((path, None)),
+            (None, Some(_)) if self.config.group.is_some() || self.config.fast_login.is_some() => {
+                Err(at(section, "group and fast_login are of a token with a path"))
+            }
+            (None, Some(url)) => {
+                let path = PathBuf::from(&url);
+                Ok((path, Some(RemoteConfig { url, password, away })))
+            }
+        }
+    }
+}
+
+/// The URL of a database. What is wrong with it is not repeated: a password may be in it.
+fn database(value: &Spanned<DeValue<'_>>) -> Result<String, Complaint> {
+    let takes = "must be a URL such as \"postgresql://user@host/database?token=web\"";
+    let url = text(value).map_err(|_| at(value, takes))?;
+    let rest = url.strip_prefix("postgresql://").ok_or_else(|| at(value, takes))?;
+    let user = rest.split_once('@').map_or("", |(user, _)| user);
+    if user.contains(':') || rest.contains("password=") {
+        return Err(at(value, "no password belongs here: password-source says where it is"));
+    }
+    Ok(url.to_owned())
 }
 
 /// Below so many bytes a copied file is opened by guessing.
