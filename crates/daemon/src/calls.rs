@@ -132,6 +132,9 @@ const ALLOWED: &[c_long] = &[
 /// What the kernel needs to be asked to compute.
 const KERNEL: &[c_long] = &[SYS_bind, SYS_pipe2, SYS_splice, SYS_vmsplice];
 
+/// What connects to databases.
+const DATABASES: &[c_long] = &[SYS_epoll_create1, SYS_eventfd2];
+
 /// What keeps secrets in the kernel.
 const KEYRING: &[c_long] = &[SYS_add_key, SYS_keyctl];
 
@@ -157,7 +160,10 @@ fn conditions(reach: &Reach) -> Vec<(c_long, Condition)> {
         // To itself: an abort.
         (SYS_tgkill, (0, Dword, Eq, u64::from(std::process::id()))),
     ];
-    all.into_iter().chain(kernel).collect()
+    // Landlock says which ports.
+    let internet = [AF_INET, AF_INET6].into_iter().filter(|_| !reach.ports.is_empty());
+    let internet = internet.map(|family| (SYS_socket, (0, Dword, Eq, number(family))));
+    all.into_iter().chain(kernel).chain(internet).collect()
 }
 
 /// Leaves this thread, and those that it starts, these.
@@ -167,7 +173,7 @@ pub(crate) fn limit(reach: &Reach) -> Result<(), String> {
 }
 
 fn program(reach: &Reach) -> Result<BpfProgram, seccompiler::Error> {
-    let more = [(reach.kernel, KERNEL), (reach.keyring, KEYRING)];
+    let more = [(reach.kernel, KERNEL), (reach.keyring, KEYRING), (reach.databases, DATABASES)];
     let more = more.into_iter().filter(|(wanted, _)| *wanted).flat_map(|(_, calls)| calls);
     let mut rules: BTreeMap<_, _> =
         ALLOWED.iter().chain(more).map(|call| (*call, vec![])).collect();

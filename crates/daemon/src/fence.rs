@@ -4,8 +4,9 @@
 
 use crate::calls;
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, BitFlags, Ruleset, RulesetAttr as _, RulesetCreated,
-    RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope, path_beneath_rules,
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, NetPort, Ruleset, RulesetAttr as _,
+    RulesetCreated, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
+    path_beneath_rules,
 };
 use metaslot_wiring::config::Reach;
 use std::path::PathBuf;
@@ -52,7 +53,7 @@ fn landlock(reach: &Reach, sockets: &[PathBuf]) -> Result<(), String> {
     }
 }
 
-/// All of what is not named is closed, and TCP and signals to others, too.
+/// All of what is not named is closed, and TCP (but to databases) and signals to others, too.
 fn rules(reach: &Reach, sockets: &[PathBuf]) -> Result<RulesetCreated, RulesetError> {
     let read = AccessFs::ReadFile | AccessFs::ReadDir;
     let change = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate;
@@ -73,7 +74,8 @@ fn rules(reach: &Reach, sockets: &[PathBuf]) -> Result<RulesetCreated, RulesetEr
         .add_rules(path_beneath_rules(&reach.read, read))?
         .add_rules(path_beneath_rules(&reach.changed, change))?
         .add_rules(path_beneath_rules(&reach.directories, keep))?
-        .add_rules(path_beneath_rules(sockets, AccessFs::RemoveFile))
+        .add_rules(path_beneath_rules(sockets, AccessFs::RemoveFile))?
+        .add_rules(reach.ports.iter().map(|port| Ok(NetPort::new(*port, AccessNet::ConnectTcp))))
 }
 
 /// Each wall alone: what it keeps away, and that it is not the other one which does.

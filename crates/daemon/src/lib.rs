@@ -14,6 +14,7 @@ pub mod fence;
 mod manager;
 pub mod p11kit;
 mod reload;
+pub mod remote;
 mod rights;
 mod service;
 mod shared;

@@ -6,7 +6,7 @@ use crate::manager::say;
 use crate::reload::Running;
 use crate::socket::Socket;
 use crate::tokens::{Client, Tokens};
-use crate::{agent, fence, manager, p11kit};
+use crate::{agent, fence, manager, p11kit, remote};
 use clap::Parser;
 use metaslot_wiring::audit::Log;
 use metaslot_wiring::config::source::Source;
@@ -59,7 +59,7 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
     let file = std::path::absolute(&arguments.config).map_err(|error| error.to_string())?;
     let read = Source::of_file(file.clone()).read();
     let (config, _) = read.map_err(|problem| Failure::configuration(problem.to_string()))?;
-    let mut reach = config.reach();
+    let mut reach = remote::reach(&config)?;
     // An editor puts another file in its place.
     reach.read.extend(directories_of(&file));
     let daemon = config.daemon.clone();
@@ -110,6 +110,8 @@ fn fence(daemon: &DaemonConfig, reach: &Reach) {
     let sockets = daemon.socket.iter().chain(&daemon.agent);
     let sockets: Vec<_> = sockets.filter_map(|path| path.parent()).map(PathBuf::from).collect();
     fence::put_up(reach, &sockets).iter().for_each(|lack| say(lack));
+    // What connects to databases was begun before, outside.
+    metaslot_postgres::restart();
 }
 
 /// Serves one connection, until it ends.

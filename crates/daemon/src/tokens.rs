@@ -3,6 +3,7 @@
 
 use crate::allowance::{Allowance, Allowances};
 use crate::failure::Failure;
+use crate::remote;
 use crate::rights::Rights;
 use crate::shared::Shared;
 use metaslot_ck::Error;
@@ -87,7 +88,7 @@ impl Tokens {
     /// # Errors
     /// What cannot be as the configuration has it; which token is not opened, and why.
     pub fn of(config: Config) -> Result<Self, Failure> {
-        let parts = Parts::of(config.for_clients())?;
+        let parts = Parts::with(config.for_clients(), Some(remote::open))?;
         let Parts { slots, absent, providers, settings, mut daemon, pins, .. } = parts;
         daemon.clients.iter_mut().for_each(ClientConfig::settle);
         let tokens =

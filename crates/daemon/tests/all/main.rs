@@ -7,6 +7,7 @@ mod agent;
 mod client;
 mod clients;
 mod common;
+mod databases;
 mod fence;
 mod malformed;
 mod moments;

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) const SO: &[u8] = b"so-pin-1";
 pub(crate) const USER: &[u8] = b"user-pin-1";
-const PASSWORD: &str = "password of the role";
+pub(crate) const PASSWORD: &str = "password of the role";
 
 /// Cheap enough for a test that logs in often.
 pub(crate) const CHEAP: Cost = Cost::Fixed(Kdf::Argon2id { memory_kib: 64, passes: 1, lanes: 1 });

@@ -105,7 +105,7 @@ pub struct TokenConfig {
 }
 
 /// The database of a token that several machines share.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct RemoteConfig {
     /// It has no password.
     pub(crate) url: String,

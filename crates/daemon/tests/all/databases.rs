@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A daemon whose token is in a database: behind its fence it connects to that and to nothing else.
+
+#[expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
+#[path = "../../../postgres/tests/common/mod.rs"]
+mod postgres;
+
+use crate::common::{Place, SO, USER, started};
+use metaslot_ck::*;
+use metaslot_client::{Access, Mechanism, Session, Template};
+use metaslot_engine::{Config, Engine, Policy, SlotConfig};
+use metaslot_postgres::PostgresStore;
+use metaslot_spi::provider::Provider;
+use metaslot_spi::{Params, RawValue};
+use std::fs;
+
+/// A token with a key to sign with.
+fn fill(store: PostgresStore) {
+    static PROVIDERS: &[&dyn Provider] = &[&metaslot_awslc::AWSLC];
+    let (description, store) = ("shared".into(), Box::new(store));
+    let slot = SlotConfig { description, store, policy: Policy::DEFAULT };
+    let engine = Engine::new(Config { slots: vec![slot], providers: PROVIDERS });
+    engine.init_token(SlotId(0), SO, "door").expect("a token is made");
+    let session = engine.open_session(SlotId(0), CKF_SERIAL_SESSION | CKF_RW_SESSION);
+    let session = session.expect("a session opens");
+    engine.login(session, CKU_SO, SO).expect("the officer logs in");
+    engine.init_pin(session, USER).expect("the PIN is set");
+    engine.logout(session).expect("the officer goes");
+    engine.login(session, CKU_USER, USER).expect("the user logs in");
+    let bytes = |attribute, value: &[u8]| (attribute, RawValue::Bytes(value.to_vec()));
+    let named = || [bytes(CKA_LABEL, b"site"), bytes(CKA_TOKEN, &[1])];
+    let p256 = bytes(CKA_EC_PARAMS, &[6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7]);
+    let public = named().into_iter().chain([p256]).collect();
+    let private = named().into_iter().chain([bytes(CKA_SIGN, &[1])]).collect();
+    engine
+        .generate_key_pair(session, CKM_EC_KEY_PAIR_GEN, Params::None, public, private)
+        .expect("a pair is made");
+}
+
+fn configure(place: &Place, url: &str) {
+    let at = place.path().display();
+    fs::write(place.path().join("pin"), USER).expect("the PIN is written");
+    fs::write(place.path().join("password"), postgres::PASSWORD).expect("it is written");
+    fs::write(place.path().join("anchor"), "").expect("it is made");
+    let user = rustix::process::geteuid().as_raw();
+    let text = format!(
+        "counters = false\n[[token]]\nstore = \"{url}\"\nkdf = \"weak-for-tests\"\nanchor = \"{at}/anchor\"\n\
+         password-source = \"file:{at}/password\"\npin-source = \"file:{at}/pin\"\n\
+         [daemon]\nsocket = \"{at}/door\"\n\
+         [[client]]\nservices = [\"user:{user}\"]\ntoken = \"door\"\noperations = [\"sign\"]\n"
+    );
+    fs::write(place.path().join("metaslotd.toml"), text).expect("it is written");
+}
+
+fn sign(session: &Session) -> usize {
+    let template = Template::new().class(CKO_PRIVATE_KEY).label("site");
+    let key = session.find_one(&template).expect("a search").expect("the key is there");
+    session.sign(&Mechanism::new(CKM_ECDSA), key, &[1; 32]).expect("it signs").len()
+}
+
+#[test]
+fn a_daemon_behind_its_fence_signs_by_a_key_in_a_database_and_connects_again() {
+    let Some(mut server) = postgres::Place::new("daemon") else { return };
+    let place = Place::new();
+    fill(server.store());
+    configure(&place, &server.url());
+    let _daemon = started(&place);
+    let module = place.module(1);
+    module.initialize().expect("it begins");
+    let session = module.open_session(SlotId(0), Access::ReadOnly).expect("a session opens");
+    assert_eq!(sign(&session), 64);
+    server.stop();
+    assert_eq!(sign(&session), 64, "what was read is used");
+    server.start();
+    let other = server.store();
+    metaslot_spi::store::Store::login(&other, metaslot_spi::store::Role::User, USER)
+        .expect("it is back");
+    postgres::insert(&other, postgres::public("found later"));
+    // It hears of that only by a new connection, through its fence.
+    let later = Template::new().label("found later");
+    postgres::until("it is found", || session.find(&later).is_ok_and(|found| found.len() == 1));
+    assert_ne!(fs::read(place.path().join("anchor")).expect("it is there"), b"");
+}
