@@ -7,7 +7,7 @@
 
 use crate::crypto::Serial;
 use crate::error::{Error, Result};
-use crate::lock;
+use crate::lock::LockedFile;
 use crate::state::{MAC, State};
 use rustix::fs::{self, Mode, OFlags};
 use rustix::io::Errno;
@@ -85,12 +85,13 @@ fn of_token(
     database: &Path,
     serial: &Serial,
     access: OFlags,
-) -> Result<(File, Option<Mark>)> {
+) -> Result<(LockedFile, Option<Mark>)> {
     let file = open(path, access)?;
-    if access == OFlags::RDWR {
-        // Who has the queue of files that lost their names would write over what those write that have it now.
-        lock::hold_open(&file, path)?;
-    }
+    // Who has the queue of files that lost their names would write over what those write that have it now.
+    let file = match access {
+        OFlags::RDWR => LockedFile::hold(file, path)?,
+        _ => LockedFile::unlocked(file),
+    };
     let mark = read(&file, path)?;
     match mark.as_ref().is_none_or(|mark| mark.serial == *serial) {
         true => Ok((file, mark)),

@@ -8,11 +8,12 @@
 use crate::descriptors::Open;
 use crate::error::{Error, Result};
 use crate::files::{self, Inode, process};
-use metaslot_memory::PerProcess;
+use metaslot_memory::{PerProcess, lock_whole, unlock_whole};
 use rustix::fs::{FlockOperation, Mode, fcntl_lock, lstat};
 use rustix::io::Errno;
 use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};
 use std::fs::File;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -161,18 +162,49 @@ fn wait(
     }
 }
 
-/// Waits for the lock of a file in which no other thread of this process is at the time: it goes with the file. A file
-/// system may have no locks.
-///
-/// # Errors
-/// [`Error::File`] where another process does not give it up.
-pub(crate) fn hold_open(file: &File, path: &Path) -> Result<()> {
-    match wait(PATIENCE, || fcntl_lock(file, FlockOperation::NonBlockingLockExclusive), || None) {
-        Err(Errno::AGAIN | Errno::ACCESS) => {
-            let reason = format!("another process has held it for {} seconds", PATIENCE.as_secs());
-            Err(Error::file(path, "lock", reason))
+/// A file of which this open one may have the lock: another that the process closes does not take it along.
+#[derive(Debug)]
+pub(crate) struct LockedFile(File);
+
+impl LockedFile {
+    pub(crate) const fn unlocked(file: File) -> Self {
+        Self(file)
+    }
+
+    /// Waits for the lock. A file system may have none.
+    ///
+    /// # Errors
+    /// [`Error::File`] where it is not given up.
+    pub(crate) fn hold(file: File, path: &Path) -> Result<Self> {
+        let take = || match lock_whole(&file) {
+            // A file system may know only the locks of processes.
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::INVAL) => {
+                fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive)
+            }
+            taken => taken.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)),
+        };
+        match wait(PATIENCE, take, || None) {
+            Err(Errno::AGAIN | Errno::ACCESS) => {
+                let reason = format!("another has held it for {} seconds", PATIENCE.as_secs());
+                Err(Error::file(path, "lock", reason))
+            }
+            _ => Ok(Self(file)),
         }
-        _ => Ok(()),
+    }
+}
+
+impl Deref for LockedFile {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.0
+    }
+}
+
+impl Drop for LockedFile {
+    fn drop(&mut self) {
+        // A child that was forked without the C library's knowledge may have the file open for long.
+        unlock_whole(&self.0).unwrap_or_default();
     }
 }
 
@@ -244,12 +276,27 @@ mod tests {
     }
 
     #[test]
+    fn a_locked_file_stays_so_whatever_else_of_its_name_is_closed() {
+        let path = path("file.lock");
+        let open = || File::options().append(true).create(true).open(&path).unwrap();
+        let held = LockedFile::hold(open(), &path).unwrap();
+        drop(open());
+        let other = open();
+        lock_whole(&other).unwrap_err();
+        let inherited = held.try_clone().unwrap();
+        drop(held);
+        lock_whole(&other).unwrap();
+        drop((inherited, other));
+        fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
     fn a_lock_that_goes_round_is_waited_for_and_one_that_stays_is_not() {
         let patience = Duration::from_millis(500);
         let wait = |until: Duration, each: Duration| {
             let begun = Instant::now();
             let take = || if begun.elapsed() < until { Err(Errno::AGAIN) } else { Ok(()) };
-            let turn = || (begun.elapsed().as_millis() / each.as_millis()) as i32;
+            let turn = || i32::try_from(begun.elapsed().as_millis() / each.as_millis()).unwrap();
             wait(patience, take, || Pid::from_raw(turn() + 1))
         };
         assert_eq!(wait(4 * patience, patience / 4), Ok(()));

@@ -150,16 +150,41 @@ fn wiped_page() -> io::Result<&'static WipedPage> {
 /// Takes a shared lock of one byte for as long as the file is open, here or in a child that has inherited it. Says whether
 /// that worked; it waits for no one.
 pub fn share_byte(file: impl AsFd, at: i64) -> bool {
+    set_lock(file, libc::F_RDLCK, at, 1).is_ok()
+}
+
+/// Takes an exclusive lock of a whole file for as long as this file is open, here or in a child that has inherited it, whatever else the
+/// process opens and closes by the same name. It waits for no one.
+///
+/// # Errors
+/// `EAGAIN` where another process, or another open file of this one, has it; `EINVAL` where there are no such locks.
+pub fn lock_whole(file: impl AsFd) -> io::Result<()> {
+    set_lock(file, libc::F_WRLCK, 0, 0)
+}
+
+/// Gives up what [`lock_whole`] took, for a child that has inherited the file as well.
+///
+/// # Errors
+/// What the system says.
+pub fn unlock_whole(file: impl AsFd) -> io::Result<()> {
+    set_lock(file, libc::F_UNLCK, 0, 0)
+}
+
+/// Sets a lock of an open file description; a length of 0 reaches to the end.
+fn set_lock(file: impl AsFd, kind: libc::c_int, start: i64, length: i64) -> io::Result<()> {
     let small = |number: libc::c_int| libc::c_short::try_from(number).unwrap_or_default();
     let lock = libc::flock {
-        l_type: small(libc::F_RDLCK),
+        l_type: small(kind),
         l_whence: small(libc::SEEK_SET),
-        l_start: at,
-        l_len: 1,
+        l_start: start,
+        l_len: length,
         l_pid: 0,
     };
     // SAFETY: reads the structure.
-    unsafe { libc::fcntl(file.as_fd().as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) == 0 }
+    match unsafe { libc::fcntl(file.as_fd().as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Device and inode of the file that is open by this number, ours or not.
