@@ -362,6 +362,22 @@ static void cofactor(void) {
         EVP_PKEY_free(each[i]);
 }
 
+// Kinds that came with OpenSSL 3.5: as many bits as there, where there are such keys.
+static void counts(const char *type) {
+    OSSL_PARAM *parts = NULL;
+    EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, "provider=default", type);
+    if (key != NULL && EVP_PKEY_todata(key, EVP_PKEY_KEYPAIR, &parts)) {
+        EVP_PKEY *same = made_of(type, "provider=metaslot", EVP_PKEY_KEYPAIR, parts);
+        is(type, EVP_PKEY_get_bits(key), EVP_PKEY_get_bits(same));
+        is(type, EVP_PKEY_get_security_bits(key), EVP_PKEY_get_security_bits(same));
+        is(type, EVP_PKEY_get_size(key), EVP_PKEY_get_size(same));
+        EVP_PKEY_free(same);
+    }
+    OSSL_PARAM_free(parts);
+    EVP_PKEY_free(key);
+    ERR_clear_error();
+}
+
 // A child, and its own, use the key of a parent that has used it and one that has not.
 static int child(EVP_PKEY *used, EVP_PKEY *fresh) {
     pid_t pid = fork();
@@ -459,6 +475,10 @@ int main(int argc, char **argv) {
     agrees("X25519", NULL);
     agrees("EC", "P-256");
     agrees("EC", "P-521");
+    counts("ML-DSA-65");
+    counts("SLH-DSA-SHA2-128f");
+    counts("ML-KEM-512");
+    counts("ML-KEM-1024");
     // An OpenSSL that is built without curves on binary fields has nothing to compare with.
     EC_GROUP *binary = EC_GROUP_new_by_curve_name(NID_sect233k1);
     if (binary != NULL) {

@@ -163,7 +163,14 @@ const fn set(
     security: i64,
     answer: usize,
 ) -> KeyKind {
-    let (variant, bits) = (Variant::Set(set), security);
+    let variant = Variant::Set(set);
+    // As libcrypto counts them: of ML-KEM it is the number in its name, of the others the length of the public key.
+    let bits = match (family.0, security) {
+        (CKK_ML_KEM, 128) => 512,
+        (CKK_ML_KEM, 192) => 768,
+        (CKK_ML_KEM, _) => 1024,
+        _ => 8 * length as i64,
+    };
     number(
         name,
         names,
