@@ -3,45 +3,76 @@
 
 use crate::key::{Key, Private};
 use crate::public::{Public, group};
-use metaslot_ck::{CKA_PRIME, CKA_SUBPRIME};
+use metaslot_ck::{CKA_PRIME, CKA_SUBPRIME, CKK_ML_KEM};
 use std::fmt::Write as _;
 
 /// Bytes in a line.
 const LINE: usize = 15;
 
-/// Its kind, where it is, and its public half.
+/// What OpenSSL calls the parts of a private RSA key.
+const RSA: [(&str, &str); 6] = [
+    ("d", "privateExponent:"),
+    ("rsa-factor1", "prime1:"),
+    ("rsa-factor2", "prime2:"),
+    ("rsa-exponent1", "exponent1:"),
+    ("rsa-exponent2", "exponent2:"),
+    ("rsa-coefficient1", "coefficient:"),
+];
+
+/// A key as OpenSSL shows its own; of one in a token its kind, where it is, and its public half.
 pub(crate) fn of(key: &Key, with_private: bool) -> String {
     let mut text = String::new();
+    let parts = key.parts().filter(|_| with_private);
+    let parts: Vec<_> = parts.iter().flat_map(|parts| parts.named(key.kind)).collect();
     let half = match &key.private {
         Some(Private::Named(_)) if with_private => "Private-Key in a token",
         Some(Private::Own(_)) if with_private => "Private-Key",
         _ => "Public-Key",
     };
-    let kind = key.kind.text();
-    let bits = key.public.bits(key.kind);
+    let (kind, bits) = (key.kind.text(), key.public.bits(key.kind));
+    let is_named = matches!(kind, "RSA" | "EC") && !half.ends_with("token");
+    let kind = if is_named { String::new() } else { format!("{kind} ") };
+    let is_kem = key.kind.key_type == CKK_ML_KEM;
+    let primes = if parts.len() > 1 { 2 } else { 0 };
     // Writing into a string does not fail.
-    writeln!(text, "{kind} {half}: ({bits} bit)").ok();
+    match &key.public {
+        Public::Number(_) => writeln!(text, "{kind}{half}:"),
+        Public::Rsa { .. } if !parts.is_empty() => {
+            writeln!(text, "{kind}{half}: ({bits} bit, {primes} primes)")
+        }
+        _ => writeln!(text, "{kind}{half}: ({bits} bit)"),
+    }
+    .ok();
     if let Some(uri) = key.uri().filter(|_| with_private) {
         writeln!(text, "URI: {}", uri.key_part()).ok();
     }
-    for (name, part) in
-        key.parts().iter().filter(|_| with_private).flat_map(|parts| parts.named(key.kind))
-    {
-        lines(&mut text, &format!("{name}:"), part);
+    if !matches!(key.public, Public::Rsa { .. }) {
+        // A seed comes before what is made of it.
+        for (name, part) in parts.iter().rev() {
+            let name = if is_kem && *name == "priv" { "dk" } else { *name };
+            lines(&mut text, &format!("{name}:"), part);
+        }
     }
     match &key.public {
         Public::Rsa { modulus, exponent } => {
-            let zero: &[u8] =
-                if modulus.first().is_some_and(|byte| *byte >= 0x80) { &[0] } else { &[] };
-            lines(&mut text, "Modulus:", &[zero, modulus].concat());
-            let digits = exponent.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-            writeln!(text, "Exponent: 0x{}", digits.trim_start_matches('0')).ok();
+            let names = ["Modulus:", "Exponent:", "modulus:", "publicExponent:"];
+            let names = &names[if parts.is_empty() { 0 } else { 2 }..];
+            number(&mut text, names[0], modulus);
+            number(&mut text, names[1], exponent);
+            for (name, part) in &parts {
+                let shown = RSA.iter().find(|row| row.0 == *name).map_or(*name, |row| row.1);
+                number(&mut text, shown, part);
+            }
         }
         Public::Ec { curve, point } => {
             lines(&mut text, "pub:", point);
             writeln!(text, "ASN1 OID: {}", group(curve).to_string_lossy()).ok();
+            let of_nist = |name: &&&str| ["P-", "K-", "B-"].iter().any(|one| name.starts_with(one));
+            if let Some(name) = curve.others.iter().find(of_nist) {
+                writeln!(text, "NIST CURVE: {name}").ok();
+            }
         }
-        Public::Number(number) => lines(&mut text, "pub:", number),
+        Public::Number(number) => lines(&mut text, if is_kem { "ek:" } else { "pub:" }, number),
         Public::Field { group, value } => {
             lines(&mut text, "public-key:", value);
             for (attribute, number) in group {
@@ -55,6 +86,19 @@ pub(crate) fn of(key: &Key, with_private: bool) -> String {
         }
     }
     text
+}
+
+/// A small one in its line, and a larger one as bytes that do not begin with a sign.
+fn number(text: &mut String, name: &str, digits: &[u8]) {
+    let zeros = digits.iter().take_while(|byte| **byte == 0).count();
+    let digits = &digits[zeros..];
+    if digits.len() <= size_of::<u64>() {
+        let value = digits.iter().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
+        writeln!(text, "{name} {value} (0x{value:x})").ok();
+    } else {
+        let zero: &[u8] = if digits[0] >= 0x80 { &[0] } else { &[] };
+        lines(text, name, &[zero, digits].concat());
+    }
 }
 
 fn lines(text: &mut String, name: &str, bytes: &[u8]) {
