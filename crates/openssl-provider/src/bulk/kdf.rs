@@ -67,34 +67,8 @@ impl Work for Kdf {
     fn provider(&self) -> &Arc<Provider> {
         &self.provider
     }
-}
 
-impl Kdf {
-    pub(crate) fn new(provider: Owner, kind: Kind) -> Self {
-        let (key, salt, info, prefix, label) = Default::default();
-        // As OpenSSL's own PBKDF2.
-        let digest = Row::named("SHA1").ok().filter(|_| kind == Kind::Pbkdf2);
-        let (step, iterations, is_bounded) = (Step::Both, ITERATIONS, false);
-        Self {
-            provider,
-            kind,
-            digest,
-            step,
-            key,
-            salt,
-            info,
-            prefix,
-            label,
-            iterations,
-            is_bounded,
-        }
-    }
-
-    pub(crate) fn reset(&mut self) {
-        *self = Self::new(self.provider, self.kind);
-    }
-
-    pub(crate) fn set(&mut self, params: &Params) -> Result<()> {
+    fn set(&mut self, params: &Params) -> Result<()> {
         let octets = |name: &CStr| params.find(name).and_then(Given::octets);
         if let Some(name) = params.find(c"digest").and_then(Given::text) {
             self.digest = Some(Row::named(name)?);
@@ -136,13 +110,39 @@ impl Kdf {
     }
 
     /// How much it gives: as much as is wanted, or a digest.
-    pub(crate) fn answer(&self, name: &[u8]) -> Option<Answer<'_>> {
+    fn answer(&self, name: &[u8]) -> Option<Answer<'_>> {
         let length = match (name, self.step) {
             (b"size", Step::Extract) => self.digest?.length,
             (b"size", _) => return Some(Answer::Large(&[0xff; 8])),
             _ => return None,
         };
         Some(Answer::size(length))
+    }
+}
+
+impl Kdf {
+    pub(crate) fn new(provider: Owner, kind: Kind) -> Self {
+        let (key, salt, info, prefix, label) = Default::default();
+        // As OpenSSL's own PBKDF2.
+        let digest = Row::named("SHA1").ok().filter(|_| kind == Kind::Pbkdf2);
+        let (step, iterations, is_bounded) = (Step::Both, ITERATIONS, false);
+        Self {
+            provider,
+            kind,
+            digest,
+            step,
+            key,
+            salt,
+            info,
+            prefix,
+            label,
+            iterations,
+            is_bounded,
+        }
+    }
+
+    pub(crate) fn reset(&mut self) {
+        *self = Self::new(self.provider, self.kind);
     }
 
     pub(crate) fn derive(&self, out: &mut [u8]) -> Result<()> {

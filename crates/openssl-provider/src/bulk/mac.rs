@@ -49,6 +49,47 @@ impl Work for Mac {
     fn provider(&self) -> &Arc<Provider> {
         &self.provider
     }
+
+    fn set(&mut self, params: &Params) -> Result<()> {
+        let text = |name| params.find(name).and_then(Given::text);
+        if let Some(name) = text(c"digest")
+            && self.kind == Kind::Hmac
+        {
+            self.digest = Some(digest::Row::named(name)?);
+            self.restart();
+        }
+        if let Some(name) = text(c"cipher")
+            && self.kind != Kind::Hmac
+        {
+            let mode = if self.kind == Kind::Cmac { Mode::Cbc } else { Mode::Gcm };
+            let row = cipher::Row::named(name).filter(|row| row.mode == mode);
+            let unknown = || Failure::unsupported(format!("there is no such MAC by {name}"));
+            self.cipher = Some(row.ok_or_else(unknown)?);
+        }
+        if let Some(iv) = params.find(c"iv").and_then(Given::octets) {
+            self.iv = iv.to_vec();
+        }
+        if let Some(length) = params.find(c"tls-data-size").and_then(Given::number) {
+            self.record = usize::try_from(length).unwrap_or_default();
+        }
+        match params.find(c"key").and_then(Given::octets) {
+            Some(key) => self.key(key),
+            None => Ok(()),
+        }
+    }
+
+    fn answer(&self, name: &[u8]) -> Option<Answer<'_>> {
+        let number = match name {
+            b"size" => self.length()?,
+            b"block-size" => match self.kind {
+                Kind::Hmac => self.digest?.block,
+                Kind::Cmac => BLOCK,
+                Kind::Gmac => return None,
+            },
+            _ => return None,
+        };
+        Some(Answer::size(number))
+    }
 }
 
 impl Mac {
@@ -75,34 +116,6 @@ impl Mac {
             inner: self.inner.as_ref().map(Digest::copy).transpose()?,
             ..*self
         })
-    }
-
-    pub(crate) fn set(&mut self, params: &Params) -> Result<()> {
-        let text = |name| params.find(name).and_then(Given::text);
-        if let Some(name) = text(c"digest")
-            && self.kind == Kind::Hmac
-        {
-            self.digest = Some(digest::Row::named(name)?);
-            self.restart();
-        }
-        if let Some(name) = text(c"cipher")
-            && self.kind != Kind::Hmac
-        {
-            let mode = if self.kind == Kind::Cmac { Mode::Cbc } else { Mode::Gcm };
-            let row = cipher::Row::named(name).filter(|row| row.mode == mode);
-            let unknown = || Failure::unsupported(format!("there is no such MAC by {name}"));
-            self.cipher = Some(row.ok_or_else(unknown)?);
-        }
-        if let Some(iv) = params.find(c"iv").and_then(Given::octets) {
-            self.iv = iv.to_vec();
-        }
-        if let Some(length) = params.find(c"tls-data-size").and_then(Given::number) {
-            self.record = usize::try_from(length).unwrap_or_default();
-        }
-        match params.find(c"key").and_then(Given::octets) {
-            Some(key) => self.key(key),
-            None => Ok(()),
-        }
     }
 
     /// A new message.
@@ -138,19 +151,6 @@ impl Mac {
             Some(key) => self.key(key),
             None => Ok(()),
         }
-    }
-
-    pub(crate) fn answer(&self, name: &[u8]) -> Option<Answer<'_>> {
-        let number = match name {
-            b"size" => self.length()?,
-            b"block-size" => match self.kind {
-                Kind::Hmac => self.digest?.block,
-                Kind::Cmac => BLOCK,
-                Kind::Gmac => return None,
-            },
-            _ => return None,
-        };
-        Some(Answer::size(number))
     }
 
     fn length(&self) -> Option<usize> {

@@ -15,7 +15,8 @@ pub(crate) mod random;
 pub(crate) mod sessions;
 pub(crate) mod tls;
 
-use crate::abi::Lent;
+use crate::abi::{Answer, Lent, Params};
+use crate::failure::Result;
 use crate::provider::Provider;
 use std::sync::Arc;
 
@@ -25,4 +26,14 @@ pub(crate) type Owner = Lent<Arc<Provider>>;
 /// What the contexts of all these operations have in common.
 pub(crate) trait Work {
     fn provider(&self) -> &Arc<Provider>;
+
+    /// Takes what libcrypto says.
+    fn set(&mut self, _params: &Params) -> Result<()> {
+        Ok(())
+    }
+
+    /// What it says by libcrypto's name.
+    fn answer(&self, _name: &[u8]) -> Option<Answer<'_>> {
+        None
+    }
 }

@@ -5,6 +5,7 @@ use super::Home;
 use super::work::{self, PROPERTIES, Row, with};
 use crate::abi::numbers::kdf as number;
 use crate::abi::{Algorithm, Context, Dispatch, Kind, Output, Param, Params, Table, caught_here};
+use crate::bulk::Work as _;
 use crate::bulk::kdf::{self, Kdf};
 use metaslot_ck::{CKM_HKDF_DERIVE, CKM_PKCS5_PBKD2};
 use std::ffi::c_int;
@@ -29,17 +30,6 @@ extern "C" fn derive(context: KdfContext, mut out: Output, length: usize, params
     with(context, |kdf| {
         kdf.set(&params)?;
         kdf.derive(out.of(length).unwrap_or_default())
-    })
-}
-
-extern "C" fn set(context: KdfContext, params: Params) -> c_int {
-    with(context, |kdf| kdf.set(&params))
-}
-
-extern "C" fn get(context: KdfContext, mut params: Params) -> c_int {
-    caught_here(0, || {
-        let Some(kdf) = context.get() else { return 0 };
-        c_int::from(params.answer(|name, _| kdf.answer(name)))
     })
 }
 
@@ -76,9 +66,9 @@ const fn functions<const N: usize>() -> [Dispatch; 10] {
         Dispatch::new(number::DUPCTX, copy as *const ()),
         Dispatch::new(number::RESET, reset as *const ()),
         Dispatch::new(number::DERIVE, derive as *const ()),
-        Dispatch::new(number::SET_CTX_PARAMS, set as *const ()),
+        Dispatch::new(number::SET_CTX_PARAMS, work::set::<Kdf> as *const ()),
         Dispatch::new(number::SETTABLE_CTX_PARAMS, settable as *const ()),
-        Dispatch::new(number::GET_CTX_PARAMS, get as *const ()),
+        Dispatch::new(number::GET_CTX_PARAMS, work::get::<Kdf> as *const ()),
         Dispatch::new(number::GETTABLE_CTX_PARAMS, gettable as *const ()),
         Dispatch::END,
     ]

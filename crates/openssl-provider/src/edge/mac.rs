@@ -4,9 +4,7 @@
 use super::Home;
 use super::work::{self, PROPERTIES, Row, with};
 use crate::abi::numbers::mac as number;
-use crate::abi::{
-    Algorithm, Context, Dispatch, Input, Kind, Output, Param, Params, Place, Table, caught_here,
-};
+use crate::abi::{Algorithm, Context, Dispatch, Input, Kind, Output, Param, Params, Place, Table};
 use crate::bulk::mac::{self, Mac};
 use metaslot_ck::{CKM_AES_CMAC, CKM_AES_GMAC, CKM_SHA256_HMAC};
 use std::ffi::c_int;
@@ -43,17 +41,6 @@ extern "C" fn finish(
     })
 }
 
-extern "C" fn set(context: MacContext, params: Params) -> c_int {
-    with(context, |mac| mac.set(&params))
-}
-
-extern "C" fn get(context: MacContext, mut params: Params) -> c_int {
-    caught_here(0, || {
-        let Some(mac) = context.get() else { return 0 };
-        c_int::from(params.answer(|name, _| mac.answer(name)))
-    })
-}
-
 extern "C" fn gettable(_context: MacContext, _home: Home) -> Table<Param> {
     Table::of(&GETTABLE)
 }
@@ -86,9 +73,9 @@ const fn functions<const N: usize>() -> [Dispatch; 11] {
         Dispatch::new(number::INIT, begin as *const ()),
         Dispatch::new(number::UPDATE, update as *const ()),
         Dispatch::new(number::FINAL, finish as *const ()),
-        Dispatch::new(number::SET_CTX_PARAMS, set as *const ()),
+        Dispatch::new(number::SET_CTX_PARAMS, work::set::<Mac> as *const ()),
         Dispatch::new(number::SETTABLE_CTX_PARAMS, settable as *const ()),
-        Dispatch::new(number::GET_CTX_PARAMS, get as *const ()),
+        Dispatch::new(number::GET_CTX_PARAMS, work::get::<Mac> as *const ()),
         Dispatch::new(number::GETTABLE_CTX_PARAMS, gettable as *const ()),
         Dispatch::END,
     ]

@@ -2,11 +2,9 @@
 //! Random bytes (provider-rand(7)).
 
 use super::Home;
-use super::work::{self, PROPERTIES, Row, with};
+use super::work::{self, PROPERTIES, Row, shared};
 use crate::abi::numbers::random as number;
-use crate::abi::{
-    Algorithm, Context, Dispatch, Input, Kind, Output, Param, Params, Table, caught_here,
-};
+use crate::abi::{Algorithm, Context, Dispatch, Input, Kind, Output, Param, Params, Table};
 use crate::bulk::random::Random;
 use metaslot_ck::CKM_SHA256;
 use std::ffi::c_int;
@@ -26,11 +24,11 @@ extern "C" fn instantiate(
     _length: usize,
     _params: Params,
 ) -> c_int {
-    with(context, |random| random.begin(strength))
+    shared(context, |random| random.begin(strength))
 }
 
 extern "C" fn uninstantiate(context: RandomContext) -> c_int {
-    with(context, |random| {
+    shared(context, |random| {
         random.end();
         Ok(())
     })
@@ -45,7 +43,7 @@ extern "C" fn generate(
     _more: Input,
     _more_length: usize,
 ) -> c_int {
-    with(context, |random| random.fill(strength, out.of(length).unwrap_or_default()))
+    shared(context, |random| random.fill(strength, out.of(length).unwrap_or_default()))
 }
 
 /// Nothing here has a state that may not be used by several threads.
@@ -54,13 +52,6 @@ extern "C" fn lock(_context: RandomContext) -> c_int {
 }
 
 extern "C" fn unlock(_context: RandomContext) {}
-
-extern "C" fn get(context: RandomContext, mut params: Params) -> c_int {
-    caught_here(0, || {
-        let Some(random) = context.get() else { return 0 };
-        c_int::from(params.answer(|name, _| random.answer(name)))
-    })
-}
 
 extern "C" fn gettable(_context: RandomContext, _home: Home) -> Table<Param> {
     Table::of(&GETTABLE)
@@ -82,7 +73,7 @@ static FUNCTIONS: [Dispatch; 11] = [
     Dispatch::new(number::ENABLE_LOCKING, lock as *const ()),
     Dispatch::new(number::LOCK, lock as *const ()),
     Dispatch::new(number::UNLOCK, unlock as *const ()),
-    Dispatch::new(number::GET_CTX_PARAMS, get as *const ()),
+    Dispatch::new(number::GET_CTX_PARAMS, work::get::<Random> as *const ()),
     Dispatch::new(number::GETTABLE_CTX_PARAMS, gettable as *const ()),
     Dispatch::END,
 ];

@@ -48,12 +48,36 @@ pub(super) fn with<T: Work>(
     call: impl FnOnce(&mut T) -> Result<()>,
 ) -> c_int {
     let Some(context) = context.get_mut() else { return 0 };
-    caught_here(0, || match call(context) {
+    caught_here(0, || {
+        let done = call(context);
+        answered(context, done)
+    })
+}
+
+/// The same with one that threads share.
+pub(super) fn shared<T: Work>(context: Context<T>, call: impl FnOnce(&T) -> Result<()>) -> c_int {
+    let Some(context) = context.get() else { return 0 };
+    caught_here(0, || answered(context, call(context)))
+}
+
+fn answered<T: Work>(context: &T, done: Result<()>) -> c_int {
+    match done {
         Ok(()) => 1,
         Err(failure) => {
             context.provider().raise(&failure);
             0
         }
+    }
+}
+
+pub(super) extern "C" fn set<T: Work>(context: Context<T>, params: Params) -> c_int {
+    with(context, |context| context.set(&params))
+}
+
+pub(super) extern "C" fn get<T: Work>(context: Context<T>, mut params: Params) -> c_int {
+    caught_here(0, || {
+        let Some(context) = context.get() else { return 0 };
+        c_int::from(params.answer(|name, _| context.answer(name)))
     })
 }
 
