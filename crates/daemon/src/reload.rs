@@ -7,8 +7,24 @@ use crate::tokens::Tokens;
 use metaslot_wiring::audit::Log;
 use metaslot_wiring::config::source::Source;
 use metaslot_wiring::config::{Config, Reach};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{env, fs};
+
+/// What has to be readable for that: the file's directory, since an editor puts another file in its place. One that has much else,
+/// such as `/etc` or a home, stays out of reach, and only the file itself is read.
+pub(crate) fn to_be_read_again(file: &Path) -> impl Iterator<Item = PathBuf> {
+    let files = [Some(file.to_owned()), fs::canonicalize(file).ok()];
+    files.into_iter().flatten().map(|file| match file.parent() {
+        Some(directory) if !has_much_else(directory) => directory.to_owned(),
+        _ => file,
+    })
+}
+
+fn has_much_else(directory: &Path) -> bool {
+    let is_home = env::var_os("HOME").is_some_and(|home| directory == Path::new(&home));
+    directory.components().count() < 3 || is_home
+}
 
 /// What serves, and by which configuration.
 pub(crate) struct Running<'s> {
@@ -85,5 +101,23 @@ impl Running<'_> {
             }
             format!("group: {error}")
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_with_much_else_is_not_readable_for_one_file() {
+        let read = |file: &str| Vec::from_iter(to_be_read_again(Path::new(file)));
+        assert_eq!(read("/etc/no-such/metaslotd.toml"), [Path::new("/etc/no-such")]);
+        for file in ["/no-such.toml", "/etc/no-such.toml"] {
+            assert_eq!(read(file), [Path::new(file)]);
+        }
+        if let Some(home) = env::var_os("HOME").filter(|home| !home.is_empty()) {
+            let file = Path::new(&home).join("no-such.toml");
+            assert_eq!(Vec::from_iter(to_be_read_again(&file)), [file]);
+        }
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::failure::Failure;
 use crate::manager::say;
-use crate::reload::Running;
+use crate::reload::{Running, to_be_read_again};
 use crate::socket::Socket;
 use crate::tokens::{Client, Tokens};
 use crate::{agent, fence, manager, p11kit, remote};
@@ -16,10 +16,9 @@ use rustix::process::{
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::fs;
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
@@ -60,8 +59,7 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
     let read = Source::of_file(file.clone()).read();
     let (config, _) = read.map_err(|problem| Failure::configuration(problem.to_string()))?;
     let mut reach = remote::reach(&config)?;
-    // An editor puts another file in its place.
-    reach.read.extend(directories_of(&file));
+    reach.read.extend(to_be_read_again(&file));
     let daemon = config.daemon.clone();
     if daemon.socket.is_none() && daemon.agent.is_none() {
         let reason = format!("{}: [daemon] has neither socket nor agent", file.display());
@@ -93,12 +91,6 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
     signals.forever().take_while(|signal| *signal == SIGHUP).for_each(|_| running.reload());
     manager::tell("STOPPING=1");
     Ok(())
-}
-
-/// Where a file is, and what it leads to.
-fn directories_of(file: &Path) -> impl Iterator<Item = PathBuf> {
-    let files = [Some(file.to_owned()), fs::canonicalize(file).ok()];
-    files.into_iter().flatten().filter_map(|file| file.parent().map(Path::to_owned))
 }
 
 /// Puts the fence up, and says what of it is not there.
