@@ -107,7 +107,8 @@ pub(crate) fn restore(
 
 /// A directory of our own beside the place where a file is to be. It goes when it is dropped, or when its process was killed
 /// with the next one there: a process that lives has it locked.
-struct Room {
+#[derive(Debug)]
+pub(crate) struct Room {
     path: PathBuf,
     _locked: Option<OwnedFd>,
 }
@@ -120,7 +121,7 @@ const MAKINGS: usize = 4;
 
 impl Room {
     /// Beside the file `to`.
-    fn new(to: &Path) -> Result<Self> {
+    pub(crate) fn new(to: &Path) -> Result<Self> {
         let beside = directory(to);
         sweep(beside);
         let refused = |errno| Error::system(to, "write", errno);
@@ -138,12 +139,12 @@ impl Room {
         Err(Error::file(to, "write", "what is made beside it is taken away again and again"))
     }
 
-    fn token(&self) -> PathBuf {
+    pub(crate) fn token(&self) -> PathBuf {
         self.path.join("token")
     }
 
     /// Copies a file into it.
-    fn take(&self, from: &Path) -> Result<()> {
+    pub(crate) fn take(&self, from: &Path) -> Result<()> {
         let refused = |errno| Error::system(from, "open", errno);
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let mut source = File::from(fs::open(from, flags, Mode::empty()).map_err(refused)?);
@@ -162,7 +163,7 @@ impl Room {
         }
     }
 
-    fn create(&self, name: &str) -> Result<File> {
+    pub(crate) fn create(&self, name: &str) -> Result<File> {
         let path = self.path.join(name);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let file = fs::open(&path, flags, Mode::RUSR | Mode::WUSR);
@@ -170,7 +171,7 @@ impl Room {
     }
 
     /// Looks at all of a second copy: what is given away is as it was written.
-    fn examine(
+    pub(crate) fn examine(
         &self,
         store: &SqliteStore,
         role: Role,
@@ -195,7 +196,7 @@ impl Room {
     }
 
     /// Gives the file, durably, a name that nothing has.
-    fn give(&self, to: &Path, mode: Mode) -> Result<()> {
+    pub(crate) fn give(&self, to: &Path, mode: Mode) -> Result<()> {
         let token = self.token();
         let refused = |errno| Error::system(to, "create", errno);
         let file = File::open(&token).map_err(|error| Error::file(&token, "open", error))?;
@@ -276,7 +277,7 @@ fn clear(path: &Path) -> std::result::Result<(), Errno> {
 
 /// Says in the token that it is a copy, or was restored: keys that count in their rows do not go on by themselves.
 /// To an anchor it is so many changes newer.
-fn mark(token: &Path, keys: &Keys, changes: u64) -> Result<()> {
+pub(crate) fn mark(token: &Path, keys: &Keys, changes: u64) -> Result<()> {
     let mut connection = connect(token)?;
     let transaction = connection.transaction()?;
     if transaction.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? < FORMAT {
@@ -296,7 +297,7 @@ fn mark(token: &Path, keys: &Keys, changes: u64) -> Result<()> {
     }
 }
 
-fn connect(token: &Path) -> rusqlite::Result<Connection> {
+pub(crate) fn connect(token: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_NOFOLLOW;

@@ -3,6 +3,7 @@
 //! PINs are counted by the same rule. Nothing here reads or writes but through [`Rows`] and [`RowsMut`].
 
 pub use crate::crypto::{KeyId, Keys, Serial};
+pub use crate::exchange::{Loading, Node, Saving, Sink, Source};
 pub use crate::rows::{Rows, RowsMut};
 pub use crate::schema::{Head, PinRow, Stored, Token};
 pub use crate::survey::{Listed, Table, survey};

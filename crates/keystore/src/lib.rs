@@ -13,6 +13,7 @@ mod crypto;
 mod descriptors;
 pub mod elsewhere;
 mod error;
+mod exchange;
 mod fast;
 mod files;
 pub mod fork;

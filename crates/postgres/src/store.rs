@@ -251,9 +251,11 @@ impl Store for PostgresStore {
             Examination::Look => self.report(table::look(self, role, pin, remark)),
             Examination::Rename(label) => self.report(pin::rename(self, role, pin, label)),
             Examination::Remove(label) => self.report(pin::remove(self, role, pin, label)),
-            Examination::Repair | Examination::Backup(_) | Examination::Restore(_) => {
+            Examination::Backup(to) => self.report(table::save(self, (role, pin), to, remark)),
+            Examination::Restore(from) => self.report(table::load(self, (role, pin), from, remark)),
+            Examination::Repair => {
                 detail::set(format_args!(
-                    "{}: a token in PostgreSQL is backed up with its database, and not repaired",
+                    "{}: a token in a database is not repaired: what can be read of it is copied",
                     self.config.address
                 ));
                 Err(ck::Error::FUNCTION_NOT_SUPPORTED)
