@@ -167,7 +167,9 @@ impl TokenSection {
             let said = string(value.get_ref());
             token.is_server |= key.get_ref() == "socket";
             match (key.get_ref().as_ref(), value.get_ref()) {
-                ("path" | "module" | "socket", _) => token.path = said.unwrap_or_default().into(),
+                ("path" | "store" | "module" | "socket", _) => {
+                    token.path = said.unwrap_or_default().into()
+                }
                 ("name", _) => token.name = said,
                 ("description", _) => token.description = said,
                 ("policy", _) => token.policy = said,

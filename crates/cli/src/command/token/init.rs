@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot token init`
 
+use super::database;
 use super::place::{Place, Usual};
 use crate::app::App;
 use crate::failure::{Failure, Result};
@@ -19,7 +20,8 @@ const EXAMPLES: &str = "\
 Examples:
   metaslot token init --label web
   metaslot token init --label mine --new
-  metaslot token init --label web --so-pin-source so.pin --pin-source user.pin";
+  metaslot token init --label web --so-pin-source so.pin --pin-source user.pin
+  metaslot token init --label web --store 'postgresql://owner@db/vault?token=web'";
 
 /// What loses nothing.
 pub(super) const BESIDE: &str = "'--new' makes another token beside those that there are";
@@ -44,6 +46,12 @@ pub(crate) struct Args {
     /// Beside the tokens that there are: a [[token]] of its own in a drop-in of the configuration
     #[arg(long, conflicts_with = "slot")]
     new: bool,
+    /// In a PostgreSQL database: 'postgresql://user@host/database?token=NAME'
+    #[arg(long, value_name = "URL", conflicts_with_all = ["slot", "new", "force"])]
+    store: Option<String>,
+    /// The place of the password of the database's role
+    #[arg(long, value_name = "SOURCE", requires = "store")]
+    password_source: Option<String>,
     /// The SO PIN's place: a file, 'file:/path' or '|command' [default: ask]
     #[arg(long, value_name = "SOURCE")]
     so_pin_source: Option<String>,
@@ -57,6 +65,16 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
+    if let Some(url) = &args.store {
+        let order = database::Order {
+            url,
+            password: args.password_source.as_deref(),
+            label: &args.label,
+            so_pin: args.so_pin_source.as_deref(),
+            pin: args.pin_source.as_deref(),
+        };
+        return database::init(app, &order);
+    }
     let order = Order {
         label: &args.label,
         slot: args.slot,

@@ -2,6 +2,7 @@
 //! `metaslot token`
 
 mod copy;
+mod database;
 mod delete;
 mod examine;
 mod import;
@@ -58,6 +59,11 @@ pub(crate) enum Command {
     ///
     /// All of it is looked at before. What is there already is never replaced. Its PINs are those that it had.
     Restore(copy::RestoreArgs),
+    /// Copy a token into a PostgreSQL database, or out of one
+    ///
+    /// All of it is looked at before it is there. It opens with the same PINs. What counts in its keys, as in those of one-time
+    /// signatures, does not go on in the copy by itself.
+    Copy(database::Args),
     /// Give the user a new PIN, as security officer
     ///
     /// This also unlocks it, if it is locked: the same as 'metaslot token pin --reset'.
@@ -89,6 +95,7 @@ pub(crate) fn run(app: &App, command: Command) -> Result<()> {
         Command::Import(args) => import::run(app, &args),
         Command::Backup(args) => copy::backup(app, &args),
         Command::Restore(args) => copy::restore(app, &args),
+        Command::Copy(args) => database::copy(app, &args),
         Command::Unlock(args) => pin::unlock(app, &args),
         Command::Pin(args) => pin::run(app, &args),
         Command::Repair(args) => examine::repair(app, &args),
