@@ -41,6 +41,8 @@ IN_SESSION(VerifyInit, (CK_SESSION_HANDLE s, CK_MECHANISM_PTR mechanism, CK_OBJE
 IN_SESSION(Verify, (CK_SESSION_HANDLE s, CK_BYTE_PTR in, CK_ULONG length, CK_BYTE_PTR out, CK_ULONG room), (real(s), in, length, out, room))
 IN_SESSION(GetAttributeValue, (CK_SESSION_HANDLE s, CK_OBJECT_HANDLE object, CK_ATTRIBUTE_PTR template, CK_ULONG count), (real(s), object, template, count))
 
+IN_SESSION(Login, (CK_SESSION_HANDLE s, CK_USER_TYPE user, CK_UTF8CHAR_PTR pin, CK_ULONG length), (real(s), user, pin, length))
+
 static CK_RV EncryptInit(CK_SESSION_HANDLE session, CK_MECHANISM_PTR mechanism, CK_OBJECT_HANDLE key) {
     return keyless ? CKR_KEY_HANDLE_INVALID : theirs->C_EncryptInit(real(session), mechanism, key);
 }
@@ -87,6 +89,12 @@ static CK_RV CloseAllSessions(CK_SLOT_ID slot) {
     return theirs->C_CloseAllSessions(slot);
 }
 
+static CK_RV Finalize(CK_VOID_PTR reserved) {
+    for (int number = 0; number < MOST; number++)
+        sessions[number] = 0;
+    return theirs->C_Finalize(reserved);
+}
+
 CK_RV C_GetFunctionList(CK_FUNCTION_LIST_PTR_PTR list) {
     void *module = dlopen(getenv("METASLOT_MODULE"), RTLD_NOW);
     CK_C_GetFunctionList get = NULL;
@@ -100,7 +108,8 @@ CK_RV C_GetFunctionList(CK_FUNCTION_LIST_PTR_PTR list) {
 #define OURS(name) ours.C_##name = name;
     OURS(GetSessionInfo) OURS(FindObjectsInit) OURS(FindObjects) OURS(FindObjectsFinal) OURS(DigestInit) OURS(Digest) OURS(DigestUpdate)
     OURS(DigestFinal) OURS(GetOperationState) OURS(Encrypt) OURS(EncryptInit) OURS(CreateObject) OURS(DestroyObject) OURS(OpenSession)
-    OURS(CloseSession) OURS(CloseAllSessions) OURS(SignInit) OURS(Sign) OURS(VerifyInit) OURS(Verify) OURS(GetAttributeValue)
+    OURS(CloseSession) OURS(CloseAllSessions) OURS(SignInit) OURS(Sign) OURS(VerifyInit) OURS(Verify) OURS(GetAttributeValue) OURS(Login)
+    OURS(Finalize)
     *list = &ours;
     return CKR_OK;
 }

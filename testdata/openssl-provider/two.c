@@ -89,6 +89,20 @@ static void take(const char *what, void (*away)(CK_SLOT_ID), CK_SLOT_ID slot, CK
     is(what, sessions(other) == before && signs(keys[1]) && sessions(other) == before);
 }
 
+// The module gives numbers of sessions again: those of another part, which has them after the module was finalised, stay open.
+static void numbers_again(CK_SLOT_ID other) {
+    enum { THEIRS = 12 };
+    CK_SESSION_HANDLE theirs[THEIRS];
+    CK_SESSION_INFO info;
+    is("sign before", signs(keys[0]) && signs(keys[1]));
+    is("finalise", list->C_Finalize(NULL) == CKR_OK && signs(keys[0]));
+    for (int i = 0; i < THEIRS; i++)
+        theirs[i] = opened(other);
+    is("sign by the other", signs(keys[1]) && signs(keys[1]) && signs(keys[0]));
+    for (int i = 0; i < THEIRS; i++)
+        is("a session of another part is open", list->C_GetSessionInfo(theirs[i], &info) == CKR_OK && list->C_CloseSession(theirs[i]) == CKR_OK);
+}
+
 int main(int count, char **arguments) {
     is("arguments", count == 4);
     void *module = dlopen(arguments[1], RTLD_NOW);
@@ -107,6 +121,11 @@ int main(int count, char **arguments) {
     CK_SLOT_ID slot = slots[0], other = slots[1];
     if (getenv("SECOND") != NULL)
         slot = slots[1], other = slots[0];
+    if (getenv("NUMBERS") != NULL) {
+        for (int i = 0; i < 3; i++)
+            numbers_again(other);
+        return 0;
+    }
     for (int loads = 0; loads < 2; loads++) {
         take("all sessions closed", close_all, slot, other, loads);
         take("logged out", log_out, slot, other, loads);

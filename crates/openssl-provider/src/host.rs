@@ -8,7 +8,7 @@ use metaslot_client::{Access, AsyncSession, Module, Session, TokenInfo, User};
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Sessions that a token keeps for later.
@@ -23,7 +23,11 @@ pub(crate) struct Host {
     any: Option<Arc<Token>>,
     /// By the numbers of keys.
     keys: HashMap<u64, (Arc<Token>, ObjectHandle)>,
+    ends: Ends,
 }
+
+/// How often the module was initialised again, after another part of the program had finalised it: nothing of before is there.
+type Ends = Arc<AtomicUsize>;
 
 /// A token and what is open of it.
 #[derive(Debug)]
@@ -44,6 +48,9 @@ pub(crate) struct Token {
     process: u32,
     /// The module said that they are gone: none is closed, for its number may be that of another part of the program.
     gone: AtomicBool,
+    /// And how often they all were when they were opened.
+    ends: Ends,
+    ended: usize,
 }
 
 /// A session that is given back where its operation succeeded, and closed where it did not: what it began may go on there.
@@ -100,6 +107,8 @@ impl Host {
             curves,
             process: std::process::id(),
             gone: AtomicBool::new(false),
+            ended: self.ends.load(Ordering::Relaxed),
+            ends: Arc::clone(&self.ends),
         };
         self.tokens.push(Arc::new(token));
         Arc::clone(&self.tokens[self.tokens.len() - 1])
@@ -134,6 +143,13 @@ impl Host {
         self.any = Some(Arc::clone(token));
     }
 
+    /// Initialises the module where another part of the program has finalised it.
+    pub(crate) fn revive(&self) {
+        if let Some(module) = &self.module {
+            revive(module, &self.ends);
+        }
+    }
+
     /// Looks at the token and its keys again, after this error of a call to it; what there is of other tokens stays.
     pub(crate) fn renew(&mut self, token: &Arc<Token>, error: metaslot_client::Error) {
         token.hears(error);
@@ -141,7 +157,6 @@ impl Host {
         self.keys.retain(|_, (other, _)| is_other(other));
         self.tokens.retain(is_other);
         self.any = self.any.take().filter(is_other);
-        // Where the module is initialised, that is well.
         token.revive();
     }
 
@@ -191,7 +206,7 @@ impl Token {
 
     /// Initialises the module where another part of the program has finalised it.
     pub(crate) fn revive(&self) {
-        self.module.initialize().ok();
+        revive(&self.module, &self.ends);
     }
 
     /// A failed call in words.
@@ -272,7 +287,7 @@ impl Token {
     }
 
     fn is_gone(&self) -> bool {
-        self.gone.load(Ordering::Relaxed)
+        self.gone.load(Ordering::Relaxed) || self.ends.load(Ordering::Relaxed) != self.ended
     }
 
     /// A session of one's own.
@@ -404,6 +419,13 @@ impl Drop for Lease {
         if self.keep && idle.len() < IDLE {
             idle.extend(self.session.take());
         }
+    }
+}
+
+/// Where the module is initialised, that is well.
+fn revive(module: &Module, ends: &Ends) {
+    if module.initialize().is_ok() {
+        ends.fetch_add(1, Ordering::Relaxed);
     }
 }
 

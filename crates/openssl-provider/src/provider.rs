@@ -188,7 +188,8 @@ impl Provider {
         let slots = match module.slots(true) {
             // Another part of the program has finalised it.
             Err(error) if error.code == Error::CRYPTOKI_NOT_INITIALIZED => {
-                module.initialize().and_then(|()| module.slots(true))
+                self.host().revive();
+                module.slots(true)
             }
             listed => listed,
         };

@@ -433,7 +433,11 @@ fn a_token_that_loses_its_sessions_costs_another_none() {
         let other = "pkcs11:token=other;object=key;type=private?pin-value=654321".to_owned();
         let run = |uris| token.program("./two").arg(token.module()).args(uris);
         run([&first, &other]).run()?;
-        run([&other, &first]).env("SECOND", "1").run().map(|_| ())
+        run([&other, &first]).env("SECOND", "1").run()?;
+        let (module, configuration) = wrapped(token, "numbers")?;
+        let again = token.program("./two").arg(module).args([&first, &other]);
+        let again = again.env("OPENSSL_CONF", configuration).env("NUMBERS", "1");
+        again.env("METASLOT_MODULE", token.module()).run().map(|_| ())
     });
 }
 
