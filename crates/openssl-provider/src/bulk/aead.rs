@@ -328,19 +328,27 @@ impl Aead {
     }
 
     /// There is a message. One by GCM that is encrypted and has no IV gets one, which the program asks for.
+    #[inline]
     fn begun(&mut self) -> Result<()> {
         keyed(&mut self.key)?;
         if self.iv_is == Iv::None {
-            if self.row.mode != Mode::Gcm || !self.forward || self.iv.len() < self.row.iv() {
-                return Err(Failure::input("there is no IV"));
-            }
-            self.provider.bulk().random(&self.provider, &mut self.iv)?;
-            self.start(Iv::Set);
+            self.make_iv()?;
         }
         match self.state {
             State::Ended => Err(Failure::input("each message has an IV of its own")),
             _ => Ok(()),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_iv(&mut self) -> Result<()> {
+        if self.row.mode != Mode::Gcm || !self.forward || self.iv.len() < self.row.iv() {
+            return Err(Failure::input("there is no IV"));
+        }
+        self.provider.bulk().random(&self.provider, &mut self.iv)?;
+        self.start(Iv::Set);
+        Ok(())
     }
 
     /// The first part of a message that is encrypted.

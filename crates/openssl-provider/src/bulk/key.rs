@@ -247,6 +247,7 @@ impl Key {
 ///
 /// # Errors
 /// None was given.
+#[inline]
 pub(crate) fn keyed(key: &mut Option<Key>) -> Result<&mut Key> {
     key.as_mut().ok_or_else(|| Failure::input("there is no key"))
 }

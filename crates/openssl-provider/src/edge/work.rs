@@ -60,6 +60,7 @@ pub(super) fn shared<T: Work>(context: Context<T>, call: impl FnOnce(&T) -> Resu
     caught_here(0, || answered(context, call(context)))
 }
 
+#[inline]
 fn answered<T: Work>(context: &T, done: Result<()>) -> c_int {
     match done {
         Ok(()) => 1,
