@@ -72,3 +72,15 @@ fn threads_that_sleep_between_requests_are_computed_together() {
     assert_eq!(all, (SERVERS * REQUESTS) as u64);
     assert!(statistics.batched > all / 2, "{statistics:?}");
 }
+
+#[test]
+fn a_thread_whose_company_sleeps_steps_aside_less_and_less_often() {
+    static ALONE: Combiner<Slow> = Combiner::new(Slow);
+    const JOBS: u64 = 1000;
+    ALONE.set_leaders(1);
+    let _company: Vec<_> = (0..SERVERS).map(|_| Company::one_more()).collect();
+    (0..JOBS).for_each(|_| ALONE.run(&mut ()).expect("nothing panics"));
+    let statistics = ALONE.statistics();
+    assert_eq!(statistics.singles, JOBS);
+    assert!((1..JOBS / 32).contains(&statistics.asides), "{statistics:?}");
+}

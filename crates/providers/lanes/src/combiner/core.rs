@@ -9,7 +9,7 @@
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use smallvec::SmallVec;
 
@@ -23,6 +23,9 @@ pub(super) struct Core<K: Kernel, P: Platform> {
     pub(super) platform: P,
     /// Threads that lead at the same time, at most; 0: as many as there are cores.
     pub(super) leaders: AtomicUsize,
+    /// Jobs for which no thread steps aside, since that was in vain, and how many there are the next time.
+    skips: AtomicU32,
+    vain: AtomicU32,
     queue: UnsafeCell<Queue<K::Job<'static>, P>>,
 }
 
@@ -30,6 +33,9 @@ pub(super) struct Core<K: Kernel, P: Platform> {
 unsafe impl<K: Kernel, P: Platform + Sync> Sync for Core<K, P> {}
 // SAFETY: nothing belongs to a thread; the queue's pointers are to jobs that may move between threads.
 unsafe impl<K: Kernel + Send, P: Platform + Send> Send for Core<K, P> {}
+
+/// Of so many jobs one steps aside at least.
+const MOST_SKIPS: u32 = 64;
 
 /// The jobs of a batch without the leader's own.
 type Others<J, P> = SmallVec<[NonNull<Node<J, P>>; 16]>;
@@ -49,14 +55,15 @@ enum Turn<J, P: Platform> {
 impl<K: Kernel, P: Platform> Core<K, P> {
     pub(super) const fn new(kernel: K, platform: P) -> Self {
         let queue = UnsafeCell::new(Queue::new());
-        Self { kernel, platform, leaders: AtomicUsize::new(0), queue }
+        let [skips, vain] = [const { AtomicU32::new(0) }; 2];
+        Self { kernel, platform, leaders: AtomicUsize::new(0), skips, vain, queue }
     }
 
     #[inline]
     pub(super) fn run(&self, job: &mut K::Job<'_>) -> Result<(), Failure> {
         let before = State(self.platform.state().add(INSIDE));
         let is_crowd = before.queued() > 0 || self.is_crowd(before.inside() + 1);
-        if !is_crowd && !self.gathers() {
+        if !is_crowd && !(self.gathers() && self.hopes()) {
             let result = self.single(job);
             self.leave(INSIDE);
             return result;
@@ -71,8 +78,9 @@ impl<K: Kernel, P: Platform> Core<K, P> {
         let node = Node::new(NonNull::from(job).cast());
         let mut turn = self.with_queue(|queue| self.arrive(queue, &node));
         if matches!(turn, Turn::Wait) && self.gathers() && self.is_little() {
-            self.platform.step_aside();
+            self.step_aside();
             turn = self.with_queue(|queue| self.come_back(queue, &node));
+            self.learn(!matches!(&turn, Turn::Lead(others) if others.is_empty()));
         }
         let result = self.take_turn(&node, turn);
         self.leave(INSIDE);
@@ -177,6 +185,27 @@ impl<K: Kernel, P: Platform> Core<K, P> {
         self.is_crowd(self.platform.company())
     }
 
+    /// Whether stepping aside is worth a try. On a machine that is busy it takes a turn of every other program.
+    fn hopes(&self) -> bool {
+        let skips = self.skips.load(Ordering::Relaxed);
+        // Two threads may count one job: there is one skip more.
+        self.skips.store(skips.saturating_sub(1), Ordering::Relaxed);
+        skips == 0
+    }
+
+    /// Whether others came. After each time in vain it is tried half as often.
+    fn learn(&self, came: bool) {
+        let vain =
+            if came { 0 } else { (2 * self.vain.load(Ordering::Relaxed)).clamp(1, MOST_SKIPS) };
+        self.vain.store(vain, Ordering::Relaxed);
+        self.skips.store(vain, Ordering::Relaxed);
+    }
+
+    fn step_aside(&self) {
+        self.platform.counts().asides.fetch_add(1, Ordering::Relaxed);
+        self.platform.step_aside();
+    }
+
     /// Whether what is queued makes no good batch yet.
     fn is_little(&self) -> bool {
         self.state().queued() < self.kernel.enough()
@@ -209,6 +238,7 @@ impl<K: Kernel, P: Platform> Core<K, P> {
             batched: read(&counts.batched),
             hand_overs: read(&counts.hand_overs),
             waits: read(&counts.waits),
+            asides: read(&counts.asides),
         }
     }
 
@@ -414,7 +444,7 @@ impl<K: Kernel, P: Platform> Core<K, P> {
             match node.word.load() {
                 LEAD => {
                     if self.gathers() && self.is_little() {
-                        self.platform.step_aside();
+                        self.step_aside();
                     }
                     let others = self.with_queue(|queue| self.take(queue));
                     return self.lead(node, &others);

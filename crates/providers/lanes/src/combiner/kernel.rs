@@ -68,4 +68,6 @@ pub struct Statistics {
     pub hand_overs: u64,
     /// Times that a thread waited for its result.
     pub waits: u64,
+    /// Times that a thread let others go first.
+    pub asides: u64,
 }

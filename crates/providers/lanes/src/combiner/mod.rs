@@ -16,7 +16,8 @@
 //! Jobs are taken oldest first and leadership goes to the oldest waiter: only a leader's own job overtakes others.
 //!
 //! Threads that serve other processes ([`Company`]) sleep between two requests, outside. Where so many of them are that they may be a
-//! crowd, one that would compute alone, or lead less than is enough, first lets those go that have a request and no core.
+//! crowd, one that would compute alone, or lead less than is enough, first lets those go that have a request and no core; less often
+//! where that was in vain.
 //!
 //! [`Combiner::submit`] is the door for a thread with many jobs in flight: it queues them and gets [`Ticket`]s;
 //! a thread that comes back for one leads the batch, which costs no switch of threads.

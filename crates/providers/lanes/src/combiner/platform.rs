@@ -52,6 +52,7 @@ pub(super) struct Counts {
     pub(super) batched: AtomicU64,
     pub(super) hand_overs: AtomicU64,
     pub(super) waits: AtomicU64,
+    pub(super) asides: AtomicU64,
 }
 
 /// All that changes, in one cache line.
