@@ -17,6 +17,9 @@ pub(super) const WHOLE: Settings = &[
 /// Of each `[[token]]`.
 pub(super) const TOKEN: Settings = &[
     ("path", ""),
+    ("store", "none"),
+    ("password-source", "none"),
+    ("away", "\"10m\""),
     ("description", "the path"),
     ("policy", "\"default\""),
     ("allow", "[]"),

@@ -2,7 +2,7 @@
 //! Tokens in a PostgreSQL database, which `metaslotd` serves: they are made and copied here without a module.
 
 use super::examine::{Findings, lines};
-use super::init::check_label;
+use super::init::{Elsewhere, check_label};
 use crate::app::App;
 use crate::failure::{Failure, Result};
 use crate::output::Report;
@@ -50,18 +50,8 @@ pub(crate) struct Args {
     password_source: Option<String>,
 }
 
-/// A token that is to be made, and where its PINs are.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Order<'a> {
-    pub(super) url: &'a str,
-    pub(super) password: Option<&'a str>,
-    pub(super) label: &'a str,
-    pub(super) so_pin: Option<&'a str>,
-    pub(super) pin: Option<&'a str>,
-}
-
 /// Makes a token where none is, and the tables where these are not there.
-pub(super) fn init(app: &App, order: &Order<'_>) -> Result<()> {
+pub(super) fn init(app: &App, order: &Elsewhere<'_>) -> Result<()> {
     let label = check_label(order.label)?;
     let store = open(order.url, order.password)?;
     if let Some(there) = Some(store.token().map_err(refused)?).filter(|row| row.initialized) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot token init`
 
-use super::database;
 use super::place::{Place, Usual};
 use crate::app::App;
 use crate::failure::{Failure, Result};
@@ -64,17 +63,30 @@ pub(crate) struct Args {
     force: bool,
 }
 
-pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    if let Some(url) = &args.store {
-        let order = database::Order {
-            url,
-            password: args.password_source.as_deref(),
-            label: &args.label,
-            so_pin: args.so_pin_source.as_deref(),
-            pin: args.pin_source.as_deref(),
-        };
-        return database::init(app, &order);
+impl Args {
+    /// Where no module is asked for it.
+    pub(super) fn elsewhere(&self) -> Option<Elsewhere<'_>> {
+        Some(Elsewhere {
+            url: self.store.as_deref()?,
+            password: self.password_source.as_deref(),
+            label: &self.label,
+            so_pin: self.so_pin_source.as_deref(),
+            pin: self.pin_source.as_deref(),
+        })
     }
+}
+
+/// A token that is to be made in a database, and where its PINs are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Elsewhere<'a> {
+    pub(super) url: &'a str,
+    pub(super) password: Option<&'a str>,
+    pub(super) label: &'a str,
+    pub(super) so_pin: Option<&'a str>,
+    pub(super) pin: Option<&'a str>,
+}
+
+pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let order = Order {
         label: &args.label,
         slot: args.slot,

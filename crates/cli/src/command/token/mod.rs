@@ -87,7 +87,10 @@ pub(crate) enum Command {
 
 pub(crate) fn run(app: &App, command: Command) -> Result<()> {
     match command {
-        Command::Init(args) => init::run(app, &args),
+        Command::Init(args) => match args.elsewhere() {
+            Some(order) => database::init(app, &order),
+            None => init::run(app, &args),
+        },
         Command::List(args) => list::run(app, &args),
         Command::Show(args) => show::run(app, &args),
         Command::Rename(args) => rename::run(app, &args),
