@@ -116,12 +116,11 @@ fn a_thread_that_is_cancelled_leaves_the_store_whole() {
         fs::set_permissions(&file, Permissions::from_mode(0o660)).expect("the file is ours");
     }
     let token = home.path().join(".local/share/metaslot/token.db");
-    let [counters, log] = ["counters", "audit.log"].map(|name| home.path().join(name));
+    let [counters, log, file] =
+        ["counters", "audit.log", "metaslot.toml"].map(|name| home.path().join(name));
     fs::create_dir(&counters).expect("it is not there");
-    let file = home.path().join("metaslot.toml");
-    let settings = format!(
-        "counters = {counters:?}\naudit = {log:?}\n[[token]]\npath = {token:?}\nkdf = \"weak-for-tests\"\n"
-    );
+    let token = format!("[[token]]\npath = {token:?}\nkdf = \"weak-for-tests\"\n");
+    let settings = format!("counters = {counters:?}\naudit = {log:?}\n{token}");
     fs::write(&file, settings).expect("the file can be written");
     let variables = [("METASLOT_CONF", file.as_os_str())];
     home.run_with(&lifecycle, &["cancel-while-using-a-key"], &variables);
