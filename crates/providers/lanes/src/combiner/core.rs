@@ -63,7 +63,7 @@ impl<K: Kernel, P: Platform> Core<K, P> {
     pub(super) fn run(&self, job: &mut K::Job<'_>) -> Result<(), Failure> {
         let before = State(self.platform.state().add(INSIDE));
         let is_crowd = before.queued() > 0 || self.is_crowd(before.inside() + 1);
-        if !is_crowd && !(self.gathers() && self.hopes()) {
+        if !(is_crowd || self.gathers() && self.hopes()) {
             let result = self.single(job);
             self.leave(INSIDE);
             return result;
