@@ -329,6 +329,7 @@ impl Process {
 
     /// Something, as soon as it is there. It is looked for where there is a core for the other process.
     fn some(&self, room: &mut [u8], until: Instant) -> Result<usize, Failure> {
+        left(until)?;
         let room = RefCell::new(room);
         let look = || match recv(&self.socket, &mut **room.borrow_mut(), RecvFlags::DONTWAIT) {
             Ok((0, _)) => Some(Err(Failure::Gone)),
@@ -588,6 +589,13 @@ mod tests {
             ("closes", "exec <&- >&-; sleep 30", LONG, short, Error::CRYPTOKI_NOT_INITIALIZED),
             ("silent", "sleep 30", SHORT, short, Error::FUNCTION_CANCELED),
             ("does-not-read", "sleep 30", SHORT, &long, Error::FUNCTION_CANCELED),
+            (
+                "drips-fast",
+                r"printf '\0\0\0\1\0\0\0\0\3\0\0\0'; while :; do printf x; done",
+                SHORT,
+                short,
+                Error::FUNCTION_CANCELED,
+            ),
             (
                 "drips",
                 r"printf '\0\0\0\1\0\0\0\0\0\0\1\0'; while :; do printf x; sleep 0.1; done",
