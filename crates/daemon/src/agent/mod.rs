@@ -12,6 +12,7 @@ use metaslot_ck::{CKF_SERIAL_SESSION, CKF_SIGN, Error, Result, SessionHandle};
 use metaslot_client::Message;
 use metaslot_client::protocol::{Reader, Writer};
 use metaslot_engine::Engine;
+use metaslot_wiring::Company;
 use metaslot_wiring::caught::caught;
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
@@ -38,6 +39,7 @@ pub fn serve(stream: UnixStream, client: &crate::Client) -> io::Result<()> {
     let crate::Client { engine, allowance, .. } = client;
     let mut stream = stream;
     be_patient(&stream, client.patience)?;
+    let _serves = Company::one_more();
     let open = |slot| engine.open_session(slot, CKF_SERIAL_SESSION).ok();
     let client = Client { engine, sessions: engine.slot_list(true).filter_map(open).collect() };
     let mut length = [0; 4];
