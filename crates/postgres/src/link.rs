@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -38,7 +38,7 @@ const NONE: u64 = u64::MAX;
 const BEGIN: &str = "
     SET search_path = pg_catalog;
     SET statement_timeout = '10s';
-    SET lock_timeout = '10s';
+    SET lock_timeout = '9s';
     SET idle_in_transaction_session_timeout = '30s';
     SELECT set_config('synchronous_commit', 'on', false)
      WHERE current_setting('synchronous_commit') = 'off'";
@@ -88,6 +88,8 @@ pub(crate) struct Lines {
     pub(crate) writer: Line,
     /// Held from the beginning of a transaction to its end.
     pub(crate) turn: Mutex<()>,
+    /// Whether a transaction was begun that may be open still: a call that panicked has left it.
+    pub(crate) begun: AtomicBool,
     broken: Notify,
 }
 
@@ -199,7 +201,10 @@ impl Link {
             shown: AtomicU64::new(NONE),
         };
         let link = Arc::new(Self { inner: Arc::new(inner), running: Mutex::new(None) });
-        lock(&LINKS).push(Arc::downgrade(&link));
+        let mut links = lock(&LINKS);
+        links.retain(|link| link.strong_count() > 0);
+        links.push(Arc::downgrade(&link));
+        drop(links);
         link
     }
 
@@ -306,7 +311,7 @@ impl Link {
             SqlState::DISK_FULL => Error::Full { path },
             SqlState::OUT_OF_MEMORY => Error::Memory,
             SqlState::LOCK_NOT_AVAILABLE => {
-                let reason = String::from("another process has had it for ten seconds");
+                let reason = String::from("another process has had it for nine seconds");
                 Error::File { path, action: "lock", reason }
             }
             _ => Error::Database { path, reason },
@@ -457,6 +462,7 @@ async fn connect(inner: &Arc<Inner>) -> Result<Arc<Lines>, String> {
         reader: Line::new(reader, Mutex::default()),
         writer: Line::new(writer, Mutex::default()),
         turn: Mutex::new(()),
+        begun: AtomicBool::new(false),
         broken: Notify::new(),
     });
     tokio::spawn(drive(told, Arc::clone(inner), Arc::downgrade(&lines)));

@@ -10,11 +10,14 @@ use metaslot_keystore::{Cost, Error};
 use metaslot_spi::store::TokenRow;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 pub(crate) type Result<T> = std::result::Result<T, Error>;
+
+/// Begins a look at all of one moment.
+pub(crate) const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 /// How a token in PostgreSQL is kept.
 #[derive(Clone)]
@@ -108,8 +111,7 @@ impl PostgresStore {
         open: &Open<'_>,
         work: impl FnOnce(Whole) -> Result<(R, bool)>,
     ) -> Result<R> {
-        // A call that panicked may have left one open.
-        self.around(open, "ROLLBACK; BEGIN", || {
+        self.around(open, "BEGIN", || {
             let (done, announce) = work(Whole::locked(open)?)?;
             Ok((done, if announce { Some(announced(open)?) } else { None }))
         })
@@ -122,6 +124,10 @@ impl PostgresStore {
         begin: &str,
         work: impl FnOnce() -> Result<(R, Option<i64>)>,
     ) -> Result<R> {
+        let begun = &open.lines.begun;
+        if begun.swap(true, Ordering::Relaxed) {
+            open.run("ROLLBACK")?;
+        }
         open.run(begin)?;
         let done = work().and_then(|(done, generation)| {
             open.run("COMMIT")?;
@@ -129,12 +135,14 @@ impl PostgresStore {
         });
         match done {
             Ok((done, generation)) => {
+                begun.store(false, Ordering::Relaxed);
                 generation.into_iter().for_each(|generation| self.link.heard(generation));
                 Ok(done)
             }
             Err(error) => {
-                if open.run("ROLLBACK").is_err() {
-                    open.give_up();
+                match open.run("ROLLBACK") {
+                    Ok(()) => begun.store(false, Ordering::Relaxed),
+                    Err(_) => open.give_up(),
                 }
                 Err(error)
             }

@@ -5,7 +5,7 @@
 //! key is derived.
 
 use crate::link::{Open, lock};
-use crate::open::{PostgresStore, Result, announced};
+use crate::open::{PostgresStore, Result, SNAPSHOT, announced};
 use crate::rows::{Whole, signed};
 use crate::schema;
 use metaslot_counters as counters;
@@ -61,13 +61,14 @@ pub(crate) fn keys(store: &PostgresStore, open: &Open<'_>, role: Role, pin: &[u8
 }
 
 fn confirm(store: &PostgresStore, open: &Open<'_>, keys: &Keys) -> Result<()> {
-    let head = store.transact(open, |whole| {
+    let head = store.around(open, SNAPSHOT, || {
+        let whole = Whole::here(open)?;
         let sql = "SELECT count(*) FROM metaslot.object WHERE token = $1 AND verified";
         let rows = open.write(sql, &[&whole.number])?;
         let there: i64 = rows.first().and_then(|row| row.try_get(0).ok()).unwrap_or(0);
         let there = u64::try_from(there).unwrap_or(0);
         elsewhere::confirm(keys, &whole.token, &whole.head, there)?;
-        Ok((whole.head, false))
+        Ok((whole.head, None))
     })?;
     store.follow(open, keys, &head)
 }
@@ -180,7 +181,7 @@ fn create(store: &PostgresStore, open: &Open<'_>, so_pin: &[u8], label: &str) ->
     let check = |anchor| elsewhere::check_anchor(anchor, open.place(), &serial).map(drop);
     anchor.map_or(Ok(()), check)?;
     let (token, head, keys) = store.pins().new_token(serial, so_pin, label, (1, 0))?;
-    store.around(open, "ROLLBACK; BEGIN", || {
+    store.around(open, "BEGIN", || {
         schema::migrate(open, open.place())?;
         let sql =
             "INSERT INTO metaslot.token(name, serial, label, key_id, so_wrap, next_id, row_set)

@@ -2,7 +2,7 @@
 //! A look at all of the token, of one moment.
 
 use crate::link::{Open, lock};
-use crate::open::{PostgresStore, Result, announced};
+use crate::open::{PostgresStore, Result, SNAPSHOT, announced};
 use crate::rows::{OBJECT, Whole, Writing, signed, stored};
 use crate::{pin, schema};
 use metaslot_keystore::Error;
@@ -42,8 +42,6 @@ pub(crate) fn look(
     }
 }
 
-const SNAPSHOT: &str = "ROLLBACK; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-
 /// [`metaslot_spi::store::Examination::Backup`]: a file that `metaslot token restore` takes.
 pub(crate) fn save(
     store: &PostgresStore,
@@ -81,7 +79,7 @@ pub(crate) fn load(
     }
     let (seen, loading) = Loading::of(from, store.pins(), (role, pin), remark)?;
     if let Some(loading) = loading {
-        store.around(&open, "ROLLBACK; BEGIN", || {
+        store.around(&open, "BEGIN", || {
             schema::migrate(&open, open.place())?;
             loading.write(&Filling { open: &open, number: Cell::new(0) })?;
             Ok(((), Some(announced(&open)?)))

@@ -46,6 +46,8 @@ fn objects_come_are_found_change_and_go() {
     store.write(vec![Change::Delete { id, version: 2 }]).unwrap();
     assert!(store.read(id).unwrap().is_none());
     assert_eq!(examine(&store).1, []);
+    let log = place.log();
+    assert!(log.contains("ready to accept connections") && !log.contains("WARNING"), "{log}");
 }
 
 #[test]

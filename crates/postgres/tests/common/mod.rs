@@ -119,6 +119,11 @@ impl Place {
         }
     }
 
+    /// What the server has written.
+    pub(crate) fn log(&self) -> String {
+        self.server.as_ref().unwrap().log()
+    }
+
     pub(crate) fn url(&self) -> String {
         let roots = self.file("ca.pem");
         format!(
