@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Place, USER, find, insert, private, told, touch, until};
+use common::{Place, USER, examine, find, insert, private, told, touch, until};
 use metaslot_ck::Error;
 use metaslot_postgres::{Config, PostgresStore};
 use metaslot_spi::store::{Change, Role, Store};
@@ -41,6 +41,29 @@ fn what_was_read_is_used_while_the_database_is_away_and_no_longer_than_it_may() 
     until("it is back", || store.write(vec![Change::Insert(private("more"))]).is_ok());
     until("so is the other", || short.secrets(id, 1).is_ok());
     until("what happened is heard of", || !find(&short, "more").is_empty());
+}
+
+#[test]
+fn a_standby_that_is_promoted_is_found_with_all_that_it_has_seen() {
+    let Some(mut place) = Place::new("promoted") else { return };
+    drop(place.token());
+    let standby = place.standby();
+    let anchor = Some(touch(&place.path("anchor")));
+    let address = Place::url_of([&standby, &place]).parse().unwrap();
+    let store = PostgresStore::new(Config { address, anchor, ..place.config() });
+    store.login(Role::User, USER).unwrap();
+    let id = insert(&store, private("key"));
+    store.secrets(id, 1).unwrap();
+    until("the standby has it", || standby.sql("SELECT count(*) FROM metaslot.object") == "1");
+    place.stop();
+    // Until there is one that takes writes, what was read is used.
+    assert_eq!(store.secrets(id, 1).unwrap().expose(), b"secret of key");
+    assert!(store.write(vec![Change::Insert(private("more"))]).is_err());
+    standby.sql("SELECT pg_promote()");
+    until("it is found", || store.write(vec![Change::Insert(private("more"))]).is_ok());
+    assert_eq!(store.secrets(id, 1).unwrap().expose(), b"secret of key");
+    store.check_pin(Role::User, USER).unwrap();
+    assert_eq!(examine(&store).1, []);
 }
 
 #[test]

@@ -58,7 +58,7 @@ impl Place {
         let initdb = place.postgres("initdb").args(["--pwfile", place.file("password").as_str()]);
         let rules = "-A scram-sha-256 -U postgres --no-sync --locale=C -E UTF8";
         initdb.line(rules).args(["-D", &place.file("data")]).run().unwrap();
-        let only_tls = "hostssl all all 127.0.0.1/32 scram-sha-256\n";
+        let only_tls = "hostssl all,replication all 127.0.0.1/32 scram-sha-256\n";
         fs::write(place.path("data/pg_hba.conf"), only_tls).unwrap();
         place.start();
         Some(place)
@@ -85,6 +85,41 @@ impl Place {
         let server = server.line("-addext basicConstraints=critical,CA:FALSE");
         server.args(["-keyout", &name("server.key"), "-out", &name("server.pem")]).run().unwrap();
         fs::set_permissions(name("server.key"), Permissions::from_mode(0o600)).unwrap();
+    }
+
+    /// A standby of this server, with the same certificate.
+    pub(crate) fn standby(&self) -> Self {
+        let home = self.home.with_extension("standby");
+        fs::remove_dir_all(&home).unwrap_or_default();
+        fs::create_dir(&home).unwrap();
+        let mut standby = Self { home, port: free_port().unwrap(), server: None };
+        for name in ["ca.pem", "server.pem", "server.key"] {
+            fs::copy(self.path(name), standby.path(name)).unwrap();
+        }
+        if is_root() {
+            let all = ["-R", "postgres:postgres", standby.home.to_str().unwrap()];
+            Program::new("chown").args(all).run().unwrap();
+        }
+        let copy = self.postgres("pg_basebackup").env("PGPASSWORD", PASSWORD);
+        let copy = copy.line("-R -X stream -c fast").args(["-D", &standby.file("data")]);
+        copy.args(["-d", &self.here()]).run().unwrap();
+        standby.start();
+        standby
+    }
+
+    /// Where it is, for the server's own programs.
+    fn here(&self) -> String {
+        format!(
+            "host=localhost hostaddr=127.0.0.1 port={} user=postgres sslmode=verify-full sslrootcert={}",
+            self.port,
+            self.file("ca.pem")
+        )
+    }
+
+    /// The token behind these, in whichever is the first now.
+    pub(crate) fn url_of(places: [&Self; 2]) -> String {
+        let [first, second] = places.map(|place| format!("localhost:{}", place.port));
+        places[0].url().replacen(&first, &format!("{first},{second}"), 1)
     }
 
     /// A program of the server's: it does not run as root.
@@ -168,14 +203,9 @@ impl Place {
     }
 
     fn psql(&self, statement: &str) -> Program {
-        let here = format!(
-            "host=localhost hostaddr=127.0.0.1 port={} user=postgres sslmode=verify-full sslrootcert={}",
-            self.port,
-            self.file("ca.pem")
-        );
         let psql =
             Program::new("psql").env("PGPASSWORD", PASSWORD).env("OPENSSL_CONF", "/dev/null");
-        psql.args(["-v", "ON_ERROR_STOP=1", "-Atq", "-c", statement, &here])
+        psql.args(["-v", "ON_ERROR_STOP=1", "-Atq", "-c", statement, &self.here()])
     }
 }
 
