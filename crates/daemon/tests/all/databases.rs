@@ -64,7 +64,7 @@ fn a_daemon_behind_its_fence_signs_by_a_key_in_a_database_and_connects_again() {
     let place = Place::new();
     fill(server.store());
     configure(&place, &server.url());
-    let _daemon = started(&place);
+    let daemon = started(&place);
     let module = place.module(1);
     module.initialize().expect("it begins");
     let session = module.open_session(SlotId(0), Access::ReadOnly).expect("a session opens");
@@ -79,5 +79,12 @@ fn a_daemon_behind_its_fence_signs_by_a_key_in_a_database_and_connects_again() {
     // It hears of that only by a new connection, through its fence.
     let later = Template::new().label("found later");
     postgres::until("it is found", || session.find(&later).is_ok_and(|found| found.len() == 1));
+    // The thread that connects to the database, too.
+    let threads = fs::read_dir(format!("/proc/{}/task", daemon.0.id())).expect("it runs");
+    for thread in threads {
+        let status = fs::read_to_string(thread.expect("a thread").path().join("status"));
+        let status = status.expect("it runs");
+        assert!(status.contains("\nNoNewPrivs:\t1\nSeccomp:\t2\n"), "{status}");
+    }
     assert_ne!(fs::read(place.path().join("anchor")).expect("it is there"), b"");
 }
