@@ -34,9 +34,11 @@ const MAX_PREPARED: usize = 64;
 /// No generation.
 const NONE: u64 = u64::MAX;
 
-/// What every connection begins with. Nobody's tables are taken for ours, and what is acknowledged is on the disk.
+/// What every connection begins with, whatever the database's defaults are. Nobody's tables are taken for ours, who has waited for
+/// the lock of a row sees what was written meanwhile, and what is acknowledged is on the disk.
 const BEGIN: &str = "
     SET search_path = pg_catalog;
+    SET default_transaction_isolation = 'read committed';
     SET statement_timeout = '10s';
     SET lock_timeout = '9s';
     SET idle_in_transaction_session_timeout = '30s';

@@ -186,6 +186,8 @@ fn an_attempt_that_dies_stays_counted() {
 #[test]
 fn machines_write_at_the_same_time_and_hear_of_each_other() {
     let Some(place) = Place::new("machines") else { return };
+    // Whatever the database has for others.
+    place.sql("ALTER DATABASE postgres SET default_transaction_isolation = 'serializable'");
     let store = place.user();
     let first = insert(&store, private("first"));
     let other = place.store();
