@@ -53,7 +53,7 @@ fn a_token_is_made_in_a_database_and_copied_both_ways() {
     let id = postgres::insert(&writer, postgres::private("key"));
     postgres::until("it is heard of", || postgres::find(&reader, "key") == [id]);
     assert_eq!(reader.secrets(id, 1).expect("it opens").expose(), b"secret of key");
-    let change = metaslot_spi::store::Change::Delete { id, version: 1 };
+    let change = metaslot_spi::store::Change::Delete { id, version: 1, unique_id: None };
     let refused = reader.write(vec![change]).expect_err("it only uses");
     assert_eq!(refused, metaslot_ck::Error::TOKEN_WRITE_PROTECTED);
     writer.set_pin(Role::User, USER, USER).expect("it changes PINs");
