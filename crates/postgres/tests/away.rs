@@ -79,7 +79,7 @@ fn a_database_that_goes_back_is_refused() {
     for table in tables {
         place.sql(&format!("CREATE TABLE {table} AS SELECT * FROM metaslot.{table}"));
     }
-    machine.write(vec![Change::Delete { id, version: 1 }]).unwrap();
+    machine.write(vec![Change::Delete { id, version: 1, unique_id: None }]).unwrap();
     until("it is gone", || token.read(id).unwrap().is_none());
     // As a restore of a backup does it, or a standby that had not seen everything.
     place.sql(

@@ -35,7 +35,7 @@ fn a_token_moves_from_a_file_into_a_database_and_back() {
     let changes = (0..200).map(|at| Change::Insert(private(&format!("key {at}"))));
     let ids = first.write(changes.collect()).unwrap();
     first.write(vec![Change::Insert(public("open"))]).unwrap();
-    first.write(vec![Change::Delete { id: ids[7], version: 1 }]).unwrap();
+    first.write(vec![Change::Delete { id: ids[7], version: 1, unique_id: None }]).unwrap();
     assert_eq!(first.login(Role::User, b"wrong pin").unwrap_err(), Error::PIN_INCORRECT);
     let copy = place.path("copy");
     run(&first, Examination::Backup(&copy)).unwrap();

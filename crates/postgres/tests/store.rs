@@ -40,10 +40,11 @@ fn objects_come_are_found_change_and_go() {
     assert_eq!(store.secrets(id, 2).unwrap().expose(), b"secret of key one");
     let late = Change::Update { id, version: 1, record: private("late") };
     assert_eq!(other.write(vec![late]).unwrap_err(), Error::OBJECT_HANDLE_INVALID);
-    let both = vec![Change::Insert(private("no")), Change::Delete { id: 77, version: 1 }];
+    let both =
+        vec![Change::Insert(private("no")), Change::Delete { id: 77, version: 1, unique_id: None }];
     assert_eq!(store.write(both).unwrap_err(), Error::OBJECT_HANDLE_INVALID);
     assert!(find(&store, "no").is_empty());
-    store.write(vec![Change::Delete { id, version: 2 }]).unwrap();
+    store.write(vec![Change::Delete { id, version: 2, unique_id: None }]).unwrap();
     assert!(store.read(id).unwrap().is_none());
     assert_eq!(examine(&store).1, []);
     let log = place.log();
@@ -212,7 +213,7 @@ fn machines_write_at_the_same_time_and_hear_of_each_other() {
     until("the last is found", || {
         ["a 19", "b 19", "c 19"].iter().all(|name| find(&other, name).len() == 1)
     });
-    store.write(vec![Change::Delete { id: first, version: 1 }]).unwrap();
+    store.write(vec![Change::Delete { id: first, version: 1, unique_id: None }]).unwrap();
     until("it is gone", || other.read(first).unwrap().is_none());
     assert_eq!(examine(&other).0.rows, 60);
 }
