@@ -71,10 +71,16 @@ impl App {
         self.host(uri)?.token_with(uri)
     }
 
-    /// A session whose user is logged in, and the PIN that did it.
+    /// A session whose user is logged in, and the PIN that did it. Where a token has keys for this process without a PIN, as
+    /// `metaslotd` gives them to a service, they are used without one, unless one is given.
     pub(crate) fn log_in(&self, login: &Login<'_>, access: Access) -> Result<(Session, Secret)> {
         let host = self.host(login.uri)?;
         let session = host.module().open_session(login.token.slot, access)?;
+        let source = login.source()?;
+        let reads = source.is_none() && access == Access::ReadOnly;
+        if reads && !login.token.has(ck::CKF_LOGIN_REQUIRED) {
+            return Ok((session, Secret::zeroed(0)));
+        }
         if !login.token.has(ck::CKF_USER_PIN_INITIALIZED) {
             if !login.token.has(ck::CKF_LOGIN_REQUIRED) {
                 return Ok((session, Secret::zeroed(0)));
@@ -82,7 +88,7 @@ impl App {
             return Err(Failure::pin(format!("{} has no user PIN yet", login.token.name()))
                 .hint("set one as security officer: metaslot token pin --reset"));
         }
-        let pin = login.token.pin(Role::User, login.source()?.as_ref())?;
+        let pin = login.token.pin(Role::User, source.as_ref())?;
         match session.login(User::User, pin.expose()) {
             Ok(()) => Ok((session, pin)),
             Err(error) if error.code == ck::Error::USER_ALREADY_LOGGED_IN => Ok((session, pin)),
@@ -113,7 +119,8 @@ impl App {
         login: &Login<'_>,
         access: Access,
     ) -> Result<(Session, bool)> {
-        let silent = login.source()?.is_none() && !pin::is_interactive();
+        let asks = pin::is_interactive() && login.token.has(ck::CKF_LOGIN_REQUIRED);
+        let silent = login.source()?.is_none() && !asks;
         if silent || !login.token.has(ck::CKF_USER_PIN_INITIALIZED) {
             let session = self.host(login.uri)?.module().open_session(login.token.slot, access)?;
             return Ok((session, false));

@@ -170,6 +170,11 @@ fn usage(rendered: &str) -> Failure {
     let usage = rest.lines().find_map(|line| line.strip_prefix("Usage: "));
     match (tip, usage) {
         (Some(tip), _) => failure.hint(tip),
+        // Of an unknown command the usage would say no more than that it is one.
+        (None, Some(usage)) if usage.ends_with(" <COMMAND>") => {
+            let name = usage.split(" [").next().unwrap_or(usage);
+            failure.hint(format!("'{name} --help' lists the commands"))
+        }
         (None, Some(usage)) => failure.hint(format!("usage: {usage}")),
         (None, None) => failure,
     }

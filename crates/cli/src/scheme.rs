@@ -231,7 +231,9 @@ impl Scheme {
                 Err(Failure::usage(format!("signatures with {kind} keys have no --hash")))
             }
             Family::Dh | Family::MlKem | Family::Montgomery => {
-                Err(Failure::usage(format!("{kind} keys do not sign")))
+                let does = if kind.family == Family::MlKem { "decapsulate" } else { "derive" };
+                let failure = Failure::usage(format!("{kind} keys do not sign"));
+                Err(failure.hint(format!("'metaslot {does}' is what such a key does")))
             }
             Family::ChaCha20
             | Family::Des2

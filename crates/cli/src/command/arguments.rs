@@ -9,6 +9,7 @@ use crate::host::Token;
 use crate::output::warn;
 use crate::uri::Uri;
 use clap::Args;
+use metaslot_ck::CKF_LOGIN_REQUIRED;
 use metaslot_client::{Access, Session};
 use metaslot_memory::Secret;
 
@@ -189,8 +190,14 @@ impl Listed {
             1 => "give --pin-source",
             _ => "--token says with which of the tokens",
         };
+        let hides = |(token, _): &(Token, Session)| token.has(CKF_LOGIN_REQUIRED);
+        let shown = match self.sessions.iter().any(hides) {
+            true => format!("{what} not shown"),
+            // As of a token that `metaslotd` serves, some keys of which are given to this process.
+            false => "only what needs no PIN is shown".to_owned(),
+        };
         if !self.is_logged_in {
-            app.output.note(&format!("hint: not logged in, so {what} not shown: {advice}"));
+            app.output.note(&format!("hint: not logged in, so {shown}: {advice}"));
         }
     }
 

@@ -148,7 +148,8 @@ pub(crate) fn open(app: &App, args: &OpenArgs) -> Result<()> {
                 "that is no ciphertext for {}: it has {} bytes",
                 key.kind,
                 ciphertext.len()
-            )),
+            ))
+            .hint("it is what 'metaslot encapsulate --out' wrote, for this key, byte by byte"),
             _ => Failure::from(error),
         })
     })?;
