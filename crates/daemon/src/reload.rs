@@ -83,6 +83,7 @@ impl Running<'_> {
             self.tokens.log(audit);
         }
         self.tokens.change(&config.daemon);
+        self.tokens.unmet().iter().for_each(|lack| say(lack));
         self.config = config;
         Ok(rest)
     }

@@ -6,7 +6,7 @@ use crate::manager::say;
 use crate::reload::{Running, to_be_read_again};
 use crate::socket::Socket;
 use crate::tokens::{Client, Tokens};
-use crate::{agent, fence, manager, p11kit, remote};
+use crate::{agent, fence, manager, p11kit, remote, socket};
 use clap::Parser;
 use metaslot_wiring::audit::Log;
 use metaslot_wiring::config::source::Source;
@@ -18,7 +18,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
@@ -57,17 +57,29 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
     take_all_files();
     let file = std::path::absolute(&arguments.config).map_err(|error| error.to_string())?;
     let read = Source::of_file(file.clone()).read();
-    let (config, _) = read.map_err(|problem| Failure::configuration(problem.to_string()))?;
+    let (config, _) = read.map_err(|problem| {
+        let is_usual = arguments.config == Path::new(CONFIGURATION) && !file.exists();
+        let other = if is_usual { "; --config FILE names another" } else { "" };
+        Failure::configuration(format!("{problem}{other}"))
+    })?;
     let mut reach = remote::reach(&config)?;
     reach.read.extend(to_be_read_again(&file));
     let daemon = config.daemon.clone();
-    if daemon.socket.is_none() && daemon.agent.is_none() {
-        let reason = format!("{}: [daemon] has neither socket nor agent", file.display());
+    if daemon.socket == daemon.agent {
+        let has = daemon
+            .socket
+            .as_ref()
+            .map_or("neither socket nor agent", |_| "one path for both socket and agent");
+        let reason = format!("{}: [daemon] has {has}", file.display());
         return Err(Failure::configuration(reason));
     }
     let tokens = Arc::new(Tokens::of(config.clone())?);
     tokens.log(Log::of(&config));
+    tokens.unmet().iter().for_each(|lack| say(lack));
     if arguments.check {
+        for path in daemon.socket.iter().chain(&daemon.agent) {
+            socket::check(path, daemon.group.as_deref())?;
+        }
         fence(&daemon, &reach);
         return Ok(());
     }

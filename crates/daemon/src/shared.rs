@@ -5,7 +5,7 @@
 //! its PIN is closed to the others, although the store has the keys of both.
 
 use crate::rights::Rights;
-use metaslot_ck::{Error, Result};
+use metaslot_ck::{CKA_LABEL, Error, Result};
 use metaslot_memory::Secret;
 use metaslot_spi::detail;
 use metaslot_spi::store::{
@@ -81,6 +81,21 @@ impl Shared {
     /// Those of the store.
     pub fn token(&self) -> Result<TokenRow> {
         self.store.token()
+    }
+
+    /// Whether the daemon has a PIN of the token, without which services have nothing of it.
+    #[must_use]
+    pub const fn has_pin(&self) -> bool {
+        self.pin.is_some()
+    }
+
+    /// Whether an object has this label, as far as the token is open.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn has(&self, label: &str) -> Result<bool> {
+        let query = [(CKA_LABEL, label.as_bytes().to_vec())];
+        Ok(!self.store.search(&query, Scope::Both, 0, 1)?.is_empty())
     }
 
     /// Opens the token with the daemon's PIN, if it is not open.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The socket that clients connect to.
 
+use crate::manager::say;
 use rustix::fs::Mode;
 use rustix::process::{geteuid, umask};
 use std::fs::{self, Permissions};
@@ -24,14 +25,9 @@ impl Socket {
     /// # Errors
     /// Why it cannot be there.
     pub(crate) fn new(path: &Path, group: Option<&str>) -> Result<Self, String> {
-        let unfit = |reason: &str| format!("{}: {reason}", path.display());
         let failed = |error: io::Error| format!("{}: {error}", path.display());
-        let directory = path.parent().ok_or_else(|| unfit("is no file"))?;
-        if is_open_to_others(directory).map_err(failed)? {
-            return Err(unfit("others may write its directory"));
-        }
-        let group = group.map(group_id).transpose().map_err(|reason| unfit(&reason))?;
-        remove_old(path).map_err(|reason| unfit(&reason))?;
+        let group = checked(path, group, geteuid().as_raw())?;
+        remove_old(path).map_err(|reason| format!("{}: {reason}", path.display()))?;
         // Until it has its mode, no other user connects.
         let before = umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);
         let listener = UnixListener::bind(path);
@@ -67,13 +63,41 @@ impl Drop for Socket {
     }
 }
 
+/// Whether it could be made, as far as that shows before and to another user: a service manager may make its directory later.
+///
+/// # Errors
+/// Why it could not.
+pub(crate) fn check(path: &Path, group: Option<&str>) -> Result<(), String> {
+    match path.parent().map(fs::metadata) {
+        Some(Ok(directory)) => checked(path, group, directory.uid()).map(drop),
+        _ => {
+            say(&format!("{}: its directory is not there yet", path.display()));
+            group.map(group_id).transpose().map(drop)
+        }
+    }
+}
+
+/// That the name is this user's only; the number of the group.
+fn checked(path: &Path, group: Option<&str>, user: u32) -> Result<Option<u32>, String> {
+    let unfit = |reason: &str| format!("{}: {reason}", path.display());
+    let directory = path.parent().ok_or_else(|| unfit("is no file"))?;
+    match is_open_to_others(directory, user) {
+        Ok(false) => group.map(group_id).transpose().map_err(|reason| unfit(&reason)),
+        Ok(true) => Err(unfit("others may write its directory")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(unfit("its directory is not there"))
+        }
+        Err(error) => Err(unfit(&error.to_string())),
+    }
+}
+
 /// Whether the name could lead clients, and their PINs, to somebody else: by the directory, in which a name that is not there
 /// yet is anyone's who may write, or by one above it, which could be replaced.
-fn is_open_to_others(directory: &Path) -> io::Result<bool> {
+fn is_open_to_others(directory: &Path, user: u32) -> io::Result<bool> {
     let directory = fs::canonicalize(directory)?;
     for (above, directory) in directory.ancestors().enumerate() {
         let metadata = fs::metadata(directory)?;
-        let trusted = [0, geteuid().as_raw()].contains(&metadata.uid());
+        let trusted = [0, user].contains(&metadata.uid());
         let kept_apart = above > 0 && metadata.mode() & 0o1000 != 0;
         if !trusted || metadata.mode() & 0o022 != 0 && !kept_apart {
             return Ok(true);

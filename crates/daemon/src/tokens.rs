@@ -156,6 +156,37 @@ impl Tokens {
         }
     }
 
+    /// What the sections of clients name that is not there, so that they give nothing of it as long as that lasts.
+    #[must_use]
+    pub fn unmet(&self) -> Vec<String> {
+        let given = self.given.read().unwrap_or_else(PoisonError::into_inner);
+        given.clients.iter().flat_map(|client| self.unmet_by(client)).collect()
+    }
+
+    fn unmet_by(&self, client: &ClientConfig) -> Vec<String> {
+        let label = &client.token;
+        let users = client.unknown_users().map(|user| format!("there is no user {user:?}"));
+        let is_meant =
+            |token: &&Token| token.shared.token().is_ok_and(|token| token.label == *label);
+        let all = Vec::from_iter(self.all.iter().filter(is_meant));
+        let mut open = all.iter().filter(|token| token.shared.has_pin()).peekable();
+        let tokens = if all.is_empty() {
+            vec![format!("there is no token {label:?}")]
+        } else if open.peek().is_none() {
+            vec![format!(
+                "services have nothing of {label:?}: it is no [[token]] with a pin-source"
+            )]
+        } else {
+            let open = Vec::from_iter(open);
+            let mut keys = Vec::from_iter(client.keys.iter().flatten());
+            // What a store does not say is not said to be missing.
+            let has = |key: &str| open.iter().any(|token| token.shared.has(key).unwrap_or(true));
+            keys.retain(|key| !has(key));
+            keys.iter().map(|key| format!("the token {label:?} has no object {key:?}")).collect()
+        };
+        users.chain(tokens).map(|lack| format!("[[client]]: {lack}")).collect()
+    }
+
     /// What there is for a client that these sections are of.
     fn engine_of(&self, sections: &[ClientConfig]) -> Engine {
         let slots = self.all.iter().map(|token| token.slot(token.rights(sections)));

@@ -131,6 +131,15 @@ fn a_wrong_configuration_changes_nothing() {
 }
 
 #[test]
+fn what_is_named_and_not_there_is_said_when_it_is_read_again() {
+    let daemon = Daemon::start("", "", SITE);
+    assert_eq!(daemon.configure("", "", "keys = [\"sight\"]\noperations = []"), NOW);
+    let said = fs::read_to_string(&daemon.said).expect("it is there");
+    let lack = "metaslotd: [[client]]: the token \"door\" has no object \"sight\"\n";
+    assert!(said.contains(lack), "{said}");
+}
+
+#[test]
 fn bounds_and_the_group_change_while_it_serves_and_what_cannot_is_named() {
     let daemon = Daemon::start("", "", SITE);
     let socket = daemon.place.path().join("socket");

@@ -4,7 +4,7 @@
 use crate::common::{Place, Raw, USER, initialized};
 use metaslot_ck::*;
 use metaslot_spi::{Params, RawValue};
-use metaslot_testkit::{left_out, not_run};
+use metaslot_testkit::{left_out, module_path, not_run};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::MetadataExt as _;
@@ -304,6 +304,75 @@ fn what_cannot_be_served_is_told_with_its_reason() {
     let checked = command(place.path()).arg("--check").output().expect("it is built");
     let said = String::from_utf8_lossy(&checked.stderr);
     assert_eq!(said, "metaslotd: not fenced: the configuration says so\n");
+}
+
+#[test]
+fn a_check_says_what_is_named_and_not_there() {
+    let place = place();
+    let file = place.path().join("metaslotd.toml");
+    let good = fs::read_to_string(&file).expect("it is there");
+    let told = |wrong: &str, status| {
+        fs::write(&file, wrong).expect("it is written");
+        let output = command(place.path()).arg("--check").output().expect("it is built");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(status), "{said}");
+        said
+    };
+    let lack = |what: &str| format!("metaslotd: [[client]]: {what}\n");
+    let users = good.replace("[\"user:", "[\"user:no-such-user\", \"user:");
+    assert_eq!(told(&users, 0), lack("there is no user \"no-such-user\""));
+    let token = good.replace("\"door\"", "\"dour\"");
+    assert_eq!(told(&token, 0), lack("there is no token \"dour\""));
+    let key = good.replace("[\"site\"]", "[\"site\", \"sight\"]");
+    assert_eq!(told(&key, 0), lack("the token \"door\" has no object \"sight\""));
+    let pin = good.replace("pin-source", "description");
+    let closed = "services have nothing of \"door\": it is no [[token]] with a pin-source";
+    assert_eq!(told(&pin, 0), lack(closed));
+    let group = told(&good.replace("[daemon]\n", "[daemon]\ngroup = \"no such group\"\n"), 1);
+    assert!(group.contains("there is no group \"no such group\""), "{group}");
+    let away = told(&good.replace("/socket\"", "/away/socket\""), 0);
+    assert!(away.ends_with("/away/socket: its directory is not there yet\n"), "{away}");
+    let one = told(&good.replace("/agent\"", "/socket\""), 78);
+    assert!(one.contains("[daemon] has one path for both socket and agent"), "{one}");
+}
+
+#[test]
+fn the_command_uses_what_a_service_has_without_asking_for_a_pin() {
+    let Some(module) = module_path() else {
+        return not_run("metaslotd", "the command", "there is no libmetaslot.so");
+    };
+    let module = fs::canonicalize(module).expect("it is there");
+    let program = module.with_file_name("metaslot");
+    if !program.exists() {
+        return not_run("metaslotd", "the command", "there is none beside libmetaslot.so");
+    }
+    let place = place();
+    let client = format!(
+        "counters = false\n[[foreign]]\nname = \"held\"\nsocket = \"{}/socket\"\n",
+        place.path().display()
+    );
+    fs::write(place.path().join("metaslot.toml"), client).expect("it is written");
+    let _daemon = Daemon::start(place.path());
+    let said = |line: &str, status| {
+        let mut command = Command::new(&program);
+        command.current_dir(place.path()).stdin(Stdio::null()).args(line.split(' '));
+        command
+            .env("METASLOT_CONF", place.path().join("metaslot.toml"))
+            .env_remove("METASLOT_PIN_SOURCE");
+        let output = command.arg("--module").arg(&module).output().expect("it is built");
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert_eq!(output.status.code(), Some(status), "{said}");
+        said
+    };
+    said("sign --key site --in pin --out pin.sig", 0);
+    let listed = said("key list", 0);
+    assert!(listed.contains("site") && !listed.contains("other"), "{listed}");
+    let hint = "hint: not logged in, so only what needs no PIN is shown: give --pin-source";
+    assert!(listed.contains(hint), "{listed}");
+    said("sign --key other --in pin --out pin.sig", 3);
+    said("sign --key other --in pin --out pin.sig --pin-source pin", 0);
+    let asks = said("key generate --label new", 4);
+    assert!(asks.contains("no user PIN given"), "{asks}");
 }
 
 /// A program in namespaces of its own, if there are such here.

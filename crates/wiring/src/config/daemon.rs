@@ -68,6 +68,14 @@ impl ClientConfig {
     pub fn settle(&mut self) {
         self.services.iter_mut().for_each(Selector::settle);
     }
+
+    /// The users that it names and that were not there when they were looked up.
+    pub fn unknown_users(&self) -> impl Iterator<Item = &str> {
+        self.services.iter().filter_map(|service| match service {
+            Selector::User(user) => Some(user.as_str()),
+            _ => None,
+        })
+    }
 }
 
 /// Where a PIN is.
