@@ -49,6 +49,8 @@ enum Turn<J, P: Platform> {
     /// Compute your own job; leave the queue as it is.
     Alone,
     Lead(Others<J, P>),
+    /// Let others come first: the job is queued, and no thread need lead.
+    Gather,
     Wait,
 }
 
@@ -76,12 +78,7 @@ impl<K: Kernel, P: Platform> Core<K, P> {
         // What the job borrows outlives this call, and after it no pointer to the job is left; kernels cannot tell its lifetime from
         // another.
         let node = Node::new(NonNull::from(job).cast());
-        let mut turn = self.with_queue(|queue| self.arrive(queue, &node));
-        if matches!(turn, Turn::Wait) && self.gathers() && self.is_little() {
-            self.step_aside();
-            turn = self.with_queue(|queue| self.come_back(queue, &node));
-            self.learn(!matches!(&turn, Turn::Lead(others) if others.is_empty()));
-        }
+        let turn = self.with_queue(|queue| self.arrive(queue, &node));
         let result = self.take_turn(&node, turn);
         self.leave(INSIDE);
         result
@@ -282,7 +279,7 @@ impl<K: Kernel, P: Platform> Core<K, P> {
             // the node is out of the queue and out of any batch. Nothing in between unwinds.
             unsafe { queue.push(NonNull::from(node)) };
             queue.attend(node);
-            return Turn::Wait;
+            return if gathers { Turn::Gather } else { Turn::Wait };
         }
     }
 
@@ -318,8 +315,19 @@ impl<K: Kernel, P: Platform> Core<K, P> {
         match turn {
             Turn::Alone => self.alone(job_of(node)),
             Turn::Lead(others) => self.lead(node, &others),
+            Turn::Gather => self.gather(node),
             Turn::Wait => self.wait(node),
         }
+    }
+
+    /// Comes back for its own job in any case: whatever became of the company meanwhile, no thread may lead that would take it.
+    fn gather(&self, node: &Node<K::Job<'static>, P>) -> Result<(), Failure> {
+        if self.is_little() {
+            self.step_aside();
+        }
+        let turn = self.with_queue(|queue| self.come_back(queue, node));
+        self.learn(!matches!(&turn, Turn::Lead(others) if others.is_empty()));
+        self.take_turn(node, turn)
     }
 
     fn single(&self, job: &mut K::Job<'_>) -> Result<(), Failure> {

@@ -4,7 +4,7 @@
 
 use loom::cell::UnsafeCell;
 use loom::model::Builder;
-use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use loom::sync::{Arc, Mutex};
 use loom::thread::{self, Thread};
 
@@ -79,6 +79,8 @@ struct Model {
     counts: Counts,
     cores: usize,
     company: usize,
+    /// Whether all of it has gone, where it may.
+    gone: Option<AtomicBool>,
 }
 
 impl Model {
@@ -90,6 +92,7 @@ impl Model {
             counts: Counts::default(),
             cores,
             company,
+            gone: None,
         }
     }
 }
@@ -132,7 +135,8 @@ impl Platform for Model {
     }
 
     fn company(&self) -> usize {
-        self.company
+        let gone = self.gone.as_ref().is_some_and(|gone| gone.load(Ordering::Relaxed));
+        if gone { 0 } else { self.company }
     }
 
     fn step_aside(&self) {
@@ -259,6 +263,18 @@ fn two_threads_that_serve_and_lead_are_answered_twice() {
         let core = serving(2, 2, 1);
         let twice = |core: &Shared| (0..2).for_each(|_| run_once(core, false));
         together(&core, twice, vec![|core| (0..2).for_each(|_| run_once(core, true))]);
+    });
+}
+
+#[test]
+fn a_thread_whose_company_goes_is_answered() {
+    explore(3, || {
+        let model = Model { gone: Some(AtomicBool::new(false)), ..Model::new(1, 2) };
+        let core = Arc::new(Core::new(Counting { lanes: 3, break_even: 2 }, model));
+        let leaves = |core: &Shared| {
+            core.platform.gone.as_ref().unwrap().store(true, Ordering::Relaxed);
+        };
+        together(&core, |core| run_once(core, false), vec![leaves]);
     });
 }
 
