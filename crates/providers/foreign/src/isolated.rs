@@ -20,6 +20,7 @@ use rustix::process::{
 };
 use rustix::thread::sched_getaffinity;
 use std::cell::{Cell, RefCell};
+use std::iter::successors;
 use std::ops::Range;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -299,7 +300,7 @@ impl Process {
         let first = self.number;
         let mut frames = Message::default();
         for request in requests {
-            self.number = self.number.wrapping_add(1);
+            self.number = after(self.number);
             let length = u32::try_from(request.len()).map_err(|_| Failure::Wrong)?;
             let header = [self.number, 0, length].map(u32::to_be_bytes);
             frames.add(header.as_flattened()).ok_or(Failure::Wrong)?;
@@ -308,7 +309,7 @@ impl Process {
         self.put(frames.as_ref(), until)?;
         drop(frames);
         let mut arrived = Arrived::new(self, until)?;
-        let numbers = (1..).map(|number| first.wrapping_add(number));
+        let numbers = successors(Some(after(first)), |number| Some(after(*number)));
         let answers = numbers.take(requests.len()).map(|number| arrived.answer(number));
         let answers = answers.collect::<Result<_, _>>()?;
         arrived.end().map(|()| answers)
@@ -467,6 +468,11 @@ fn connected(path: &Path) -> Result<OwnedFd, Failure> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     connect(&socket, &SocketAddrUnix::new(path)?)?;
     Ok(socket)
+}
+
+/// The number of the next request. A server takes 0 for none.
+fn after(number: u32) -> u32 {
+    number.wrapping_add(1).max(1)
 }
 
 /// Whether this thread and another process can run at the same time.
@@ -743,6 +749,33 @@ mod tests {
         let answers = isolated.exchange_all(&requests[..2]);
         assert_eq!(answers.err(), Some(Error::DEVICE_ERROR));
         assert!(!is_there(id));
+    }
+
+    #[test]
+    fn the_number_after_the_last_is_one_that_servers_take() {
+        let path = std::env::temp_dir().join(format!("metaslot-numbers-{}", std::process::id()));
+        let listener = std::os::unix::net::UnixListener::bind(&path).expect("a socket is made");
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("a client");
+            let mut greeting = [0];
+            stream.read_exact(&mut greeting).expect("it greets");
+            stream.write_all(&greeting).expect("it reads");
+            let answered = |_| {
+                let mut empty = [0; 12];
+                stream.read_exact(&mut empty).expect("a request");
+                stream.write_all(&empty).expect("it reads");
+                u32::from_be_bytes(*empty.first_chunk().expect("it is longer"))
+            };
+            [(); 3].map(answered)
+        });
+        let isolation = Isolation { program: None, limit: LONG };
+        let isolated = Isolated::new(&isolation, path.clone()).expect("it is there");
+        isolated.start().expect("it greets");
+        isolated.process().as_mut().expect("it was started").number = u32::MAX - 1;
+        let requests = [(); 3].map(|()| Message::default());
+        assert_eq!(isolated.exchange_all(&requests).map(|answers| answers.len()), Ok(3));
+        assert_eq!(server.join().expect("no panic"), [u32::MAX, 1, 2]);
+        std::fs::remove_file(path).expect("it was there");
     }
 
     #[test]
