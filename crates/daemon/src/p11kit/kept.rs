@@ -166,6 +166,9 @@ impl<'e> Kept<'e> {
 
     /// The session in which an object was made; this one where that is not known.
     pub(super) fn session_of(&self, session: SessionHandle, object: ObjectHandle) -> SessionHandle {
+        if self.objects.contains_key(&(session.0, object.0)) {
+            return session;
+        }
         let made = self.objects.keys().find(|(_, one)| *one == object.0);
         made.map_or(session, |(session, _)| SessionHandle(*session))
     }
@@ -184,9 +187,10 @@ impl<'e> Kept<'e> {
         }
     }
 
-    /// An object has been destroyed.
+    /// An object has been destroyed, by way of whichever session.
     pub(super) fn destroyed(&mut self, session: SessionHandle, object: ObjectHandle) {
-        self.objects.remove(&(session.0, object.0));
+        let made = self.session_of(session, object);
+        self.objects.remove(&(made.0, object.0));
     }
 
     /// A search has begun. It may have the handle of each object.
@@ -267,14 +271,16 @@ impl<'e> Kept<'e> {
 
     /// A function was called, by which operations of a session may have ended.
     pub(super) fn settle(&mut self, function: Function, session: SessionHandle) {
+        if function == Function::Logout {
+            // Of every session, and private objects with them: other clients of the user have the room now.
+            return self.look_again();
+        }
         if self.operations.is_empty() {
             return;
         }
         let engine = self.engine;
         let ended = |&(session, kind): &(u64, u8), _: &mut _| !is_active(engine, session, kind);
         match function {
-            // Those of other sessions, too.
-            Function::Logout => self.operations.extract_if(.., ended).for_each(drop),
             Function::SessionCancel
             | Function::MessageSignFinal
             | Function::MessageVerifyFinal

@@ -77,7 +77,7 @@ fn a_client_fills_the_room_of_its_user_and_no_more() {
     assert_eq!((made.len(), refused), (9, Some(Error::DEVICE_MEMORY)));
     raw.call(22, |request| numbers(request, &[session, made[0]])).expect("it is destroyed");
     let other = open(&mut raw).expect("there is room");
-    // One that is destroyed by way of another session is missed when there is no room.
+    // By way of another session, too.
     raw.call(22, |request| numbers(request, &[other, made[1]])).expect("it is destroyed");
     assert_eq!(full(&mut raw, other).0.len(), 2);
     raw.call(11, |request| request.number(session)).expect("it is closed");
@@ -299,6 +299,42 @@ fn a_login_that_ends_and_a_connection_that_breaks_give_back_what_they_had() {
     };
     while data(&mut two, session).is_err() {}
     assert_eq!(often(|| data(&mut two, session)).0.len(), 8);
+}
+
+#[test]
+fn what_a_client_has_no_more_is_there_for_others_of_its_user() {
+    let place = Place::new();
+    initialized(&place);
+    let [mut one, mut two] = place.raws_within(MEMORY);
+    let [first, second] = [(); 2].map(|()| open(&mut one).expect("a session opens"));
+    let mut fills = |made: usize| {
+        let session = open(&mut two).expect("there is room");
+        assert_eq!(often(|| data(&mut two, session)).0.len(), made);
+        two.call(11, |request| request.number(session)).expect("it is closed");
+    };
+    fills(9);
+    let (made, _) = often(|| data(&mut one, first));
+    fills(0);
+    for object in made {
+        one.call(22, |request| numbers(request, &[second, object])).expect("it is destroyed");
+    }
+    fills(9);
+    one.call(18, |request| {
+        numbers(request, &[first, CKU_USER]);
+        request.bytes(Some(USER));
+    })
+    .expect("the PIN");
+    let (class, value) = (CKO_DATA.to_ne_bytes(), [5; PIECE]);
+    let private = [(CKA_CLASS, &class[..]), (CKA_VALUE, &value), (CKA_PRIVATE, YES)];
+    let made = often(|| {
+        one.number(20, |request| {
+            request.number(first);
+            template(request, &private);
+        })
+    });
+    assert_eq!(made.0.len(), 9);
+    one.call(19, |request| request.number(second)).expect("the login ends");
+    fills(9);
 }
 
 #[test]
