@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A client's socket. Requests that arrive together are read together, and their answers are sent together: before more is waited for.
+//! A client's socket. Requests that arrive together are read together, and their answers are sent together: before more is waited for, or
+//! one of them takes long.
 
 use metaslot_client::{Message, Patience};
 use rustix::io::Errno;

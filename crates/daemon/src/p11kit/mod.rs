@@ -30,7 +30,7 @@ use metaslot_engine::OperationKind;
 use metaslot_wiring::Company;
 use metaslot_wiring::audit::{Act, Log, Note, audited};
 use metaslot_wiring::caught::caught;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::net::UnixStream;
 
 /// Serves one client, until it has gone; then its sessions are closed.
@@ -48,13 +48,26 @@ pub fn serve(stream: UnixStream, client: &Client) -> io::Result<()> {
         frame::read(&mut stream, |length| kept(&mut connection, length))?
     {
         let answer = match request {
-            Request::Whole(request) => connection.answer(&request),
+            Request::Whole(request) => {
+                if takes_long(&request) {
+                    stream.flush()?;
+                }
+                connection.answer(&request)
+            }
             Request::TooLong(beginning) => connection.refuse(&beginning),
         };
         stream.answer(&frame::finished(code, answer)?)?;
         connection.kept.arrived();
     }
     Ok(())
+}
+
+/// Whether a call may take long, as one that makes a key, tries a PIN or waits for others that write does. Another thread of the client
+/// may wait for an answer before it.
+fn takes_long(request: &Message) -> bool {
+    let number = Reader::new(request.as_ref()).begin().map(|(number, _)| number);
+    let call = number.ok().and_then(Call::numbered);
+    call.is_some_and(|call| Act::logged(call.function).is_some())
 }
 
 impl Connection<'_> {
