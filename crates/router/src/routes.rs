@@ -483,7 +483,12 @@ impl Routes {
         let left_out = &self.settings().left_out;
         let asked = |one: &&&dyn Provider| left_out.iter().all(|name| name != one.name());
         for provider in self.providers.iter().filter(asked) {
-            answer = ask(*provider);
+            let said = ask(*provider);
+            // Who knows the kind of key, and no such set, says more than who knows neither.
+            match (&answer, &said) {
+                (Err(Error::PARAMETER_SET_NOT_SUPPORTED), Err(Error::CURVE_NOT_SUPPORTED)) => {}
+                _ => answer = said,
+            }
             let anothers = matches!(
                 answer,
                 Err(Error::CURVE_NOT_SUPPORTED

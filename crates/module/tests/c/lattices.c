@@ -103,12 +103,26 @@ static CK_OBJECT_HANDLE found(CK_SESSION_HANDLE session, CK_ML_DSA_PARAMETER_SET
 	return key;
 }
 
+/* The error is of a parameter set, and not of a curve. */
+static void unknown_set(CK_SESSION_HANDLE session)
+{
+	static CK_BYTE value[1952];
+	CK_OBJECT_CLASS class = CKO_PUBLIC_KEY;
+	CK_ML_DSA_PARAMETER_SET_TYPE set = 4;
+	for (CK_KEY_TYPE type = CKK_ML_KEM; type <= CKK_ML_DSA; type++) {
+		CK_ATTRIBUTE template[] = {{CKA_CLASS, &class, sizeof(class)}, {CKA_KEY_TYPE, &type, sizeof(type)},
+					   {CKA_PARAMETER_SET, &set, sizeof(set)}, {CKA_VALUE, value, sizeof(value)}};
+		EXPECT(p11->C_CreateObject(session, template, 4, &public_key), CKR_PARAMETER_SET_NOT_SUPPORTED);
+	}
+}
+
 int main(void)
 {
 	CK_SESSION_HANDLE session;
 	CK_BYTE seed[32];
 	CK_ATTRIBUTE hidden = {CKA_SEED, seed, sizeof(seed)};
 	session = begin_as_user();
+	unknown_set(session);
 	for (int at = 0; at < 3; at++) {
 		make(session, sets[at].set);
 		CHECK(length_of(session, public_key, CKA_VALUE) == sets[at].public);
