@@ -39,14 +39,28 @@ pub(crate) struct Lock {
     pub(crate) inode: Inode,
     /// None only while this goes away.
     file: Option<Arc<Open>>,
-    turn: Mutex<()>,
+    turn: Mutex<Option<Vain>>,
+}
+
+/// Who has the lock of a file, as far as a thread that waits for it has seen.
+#[derive(Clone, Copy, Debug)]
+struct Holder {
+    pid: Option<Pid>,
+    since: Instant,
+}
+
+/// What the last thread waited for until it gave up.
+#[derive(Clone, Copy, Debug)]
+struct Vain {
+    holder: Holder,
+    until: Instant,
 }
 
 /// The lock, held.
 #[derive(Debug)]
 pub(crate) struct Held<'a> {
     lock: &'a Lock,
-    _turn: MutexGuard<'a, ()>,
+    _turn: MutexGuard<'a, Option<Vain>>,
 }
 
 /// A lock file that is open, whether or not its lock is on the way out.
@@ -94,13 +108,15 @@ impl Lock {
     /// [`Error::File`], which names the process that has the lock.
     pub(crate) fn hold(&self) -> Result<Held<'_>> {
         let begun = Instant::now();
-        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        // The threads of this process have waited for one another, and did not all come first.
-        let patience = PATIENCE.saturating_sub(begun.elapsed()).max(LEAST_PATIENCE);
-        let holder = || self.holder()?.pid;
-        match wait(patience, || self.control(FlockOperation::NonBlockingLockExclusive), holder) {
+        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut holder = Holder::seen_by_one_before(*turn, begun);
+        let pid = || self.holder()?.pid;
+        let take = || self.control(FlockOperation::NonBlockingLockExclusive);
+        let taken = wait(PATIENCE, &mut holder, take, pid);
+        *turn = taken.err().map(|_| Vain { holder, until: Instant::now() });
+        match taken {
             Ok(()) => Ok(Held { lock: self, _turn: turn }),
-            Err(Errno::AGAIN | Errno::ACCESS) => Err(self.held_by_another(patience)),
+            Err(Errno::AGAIN | Errno::ACCESS) => Err(self.held_by_another(&holder)),
             Err(errno) => Err(Error::file(&self.path, "lock", errno)),
         }
     }
@@ -114,10 +130,15 @@ impl Lock {
         fcntl_getlk(self.file.as_ref()?.file().ok()?, &Flock::from(FlockType::WriteLock)).ok()?
     }
 
-    fn held_by_another(&self, patience: Duration) -> Error {
+    fn held_by_another(&self, last: &Holder) -> Error {
         let holder = self.holder();
         let holder = holder.map_or_else(|| String::from("another process"), |it| process(&it));
-        let reason = format!("{holder} has held it for {} seconds", patience.as_secs());
+        let reason = match last.since.elapsed() {
+            waited if waited < PATIENCE => {
+                String::from("other processes had it in turn for too long")
+            }
+            waited => format!("{holder} has held it for {} seconds", waited.as_secs()),
+        };
         Error::file(&self.path, "lock", reason)
     }
 
@@ -134,25 +155,41 @@ impl Lock {
     }
 }
 
-/// Waits for the lock that `take` asks for: so long at most for each process that has it in turn, as `holder` says.
+impl Holder {
+    /// No one yet.
+    fn none() -> Self {
+        Self { pid: None, since: Instant::now() }
+    }
+
+    /// What a thread knows that waited since `begun` behind those of its process: where the last of them gave up, it waited for the same.
+    fn seen_by_one_before(last: Option<Vain>, begun: Instant) -> Self {
+        let now = Self::none();
+        let Some(Vain { holder, .. }) = last.filter(|last| begun < last.until) else { return now };
+        let waited = now.since.saturating_duration_since(holder.since.max(begun));
+        let counted = waited.min(PATIENCE - LEAST_PATIENCE);
+        Self { since: now.since.checked_sub(counted).unwrap_or(now.since), ..holder }
+    }
+}
+
+/// Waits for the lock that `take` asks for: so long at most for each process that has it in turn, as `pid` says.
 fn wait(
     patience: Duration,
+    holder: &mut Holder,
     take: impl Fn() -> std::result::Result<(), Errno>,
-    holder: impl Fn() -> Option<Pid>,
+    pid: impl Fn() -> Option<Pid>,
 ) -> std::result::Result<(), Errno> {
     let begun = Instant::now();
-    let (mut last, mut since) = (None, begun);
     loop {
         match take() {
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN | Errno::ACCESS) if begun.elapsed() < LONGEST => {
                 let pause = pause(begun.elapsed());
                 // One who waits briefly need not ask.
-                let now = if pause == LAST_PAUSE { holder() } else { None };
-                if now != last {
-                    (last, since) = (now, Instant::now());
+                let now = if pause == LAST_PAUSE { pid() } else { holder.pid };
+                if now != holder.pid {
+                    *holder = Holder { pid: now, since: Instant::now() };
                 }
-                if since.elapsed() >= patience {
+                if holder.since.elapsed() >= patience {
                     return Err(Errno::AGAIN);
                 }
                 std::thread::sleep(pause);
@@ -183,7 +220,7 @@ impl LockedFile {
             }
             taken => taken.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)),
         };
-        match wait(PATIENCE, take, || None) {
+        match wait(PATIENCE, &mut Holder::none(), take, || None) {
             Err(Errno::AGAIN | Errno::ACCESS) => {
                 let reason = format!("another has held it for {} seconds", PATIENCE.as_secs());
                 Err(Error::file(path, "lock", reason))
@@ -218,7 +255,7 @@ impl Known {
     fn revive(&mut self, path: &Path) -> Arc<Lock> {
         let file = Some(Arc::clone(&self.file));
         let (path, inode) = (path.to_owned(), self.file.inode);
-        let lock = Arc::new(Lock { path, inode, file, turn: Mutex::new(()) });
+        let lock = Arc::new(Lock { path, inode, file, turn: Mutex::default() });
         self.lock = Arc::downgrade(&lock);
         lock
     }
@@ -297,10 +334,35 @@ mod tests {
             let begun = Instant::now();
             let take = || if begun.elapsed() < until { Err(Errno::AGAIN) } else { Ok(()) };
             let turn = || i32::try_from(begun.elapsed().as_millis() / each.as_millis()).unwrap();
-            wait(patience, take, || Pid::from_raw(turn() + 1))
+            wait(patience, &mut Holder::none(), take, || Pid::from_raw(turn() + 1))
         };
         assert_eq!(wait(4 * patience, patience / 4), Ok(()));
         assert_eq!(wait(40 * patience, 80 * patience), Err(Errno::AGAIN));
+    }
+
+    #[test]
+    fn a_thread_behind_others_waits_for_each_process_as_long_as_the_first() {
+        let (now, first) = (Instant::now(), Pid::from_raw(1));
+        let ago = |time: Duration| now.checked_sub(time).unwrap();
+        let left = |last: Option<Vain>, begun| {
+            let holder = Holder::seen_by_one_before(last, begun);
+            (holder.pid, (PATIENCE - holder.since.elapsed()).as_secs_f64().round())
+        };
+        let (all, half) = (PATIENCE, PATIENCE / 2);
+        // Others of its process had the lock, or gave up before it came.
+        assert_eq!(left(None, ago(3 * all)), (None, 10.0));
+        let vain = Some(Vain { holder: Holder { pid: first, since: ago(all) }, until: now });
+        assert_eq!(left(vain, Instant::now()), (None, 10.0));
+        assert_eq!(left(vain, ago(half)), (first, 5.0));
+        assert_eq!(left(vain, ago(3 * all)), (first, 1.0));
+        // The process before it gave up to another.
+        let mut holder = Holder::seen_by_one_before(vain, ago(3 * all));
+        let begun = Instant::now();
+        let take = || match begun.elapsed() < 2 * LEAST_PATIENCE {
+            true => Err(Errno::AGAIN),
+            false => Ok(()),
+        };
+        assert_eq!(wait(PATIENCE, &mut holder, take, || Pid::from_raw(2)), Ok(()));
     }
 
     /// Whether this process has a lock on the file, as the kernel says.
