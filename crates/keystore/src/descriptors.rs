@@ -4,7 +4,7 @@
 
 use crate::error::Error;
 use crate::files::{Inode, Inodes};
-use metaslot_memory::{PerProcess, file_at};
+use metaslot_memory::{PerProcess, file_at, has_locked};
 use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 use std::mem;
@@ -108,6 +108,12 @@ impl Descriptors {
     /// The same of one of them, where all cost too much: hosts close all, or a number by mistake.
     pub(crate) fn fate_of_last(&self) -> Fate {
         Self::fate_of(self.0.last())
+    }
+
+    /// Whether a process has one of SQLite's locks of the log's index (its format's description, 2.3.1) for itself. In the writers' queue
+    /// none does but for a moment, unless SQLite could not give it up.
+    pub(crate) fn index_is_locked(&self) -> bool {
+        self.0.last().is_some_and(|(number, _)| has_locked(*number, 120, 8))
     }
 
     fn fate_of<'a>(some: impl IntoIterator<Item = &'a (RawFd, Inode)>) -> Fate {

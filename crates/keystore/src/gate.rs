@@ -281,11 +281,18 @@ impl Gate {
         for _ in 0..OPENINGS {
             let turn = locks.queue.hold()?;
             // One look at the directory, by which the database was found in its place, tells of the lock, too.
-            let done = self.write(|database| match self.is_locked_by(&locks, database) {
-                true => work.take().map(|work| work(database)).transpose(),
-                false => Ok(None),
-            })?;
-            if let Some(done) = done {
+            let mut keeps_lock = false;
+            let done = self.write(|database| {
+                let work = work.take_if(|_| self.is_locked_by(&locks, database));
+                let done = work.map(|work| work(database)).transpose();
+                keeps_lock = database.descriptors.index_is_locked();
+                done
+            });
+            // SQLite does not say that it could not give up a lock, for which all others would wait.
+            if keeps_lock {
+                fork::close_database(self.pair.database());
+            }
+            if let Some(done) = done? {
                 return Ok(done);
             }
             drop(turn);
@@ -451,7 +458,7 @@ impl Gate {
     fn open(&self) -> Result<Database> {
         let files = self.configured.resolve()?;
         let shared = Shared::of(files.inodes().unwrap_or_default()[0]);
-        *self.pair.lock_database() = shared.database;
+        *self.pair.database.lock().unwrap_or_else(PoisonError::into_inner) = shared.database;
         if shared.lost.load(Ordering::SeqCst) {
             return Err(Shared::error(&files.database));
         }
@@ -528,13 +535,7 @@ impl Connections for ConnectionPair {
     }
 
     fn database(&self) -> Option<Inode> {
-        *self.lock_database()
-    }
-}
-
-impl ConnectionPair {
-    fn lock_database(&self) -> MutexGuard<'_, Option<Inode>> {
-        self.database.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.database.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

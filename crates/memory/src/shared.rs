@@ -150,7 +150,7 @@ fn wiped_page() -> io::Result<&'static WipedPage> {
 /// Takes a shared lock of one byte for as long as the file is open, here or in a child that has inherited it. Says whether
 /// that worked; it waits for no one.
 pub fn share_byte(file: impl AsFd, at: i64) -> bool {
-    set_lock(file, libc::F_RDLCK, at, 1).is_ok()
+    lock(file.as_fd().as_raw_fd(), libc::F_OFD_SETLK, libc::F_RDLCK, at, 1).is_ok()
 }
 
 /// Takes an exclusive lock of a whole file for as long as this file is open, here or in a child that has inherited it, whatever else the
@@ -159,7 +159,7 @@ pub fn share_byte(file: impl AsFd, at: i64) -> bool {
 /// # Errors
 /// `EAGAIN` where another process, or another open file of this one, has it; `EINVAL` where there are no such locks.
 pub fn lock_whole(file: impl AsFd) -> io::Result<()> {
-    set_lock(file, libc::F_WRLCK, 0, 0)
+    lock(file.as_fd().as_raw_fd(), libc::F_OFD_SETLK, libc::F_WRLCK, 0, 0).map(drop)
 }
 
 /// Gives up what [`lock_whole`] took, for a child that has inherited the file as well.
@@ -167,22 +167,36 @@ pub fn lock_whole(file: impl AsFd) -> io::Result<()> {
 /// # Errors
 /// What the system says.
 pub fn unlock_whole(file: impl AsFd) -> io::Result<()> {
-    set_lock(file, libc::F_UNLCK, 0, 0)
+    lock(file.as_fd().as_raw_fd(), libc::F_OFD_SETLK, libc::F_UNLCK, 0, 0).map(drop)
 }
 
-/// Sets a lock of an open file description; a length of 0 reaches to the end.
-fn set_lock(file: impl AsFd, kind: libc::c_int, start: i64, length: i64) -> io::Result<()> {
+/// Whether any process, this one included, has an exclusive lock on one of so many bytes of the file that is open by this number. Where
+/// the system does not say, none has.
+#[must_use]
+pub fn has_locked(number: RawFd, at: i64, length: i64) -> bool {
+    let found = lock(number, libc::F_OFD_GETLK, libc::F_RDLCK, at, length);
+    found.is_ok_and(|found| libc::c_int::from(found.l_type) != libc::F_UNLCK)
+}
+
+/// Sets a lock of an open file description, or finds what would be in its way; a length of 0 reaches to the end.
+fn lock(
+    number: RawFd,
+    command: libc::c_int,
+    kind: libc::c_int,
+    start: i64,
+    length: i64,
+) -> io::Result<libc::flock> {
     let small = |number: libc::c_int| libc::c_short::try_from(number).unwrap_or_default();
-    let lock = libc::flock {
+    let mut lock = libc::flock {
         l_type: small(kind),
         l_whence: small(libc::SEEK_SET),
         l_start: start,
         l_len: length,
         l_pid: 0,
     };
-    // SAFETY: reads the structure.
-    match unsafe { libc::fcntl(file.as_fd().as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) } {
-        0 => Ok(()),
+    // SAFETY: reads the structure, or writes it too.
+    match unsafe { libc::fcntl(number, command, &raw mut lock) } {
+        0 => Ok(lock),
         _ => Err(io::Error::last_os_error()),
     }
 }
