@@ -47,6 +47,7 @@ static CK_SESSION_HANDLE beside_one_that_idles(void)
 	OK(p11->C_Initialize(NULL));
 	CK_SESSION_HANDLE session = user_session();
 	if (child == 0) {
+		close(there[1]);
 		fails = WRITER;
 		OK(generate(session));
 		CHECK(fails < 0 && write(back[1], "", 1) == 1 && read(there[0], &byte, 1) == 1);
