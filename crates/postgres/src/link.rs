@@ -15,7 +15,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Handle};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
@@ -92,7 +92,23 @@ pub(crate) struct Lines {
     pub(crate) turn: Mutex<()>,
     /// Whether a transaction was begun that may be open still: a call that panicked has left it.
     pub(crate) begun: AtomicBool,
+    /// One of them has ended.
     broken: Notify,
+    /// Whether they do not answer, or what is open on them is not known: nothing waits for them any more.
+    given_up: watch::Sender<bool>,
+}
+
+impl Lines {
+    fn give_up(&self) {
+        self.given_up.send_replace(true);
+        self.broken.notify_one();
+    }
+}
+
+/// Ends once the connections are given up.
+async fn given_up(mut told: watch::Receiver<bool>) {
+    // So they are where nobody has them any more.
+    told.wait_for(|is_so| *is_so).await.ok();
 }
 
 /// One connection, with what is prepared on it.
@@ -141,11 +157,22 @@ pub(crate) struct Open<'a> {
 impl Open<'_> {
     /// Waits for an answer.
     pub(crate) fn wait<T>(&self, work: impl Future<Output = Answer<T>>) -> Result<T, Error> {
-        let done = self.handle.block_on(async { timeout(STATEMENT, work).await });
+        let told = self.lines.given_up.subscribe();
+        let is_given_up = *told.borrow();
+        let done = self.handle.block_on(async {
+            if is_given_up {
+                return None;
+            }
+            tokio::select! {
+                biased;
+                done = timeout(STATEMENT, work) => done.ok(),
+                () = given_up(told) => None,
+            }
+        });
         match done {
-            Ok(answer) => answer.map_err(|error| self.link.said(&error)),
-            Err(_) => {
-                self.lines.broken.notify_one();
+            Some(answer) => answer.map_err(|error| self.link.said(&error)),
+            None => {
+                self.give_up();
                 Err(self.link.away("the database does not answer"))
             }
         }
@@ -163,7 +190,7 @@ impl Open<'_> {
 
     /// Both connections are given up: it is not known what is open on them.
     pub(crate) fn give_up(&self) {
-        self.lines.broken.notify_one();
+        self.lines.give_up();
     }
 
     /// One statement on the reading connection.
@@ -407,7 +434,7 @@ async fn keep(inner: &Arc<Inner>) {
                 pause = PAUSES.0;
                 inner.opened(Arc::clone(&lines));
                 tokio::select! {
-                    () = watch(inner, &lines) => {}
+                    () = watch(inner, &lines) => lines.give_up(),
                     () = lines.broken.notified() => {}
                 }
                 inner.lost(None);
@@ -466,6 +493,7 @@ async fn connect(inner: &Arc<Inner>) -> Result<Arc<Lines>, String> {
         turn: Mutex::new(()),
         begun: AtomicBool::new(false),
         broken: Notify::new(),
+        given_up: watch::Sender::new(false),
     });
     tokio::spawn(drive(told, Arc::clone(inner), Arc::downgrade(&lines)));
     tokio::spawn(drive(rest, Arc::clone(inner), Arc::downgrade(&lines)));
@@ -477,15 +505,22 @@ async fn connect(inner: &Arc<Inner>) -> Result<Arc<Lines>, String> {
     Ok(lines)
 }
 
-/// Moves what goes over a connection, until it ends.
+/// Moves what goes over a connection, until it ends or is given up: a server that does not answer would keep it.
 async fn drive<S>(mut connection: Connection<Socket, S>, inner: Arc<Inner>, lines: Weak<Lines>)
 where
     S: tokio_postgres::tls::TlsStream + Unpin,
 {
-    while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
-        if let AsyncMessage::Notification(told) = message {
-            inner.told(told.payload());
+    let Some(end) = lines.upgrade().map(|lines| lines.given_up.subscribe()) else { return };
+    let carry = async {
+        while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
+            if let AsyncMessage::Notification(told) = message {
+                inner.told(told.payload());
+            }
         }
+    };
+    tokio::select! {
+        () = carry => {}
+        () = given_up(end) => {}
     }
     if let Some(lines) = lines.upgrade() {
         lines.broken.notify_one();

@@ -8,7 +8,7 @@ use common::{Place, USER, examine, find, insert, private, told, touch, until};
 use metaslot_ck::Error;
 use metaslot_postgres::{Config, PostgresStore};
 use metaslot_spi::store::{Change, Role, Store};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[test]
 fn what_was_read_is_used_while_the_database_is_away_and_no_longer_than_it_may() {
@@ -64,6 +64,25 @@ fn a_standby_that_is_promoted_is_found_with_all_that_it_has_seen() {
     assert_eq!(store.secrets(id, 1).unwrap().expose(), b"secret of key");
     store.check_pin(Role::User, USER).unwrap();
     assert_eq!(examine(&store).1, []);
+}
+
+#[test]
+fn calls_that_wait_for_one_another_end_together_where_the_database_stalls() {
+    let Some(place) = Place::new("stalls") else { return };
+    let store = place.user();
+    let backends = place.backends();
+    place.signal("STOP", &backends);
+    let begun = Instant::now();
+    let said = std::thread::scope(|scope| {
+        let call = || store.write(vec![Change::Insert(private("never"))]).map_err(|_| told());
+        let calls: Vec<_> = (0..5).map(|_| scope.spawn(call)).collect();
+        Vec::from_iter(calls.into_iter().map(|call| call.join().unwrap().unwrap_err()))
+    });
+    let waited = begun.elapsed();
+    place.signal("CONT", &backends);
+    assert!(said.iter().all(|said| said.contains("the database is away")), "{said:?}");
+    assert!(waited < Duration::from_secs(20), "{waited:?}");
+    until("it is back", || store.write(vec![Change::Insert(private("key"))]).is_ok());
 }
 
 #[test]

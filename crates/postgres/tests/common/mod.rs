@@ -159,6 +159,18 @@ impl Place {
         self.server.as_ref().unwrap().log()
     }
 
+    /// The processes that serve the connections of stores.
+    pub(crate) fn backends(&self) -> String {
+        self.sql("SELECT pid FROM pg_stat_activity WHERE application_name = 'metaslot'")
+    }
+
+    /// Sends a signal to the server and to these of its processes.
+    pub(crate) fn signal(&self, name: &str, backends: &str) {
+        let server = self.server.as_ref().unwrap().pid().to_string();
+        let all = backends.split_whitespace().chain([server.as_str()]);
+        Program::new("kill").args(["-s", name]).args(all).run().unwrap();
+    }
+
     pub(crate) fn url(&self) -> String {
         let roots = self.file("ca.pem");
         format!(
