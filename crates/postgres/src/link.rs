@@ -92,6 +92,8 @@ pub(crate) struct Lines {
     pub(crate) turn: Mutex<()>,
     /// Whether a transaction was begun that may be open still: a call that panicked has left it.
     pub(crate) begun: AtomicBool,
+    /// A change was told.
+    told: Notify,
     /// One of them has ended.
     broken: Notify,
     /// Whether they do not answer, or what is open on them is not known: nothing waits for them any more.
@@ -398,14 +400,11 @@ impl Inner {
         self.show(&state);
     }
 
-    /// A notification: the generation, and the token's name.
-    fn told(&self, payload: &str) {
-        let Some((generation, name)) = payload.split_once(' ') else { return };
-        if name == self.address.token
-            && let Ok(generation) = generation.parse()
-        {
-            self.heard(Some(generation));
-        }
+    /// Whether a notification, the generation and the token's name, is of a change that is not known. Every role that may
+    /// connect can tell one, also one that is to come: what counts is the token's row.
+    fn is_news(&self, payload: &str) -> bool {
+        let Some((generation, name)) = payload.split_once(' ') else { return false };
+        name == self.address.token && generation.parse().ok() != lock(&self.state).seen
     }
 
     fn opened(&self, lines: Arc<Lines>) {
@@ -448,10 +447,10 @@ async fn keep(inner: &Arc<Inner>) {
     }
 }
 
-/// Looks at the generation from time to time, as long as there is an answer.
+/// Looks at the generation when a change is told, and from time to time, as long as there is an answer.
 async fn watch(inner: &Inner, lines: &Lines) {
     loop {
-        sleep(LOOK).await;
+        timeout(LOOK, lines.told.notified()).await.unwrap_or_default();
         match timeout(LOOK, look(inner, &lines.reader)).await {
             Ok(Ok(())) => {}
             Ok(Err(_)) | Err(_) => return,
@@ -492,6 +491,7 @@ async fn connect(inner: &Arc<Inner>) -> Result<Arc<Lines>, String> {
         writer: Line::new(writer, Mutex::default()),
         turn: Mutex::new(()),
         begun: AtomicBool::new(false),
+        told: Notify::new(),
         broken: Notify::new(),
         given_up: watch::Sender::new(false),
     });
@@ -513,8 +513,11 @@ where
     let Some(end) = lines.upgrade().map(|lines| lines.given_up.subscribe()) else { return };
     let carry = async {
         while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
-            if let AsyncMessage::Notification(told) = message {
-                inner.told(told.payload());
+            if let AsyncMessage::Notification(told) = message
+                && inner.is_news(told.payload())
+                && let Some(lines) = lines.upgrade()
+            {
+                lines.told.notify_one();
             }
         }
     };

@@ -8,6 +8,7 @@ use common::{Place, SO, USER, examine, find, insert, private, public, told, unti
 use metaslot_ck::{CKA_UNIQUE_ID, Error};
 use metaslot_postgres::{Config, PostgresStore};
 use metaslot_spi::store::{Change, Examination, Role, Scope, Store};
+use std::time::Duration;
 
 #[test]
 fn objects_come_are_found_change_and_go() {
@@ -216,6 +217,22 @@ fn machines_write_at_the_same_time_and_hear_of_each_other() {
     store.write(vec![Change::Delete { id: first, version: 1, unique_id: None }]).unwrap();
     until("it is gone", || other.read(first).unwrap().is_none());
     assert_eq!(examine(&other).0.rows, 60);
+}
+
+#[test]
+fn who_may_only_connect_keeps_no_change_from_a_machine() {
+    let Some(place) = Place::new("tells") else { return };
+    let store = place.user();
+    let id = insert(&store, private("key"));
+    let other = place.store();
+    other.login(Role::User, USER).unwrap();
+    other.secrets(id, 1).unwrap();
+    // The next change is told before there is one.
+    place.sql("SELECT pg_notify('metaslot', generation + 1 || ' test') FROM metaslot.token");
+    std::thread::sleep(Duration::from_millis(200));
+    other.secrets(id, 1).unwrap();
+    store.write(vec![Change::Delete { id, version: 1, unique_id: None }]).unwrap();
+    until("it is gone", || other.read(id).unwrap().is_none());
 }
 
 #[test]
