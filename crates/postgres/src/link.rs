@@ -16,6 +16,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
@@ -301,7 +302,7 @@ impl Link {
         running.stop.notify_one();
         // It has nothing to say.
         running.thread.join().ok();
-        self.inner.lost(None);
+        self.inner.ended();
     }
 
     /// Counts the changes that were heard of; `None` where none may be relied on.
@@ -422,11 +423,19 @@ impl Inner {
         state.failed = failed;
         self.show(&state);
     }
+
+    /// No thread hears of changes any more, or sees that `away` is over.
+    fn ended(&self) {
+        let mut state = lock(&self.state);
+        (state.lines, state.lost, state.failed) = (None, None, None);
+        self.show(&state);
+    }
 }
 
 /// Connects, and again when that is lost.
 async fn keep(inner: &Arc<Inner>) {
     let mut pause = PAUSES.0;
+    let mut forgets: JoinSet<()>;
     loop {
         match timeout(CONNECT, connect(inner)).await {
             Ok(Ok(lines)) => {
@@ -437,6 +446,9 @@ async fn keep(inner: &Arc<Inner>) {
                     () = lines.broken.notified() => {}
                 }
                 inner.lost(None);
+                // The one before it ends.
+                forgets = JoinSet::new();
+                forgets.spawn(forget(Arc::clone(inner)));
                 continue;
             }
             Ok(Err(why)) => inner.lost(Some(why)),
@@ -445,6 +457,12 @@ async fn keep(inner: &Arc<Inner>) {
         sleep(pause).await;
         pause = (pause * 2).min(PAUSES.1);
     }
+}
+
+/// Takes back what may no longer be relied on, however long it takes to be connected.
+async fn forget(inner: Arc<Inner>) {
+    sleep(inner.away).await;
+    inner.show(&lock(&inner.state));
 }
 
 /// Looks at the generation when a change is told, and from time to time, as long as there is an answer.

@@ -69,7 +69,10 @@ fn a_standby_that_is_promoted_is_found_with_all_that_it_has_seen() {
 #[test]
 fn calls_that_wait_for_one_another_end_together_where_the_database_stalls() {
     let Some(place) = Place::new("stalls") else { return };
-    let store = place.user();
+    drop(place.token());
+    let away = Duration::from_secs(1);
+    let store = PostgresStore::new(Config { away, ..place.config() });
+    store.login(Role::User, USER).unwrap();
     let backends = place.backends();
     place.signal("STOP", &backends);
     let begun = Instant::now();
@@ -79,7 +82,11 @@ fn calls_that_wait_for_one_another_end_together_where_the_database_stalls() {
         Vec::from_iter(calls.into_iter().map(|call| call.join().unwrap().unwrap_err()))
     });
     let waited = begun.elapsed();
+    // An attempt to connect takes longer than what was read may be used.
+    std::thread::sleep(2 * away);
+    let generation = store.generation();
     place.signal("CONT", &backends);
+    assert_eq!(generation, None);
     assert!(said.iter().all(|said| said.contains("the database is away")), "{said:?}");
     assert!(waited < Duration::from_secs(20), "{waited:?}");
     until("it is back", || store.write(vec![Change::Insert(private("key"))]).is_ok());
