@@ -61,6 +61,7 @@ pub(crate) fn keys(store: &PostgresStore, open: &Open<'_>, role: Role, pin: &[u8
 }
 
 fn confirm(store: &PostgresStore, open: &Open<'_>, keys: &Keys) -> Result<()> {
+    let floor = store.floor(keys);
     let head = store.around(open, SNAPSHOT, || {
         let whole = Whole::here(open)?;
         let sql = "SELECT count(*) FROM metaslot.object WHERE token = $1 AND verified";
@@ -68,6 +69,7 @@ fn confirm(store: &PostgresStore, open: &Open<'_>, keys: &Keys) -> Result<()> {
         let there: i64 = rows.first().and_then(|row| row.try_get(0).ok()).unwrap_or(0);
         let there = u64::try_from(there).unwrap_or(0);
         elsewhere::confirm(keys, &whole.token, &whole.head, there)?;
+        store.check_floor(keys, &whole.head, floor)?;
         Ok((whole.head, None))
     })?;
     store.follow(open, keys, &head)
@@ -145,6 +147,7 @@ fn set(store: &PostgresStore, open: &Open<'_>, keys: &Keys, role: Role, pin: &[u
         store.advance_anchor(keys, &whole.head)?;
         let (token, head) = (&whole.token, &whole.head);
         let state = elsewhere::with_pin(keys, token, head, (role, &wrap))?;
+        store.check_floor(keys, head, store.floor(keys))?;
         let sql = match role {
             Role::So => {
                 "UPDATE metaslot.token SET row_set = $2, so_wrap = $3, so_failures = 0,
@@ -237,6 +240,7 @@ pub(crate) fn rename(
     let head = store.transact(&open, |mut whole| {
         store.advance_anchor(&keys, &whole.head)?;
         let state = elsewhere::with_label(&keys, &whole.token, &whole.head, label)?;
+        store.check_floor(&keys, &whole.head, store.floor(&keys))?;
         let sql = "UPDATE metaslot.token SET row_set = $2, label = $3 WHERE id = $1";
         open.write(sql, &[&whole.number, &state, &label])?;
         whole.head.state = state;

@@ -122,6 +122,13 @@ fn a_database_that_goes_back_is_refused() {
         token.write(vec![Change::Insert(private("more"))]).unwrap_err(),
         Error::DEVICE_ERROR
     );
+    let back = "gone back behind this process";
+    assert_eq!(token.check_pin(Role::User, USER).unwrap_err(), Error::DEVICE_ERROR);
+    assert!(told().contains(back), "{}", told());
+    token.logout();
+    token.login(Role::User, USER).unwrap_err();
+    assert_eq!(token.set_pin(Role::User, USER, b"another pin").unwrap_err(), Error::DEVICE_ERROR);
+    assert!(told().contains(back), "{}", told());
     let late = PostgresStore::new(anchored);
     assert_eq!(late.login(Role::User, USER).unwrap_err(), Error::DEVICE_ERROR);
     assert!(told().contains("has seen change"), "{}", told());
