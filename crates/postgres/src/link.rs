@@ -43,6 +43,7 @@ const BEGIN: &str = "
     SET statement_timeout = '10s';
     SET lock_timeout = '9s';
     SET idle_in_transaction_session_timeout = '30s';
+    SET idle_session_timeout = 0;
     SELECT set_config('synchronous_commit', 'on', false)
      WHERE current_setting('synchronous_commit') = 'off'";
 

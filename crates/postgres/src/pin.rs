@@ -16,7 +16,8 @@ use metaslot_spi::store::{Examined, Role};
 /// Before the token's number: no other program's advisory locks ("MSLT").
 const LOCKS: i32 = 0x4d53_4c54;
 
-/// Who tries a PIN of this token. The server takes it back with the connection.
+/// Who tries a PIN of this token. The server takes it back with the connection, and ends that where nothing is heard of it for
+/// half a minute: a machine without power, or a process that is stopped, keeps no other one from trying.
 struct Attempt<'a> {
     open: &'a Open<'a>,
     token: i32,
@@ -25,14 +26,18 @@ struct Attempt<'a> {
 impl<'a> Attempt<'a> {
     fn begin(open: &'a Open<'a>) -> Result<Self> {
         let token = Whole::read(open)?.number;
-        open.write("SELECT pg_advisory_lock($1, $2)", &[&LOCKS, &token])?;
+        let sql =
+            "SELECT pg_advisory_lock($1, $2), set_config('idle_session_timeout', '30s', false)";
+        open.write(sql, &[&LOCKS, &token])?;
         Ok(Self { open, token })
     }
 }
 
 impl Drop for Attempt<'_> {
     fn drop(&mut self) {
-        if self.open.write("SELECT pg_advisory_unlock($1, $2)", &[&LOCKS, &self.token]).is_err() {
+        let sql =
+            "SELECT pg_advisory_unlock($1, $2), set_config('idle_session_timeout', '0', false)";
+        if self.open.write(sql, &[&LOCKS, &self.token]).is_err() {
             self.open.give_up();
         }
     }

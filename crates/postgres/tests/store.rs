@@ -186,6 +186,23 @@ fn an_attempt_that_dies_stays_counted() {
 }
 
 #[test]
+fn a_machine_that_stops_during_an_attempt_keeps_no_other_from_trying_for_long() {
+    let Some(place) = Place::new("holds") else { return };
+    let store = place.token();
+    place.sql(
+        "CREATE TABLE public.seen(failures integer, timeout text);
+         CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS
+         'BEGIN INSERT INTO public.seen VALUES(new.user_failures, current_setting(''idle_session_timeout'')); RETURN new; END';
+         CREATE TRIGGER see BEFORE UPDATE ON metaslot.token FOR EACH ROW EXECUTE FUNCTION see()",
+    );
+    store.login(Role::User, USER).unwrap();
+    assert_eq!(place.sql("SELECT timeout FROM seen WHERE failures = 1"), "30s");
+    place.sql("DELETE FROM seen");
+    insert(&store, private("key"));
+    assert_eq!(place.sql("SELECT DISTINCT timeout FROM seen"), "0");
+}
+
+#[test]
 fn machines_write_at_the_same_time_and_hear_of_each_other() {
     let Some(place) = Place::new("machines") else { return };
     // Whatever the database has for others.
