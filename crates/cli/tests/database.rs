@@ -21,6 +21,22 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
+fn an_error_says_what_is_wrong_with_which_url() {
+    for (url, says) in [
+        ("postgresql:///vault", "database: it names no host"),
+        ("postgresql://db:port/vault", "database: is no URL such as postgresql://"),
+    ] {
+        let init = ["token", "init", "--label", "web", "--store", url];
+        let command = Command::new(env!("CARGO_BIN_EXE_metaslot")).args(init).output();
+        let told = text(&command.expect("it is built").stderr);
+        assert!(
+            told.starts_with("error: the URL of the token's ") && told.contains(says),
+            "{told}"
+        );
+    }
+}
+
+#[test]
 fn a_token_is_made_in_a_database_and_copied_both_ways() {
     let Some(place) = Place::new("command") else { return };
     for (name, content) in [("role", PASSWORD.as_bytes()), ("so", SO), ("user", USER)] {

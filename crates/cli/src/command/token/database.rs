@@ -164,7 +164,8 @@ fn copied(
 }
 
 fn open(url: &str, password: Option<&str>) -> Result<PostgresStore> {
-    let address: Address = url.parse().map_err(|wrong: String| Failure::usage(wrong))?;
+    let wrong = |wrong| Failure::usage(format!("the URL of the token's database: {wrong}"));
+    let address: Address = url.parse().map_err(wrong)?;
     let password = password.map(|source| Source::parse(source)?.read()).transpose()?;
     let password = password
         .map(|password| -> Password { Arc::new(move || Ok(Secret::copy_of(password.expose()))) });
