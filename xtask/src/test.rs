@@ -72,7 +72,7 @@ pub(crate) fn run() -> Result<()> {
         });
     });
     report.step("what the release build leaves in the stack", || tests(&mut stack()?));
-    report.step("boundary and transcript tests", || tests(prepared(&UNIT_TESTS).args(OUTSIDE)));
+    outside(&mut report);
     report.step("examples of the documentation", || tests(prepared(&UNIT_TESTS).arg("--doc")));
     report.step("vectors through the C ABI", || {
         // The lines for each file of vectors are worth seeing when they pass, too.
@@ -98,22 +98,44 @@ pub(crate) fn run() -> Result<()> {
     report.finish(print_clients)
 }
 
+/// The tests of the module's boundary, one of which waits for another, beside those of everything else.
+fn outside(report: &mut Report) {
+    let mut others = prepared(&UNIT_TESTS);
+    others.args(["--exclude", "metaslot-module"]).args(OUTSIDE);
+    let module = ["test", "--locked", "--no-fail-fast", "--quiet", "--package", "metaslot-module"];
+    let mut boundary = prepared(&module);
+    boundary.args(OUTSIDE);
+    let beside = ("boundary tests", &mut boundary);
+    side_by_side(report, beside, "transcript tests, and those of programs", || tests(&mut others));
+}
+
 /// Real clients, which wait for servers most of the time, and beside them the tokens of other modules.
 fn clients(report: &mut Report) {
+    let beside = ("tokens of other modules", &mut testkit("foreign"));
+    side_by_side(report, beside, "real clients", || {
+        let example = ["--package", "metaslot-testkit", "--example", "sign"];
+        check(prepared(&["build", "--locked"]).args(example))?;
+        tests(&mut testkit("clients"))
+    });
+}
+
+/// Runs a step, and beside it tests that make one of their own, told after it.
+fn side_by_side(
+    report: &mut Report,
+    (other, command): (&'static str, &mut Command),
+    name: &'static str,
+    work: impl FnOnce() -> Result<Count>,
+) {
     thread::scope(|scope| {
         let beside = scope.spawn(|| {
             let (began, mut lines) = (Instant::now(), Vec::new());
-            let count = tests_heard(&mut testkit("foreign"), |line| lines.push(line));
-            lines.push(format!("beside the real clients, in {} s", began.elapsed().as_secs()));
+            let count = tests_heard(command, |line| lines.push(line));
+            lines.push(format!("beside the step before, in {} s", began.elapsed().as_secs()));
             (count, lines)
         });
-        report.step("real clients", || {
-            let example = ["--package", "metaslot-testkit", "--example", "sign"];
-            check(prepared(&["build", "--locked"]).args(example))?;
-            tests(&mut testkit("clients"))
-        });
+        report.step(name, work);
         let (count, lines) = beside.join().unwrap_or_else(|panicked| resume_unwind(panicked));
-        report.step("tokens of other modules", || {
+        report.step(other, || {
             lines.iter().for_each(|line| println!("    {line}"));
             count
         });
