@@ -171,7 +171,7 @@ impl Files {
         fs::lstat(log).is_err_and(|errno| errno == Errno::NOENT) && is_read_only(&self.database)
     }
 
-    /// The name of a database that nobody can write, as SQLite reads it without locks and a log.
+    /// The name of a database that no user can write, as SQLite reads it without locks and a log.
     pub(crate) fn immutable(&self) -> String {
         let mut name = String::from("file:");
         for byte in self.database.as_os_str().as_bytes() {

@@ -35,8 +35,8 @@ const MAX_PREPARED: usize = 64;
 /// No generation.
 const NONE: u64 = u64::MAX;
 
-/// What every connection begins with, whatever the database's defaults are. Nobody's tables are taken for ours, who has waited for
-/// the lock of a row sees what was written meanwhile, and what is acknowledged is on the disk.
+/// What every connection begins with, whatever the database's defaults are: no other schema's tables are taken for ours, a
+/// transaction that has waited for the lock of a row sees what was written meanwhile, and what is acknowledged is on the disk.
 const BEGIN: &str = "
     SET search_path = pg_catalog;
     SET default_transaction_isolation = 'read committed';
@@ -111,7 +111,7 @@ impl Lines {
 
 /// Ends once the connections are given up.
 async fn given_up(mut told: watch::Receiver<bool>) {
-    // So they are where nobody has them any more.
+    // So they are where no caller has them any more.
     told.wait_for(|is_so| *is_so).await.ok();
 }
 
@@ -519,7 +519,7 @@ async fn connect(inner: &Arc<Inner>) -> Result<Arc<Lines>, String> {
     lines.reader.run(BEGIN).await.map_err(said)?;
     lines.writer.run(BEGIN).await.map_err(said)?;
     lines.reader.run("LISTEN metaslot").await.map_err(said)?;
-    // What was said while nobody listened.
+    // What was said while no connection listened.
     look(inner, &lines.reader).await.map_err(said)?;
     Ok(lines)
 }

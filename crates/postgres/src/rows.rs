@@ -111,7 +111,7 @@ pub(crate) struct Picture {
 }
 
 impl Picture {
-    /// Without a state only the row is of interest: nobody is logged in.
+    /// Without a state only the row is of interest: no user is logged in.
     pub(crate) fn read(open: &Open<'_>, id: u64) -> Result<Self> {
         let sql = format!(
             "SELECT t.key_id, t.next_id, t.row_set,
