@@ -44,8 +44,10 @@ fn printed(
             bail!("bpftrace ended before it traced");
         }
     }
-    wait_for_probes(bpftrace)?;
+    wait_until_idle(bpftrace)?;
     let worked = work();
+    // An interrupt ends it with what it has read, and not with what it has been told.
+    wait_until_idle(bpftrace)?;
     let interrupt = Command::new("kill").args(["-INT", &bpftrace.id().to_string()]).status();
     ensure!(interrupt.is_ok_and(|status| status.success()), "bpftrace cannot be interrupted");
     let mut rest = String::new();
@@ -53,8 +55,9 @@ fn printed(
     worked.map(|()| rest)
 }
 
-/// A script says that it traces before its other probes are there. They are when the program waits for what they tell.
-fn wait_for_probes(bpftrace: &Child) -> Result<()> {
+/// A script says that it traces before its other probes are there. They are when the program waits for what they tell, and all that
+/// they told is read when it waits again: a thread that is to run has no place to wait.
+fn wait_until_idle(bpftrace: &Child) -> Result<()> {
     let (file, start) = (format!("/proc/{}/wchan", bpftrace.id()), Instant::now());
     while !std::fs::read_to_string(&file)?.contains("poll") {
         ensure!(start.elapsed() < PATIENCE, "bpftrace does not begin to wait");
