@@ -11,8 +11,8 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
-use serde_json::Value;
 
+use crate::binaries::compiled;
 use crate::cargo::{cargo, root, target};
 use crate::cpio::Archive;
 use crate::packages::{self, Package, Probe};
@@ -127,15 +127,9 @@ fn contents(kernel: &Path) -> Result<Vec<u8>> {
 fn programs() -> Result<Vec<PathBuf>> {
     let packages = ["--package=metaslot-module", "--package=metaslot-cli"];
     check(cargo(&["build", "--locked", "--quiet"]).args(packages))?;
-    let arguments = ["test", "--locked", "--no-run", "--message-format=json", "--tests"];
-    let built = cargo(&arguments)
-        .args(["--package=metaslot-kernel", "--package=metaslot-kernel-wrapper"])
-        .stderr(Stdio::inherit())
-        .output()?;
-    ensure!(built.status.success(), "the tests were not built");
-    let messages = built.stdout.split(|byte| *byte == b'\n');
-    let messages = messages.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
-    let tests = messages.filter_map(|line| Some(PathBuf::from(line["executable"].as_str()?)));
+    let packages = ["--package=metaslot-kernel", "--package=metaslot-kernel-wrapper"];
+    let mut tests = cargo(&["test", "--locked", "--tests"]);
+    let tests = compiled(tests.args(packages))?.into_iter().map(|binary| binary.path);
     let debug = target().join("debug");
     Ok(tests.chain(PRODUCTS.map(|name| debug.join(name))).collect())
 }

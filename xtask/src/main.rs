@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod binaries;
 mod cargo;
 mod codegen;
 mod connections;

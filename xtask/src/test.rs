@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use anyhow::{Result, anyhow, bail};
 
+use crate::binaries::{self, Binary};
 use crate::cargo::{build, cargo, command, module, stack, target};
 use crate::packages::{self, FOR_RUN, FOR_TESTS};
 use crate::report::{Count, Report, all_pass, check, tests, tests_heard};
@@ -27,9 +28,12 @@ const UNIT_TESTS: [&str; 7] = [
     "metaslot-testkit",
 ];
 
-/// Those of them inside the crates, which need no release build, and the others.
-const INSIDE: [&str; 2] = ["--lib", "--bins"];
-const OUTSIDE: [&str; 2] = ["--test", "*"];
+/// Whose tests take longest and wait most, and so begin first; and whose measure, and so run alone.
+const LONG: [&str; 2] = ["metaslot-module", "metaslot-cli"];
+const MEASURES: &str = "metaslot-lab";
+
+/// So many of the tests' programs wait for others at a time.
+const STREAMS: usize = 3;
 
 /// Those of real clients, and what else runs through the release build.
 const TESTKIT: [&str; 5] = ["test", "--locked", "--package", "metaslot-testkit", "--no-fail-fast"];
@@ -49,6 +53,7 @@ pub(crate) fn run() -> Result<()> {
     report.step("format", || check(&mut cargo(&["fmt", "--all", "--check"])));
     report.step("structure", || structure::run().map(|()| Count::ONE));
     report.step("generated files are up to date", || codegen::run(true).map(|()| Count::ONE));
+    let mut binaries = Vec::new();
     // The release build ends in one long step of one thread, beside which the tests are compiled, and those run that do not need it.
     thread::scope(|scope| {
         let release = scope.spawn(|| {
@@ -62,17 +67,21 @@ pub(crate) fn run() -> Result<()> {
             )
         });
         report.step("the tests are compiled", || {
-            check(prepared(&UNIT_TESTS).arg("--no-run"))?;
+            // Without those of examples and benchmarks.
+            let targets = ["--lib", "--bins", "--test", "*"];
+            binaries = binaries::compiled(prepared(&UNIT_TESTS).args(targets))?;
             check(prepared(&TESTKIT).arg("--no-run"))
         });
-        report.step("unit tests", || tests(prepared(&UNIT_TESTS).args(INSIDE)));
+        let inside = binaries.iter().filter(|binary| binary.is_inside).cloned();
+        report.step("unit tests", || Ok(binaries::run(inside, 1, prepare)));
         report.step("release build of the module and the command", || {
             let built = release.join().map_err(|_| anyhow!("the build panicked"))?;
             built.map(|()| Count::ONE)
         });
     });
     report.step("what the release build leaves in the stack", || tests(&mut stack()?));
-    outside(&mut report);
+    binaries.retain(|binary| !binary.is_inside);
+    outside(&mut report, binaries);
     report.step("examples of the documentation", || tests(prepared(&UNIT_TESTS).arg("--doc")));
     report.step("vectors through the C ABI", || {
         // The lines for each file of vectors are worth seeing when they pass, too.
@@ -98,15 +107,15 @@ pub(crate) fn run() -> Result<()> {
     report.finish(print_clients)
 }
 
-/// The tests of the module's boundary, one of which waits for another, beside those of everything else.
-fn outside(report: &mut Report) {
-    let mut others = prepared(&UNIT_TESTS);
-    others.args(["--exclude", "metaslot-module"]).args(OUTSIDE);
-    let module = ["test", "--locked", "--no-fail-fast", "--quiet", "--package", "metaslot-module"];
-    let mut boundary = prepared(&module);
-    boundary.args(OUTSIDE);
-    let beside = ("boundary tests", &mut boundary);
-    side_by_side(report, beside, "transcript tests, and those of programs", || tests(&mut others));
+/// Those that wait for other programs, and then those that measure.
+fn outside(report: &mut Report, mut binaries: Vec<Binary>) {
+    binaries.sort_by_key(|binary| !LONG.contains(&&*binary.package));
+    let (alone, beside): (Vec<_>, _) =
+        binaries.into_iter().partition(|binary| binary.package == MEASURES);
+    report.step("boundary and transcript tests, and those of programs", || {
+        Ok(binaries::run(beside, STREAMS, prepare))
+    });
+    report.step("tests of the lab", || Ok(binaries::run(alone, 1, prepare)));
 }
 
 /// Real clients, which wait for servers most of the time, and beside them the tokens of other modules.
@@ -184,15 +193,20 @@ pub(crate) fn suites() -> Result<()> {
     all_pass(&mut cargo)
 }
 
-/// A `cargo` that tells the tests where the release build is.
+/// A `cargo` whose tests know where the release build is.
 fn prepared(arguments: &[&str]) -> Command {
     let mut cargo = cargo(arguments);
+    prepare(&mut cargo);
     cargo
+}
+
+/// Tells tests where the release build is.
+fn prepare(command: &mut Command) {
+    command
         .env("METASLOT_MODULE", module())
-        .env("METASLOT_COMMAND", command())
+        .env("METASLOT_COMMAND", self::command())
         .env("METASLOT_TEST_REPORT", clients_report())
         .env("METASLOT_TEST_PYTHON", target().join("venv/bin/python3"));
-    cargo
 }
 
 /// Where the clients' tests write what they did: client, check, outcome, seconds, reason.
