@@ -6,7 +6,7 @@
 
 mod common;
 
-use common::{Pair, algorithm, key, pair};
+use common::{Pair, algorithm, key, pair, provider};
 use curve25519_dalek::EdwardsPoint;
 use curve25519_dalek::scalar::{Scalar, clamp_integer};
 #[allow(unused_imports, reason = "where another provider includes this file, it is that one")]
@@ -36,8 +36,10 @@ const PAGE: usize = 4096;
 /// them. (The middle, because X25519 clamps both ends.)
 fn patterns(key: &Key) -> Vec<(u64, [u8; WINDOW])> {
     let mut found = Vec::new();
-    if key.key_type() == CKK_EC_MONTGOMERY {
-        let masked = wiping(|| xeddsa_numbers(key.secret(CKA_VALUE).unwrap()).map(forms));
+    if key.key_type() == CKK_EC_MONTGOMERY
+        && let Ok(value) = <&[u8; 32]>::try_from(key.secret(CKA_VALUE).unwrap())
+    {
+        let masked = wiping(|| xeddsa_numbers(value).map(forms));
         for form in masked.iter().flatten() {
             found.push((CKA_VALUE, *form));
         }
@@ -130,7 +132,7 @@ impl Keys for NoKeys {
     }
 }
 
-fn signs(keys: &Pair, mechanism: CK_MECHANISM_TYPE) {
+pub(crate) fn signs(keys: &Pair, mechanism: CK_MECHANISM_TYPE) {
     let sign = algorithm(mechanism).sign.unwrap();
     sign.check(Direction::Forward, &keys.private, &Params::None).unwrap();
     let mut out = vec![0; sign.length(&keys.private, &Params::None)];
@@ -146,12 +148,12 @@ fn signs_by_xeddsa(keys: &Pair, hash: CK_MECHANISM_TYPE, ends: bool) {
     }
 }
 
-fn agrees(keys: &Pair) {
+pub(crate) fn agrees(keys: &Pair) {
     let public = Bytes::from_slice(keys.public.bytes(CKA_EC_POINT).unwrap());
     let params = Params::Ecdh1 { kdf: CKD_NULL, shared: Bytes::new(), public };
     let derive = algorithm(CKM_ECDH1_DERIVE).derive.unwrap();
     derive.check(&keys.private, &params).unwrap();
-    drop(derive.derive(&keys.private, &params, &[32], &NoKeys).unwrap());
+    drop(derive.derive(&keys.private, &params, &[24], &NoKeys).unwrap());
 }
 
 fn decrypts(keys: &Pair) {
@@ -195,7 +197,7 @@ impl Drop for Stacks<'_, '_> {
 }
 
 /// Uses the keys of `make` in every way, drops them and looks for what is left.
-fn leaves_nothing(
+pub(crate) fn leaves_nothing(
     key_type: u64,
     make: impl FnOnce() -> Pair + Send,
     operations: &[&(dyn Fn(&Pair) + Sync)],
@@ -213,8 +215,11 @@ fn leaves_nothing(
             use_it(&keys);
             let (same, public) = (Arc::clone(&keys), Arc::clone(&keys.public));
             let again = stacks.on_one(move || {
-                let der = AWSLC.encode_private_key(&same.private).unwrap();
-                let back = AWSLC.decode_private_key(der.expose()).unwrap();
+                let who: [&dyn Provider; 2] = [provider(), &AWSLC];
+                let mut encoded = who.iter().map(|who| who.encode_private_key(&same.private));
+                let der = encoded.find_map(Result::ok).unwrap();
+                let mut decoded = who.iter().map(|who| who.decode_private_key(der.expose()));
+                let back = decoded.find_map(Result::ok).unwrap();
                 Pair { public, private: key(CKO_PRIVATE_KEY, key_type, back) }
             });
             use_it(&Arc::new(again));
@@ -228,7 +233,7 @@ fn leaves_nothing(
     });
 }
 
-fn on(mechanism: CK_MECHANISM_TYPE, key_type: u64, params: &[u8]) -> Pair {
+pub(crate) fn on(mechanism: CK_MECHANISM_TYPE, key_type: u64, params: &[u8]) -> Pair {
     pair(mechanism, key_type, &[(CKA_EC_PARAMS, Value::Bytes(params.to_vec()))])
 }
 
