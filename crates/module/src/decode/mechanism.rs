@@ -226,10 +226,6 @@ impl<'a> Caller<'a> {
             Shape::IkePrf => {
                 let p = self.parameter::<CK_IKE_PRF_DERIVE_PARAMS>(raw)?;
                 data_as_key = p.bDataAsKey != CK_FALSE;
-                // Both at once is neither: only the derivation of a first key has its base as the message.
-                if data_as_key && p.bRekey != CK_FALSE {
-                    return Err(Error::MECHANISM_PARAM_INVALID);
-                }
                 let keys = [(p.bRekey, p.hNewKey), (CK_FALSE, 0)];
                 (p.prfMechanism, keys, [(p.pNi, p.ulNiLen), (p.pNr, p.ulNrLen)], None)
             }

@@ -107,6 +107,23 @@ static void parameters_have_their_form(void)
 }
 
 /* An operation in parts that must see everything before it gives anything holds no more than 1 GiB. */
+/* §6.64: a first key has its base as the message, one that follows another as the key. */
+static void a_step_of_ike_is_one_of_two(void)
+{
+	CK_IKE_PRF_DERIVE_PARAMS params = {.prfMechanism = CKM_SHA256_HMAC, .bDataAsKey = CK_TRUE, .bRekey = CK_TRUE,
+					   .pNi = out, .ulNiLen = 16, .pNr = out, .ulNrLen = 16};
+	CK_MECHANISM mechanism = {CKM_IKE_PRF_DERIVE, &params, sizeof params};
+	CK_OBJECT_HANDLE base = plain(&generic_gen, 32), derived;
+	params.hNewKey = base;
+	EXPECT(p11->C_DeriveKey(session, &mechanism, base, NULL, 0, &derived), CKR_ARGUMENTS_BAD);
+	params.bRekey = CK_FALSE;
+	OK(p11->C_DeriveKey(session, &mechanism, base, NULL, 0, &derived));
+	/* The key is the whole MAC. */
+	CK_ULONG size = 16;
+	CK_ATTRIBUTE template[] = {{CKA_VALUE_LEN, &size, sizeof size}};
+	EXPECT(p11->C_DeriveKey(session, &mechanism, base, template, 1, &derived), CKR_KEY_SIZE_RANGE);
+}
+
 static void what_waits_for_its_tag_is_bounded(void)
 {
 	CK_OBJECT_HANDLE aes = plain(&aes_gen, 32);
@@ -343,6 +360,7 @@ int main(void)
 	wrapping_keys_are_named();
 	sizes_and_curves_are_attributes();
 	parameters_have_their_form();
+	a_step_of_ike_is_one_of_two();
 	what_waits_for_its_tag_is_bounded();
 	no_field_of_a_parameter_is_as_long_as_memory();
 	parameters_of_tls_and_of_passwords_are_looked_at_first();

@@ -12,7 +12,7 @@ use metaslot_spi::{Key, Params};
 
 pub(crate) const ROWS: [Algorithm; 4] = [
     row(CKM_IKE2_PRF_PLUS_DERIVE, &Step::Plus),
-    row(CKM_IKE_PRF_DERIVE, &Step::Once),
+    row(CKM_IKE_PRF_DERIVE, &Step::First),
     row(CKM_IKE1_PRF_DERIVE, &Step::Once),
     row(CKM_IKE1_EXTENDED_DERIVE, &Step::Extended),
 ];
@@ -23,7 +23,9 @@ const fn row(mechanism: CK_MECHANISM_TYPE, step: &'static Step) -> Algorithm {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Step {
-    /// One MAC.
+    /// One MAC, whole.
+    First,
+    /// One MAC, or what of it is wanted.
     Once,
     /// MACs of the one before and the message (RFC 2409, appendix B).
     Extended,
@@ -44,6 +46,10 @@ fn fields(params: &Params) -> Result<Fields<'_>> {
         return Err(Error::MECHANISM_PARAM_INVALID);
     };
     let hash = hash(*prf).ok_or(Error::MECHANISM_PARAM_INVALID)?;
+    // §6.64.3: the base is the message of a first key, and the key of one that follows another.
+    if *data_as_key && !before.is_empty() {
+        return Err(Error::ARGUMENTS_BAD);
+    }
     Ok(Fields { hash, data, data_as_key: *data_as_key, before })
 }
 
@@ -92,8 +98,13 @@ impl Derive for Step {
         let fields = fields(params)?;
         let [length] = lengths else { return Err(Error::MECHANISM_PARAM_INVALID) };
         let value = key.secret(CKA_VALUE)?;
-        let most = if *self == Self::Once { 1 } else { 255 };
-        if *length > most * fields.hash.length() {
+        let once = fields.hash.length();
+        let lengths = match self {
+            Self::First => once..=once,
+            Self::Once => 0..=once,
+            Self::Extended | Self::Plus => 0..=255 * once,
+        };
+        if !lengths.contains(length) {
             return Err(Error::KEY_SIZE_RANGE);
         }
         let mut message = Buffer::default();
