@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 static LANES: Lanes = Lanes::beside(&AWSLC);
 
-/// PKCS#11 3.2 §6.1.11: 0, 1 and n−1 are numbers like others, though their own powers.
+/// PKCS#11 3.2 §6.1.12: 0, 1 and n−1 are numbers like others, though their own powers.
 #[test]
 fn the_bare_operation_takes_every_number_with_the_lanes_too() {
     let der = include_bytes!("../../testdata/fuzz/der/rsa-1024");

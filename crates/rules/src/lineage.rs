@@ -74,7 +74,7 @@ fn keeps_secrecy(mechanism: CK_MECHANISM_TYPE, params: &Params) -> bool {
     }
 }
 
-/// Derivations of one step, where a key type that has several lengths wants one to be said (PKCS#11 3.2 §6.15, §6.20, §6.43);
+/// Derivations of one step, where a key type that has several lengths wants one to be said (PKCS#11 3.2 §6.17, §6.20, §6.43);
 /// agreements, HKDF and IKE give it what comes out.
 pub(crate) const fn of_one_step(params: &Params) -> bool {
     matches!(params, Params::None | Params::Data { .. } | Params::Key(_) | Params::Ulong(_))

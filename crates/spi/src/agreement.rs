@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is made of a shared secret (PKCS#11 3.2 §6.3.18), for every provider that agrees on one.
+//! What is made of a shared secret (PKCS#11 3.2 §6.3.16), for every provider that agrees on one.
 
 use crate::provider::{Digest, Pending, Postponed};
 use crate::{Bytes, Params, hashes};
@@ -69,7 +69,7 @@ impl<'a> Agreement<'a> {
         let secret = secret.expose();
         let derived = match self.kdf {
             Kdf::None => {
-                // §6.3.19: truncation takes bytes off the leading end.
+                // §6.3.17: truncation takes bytes off the leading end.
                 let surplus = secret.len().checked_sub(length).ok_or(Error::KEY_SIZE_RANGE)?;
                 Secret::copy_of(&secret[surplus..])
             }

@@ -46,13 +46,13 @@ pub fn of_mgf(number: u64) -> Option<CK_MECHANISM_TYPE> {
     find(|row| row.1 == number)
 }
 
-/// The function under the derivation of ANSI X9.63 (PKCS#11 3.2 §6.3.18).
+/// The function under the derivation of ANSI X9.63 (PKCS#11 3.2 §6.3.16).
 #[must_use]
 pub fn of_x963(number: u64) -> Option<CK_MECHANISM_TYPE> {
     find(|row| row.2 == number)
 }
 
-/// The function under the derivation of SP 800-56A (PKCS#11 3.2 §6.3.18).
+/// The function under the derivation of SP 800-56A (PKCS#11 3.2 §6.3.16).
 #[must_use]
 pub fn of_sp800(number: u64) -> Option<CK_MECHANISM_TYPE> {
     find(|row| row.3 == number)

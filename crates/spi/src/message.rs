@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The parameter of one message of several (PKCS#11 3.2 §6.13.4, §6.13.7, §6.63): what stands there, and what is put there.
+//! The parameter of one message of several (PKCS#11 3.2 §6.13.2, §6.13.4, §6.61): what stands there, and what is put there.
 
 use crate::{Bytes, Params};
 use metaslot_ck::mechanism::Shape;

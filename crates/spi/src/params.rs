@@ -96,7 +96,7 @@ pub enum Params {
         /// Up to 255 bytes.
         context: Bytes,
     },
-    /// XEdDSA (PKCS#11 3.2 §6.3.16).
+    /// XEdDSA (PKCS#11 3.2 §6.3.15).
     XEdDsa {
         /// `CKM_SHA512` and others.
         hash: CK_MECHANISM_TYPE,
@@ -117,7 +117,7 @@ pub enum Params {
         /// `CKM_SHA…`, of which the digest is.
         hash: u64,
     },
-    /// HKDF (PKCS#11 3.2 §6.64).
+    /// HKDF (PKCS#11 3.2 §6.62).
     Hkdf {
         /// Run the extract step.
         extract: bool,

@@ -534,7 +534,7 @@ pub enum Place {
     Told,
     /// A secret key at the beginning, as long as its template or its type says; zeros follow (PKCS#11 3.2 §6.10.4).
     First,
-    /// Such a key at the end (`CKM_RSA_X_509`, PKCS#11 3.2 §6.1.11).
+    /// Such a key at the end (`CKM_RSA_X_509`, PKCS#11 3.2 §6.1.12).
     Last,
 }
 

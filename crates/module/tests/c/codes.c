@@ -293,7 +293,7 @@ static void hkdf_gives_a_hash_where_no_length_is_said(void)
 }
 
 /* A key type that has several lengths wants one of them to be said (PKCS#11 3.2 §6.20, §6.43), and data that are too
- * short for the key are said to be (§6.15). */
+ * short for the key are said to be (§6.17). */
 static void derived_keys_have_a_length(void)
 {
 	CK_BYTE data[16] = {1};

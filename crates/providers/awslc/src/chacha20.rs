@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! ChaCha20-Poly1305 (PKCS#11 3.2 §6.63) with nonces of 12 bytes. A multi-part decryption keeps the
-//! ciphertext and releases nothing before the tag is verified. `ChaCha20` (§6.59) and Poly1305 (§6.61) alone.
+//! ChaCha20-Poly1305 (PKCS#11 3.2 §6.61) with nonces of 12 bytes. A multi-part decryption keeps the
+//! ciphertext and releases nothing before the tag is verified. `ChaCha20` (§6.58) and Poly1305 (§6.60) alone.
 
 use crate::mac::{self, Mac, running};
 use metaslot_awslc_wrapper::Failed;

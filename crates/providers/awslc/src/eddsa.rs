@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Ed25519 keys and signatures (PKCS#11 3.2 §6.3.10 and §6.3.15).
+//! Ed25519 keys and signatures (PKCS#11 3.2 §6.3.10 and §6.3.14).
 
 use crate::{generate, hashes};
 use metaslot_awslc_wrapper::curve25519::{
@@ -70,7 +70,7 @@ pub(crate) fn point(key: &Key) -> Result<&[u8; KEY_LENGTH]> {
     key_info::number_point(key.bytes(CKA_EC_POINT)?).ok_or(Error::KEY_TYPE_INCONSISTENT)
 }
 
-/// The form that the parameters ask for (§6.3.15): absent ones mean Ed25519 itself, given ones
+/// The form that the parameters ask for (§6.3.14): absent ones mean Ed25519 itself, given ones
 /// Ed25519ctx or Ed25519ph. Ed25519ctx without a context, which RFC 8032 §5.1 advises against and
 /// which is not Ed25519, is refused rather than mistaken for either.
 fn form(params: &Params) -> Result<Ed25519<'_>> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `C_GenerateKey` for keys that are random bytes (PKCS#11 3.2 §6.8, §6.13, §6.17, §6.18, §6.20, §6.59, §6.64; RC4 by
+//! `C_GenerateKey` for keys that are random bytes (PKCS#11 3.2 §6.8, §6.10, §6.15, §6.18, §6.20, §6.58, §6.60, §6.62; RC4 by
 //! PKCS#11 Historical Mechanisms 3.0 §2.4). Parity, which makes a DES key of them, is the engine's.
 
 use crate::failure::device_error;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! HKDF (PKCS#11 3.2 §6.64): both steps or one of them.
+//! HKDF (PKCS#11 3.2 §6.62): both steps or one of them.
 
 use crate::digest;
 use crate::failure::device_error;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! PBKDF2 as a way to generate a key (PKCS#11 3.2 §6.30).
+//! PBKDF2 as a way to generate a key (PKCS#11 3.2 §6.37).
 
 use crate::failure::device_error;
 use crate::generate::{LONGEST, secret_key};

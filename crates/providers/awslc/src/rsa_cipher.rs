@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! RSA encryption, and key wrapping with it: PKCS #1 v1.5 (PKCS#11 3.2 §6.1.6), OAEP (§6.1.8) and
-//! the bare operation (§6.1.11).
+//! the bare operation (§6.1.12).
 
 use crate::rsa_key::{is_trivial, prepared};
 use crate::{digest, hashes, rsa_rejection};
@@ -100,7 +100,7 @@ fn open_pkcs1(rsa: &Rsa, key: &Key, ciphertext: &[u8], out: &mut [u8]) -> Result
     rsa_rejection::unpad(key, ciphertext, &block, out)
 }
 
-/// The private operation alone (PKCS#11 3.2 §6.1.11).
+/// The private operation alone (PKCS#11 3.2 §6.1.12).
 fn open_raw(rsa: &Rsa, ciphertext: &[u8], out: &mut [u8]) -> Result<()> {
     if rsa.decrypt_raw(ciphertext, out).is_ok() {
         return Ok(());

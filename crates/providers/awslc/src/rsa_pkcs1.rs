@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! RSASSA-PKCS1-v1_5 with a hash (PKCS#11 3.2 §6.1.9).
+//! RSASSA-PKCS1-v1_5 with a hash (PKCS#11 3.2 §6.1.14).
 
 use crate::hashes::{self, DigestScheme};
 use crate::rsa_key::{MAX_BLOCK, SIZES, prepared};

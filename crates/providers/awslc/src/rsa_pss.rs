@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! RSASSA-PSS (PKCS#11 3.2 §6.1.10 and §6.1.13): over a digest, and with a hash.
+//! RSASSA-PSS (PKCS#11 3.2 §6.1.10 and §6.1.15): over a digest, and with a hash.
 
 use crate::digest;
 use crate::hashes::{self, DigestScheme};

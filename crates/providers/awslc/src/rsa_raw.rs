@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Signatures without a hash: `CKM_RSA_PKCS` (PKCS#11 3.2 §6.1.6) and `CKM_RSA_X_509` (§6.1.11),
+//! Signatures without a hash: `CKM_RSA_PKCS` (PKCS#11 3.2 §6.1.6) and `CKM_RSA_X_509` (§6.1.12),
 //! with recovery. Their encryption is in `rsa_cipher`.
 
 use crate::hashes;
@@ -130,7 +130,7 @@ fn open(
         .map_err(|_| Error::SIGNATURE_INVALID)
 }
 
-/// `data` with zeros before it up to the length of the modulus (§6.1.11).
+/// `data` with zeros before it up to the length of the modulus (§6.1.12).
 fn padded(data: &[u8], size: usize) -> Result<[u8; MAX_BLOCK]> {
     let zeros = size.checked_sub(data.len()).ok_or(Error::DATA_LEN_RANGE)?;
     let mut block = [0; MAX_BLOCK];

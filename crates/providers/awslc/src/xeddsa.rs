@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! XEdDSA: signatures like Ed25519's by the keys of X25519 (PKCS#11 3.2 §6.3.16; T. Perrin, "The XEdDSA and VXEdDSA Signature
+//! XEdDSA: signatures like Ed25519's by the keys of X25519 (PKCS#11 3.2 §6.3.15; T. Perrin, "The XEdDSA and VXEdDSA Signature
 //! Schemes", revision 1). AWS-LC multiplies no point of edwards25519 by a chosen number, so points and scalars are
 //! curve25519-dalek's; it computes in constant time with what is secret.
 

@@ -162,7 +162,7 @@ fn rsa_pairs_have_exactly_the_size_that_was_asked_for() {
     signs(&pair(CKM_RSA_PKCS_KEY_PAIR_GEN, CKK_RSA, &small), CKM_RSA_PKCS, &Params::None, b"data");
 }
 
-/// PKCS#11 3.2 §6.1.11: 0, 1 and n−1 are numbers like others, though their own powers.
+/// PKCS#11 3.2 §6.1.12: 0, 1 and n−1 are numbers like others, though their own powers.
 #[test]
 fn the_bare_operation_takes_every_number_below_the_modulus() {
     let keys = rsa_2048();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Salsa20 with nonces of 64 bits, and of 192 (`XSalsa20`; Bernstein, 2005 and 2011; PKCS#11 3.2 §6.60). It looks up no table: it
+//! Salsa20 with nonces of 64 bits, and of 192 (`XSalsa20`; Bernstein, 2005 and 2011; PKCS#11 3.2 §6.59). It looks up no table: it
 //! takes the same time for every key.
 
 use crate::modes::take;

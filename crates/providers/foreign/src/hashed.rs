@@ -58,7 +58,7 @@ pub(crate) fn rows(
 }
 
 impl Hashed {
-    /// What is signed: of a hash longer than the order of the curve its first bytes (PKCS#11 3.2 §6.3.9).
+    /// What is signed: of a hash longer than the order of the curve its first bytes (PKCS#11 3.2 §6.3.12).
     fn signed<'a>(&self, key: &Key, digest: &'a [u8]) -> &'a [u8] {
         &digest[..digest.len().min(self.length(key, &Params::None) / 2)]
     }

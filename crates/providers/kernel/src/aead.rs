@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! AES-GCM (PKCS#11 3.2 §6.13.4) and ChaCha20-Poly1305 (§6.63).
+//! AES-GCM (PKCS#11 3.2 §6.13.2) and ChaCha20-Poly1305 (§6.61).
 //!
 //! The kernel takes a message whole, up to some size, with a nonce of 12 bytes, and knows not every length of a tag. What it does
 //! not take, and messages in parts, the row of the plain provider does; that also says what is refused.

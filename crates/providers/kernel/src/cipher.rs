@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! AES in the modes that give back as much as they get, and CBC with padding (PKCS#11 3.2 §6.13, §6.14).
+//! AES in the modes that give back as much as they get, and CBC with padding (PKCS#11 3.2 §6.10, §6.11).
 //!
 //! What one call leaves for the next stays here, and not in the kernel: each piece is a request of its own, with the IV that
 //! follows from the one before.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! HMAC with every hash function and CMAC by AES, whole and truncated (PKCS#11 3.2 §6.16, §6.20–§6.26).
+//! HMAC with every hash function and CMAC by AES, whole and truncated (PKCS#11 3.2 §6.14, §6.20–§6.26).
 
 use crate::cipher::{KEYS, aes_value};
 use crate::failure::device_error;

@@ -70,7 +70,7 @@ impl Way {
             return Err(Failure::usage(format!("{name} takes no --hash")));
         }
         let params = match number {
-            // PKCS#11 3.2 §6.13.4 has an IV of the token's; without one the form says what the key is.
+            // PKCS#11 3.2 §6.13.3 has an IV of the token's; without one the form says what the key is.
             CKM_AES_GCM => Params::Gcm { iv: &[], aad: &[], tag_bits: 128 },
             CKM_RSA_PKCS_OAEP => oaep(args.hash.as_deref().unwrap_or("sha256"))?,
             _ => Params::None,

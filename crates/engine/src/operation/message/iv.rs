@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! IVs that are made for messages (PKCS#11 3.2 §6.13.4): none comes twice for a key.
+//! IVs that are made for messages (PKCS#11 3.2 §6.13.2): none comes twice for a key.
 //!
 //! The numbers of a key of the store stand in its row, and a block of them is written there before the first is used, so
 //! processes share none; what a process that ends has not used is lost. Those of a session's key are counted beside it.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! AES-CCM (PKCS#11 3.2 §6.13.7). The mode needs the whole message, so several parts are gathered
+//! AES-CCM (PKCS#11 3.2 §6.13.4). The mode needs the whole message, so several parts are gathered
 //! first; a decryption releases nothing before the MAC is verified.
 
 use super::keys::{KEYS, keys};

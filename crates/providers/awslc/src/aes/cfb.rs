@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! AES as a key stream that depends on what came before (PKCS#11 3.2 §6.13; SP 800-38A §6.3, §6.4): cipher feedback in pieces of
+//! AES as a key stream that depends on what came before (PKCS#11 3.2 §6.10; SP 800-38A §6.3, §6.4): cipher feedback in pieces of
 //! 128, 64, 8 and 1 bit, and output feedback. Any length is served, byte by byte.
 
 use super::keys::{KEYS, keys};

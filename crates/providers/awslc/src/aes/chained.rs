@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! MACs that are the end of a chain of blocks (PKCS#11 3.2 §6.13): CBC-MAC, whose messages must all be of one length, and XCBC
+//! MACs that are the end of a chain of blocks (PKCS#11 3.2 §6.10): CBC-MAC, whose messages must all be of one length, and XCBC
 //! (RFC 3566), which tells them apart.
 
 use super::keys::KEYS;

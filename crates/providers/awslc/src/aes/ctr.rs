@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! AES-CTR (PKCS#11 3.2 §6.14): a counter of 1 to 128 bits, which may not come round.
+//! AES-CTR (PKCS#11 3.2 §6.11): a counter of 1 to 128 bits, which may not come round.
 
 use super::keys::{KEYS, keys};
 use metaslot_awslc_wrapper::aes::{BLOCK, Counter};

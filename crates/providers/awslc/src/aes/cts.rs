@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! CBC with ciphertext stealing (PKCS#11 3.2 §6.15): the order of SP 800-38A's addendum, CS1, in which whole blocks are plain CBC.
+//! CBC with ciphertext stealing (PKCS#11 3.2 §6.12): the order of SP 800-38A's addendum, CS1, in which whole blocks are plain CBC.
 //! In parts, the data are kept until all are there.
 
 use super::keys::{KEYS, keys};

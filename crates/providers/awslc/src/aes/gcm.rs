@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! AES-GCM (PKCS#11 3.2 §6.13.4): nonces of any length from 1 byte, tags of 32 to 128 bits.
+//! AES-GCM (PKCS#11 3.2 §6.13.2): nonces of any length from 1 byte, tags of 32 to 128 bits.
 //!
 //! A multi-part decryption keeps the ciphertext and releases nothing before the tag is verified.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! AES key wrap (RFC 3394) and key wrap with padding (RFC 5649; or PKCS #7's, before RFC 3394's), PKCS#11 3.2 §6.19: to
+//! AES key wrap (RFC 3394) and key wrap with padding (RFC 5649; or PKCS #7's, before RFC 3394's), PKCS#11 3.2 §6.16: to
 //! wrap keys, and as single-part encryption.
 
 use super::keys::{KEYS, keys};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! MACs by AES: CMAC (PKCS#11 3.2 §6.16) and GMAC (§6.13.6).
+//! MACs by AES: CMAC (PKCS#11 3.2 §6.14) and GMAC (§6.13.6).
 
 use super::gcm;
 use super::keys::KEYS;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! AES-XTS (PKCS#11 3.2 §6.17): keys of 32 or 64 bytes, data units of 16 bytes and more.
+//! AES-XTS (PKCS#11 3.2 §6.15): keys of 32 or 64 bytes, data units of 16 bytes and more.
 
 use crate::block::{length_error, way};
 use crate::failure::device_error;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Blocks chained, with and without PKCS#7 padding (PKCS#11 3.2 §6.13.4 and §6.13.5 for AES).
+//! Blocks chained, with and without PKCS#7 padding (PKCS#11 3.2 §6.10.5 and §6.10.6 for AES).
 
 use super::pending::Pending;
 use super::{BlockCipher, iv, length_error, way};

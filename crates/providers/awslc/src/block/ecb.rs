@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Each block on its own (PKCS#11 3.2 §6.13.3 for AES).
+//! Each block on its own (PKCS#11 3.2 §6.10.4 for AES).
 
 use super::pending::Pending;
 use super::{BlockCipher, length_error, way};

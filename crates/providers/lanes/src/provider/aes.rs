@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! AES in one call (PKCS#11 3.2 §6.13): ECB, CTR and CBC decryption, whose blocks are independent, four at a time; CBC encryption, whose
+//! AES in one call (PKCS#11 3.2 §6.10): ECB, CTR and CBC decryption, whose blocks are independent, four at a time; CBC encryption, whose
 //! blocks are not, of up to 16 messages at a time in asynchronous sessions. Multi-part operations are the plain provider's.
 
 use super::batch::{Batch, Meeting};

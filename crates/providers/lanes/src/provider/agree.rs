@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Agreement with one key pair a side (PKCS#11 3.2 §6.3.19, §6.3.20) over the plain provider's rows: kernels make the shared
+//! Agreement with one key pair a side (PKCS#11 3.2 §6.3.17, §6.3.18) over the plain provider's rows: kernels make the shared
 //! secret.
 
 use super::batch::{Batch, Meeting};

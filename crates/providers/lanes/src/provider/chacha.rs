@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! ChaCha20-Poly1305 (PKCS#11 3.2 §6.63) in one call, and encryption in parts.
+//! ChaCha20-Poly1305 (PKCS#11 3.2 §6.61) in one call, and encryption in parts.
 
 use super::over::{Ciphering, cipher};
 use super::parts::Plain;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! ECDH with one key pair a side on P-256 and P-384 (PKCS#11 3.2 §6.3.19, §6.3.20), whose cofactor is 1: both mechanisms are one.
+//! ECDH with one key pair a side on P-256 and P-384 (PKCS#11 3.2 §6.3.17, §6.3.18), whose cofactor is 1: both mechanisms are one.
 
 use super::agree::{self, Agreed, Agreeing};
 use super::batch::{Batch, Meeting};

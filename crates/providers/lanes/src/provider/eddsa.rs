@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Ed25519 itself (PKCS#11 3.2 §6.3.15); contexts and pre-hashing are the plain provider's. A signature is made faster than
+//! Ed25519 itself (PKCS#11 3.2 §6.3.14); contexts and pre-hashing are the plain provider's. A signature is made faster than
 //! threads switch, so only asynchronous sessions batch those; verifications are worth waiting for.
 
 use super::batch::{Batch, Meeting};

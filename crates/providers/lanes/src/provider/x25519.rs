@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Agreement with X25519 (PKCS#11 3.2 §6.3.19; RFC 7748).
+//! Agreement with X25519 (PKCS#11 3.2 §6.3.17; RFC 7748).
 
 use super::agree::{self, Agreed, Agreeing};
 use super::batch::{Batch, Meeting};

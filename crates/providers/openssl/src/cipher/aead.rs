@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! AES-GCM (PKCS#11 3.2 §6.13.4) and ChaCha20-Poly1305 (§6.63). A multi-part decryption keeps the ciphertext and releases nothing
+//! AES-GCM (PKCS#11 3.2 §6.13.2) and ChaCha20-Poly1305 (§6.61). A multi-part decryption keeps the ciphertext and releases nothing
 //! before the tag is verified.
 
 use super::keys::{KEYS, Of, with};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! CBC with PKCS#7 padding (PKCS#11 3.2 §6.13.5).
+//! CBC with PKCS#7 padding (PKCS#11 3.2 §6.10.6).
 
 use super::keys::{KEYS, Of, encrypts, iv, with};
 use crate::failure::device_error;

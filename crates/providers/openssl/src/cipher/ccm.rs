@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! AES-CCM (PKCS#11 3.2 §6.13.8): the message's length is declared beforehand, and a message in parts is kept until it is whole.
+//! AES-CCM (PKCS#11 3.2 §6.13.4): the message's length is declared beforehand, and a message in parts is kept until it is whole.
 
 use super::keys::{KEYS, length_error};
 use metaslot_ck::*;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! AES key wrap, without and with padding (PKCS#11 3.2 §6.19; RFC 3394, RFC 5649).
+//! AES key wrap, without and with padding (PKCS#11 3.2 §6.16; RFC 3394, RFC 5649).
 
 use super::keys::{KEYS, Of, encrypts, length_error, with};
 use metaslot_ck::*;

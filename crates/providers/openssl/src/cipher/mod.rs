@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! AES in its modes (PKCS#11 3.2 §6.13–§6.19) and ChaCha20-Poly1305 (§6.63); one file per mode that is its own.
+//! AES in its modes (PKCS#11 3.2 §6.10–§6.16) and ChaCha20-Poly1305 (§6.61); one file per mode that is its own.
 
 mod aead;
 mod cbc_pad;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! AES-XTS (PKCS#11 3.2 §6.17): OpenSSL wants a data unit at once, so one in parts is kept until it is whole.
+//! AES-XTS (PKCS#11 3.2 §6.15): OpenSSL wants a data unit at once, so one in parts is kept until it is whole.
 
 use super::keys::{Of, encrypts, iv, length_error, with};
 use crate::failure::device_error;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! ECDH with one key pair a side (PKCS#11 3.2 §6.3.19 and §6.3.20) on the short Weierstrass curves and with X25519 and X448, and the
+//! ECDH with one key pair a side (PKCS#11 3.2 §6.3.17 and §6.3.18) on the short Weierstrass curves and with X25519 and X448, and the
 //! key derivation functions after it.
 
 use super::montgomery;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Ed25519 and Ed448 keys and signatures (PKCS#11 3.2 §6.3.10 and §6.3.15).
+//! Ed25519 and Ed448 keys and signatures (PKCS#11 3.2 §6.3.10 and §6.3.14).
 
 use super::number::{generate, public_half, random};
 use crate::failure::device_error;
@@ -81,7 +81,7 @@ fn prepared(key: &Key) -> Result<&Prepared> {
     })
 }
 
-/// The form that the parameters ask for and its context (§6.3.15): for Ed25519 absent ones mean Ed25519 itself, given ones
+/// The form that the parameters ask for and its context (§6.3.14): for Ed25519 absent ones mean Ed25519 itself, given ones
 /// Ed25519ctx or Ed25519ph. Ed25519ctx without a context, which RFC 8032 §5.1 advises against and which is not Ed25519, is
 /// refused rather than mistaken for either. For Ed448 absent ones can only mean no context.
 fn form(curve: Curve, params: &Params) -> Result<(Form, &[u8])> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Signatures: PKCS #1 v1.5 (PKCS#11 3.2 §6.1.6, §6.1.9) and PSS (§6.1.10, §6.1.13), over what the caller brings and with a hash.
+//! Signatures: PKCS #1 v1.5 (PKCS#11 3.2 §6.1.6, §6.1.14) and PSS (§6.1.10, §6.1.15), over what the caller brings and with a hash.
 
 use super::key::{MAX_BLOCK, PKCS1_OVERHEAD, SIZES, prepared, serves};
 use crate::digest::hash;

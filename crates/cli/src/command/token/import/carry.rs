@@ -22,7 +22,7 @@ enum Opening {
 }
 
 /// By which mechanism the other token encrypts, in the order of preference: what is not authenticated comes last.
-/// `CKM_AES_KEY_WRAP_PAD` has been two things (PKCS#11 3.2 §6.13.6).
+/// `CKM_AES_KEY_WRAP_PAD` has been two things (PKCS#11 3.2 §6.16.3).
 const WAYS: &[(CK_MECHANISM_TYPE, Opening)] = &[
     (CKM_AES_KEY_WRAP_KWP, Opening::Unwrap(&[CKM_AES_KEY_WRAP_KWP])),
     (

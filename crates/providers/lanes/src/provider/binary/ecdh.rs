@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! ECDH with one key pair a side (PKCS#11 3.2 §6.3.19, §6.3.20), with the cofactor and without.
+//! ECDH with one key pair a side (PKCS#11 3.2 §6.3.17, §6.3.18), with the cofactor and without.
 
 use super::key::{curve, point, private};
 use super::row::{Meetings, row, size};
