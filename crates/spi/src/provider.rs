@@ -4,6 +4,7 @@
 //! A provider never sees a session, a handle (but through [`Keys`]) or another provider. Everything
 //! that it could refuse it refuses in `check`, which the engine calls at `*Init`.
 
+use crate::der::Reader;
 pub use crate::direction::Direction;
 use crate::{Attributes, Key, NewObject, Params};
 use metaslot_ck::{CK_MECHANISM_TYPE, Error, ObjectHandle, Result};
@@ -411,6 +412,11 @@ pub trait Cipher: Sync {
         None
     }
 
+    /// What is wrapped is filled with zeros to a multiple of so many bytes, and encrypted only where it is one by itself.
+    fn fills_to(&self) -> usize {
+        1
+    }
+
     /// Does it in one call: `out` is [`Self::length`] long. Returns the real length.
     ///
     /// # Errors
@@ -532,10 +538,45 @@ pub trait Wrap: Sync {
 pub enum Place {
     /// The form tells how long it is.
     Told,
+    /// At the beginning; zeros fill what follows to a multiple of so many bytes (PKCS#11 3.2 §6.16.3).
+    Filled(usize),
     /// A secret key at the beginning, as long as its template or its type says; zeros follow (PKCS#11 3.2 §6.10.4).
     First,
     /// Such a key at the end (`CKM_RSA_X_509`, PKCS#11 3.2 §6.1.12).
     Last,
+}
+
+impl Place {
+    /// Whether a private key may be there: its encoding says how long it is.
+    #[must_use]
+    pub const fn takes_private_keys(self) -> bool {
+        matches!(self, Self::Told | Self::Filled(_))
+    }
+
+    /// A private key's encoding in what was opened.
+    ///
+    /// # Errors
+    /// As [`Self::secret_key`].
+    pub fn private_key(self, opened: &[u8]) -> Result<&[u8]> {
+        let mut reader = Reader::new(opened);
+        let length = reader.sequence().map_or(opened.len(), |_| opened.len() - reader.rest().len());
+        if matches!(self, Self::Filled(_)) { self.secret_key(opened, length) } else { Ok(opened) }
+    }
+
+    /// A secret key of this length in what was opened; all of that where the place leaves it to others what a part of it is.
+    ///
+    /// # Errors
+    /// `CKR_WRAPPED_KEY_LEN_RANGE` where more would be left out than fills it, `CKR_WRAPPED_KEY_INVALID` for anything but
+    /// zeros there.
+    pub fn secret_key(self, opened: &[u8], length: usize) -> Result<&[u8]> {
+        let Self::Filled(unit) = self else { return Ok(opened) };
+        let (key, filling) = opened.split_at_checked(length).unwrap_or((opened, &[]));
+        match filling.len() < unit {
+            true if filling.iter().all(|byte| *byte == 0) => Ok(key),
+            true => Err(Error::WRAPPED_KEY_INVALID),
+            false => Err(Error::WRAPPED_KEY_LEN_RANGE),
+        }
+    }
 }
 
 /// Other keys that a derivation names by handle.

@@ -47,13 +47,17 @@ impl<C: Cipher> Wrap for ByCipher<C> {
     }
 
     fn place(&self, params: &Params) -> Place {
-        self.0.whole_blocks(params).map_or(Place::Told, |_| Place::First)
+        match (self.0.whole_blocks(params), self.0.fills_to()) {
+            (Some(_), _) => Place::First,
+            (None, 1) => Place::Told,
+            (None, unit) => Place::Filled(unit),
+        }
     }
 }
 
 impl<C: Cipher> ByCipher<C> {
-    /// The length with the zeros that fill the last block, where the cipher wants it full (PKCS#11 3.2 §6.10.4).
+    /// The length with the zeros that fill the last block, where the cipher wants it full (PKCS#11 3.2 §6.10.4, §6.16.3).
     fn padded(&self, params: &Params, plain: usize) -> usize {
-        plain.next_multiple_of(self.0.whole_blocks(params).unwrap_or(1))
+        plain.next_multiple_of(self.0.whole_blocks(params).unwrap_or(self.0.fills_to()))
     }
 }

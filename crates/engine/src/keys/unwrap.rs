@@ -90,7 +90,7 @@ impl Engine {
     /// A template of a key that arrives: class and key type must be said.
     fn arriving(&self, token: &Token, template: Template, place: Place) -> Result<Attributes> {
         let class = class_of(&template).ok_or(Error::TEMPLATE_INCOMPLETE)?;
-        if !(class == CKO_SECRET_KEY || class == CKO_PRIVATE_KEY && place == Place::Told) {
+        if !(class == CKO_SECRET_KEY || class == CKO_PRIVATE_KEY && place.takes_private_keys()) {
             return Err(Error::TEMPLATE_INCONSISTENT);
         }
         let typed = typed(template, Some(class))?;
@@ -141,7 +141,8 @@ impl Engine {
         let class = template.ulong(CKA_CLASS).ok_or(Error::TEMPLATE_INCOMPLETE)?;
         let protected = !by.facts().decrypts();
         let made = if class == CKO_PRIVATE_KEY {
-            let made = self.routes.first(|provider| provider.decode_private_key(plain.expose()))?;
+            let der = place.private_key(plain.expose())?;
+            let made = self.routes.first(|provider| provider.decode_private_key(der))?;
             token.policy().making(&made.attributes, false)?;
             made
         } else {
@@ -188,8 +189,9 @@ impl Engine {
         if length > plain.len() || length == 0 {
             return Err(Error::WRAPPED_KEY_LEN_RANGE);
         }
+        let opened = place.secret_key(plain.expose(), length)?;
         if protected {
-            token.policy().opening(plain.expose(), length)?;
+            token.policy().opening(opened, length)?;
             token.policy().long_enough(length, Error::WRAPPED_KEY_LEN_RANGE)?;
         }
         Ok(match plain.len() - length {

@@ -121,7 +121,7 @@ impl Engine {
             CKO_SECRET_KEY => {
                 Secret::try_copy_of(key.secret(CKA_VALUE)?).ok_or(Error::DEVICE_MEMORY)
             }
-            CKO_PRIVATE_KEY if place == Place::Told => {
+            CKO_PRIVATE_KEY if place.takes_private_keys() => {
                 self.routes.first(|provider| provider.encode_private_key(key))
             }
             _ => Err(Error::KEY_NOT_WRAPPABLE),

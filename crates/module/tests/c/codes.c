@@ -68,6 +68,43 @@ static CK_RV pair(CK_MECHANISM *mechanism, CK_ATTRIBUTE_TYPE type, void *value, 
 	return p11->C_GenerateKeyPair(session, mechanism, template, 1, NULL, 0, &public, &private);
 }
 
+/* §6.16.3: zeros fill the last eight bytes of what is wrapped, and nothing else may be left out of it. */
+static void a_wrap_is_filled_with_zeros(void)
+{
+	CK_OBJECT_HANDLE aes = plain(&aes_gen, 32), key = plain(&generic_gen, 21), back, public, private;
+	CK_BYTE value[24] = {0}, again[24] = {0};
+	CK_ULONG size;
+	CK_ATTRIBUTE shown = {CKA_VALUE, value, sizeof value};
+	CK_ATTRIBUTE template[] = {{CKA_CLASS, &secret_class, sizeof secret_class}, {CKA_KEY_TYPE, &generic_type, sizeof generic_type},
+				   {CKA_SENSITIVE, &no, 1}, {CKA_EXTRACTABLE, &yes, 1}, {CKA_VALUE_LEN, &size, sizeof size}};
+	OK(p11->C_GetAttributeValue(session, key, &shown, 1));
+	length = sizeof out;
+	OK(p11->C_WrapKey(session, &key_wrap, aes, key, out, &length));
+	CHECK(length == 32);
+	size = 21;
+	OK(p11->C_UnwrapKey(session, &key_wrap, aes, out, length, template, COUNT(template), &back));
+	shown = (CK_ATTRIBUTE){CKA_VALUE, again, sizeof again};
+	OK(p11->C_GetAttributeValue(session, back, &shown, 1));
+	CHECK(shown.ulValueLen == 21 && memcmp(value, again, 21) == 0);
+	size = 17;
+	EXPECT(p11->C_UnwrapKey(session, &key_wrap, aes, out, length, template, COUNT(template), &back),
+	       CKR_WRAPPED_KEY_INVALID);
+	for (size = 16; size; size--)
+		EXPECT(p11->C_UnwrapKey(session, &key_wrap, aes, out, length, template, COUNT(template), &back),
+		       CKR_WRAPPED_KEY_LEN_RANGE);
+	/* A private key's form is of any length. */
+	static CK_BYTE p256[] = {0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07};
+	CK_OBJECT_CLASS private_class = CKO_PRIVATE_KEY;
+	CK_KEY_TYPE ec = CKK_EC;
+	CK_ATTRIBUTE curve[] = {{CKA_EC_PARAMS, p256, sizeof p256}}, may[] = {{CKA_EXTRACTABLE, &yes, 1}, {CKA_SENSITIVE, &no, 1}};
+	CK_ATTRIBUTE arriving[] = {{CKA_CLASS, &private_class, sizeof private_class}, {CKA_KEY_TYPE, &ec, sizeof ec},
+				   {CKA_SIGN, &yes, 1}};
+	OK(p11->C_GenerateKeyPair(session, &ec_gen, curve, 1, may, COUNT(may), &public, &private));
+	length = sizeof out;
+	OK(p11->C_WrapKey(session, &key_wrap, aes, private, out, &length));
+	OK(p11->C_UnwrapKey(session, &key_wrap, aes, out, length, arriving, COUNT(arriving), &back));
+}
+
 static void sizes_and_curves_are_attributes(void)
 {
 	static const CK_ULONG sizes[] = {0, 1, 17, 33, 1UL << 40, ~0UL}, moduli[] = {0, 8, 511, 512, 2047, 8193, ~0UL};
@@ -358,6 +395,7 @@ int main(void)
 	OK(p11->C_Initialize(NULL));
 	session = open_session();
 	wrapping_keys_are_named();
+	a_wrap_is_filled_with_zeros();
 	sizes_and_curves_are_attributes();
 	parameters_have_their_form();
 	a_step_of_ike_is_one_of_two();

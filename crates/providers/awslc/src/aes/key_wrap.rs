@@ -88,6 +88,10 @@ impl Cipher for KeyWrap {
         }
     }
 
+    fn fills_to(&self) -> usize {
+        SEMIBLOCK
+    }
+
     fn run(
         &self,
         direction: Direction,

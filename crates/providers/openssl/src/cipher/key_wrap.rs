@@ -93,6 +93,10 @@ impl Cipher for KeyWrap {
         length.filter(|_| fits).ok_or_else(|| length_error(direction))
     }
 
+    fn fills_to(&self) -> usize {
+        SEMIBLOCK
+    }
+
     fn run(
         &self,
         direction: Direction,
