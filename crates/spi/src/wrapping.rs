@@ -58,6 +58,6 @@ impl<C: Cipher> Wrap for ByCipher<C> {
 impl<C: Cipher> ByCipher<C> {
     /// The length with the zeros that fill the last block, where the cipher wants it full (PKCS#11 3.2 §6.10.4, §6.16.3).
     fn padded(&self, params: &Params, plain: usize) -> usize {
-        plain.next_multiple_of(self.0.whole_blocks(params).unwrap_or(self.0.fills_to()))
+        plain.next_multiple_of(self.0.whole_blocks(params).unwrap_or_else(|| self.0.fills_to()))
     }
 }
