@@ -56,8 +56,10 @@ impl Allowance {
         Some(Room { allowance: self, bytes })
     }
 
-    /// For what is there already, whether there is as much or not: then there is no more for others.
+    /// For what is there already, whether there is as much or not: then there is no more for others. More than a user may have
+    /// is counted as that, so that sums of what modules say of their objects do not run over.
     pub(crate) fn of_what_is(&self, bytes: usize) -> Room<'_> {
+        let bytes = bytes.min(self.memory.load(Ordering::Relaxed));
         self.taken.fetch_add(bytes, Ordering::Relaxed);
         Room { allowance: self, bytes }
     }
@@ -118,6 +120,10 @@ mod tests {
         assert!(one.room(51).is_none() && one.room(50).is_some());
         drop(more);
         assert!(one.room(100).is_some(), "all was given back");
+        let claims = [one.of_what_is(usize::MAX), one.of_what_is(usize::MAX)];
+        assert!(two.room(1).is_none());
+        drop(claims);
+        assert!(two.room(100).is_some(), "all was given back");
         drop(one);
         all.admit(7).expect("one has gone");
         all.change(3, 50);

@@ -51,7 +51,8 @@ impl<'e> Connection<'e> {
     /// What an object takes, with its value; nothing of one that is not there.
     pub(super) fn size(&self, session: SessionHandle, object: ObjectHandle) -> usize {
         let size = self.engine.object_size(session, object).unwrap_or(0);
-        usize::try_from(size).unwrap_or(0) + self.kept.secret_size(session, object)
+        let size = usize::try_from(size).unwrap_or(usize::MAX);
+        size.saturating_add(self.kept.secret_size(session, object))
     }
 
     /// Closes the client's sessions where `wanted` says so.

@@ -158,8 +158,8 @@ impl<'e> Kept<'e> {
     pub(super) fn made(&mut self, session: SessionHandle, made: ObjectHandle, is_kept_here: bool) {
         self.objects.remove(&(session.0, made.0));
         if is_kept_here && let Ok(size) = self.engine.object_size(session, made) {
-            let size = usize::try_from(size).unwrap_or(usize::MAX / 2);
-            let size = size + self.secret_size(session, made) + OBJECT;
+            let size = usize::try_from(size).unwrap_or(usize::MAX);
+            let size = size.saturating_add(self.secret_size(session, made)).saturating_add(OBJECT);
             self.objects.insert((session.0, made.0), self.allowance.of_what_is(size));
         }
     }
@@ -173,7 +173,7 @@ impl<'e> Kept<'e> {
         made.map_or(session, |(session, _)| SessionHandle(*session))
     }
 
-    /// What the value of a key takes that is no attribute.
+    /// What the value of a key takes that is no attribute. It may be any number: another module says how long it is.
     pub(super) fn secret_size(&self, session: SessionHandle, object: ObjectHandle) -> usize {
         let Ok(object) = self.engine.object(session, object) else { return 0 };
         let number = |attribute| match object.answer(attribute) {
@@ -203,7 +203,7 @@ impl<'e> Kept<'e> {
     /// # Errors
     /// As [`Self::room`].
     pub(super) fn room_for_search(&mut self, length: usize) -> Result<Room<'e>> {
-        self.room(self.objects.len() * size_of::<ObjectHandle>() + length)
+        self.room((self.objects.len() * size_of::<ObjectHandle>()).saturating_add(length))
     }
 
     /// A search has ended.

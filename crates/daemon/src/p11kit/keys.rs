@@ -94,8 +94,9 @@ pub(super) fn derive(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     asked.check_may_stay(session, &template, false)?;
     // A part of what is derived may be one key, the other another one.
     let keys = mechanism.object().into_iter().chain([base]);
-    let secrets: usize = keys.map(|key| asked.connection.kept.secret_size(session, key)).sum();
-    let _room = asked.connection.kept.room_for_objects(asked.length + secrets, DERIVED)?;
+    let secrets = keys.map(|key| asked.connection.kept.secret_size(session, key));
+    let length = secrets.fold(asked.length, usize::saturating_add);
+    let _room = asked.connection.kept.room_for_objects(length, DERIVED)?;
     let (made, others) = engine.derive_key(session, number, params, base, template)?;
     asked.note.mechanism(number);
     asked.note.object(engine, session, "object", made);

@@ -52,7 +52,7 @@ pub(super) fn copy(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     asked.request.end()?;
     asked.note.object(asked.connection.engine, session, "object", object);
     asked.check_may_stay(session, &template, asked.connection.is_of_token(session, object))?;
-    let size = asked.connection.size(session, object) + asked.length;
+    let size = asked.connection.size(session, object).saturating_add(asked.length);
     let _room = asked.connection.kept.room_for_objects(size, 1)?;
     let made = asked.connection.engine.copy_object(session, object, template)?;
     asked.note.object(asked.connection.engine, session, "copy", made);
@@ -94,7 +94,7 @@ pub(super) fn set_attributes(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     asked.request.end()?;
     asked.note.object(asked.connection.engine, session, "object", object);
     asked.note.attributes(&template);
-    let size = asked.connection.size(session, object) + asked.length;
+    let size = asked.connection.size(session, object).saturating_add(asked.length);
     let _room = asked.connection.kept.room_for_objects(size, 1)?;
     asked.connection.engine.set_attributes(session, object, template)?;
     let session = asked.connection.kept.session_of(session, object);
