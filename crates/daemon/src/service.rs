@@ -4,7 +4,7 @@
 use crate::failure::Failure;
 use crate::manager::say;
 use crate::reload::{Running, to_be_read_again};
-use crate::socket::Socket;
+use crate::socket::{Socket, group_id};
 use crate::tokens::{Client, Tokens};
 use crate::{agent, fence, manager, p11kit, remote, socket};
 use clap::Parser;
@@ -73,12 +73,16 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
         let reason = format!("{}: [daemon] has {has}", file.display());
         return Err(Failure::configuration(reason));
     }
+    let group = daemon.group.as_deref().map(group_id).transpose();
+    let group = group.map_err(|lack| {
+        Failure::configuration(format!("{}: [daemon] group: {lack}", file.display()))
+    })?;
     let tokens = Arc::new(Tokens::of(config.clone())?);
     tokens.log(Log::of(&config));
     tokens.unmet().iter().for_each(|lack| say(lack));
     if arguments.check {
         for path in daemon.socket.iter().chain(&daemon.agent) {
-            socket::check(path, daemon.group.as_deref())?;
+            socket::check(path)?;
         }
         fence(&daemon, &reach);
         return Ok(());
@@ -88,7 +92,7 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
     let doors: [(_, Door); 2] = [(&daemon.socket, p11kit::serve), (&daemon.agent, agent::serve)];
     let mut open = Vec::new();
     for (path, door) in doors.into_iter().filter_map(|(path, door)| Some((path.as_ref()?, door))) {
-        open.push((Socket::new(path, daemon.group.as_deref())?, door));
+        open.push((Socket::new(path, group)?, door));
     }
     // Threads have the fence of who starts them.
     fence(&daemon, &reach);

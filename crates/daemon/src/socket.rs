@@ -24,9 +24,9 @@ impl Socket {
     ///
     /// # Errors
     /// Why it cannot be there.
-    pub(crate) fn new(path: &Path, group: Option<&str>) -> Result<Self, String> {
+    pub(crate) fn new(path: &Path, group: Option<u32>) -> Result<Self, String> {
         let failed = |error: io::Error| format!("{}: {error}", path.display());
-        let group = checked(path, group, geteuid().as_raw())?;
+        checked(path, geteuid().as_raw())?;
         remove_old(path).map_err(|reason| format!("{}: {reason}", path.display()))?;
         // Until it has its mode, no other user connects.
         let before = umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);
@@ -67,22 +67,22 @@ impl Drop for Socket {
 ///
 /// # Errors
 /// Why it could not.
-pub(crate) fn check(path: &Path, group: Option<&str>) -> Result<(), String> {
+pub(crate) fn check(path: &Path) -> Result<(), String> {
     match path.parent().map(fs::metadata) {
-        Some(Ok(directory)) => checked(path, group, directory.uid()).map(drop),
+        Some(Ok(directory)) => checked(path, directory.uid()),
         _ => {
             say(&format!("{}: its directory is not there yet", path.display()));
-            group.map(group_id).transpose().map(drop)
+            Ok(())
         }
     }
 }
 
-/// That the name is this user's only; the number of the group.
-fn checked(path: &Path, group: Option<&str>, user: u32) -> Result<Option<u32>, String> {
+/// That the name is this user's only.
+fn checked(path: &Path, user: u32) -> Result<(), String> {
     let unfit = |reason: &str| format!("{}: {reason}", path.display());
     let directory = path.parent().ok_or_else(|| unfit("is no file"))?;
     match is_open_to_others(directory, user) {
-        Ok(false) => group.map(group_id).transpose().map_err(|reason| unfit(&reason)),
+        Ok(false) => Ok(()),
         Ok(true) => Err(unfit("others may write its directory")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             Err(unfit("its directory is not there"))
@@ -164,8 +164,10 @@ mod tests {
             assert!(refused.ends_with("others may write its directory"), "{refused}");
         }
         fs::set_permissions(&directory, Permissions::from_mode(0o755)).unwrap();
-        let refused = Socket::new(&path, Some("no such group")).expect_err("there is none");
-        assert!(refused.ends_with("there is no group \"no such group\""), "{refused}");
+        assert_eq!(
+            group_id("no such group").err().as_deref(),
+            Some("there is no group \"no such group\"")
+        );
         // As in /tmp: the name could be another's before it is ours.
         fs::set_permissions(&directory, Permissions::from_mode(0o1777)).unwrap();
         let below = directory.join("below");
@@ -183,8 +185,8 @@ mod tests {
         drop(first);
         assert!(path.exists());
         drop(second);
-        let own = fs::metadata(&directory).unwrap().gid().to_string();
-        let socket = Socket::new(&path, Some(&own)).expect("it is one's own");
+        let own = fs::metadata(&directory).unwrap().gid();
+        let socket = Socket::new(&path, Some(own)).expect("it is one's own");
         assert_eq!(mode(&path), 0o660);
         drop(socket);
         fs::remove_dir_all(directory).unwrap();

@@ -328,8 +328,11 @@ fn a_check_says_what_is_named_and_not_there() {
     let pin = good.replace("pin-source", "description");
     let closed = "services have nothing of \"door\": it is no [[token]] with a pin-source";
     assert_eq!(told(&pin, 0), lack(closed));
-    let group = told(&good.replace("[daemon]\n", "[daemon]\ngroup = \"no such group\"\n"), 1);
-    assert!(group.contains("there is no group \"no such group\""), "{group}");
+    let group = told(&good.replace("[daemon]\n", "[daemon]\ngroup = \"no such group\"\n"), 78);
+    assert!(
+        group.contains("metaslotd.toml: [daemon] group: there is no group \"no such group\""),
+        "{group}"
+    );
     let away = told(&good.replace("/socket\"", "/away/socket\""), 0);
     assert!(away.ends_with("/away/socket: its directory is not there yet\n"), "{away}");
     let one = told(&good.replace("/agent\"", "/socket\""), 78);
