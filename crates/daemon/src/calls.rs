@@ -5,6 +5,7 @@
 
 use libc::*;
 use metaslot_wiring::config::Reach;
+use metaslot_wiring::text::words;
 use seccompiler::SeccompCmpArgLen::{Dword, Qword};
 use seccompiler::SeccompCmpOp::{Eq, MaskedEq};
 use seccompiler::{
@@ -168,8 +169,8 @@ fn conditions(reach: &Reach) -> Vec<(c_long, Condition)> {
 
 /// Leaves this thread, and those that it starts, these.
 pub(crate) fn limit(reach: &Reach) -> Result<(), String> {
-    let program = program(reach).map_err(|error| error.to_string())?;
-    apply_filter(&program).map_err(|error| error.to_string())
+    let program = program(reach).map_err(|error| words(&error))?;
+    apply_filter(&program).map_err(|error| words(&error))
 }
 
 fn program(reach: &Reach) -> Result<BpfProgram, seccompiler::Error> {

@@ -9,6 +9,7 @@ use landlock::{
     path_beneath_rules,
 };
 use metaslot_wiring::config::Reach;
+use metaslot_wiring::text::words;
 use std::path::PathBuf;
 
 /// What the C library, the keystore and the look at a client's control group read.
@@ -45,7 +46,7 @@ pub fn put_up(reach: &Reach, sockets: &[PathBuf]) -> Vec<String> {
 
 fn landlock(reach: &Reach, sockets: &[PathBuf]) -> Result<(), String> {
     let status = rules(reach, sockets).and_then(RulesetCreated::restrict_self);
-    let status = status.map_err(|error| error.to_string())?;
+    let status = status.map_err(|error| words(&error))?;
     match status.ruleset {
         RulesetStatus::NotEnforced => Err(String::from("the kernel does not have it")),
         // An older kernel fences fewer things.

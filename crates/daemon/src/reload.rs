@@ -7,6 +7,7 @@ use crate::tokens::Tokens;
 use metaslot_wiring::audit::Log;
 use metaslot_wiring::config::source::Source;
 use metaslot_wiring::config::{Config, Reach};
+use metaslot_wiring::text::words;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{env, fs};
@@ -76,7 +77,8 @@ impl Running<'_> {
         let audit = Log::of(&config);
         if let Some(log) = &audit {
             let written = log.configured(&self.file, None);
-            written.map_err(|error| format!("the audit log cannot be written: {error}"))?;
+            written
+                .map_err(|error| format!("the audit log cannot be written: {}", words(&error)))?;
         }
         self.give_sockets_to(config.daemon.group.as_deref())?;
         if another_log && log {
@@ -100,7 +102,7 @@ impl Running<'_> {
             if let Ok(old) = old.map(group_id).transpose() {
                 self.sockets.iter().for_each(|socket| drop(socket.give_to(old)));
             }
-            format!("group: {error}")
+            format!("group: {}", words(&error))
         })
     }
 }

@@ -11,6 +11,7 @@ use clap::Parser;
 use metaslot_wiring::audit::Log;
 use metaslot_wiring::config::source::Source;
 use metaslot_wiring::config::{DaemonConfig, Reach};
+use metaslot_wiring::text::words;
 use rustix::process::{
     DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
 };
@@ -55,7 +56,7 @@ pub fn run() -> ExitCode {
 fn serve(arguments: &Arguments) -> Result<(), Failure> {
     keep_memory_to_itself();
     take_all_files();
-    let file = std::path::absolute(&arguments.config).map_err(|error| error.to_string())?;
+    let file = std::path::absolute(&arguments.config).map_err(|error| words(&error))?;
     let read = Source::of_file(file.clone()).read();
     let (config, _) = read.map_err(|problem| {
         let is_usual = arguments.config == Path::new(CONFIGURATION) && !file.exists();
@@ -87,7 +88,7 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
         fence(&daemon, &reach);
         return Ok(());
     }
-    let said = |error: io::Error| error.to_string();
+    let said = |error: io::Error| words(&error);
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(said)?;
     let doors: [(_, Door); 2] = [(&daemon.socket, p11kit::serve), (&daemon.agent, agent::serve)];
     let mut open = Vec::new();

@@ -2,6 +2,7 @@
 //! The socket that clients connect to.
 
 use crate::manager::say;
+use metaslot_wiring::text::words;
 use rustix::fs::Mode;
 use rustix::process::{geteuid, umask};
 use std::fs::{self, Permissions};
@@ -25,7 +26,7 @@ impl Socket {
     /// # Errors
     /// Why it cannot be there.
     pub(crate) fn new(path: &Path, group: Option<u32>) -> Result<Self, String> {
-        let failed = |error: io::Error| format!("{}: {error}", path.display());
+        let failed = |error: io::Error| format!("{}: {}", path.display(), words(&error));
         checked(path, geteuid().as_raw())?;
         remove_old(path).map_err(|reason| format!("{}: {reason}", path.display()))?;
         // Until it has its mode, no other user connects.
@@ -87,7 +88,7 @@ fn checked(path: &Path, user: u32) -> Result<(), String> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             Err(unfit("its directory is not there"))
         }
-        Err(error) => Err(unfit(&error.to_string())),
+        Err(error) => Err(unfit(&words(&error))),
     }
 }
 
@@ -116,7 +117,7 @@ fn remove_old(path: &Path) -> Result<(), String> {
         Ok(_) if UnixStream::connect(path).is_ok() => {
             Err(String::from("is served by another process"))
         }
-        Ok(_) => fs::remove_file(path).map_err(|error| error.to_string()),
+        Ok(_) => fs::remove_file(path).map_err(|error| words(&error)),
     }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Texts of fixed length, padded with blanks (PKCS#11 3.2 §3).
+//! Texts of fixed length, padded with blanks (PKCS#11 3.2 §3), and those of the system.
 
 use metaslot_ck::{CK_ULONG, Error, Result};
+use std::fmt::Display;
 
 /// How long a token's label is.
 pub const LABEL: CK_ULONG = 32;
@@ -24,6 +25,13 @@ pub fn label(bytes: &[u8]) -> Result<String> {
     Ok(text.trim_end_matches([' ', '\0']).to_owned())
 }
 
+/// What the system says, without the number that [`std::io::Error`] adds.
+#[must_use]
+pub fn words(error: &impl Display) -> String {
+    let text = error.to_string();
+    text.split_once(" (os error").map(|(words, _)| words.to_owned()).unwrap_or(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -33,6 +41,12 @@ mod tests {
         assert_eq!(&padded::<6>("abc"), b"abc   ");
         assert_eq!(&padded::<3>("abcdef"), b"abc");
         assert_eq!(&padded::<4>("abcé"), b"abc ");
+    }
+
+    #[test]
+    fn an_error_of_the_system_loses_its_number_only() {
+        assert_eq!(words(&std::io::Error::from_raw_os_error(2)), "No such file or directory");
+        assert_eq!(words(&"unfit"), "unfit");
     }
 
     #[test]

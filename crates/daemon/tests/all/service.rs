@@ -294,6 +294,11 @@ fn what_cannot_be_served_is_told_with_its_reason() {
     let said = told(&place, 77);
     assert!(said.contains("token.db\" is not opened: CKR_PIN_INCORRECT"), "{said}");
     fs::write(place.path().join("pin"), USER).expect("it is written");
+    let good = fs::read_to_string(&file).expect("it is there");
+    fs::write(&file, good.replace("/socket\"", "/pin/socket\"")).expect("it is written");
+    let said = told(&place, 1);
+    assert!(said.ends_with("/pin/socket: Not a directory\n"), "{said}");
+    configure(&place, "[\"sign\"]");
     let checked = command(place.path()).arg("--check").output().expect("it is built");
     let said = String::from_utf8_lossy(&checked.stderr).into_owned();
     assert!(checked.status.success() && said.is_empty(), "{said}");

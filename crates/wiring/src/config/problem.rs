@@ -2,6 +2,7 @@
 //! A file of a configuration, and what is wrong with one.
 
 use super::setting::Complaint;
+use crate::text::words;
 use rustix::io::Errno;
 use std::fmt;
 use std::io;
@@ -24,13 +25,14 @@ impl Problem {
         Self { file, line: None, reason, passes: false }
     }
 
-    /// The system refused to read it; its words without the number that [`io::Error`] adds.
+    /// The system refused to read it.
     pub(super) fn unread(file: &Path, error: &io::Error) -> Self {
-        let text = error.to_string();
-        let words = text.split_once(" (os error").map_or(&*text, |(words, _)| words);
         let lacks = [Errno::MFILE, Errno::NFILE, Errno::NOMEM];
         let passes = Errno::from_io_error(error).is_some_and(|errno| lacks.contains(&errno));
-        Self { passes, ..Self::new(Some(file.to_owned()), format!("cannot be read: {words}")) }
+        Self {
+            passes,
+            ..Self::new(Some(file.to_owned()), format!("cannot be read: {}", words(error)))
+        }
     }
 }
 
