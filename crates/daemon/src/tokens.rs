@@ -122,7 +122,7 @@ impl Tokens {
     pub fn client(&self, admitted: Admitted) -> Client {
         let Admitted { process, allowance, stream } = admitted;
         let given = self.given.read().unwrap_or_else(PoisonError::into_inner);
-        let log = given.log.as_ref().map(|log| log.of_client(process));
+        let log = given.log.as_ref().map(|log| log.of_client(&process));
         let sections = given.clients.iter().filter(|one| one.is(&process)).cloned();
         let sections = Vec::from_iter(sections);
         let engine = self.engine_of(&sections);

@@ -38,8 +38,10 @@ pub struct Log {
 /// A process that has its calls done here.
 #[derive(Debug)]
 struct Client {
-    process: Process,
-    /// What the kernel called it when it came.
+    user: u32,
+    /// Its number.
+    id: u32,
+    /// What the kernel called it when it came; empty where it has ended meanwhile.
     program: String,
 }
 
@@ -54,8 +56,13 @@ impl Log {
 
     /// The same log, of the calls of another process.
     #[must_use]
-    pub fn of_client(&self, process: Process) -> Self {
-        let client = Some(Client { process, program: program(process.id) });
+    pub fn of_client(&self, process: &Process) -> Self {
+        let mut program = program(process.id);
+        if process.has_ended() {
+            program.clear();
+        }
+        let client = Client { user: process.user, id: process.id.unwrap_or(0), program };
+        let client = Some(client);
         let (sink, required) = (self.sink.clone(), self.required);
         Self { sink, required, labels: Mutex::default(), client }
     }
@@ -64,7 +71,7 @@ impl Log {
         let _uncancelled = Uncancelled::begin();
         let mut line = format!("{{\"time\":{}", now());
         let (id, user) = match &self.client {
-            Some(client) => (client.process.id.unwrap_or(0), client.process.user),
+            Some(client) => (client.id, client.user),
             None => (std::process::id(), rustix::process::getuid().as_raw()),
         };
         write!(line, ",\"pid\":{id},\"uid\":{user}").ok();

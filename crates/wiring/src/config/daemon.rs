@@ -262,10 +262,10 @@ mod tests {
         let [one, two] = &daemon.clients[..] else { panic!("two clients") };
         assert_eq!(one.uses, [CKA_SIGN, CKA_SIGN_RECOVER]);
         assert_eq!(one.keys, Some(vec![String::from("site")]));
-        assert!(one.is(&Process { user: 4_294_967_293, id: None }));
-        assert!(!one.is(&Process { user: 4_294_967_292, id: None }));
+        assert!(one.is(&Process::new(4_294_967_293, None)));
+        assert!(!one.is(&Process::new(4_294_967_292, None)));
         assert_eq!((&one.mechanisms, &two.mechanisms), (&None, &Some(vec![CKM_ECDSA])));
-        assert!(two.uses.is_empty() && !two.is(&Process { user: 0, id: None }));
+        assert!(two.uses.is_empty() && !two.is(&Process::new(0, None)));
     }
 
     #[test]

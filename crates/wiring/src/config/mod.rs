@@ -32,7 +32,7 @@ use problem::Text;
 use provider::ProviderConfig;
 pub use provider::WANTED;
 pub use reach::Reach;
-pub use service::Process;
+pub use service::{Handle, Process};
 use setting::{Complaint, Setting, apply, at, set, table, text, wrong};
 use std::path::PathBuf;
 use std::time::Duration;

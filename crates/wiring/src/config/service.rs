@@ -2,25 +2,61 @@
 //! Which service a process belongs to: what `only` and `except` of a provider name of this one, and a `[[client]]` of others.
 
 use super::setting::{Complaint, text, wrong};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::geteuid;
 use std::ffi::OsStr;
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use toml::Spanned;
 use toml::de::DeValue;
 
 /// A process that may belong to one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Process {
     /// The user that it acts as.
     pub user: u32,
     /// Its number; `None` for this one.
     pub id: Option<u32>,
+    /// What tells whether the number is still its own.
+    pub handle: Handle,
+}
+
+/// What tells whether the number of a process is still its own: it is until the process has ended.
+#[derive(Clone, Debug)]
+pub enum Handle {
+    /// Nothing does.
+    Absent,
+    /// A pidfd.
+    Held(Arc<OwnedFd>),
+    /// It had ended before a pidfd was asked for.
+    Gone,
 }
 
 impl Process {
+    /// One by its number; `None` for this one.
+    #[must_use]
+    pub const fn new(user: u32, id: Option<u32>) -> Self {
+        Self { user, id, handle: Handle::Absent }
+    }
+
+    /// Whether it is known to have ended, so that what was read below its number may be another's.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        match &self.handle {
+            Handle::Absent => false,
+            Handle::Gone => true,
+            Handle::Held(held) => {
+                let mut ready = [PollFd::new(held, PollFlags::IN)];
+                let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+                poll(&mut ready, Some(&now)) != Ok(0)
+            }
+        }
+    }
+
     /// A file in its directory of `/proc`.
     fn file(&self, name: &str) -> PathBuf {
         let own = self.id.map_or_else(|| String::from("self"), |id| id.to_string());
@@ -43,7 +79,7 @@ pub(crate) enum Selector {
 
 /// Whether this process belongs to one of the services of a list.
 pub(super) fn is_one_of(list: &Spanned<DeValue<'_>>) -> Result<bool, Complaint> {
-    let here = Process { user: geteuid().as_raw(), id: None };
+    let here = Process::new(geteuid().as_raw(), None);
     Ok(selectors(list)?.iter().any(|selector| selector.is(&here)))
 }
 
@@ -79,8 +115,11 @@ impl Selector {
         match self {
             Self::User(user) => user_id(user) == Some(process.user),
             Self::Uid(user) => *user == process.user,
-            Self::Cgroup(path) => cgroup(process).is_some_and(|own| own.starts_with(path)),
-            Self::Program(path) => runs(process, path),
+            // First looked at, then asked whether it was the process.
+            Self::Cgroup(path) => {
+                cgroup(process).is_some_and(|own| own.starts_with(path)) && !process.has_ended()
+            }
+            Self::Program(path) => runs(process, path) && !process.has_ended(),
         }
     }
 }
@@ -94,7 +133,7 @@ fn runs(process: &Process, path: &Path) -> bool {
     if own.is_some() && own == file(path) {
         return true;
     }
-    let here = Process { id: None, ..*process };
+    let here = Process::new(process.user, None);
     let names = |process: &Process| fs::read_link(process.file("ns/mnt")).ok();
     let same = names(process).is_some_and(|theirs| names(&here) == Some(theirs));
     same && fs::read_link(exe).is_ok_and(|own| {
@@ -137,6 +176,8 @@ fn cgroup(process: &Process) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::process::{Pid, PidfdFlags, pidfd_open};
+    use std::process::{Command, Stdio};
     use toml::de::DeTable;
 
     fn ask(list: &str) -> Result<bool, String> {
@@ -154,7 +195,7 @@ mod tests {
         assert_eq!(ask("[\"program:/bin/true\", \"user:4294967294\"]"), Ok(false));
         assert_eq!(ask(&format!("[\"program:/bin/true\", \"user:{user}\"]")), Ok(true));
         assert_eq!(ask("[]"), Ok(false));
-        if let Some(group) = cgroup(&Process { user, id: None }) {
+        if let Some(group) = cgroup(&Process::new(user, None)) {
             assert_eq!(ask(&format!("[\"cgroup:{}\"]", group.display())), Ok(true));
             assert_eq!(ask("[\"cgroup:/\"]"), Ok(true), "every group is below the root");
             let below = group.join("below");
@@ -165,12 +206,31 @@ mod tests {
     #[test]
     fn one_that_is_not_seen_is_known_by_its_user_only() {
         let user = geteuid().as_raw();
-        let (here, unseen) = (std::process::id(), Process { user, id: Some(0) });
-        let here = Process { user, id: Some(here) };
+        let (here, unseen) = (std::process::id(), Process::new(user, Some(0)));
+        let here = Process::new(user, Some(here));
         assert!(Selector::User(user.to_string()).is(&unseen));
         let own = std::env::current_exe().expect("the test has a file");
         assert!(Selector::Program(own.clone()).is(&here) && !Selector::Program(own).is(&unseen));
         assert!(!Selector::Cgroup(PathBuf::from("/")).is(&unseen));
+    }
+
+    #[test]
+    fn one_that_has_ended_is_not_the_next_of_its_number() {
+        let own = std::env::current_exe().expect("the test has a file");
+        let selectors = [Selector::Program(own), Selector::Cgroup(PathBuf::from("/"))];
+        let here = Process::new(geteuid().as_raw(), Some(std::process::id()));
+        let mut child = Command::new("/bin/cat").stdin(Stdio::piped()).spawn().expect("it starts");
+        let id = Pid::from_child(&child);
+        let held = pidfd_open(id, PidfdFlags::empty()).expect("the kernel has them");
+        let reused = Process { handle: Handle::Held(Arc::new(held)), ..here.clone() };
+        let gone = Process { handle: Handle::Gone, ..here.clone() };
+        let is = |process| selectors.each_ref().map(|selector| selector.is(process));
+        let seen = is(&here);
+        assert!(seen[0]);
+        assert_eq!((is(&reused), is(&gone)), (seen, [false; 2]));
+        drop(child.stdin.take());
+        child.wait().expect("it ends");
+        assert_eq!(is(&reused), [false; 2]);
     }
 
     #[test]
@@ -185,9 +245,7 @@ mod tests {
         root.settle();
         assert_eq!(root, Selector::Uid(0));
         // Not the user whose name is a number.
-        assert!(
-            root.is(&Process { user: 0, id: None }) && !root.is(&Process { user: 1, id: None })
-        );
+        assert!(root.is(&Process::new(0, None)) && !root.is(&Process::new(1, None)));
         let mut absent = Selector::User(String::from("no such user"));
         absent.settle();
         assert_eq!(absent, Selector::User(String::from("no such user")));
