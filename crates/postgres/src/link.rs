@@ -36,13 +36,14 @@ const MAX_PREPARED: usize = 64;
 const NONE: u64 = u64::MAX;
 
 /// What every connection begins with, whatever the database's defaults are: no other schema's tables are taken for ours, a
-/// transaction that has waited for the lock of a row sees what was written meanwhile, and what is acknowledged is on the disk.
+/// transaction that has waited for the lock of a row sees what was written meanwhile, and what is acknowledged is on the disk. A
+/// machine that is cut off within a transaction keeps others waiting for the row, but not for so long that they fail.
 const BEGIN: &str = "
     SET search_path = pg_catalog;
     SET default_transaction_isolation = 'read committed';
     SET statement_timeout = '10s';
     SET lock_timeout = '9s';
-    SET idle_in_transaction_session_timeout = '30s';
+    SET idle_in_transaction_session_timeout = '5s';
     SET idle_session_timeout = 0;
     SELECT set_config('synchronous_commit', 'on', false)
      WHERE current_setting('synchronous_commit') = 'off'";
