@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What was read since the last change: rows as they are stored, and what searches found. Rows are sealed here as they are in the
+//! What was read last: rows as they are stored, and what searches found. While there is a database only what was read since the
+//! last change is used; while it is away, what is older is as well. Rows are sealed here as they are in the
 //! database; the keys that open them, and what these open, are in locked memory.
 
 use crate::link::lock;
@@ -14,11 +15,27 @@ const MOST: usize = 32 << 20;
 /// What an entry takes besides what is in it, in bytes.
 const ENTRY: usize = 128;
 
-/// When something was read, and for whom: nothing else may be answered with it.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// When something is asked, and for whom.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
-    pub(crate) generation: u64,
+    /// `None` while it is not known.
+    pub(crate) generation: Option<u64>,
     pub(crate) key: Option<KeyId>,
+}
+
+/// What was read, and when.
+#[derive(Clone, Debug)]
+struct Read<T> {
+    generation: u64,
+    value: T,
+}
+
+impl<T: Clone> Read<T> {
+    /// It, where nothing has changed since, or `or_older`.
+    fn at(&self, moment: Moment, or_older: bool) -> Option<T> {
+        let holds = or_older || moment.generation == Some(self.generation);
+        holds.then(|| self.value.clone())
+    }
 }
 
 /// What a search asks for.
@@ -40,48 +57,46 @@ impl Query {
     }
 }
 
+type Row = Option<Arc<Stored>>;
+type Owned<K> = (Option<KeyId>, K);
+
 #[derive(Debug, Default)]
 pub(crate) struct Cache(Mutex<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
-    moment: Option<Moment>,
-    rows: HashMap<u64, Option<Arc<Stored>>>,
-    searches: HashMap<Query, Arc<[Found]>>,
+    rows: HashMap<Owned<u64>, Read<Row>>,
+    searches: HashMap<Owned<Query>, Read<Arc<[Found]>>>,
     size: usize,
 }
 
 impl Kept {
-    /// What is kept, unless it is of another moment.
-    fn of(&mut self, moment: Moment) -> &mut Self {
-        if self.moment != Some(moment) {
-            *self = Self { moment: Some(moment), ..Self::default() };
+    fn drop_row(&mut self, which: &Owned<u64>) {
+        if let Some(row) = self.rows.remove(which) {
+            self.size -= row_size(row.value.as_deref());
         }
-        self
+    }
+
+    fn drop_search(&mut self, which: &Owned<Query>) {
+        if let Some(found) = self.searches.remove(which) {
+            self.size -= search_size(&which.1, &found.value);
+        }
     }
 
     /// Takes things out until there is room.
     fn make_room(&mut self, needed: usize) -> bool {
         while self.size + needed > MOST {
-            let row = any(&self.rows);
-            let search = any(&self.searches);
-            if let Some((id, size)) = row.map(|(id, row)| (id, row_size(row.as_deref()))) {
-                self.rows.remove(&id);
-                self.size -= size;
-            } else if let Some((query, found)) = search {
-                self.searches.remove(&query);
-                self.size -= search_size(&query, &found);
-            } else {
+            let row = self.rows.keys().next().copied();
+            let search = self.searches.keys().next().filter(|_| row.is_none()).cloned();
+            row.iter().for_each(|row| self.drop_row(row));
+            search.iter().for_each(|search| self.drop_search(search));
+            if row.is_none() && search.is_none() {
                 return false;
             }
         }
         self.size += needed;
         true
     }
-}
-
-fn any<K: Clone + Eq + Hash, V: Clone>(map: &HashMap<K, V>) -> Option<(K, V)> {
-    map.iter().next().map(|(key, value)| (key.clone(), value.clone()))
 }
 
 fn row_size(row: Option<&Stored>) -> usize {
@@ -95,29 +110,48 @@ fn search_size(query: &Query, found: &[Found]) -> usize {
 }
 
 impl Cache {
-    /// A row that was read at this moment; inside, `None` where there was none.
-    pub(crate) fn row(&self, moment: Moment, id: u64) -> Option<Option<Arc<Stored>>> {
-        lock(&self.0).of(moment).rows.get(&id).cloned()
+    /// A row as it was read last, where it is that still, or `or_older`; inside, `None` where there was none.
+    pub(crate) fn row(&self, moment: Moment, id: u64, or_older: bool) -> Option<Row> {
+        lock(&self.0).rows.get(&(moment.key, id))?.at(moment, or_older)
     }
 
-    pub(crate) fn keep_row(&self, moment: Moment, id: u64, row: Option<Arc<Stored>>) {
-        let mut kept = lock(&self.0);
-        let kept = kept.of(moment);
-        if !kept.rows.contains_key(&id) && kept.make_room(row_size(row.as_deref())) {
-            kept.rows.insert(id, row);
+    pub(crate) fn keep_row(&self, moment: Moment, id: u64, row: Row) {
+        let (mut kept, which) = (lock(&self.0), (moment.key, id));
+        let Some(generation) = moment.generation else { return };
+        kept.drop_row(&which);
+        if kept.make_room(row_size(row.as_deref())) {
+            kept.rows.insert(which, Read { generation, value: row });
         }
     }
 
-    pub(crate) fn search(&self, moment: Moment, query: &Query) -> Option<Arc<[Found]>> {
-        lock(&self.0).of(moment).searches.get(query).cloned()
+    /// What a search found last, as [`Self::row`].
+    pub(crate) fn search(
+        &self,
+        moment: Moment,
+        query: &Query,
+        or_older: bool,
+    ) -> Option<Arc<[Found]>> {
+        lock(&self.0).searches.get(&(moment.key, query.clone()))?.at(moment, or_older)
     }
 
     pub(crate) fn keep_search(&self, moment: Moment, query: Query, found: Arc<[Found]>) {
-        let mut kept = lock(&self.0);
-        let kept = kept.of(moment);
-        if !kept.searches.contains_key(&query) && kept.make_room(search_size(&query, &found)) {
-            kept.searches.insert(query, found);
+        let (mut kept, which) = (lock(&self.0), (moment.key, query));
+        let Some(generation) = moment.generation else { return };
+        kept.drop_search(&which);
+        if kept.make_room(search_size(&which.1, &found)) {
+            kept.searches.insert(which, Read { generation, value: found });
         }
+    }
+
+    /// Forgets these objects, which this process has changed.
+    pub(crate) fn forget(&self, ids: &[u64]) {
+        let mut kept = lock(&self.0);
+        let rows: Vec<_> = kept.rows.keys().filter(|(_, id)| ids.contains(id)).copied().collect();
+        rows.iter().for_each(|row| kept.drop_row(row));
+        let has = |found: &Read<Arc<[Found]>>| found.value.iter().any(|row| ids.contains(&row.id));
+        let searches = kept.searches.iter().filter(|(_, found)| has(found));
+        let searches: Vec<_> = searches.map(|(which, _)| which.clone()).collect();
+        searches.iter().for_each(|search| kept.drop_search(search));
     }
 }
 
@@ -137,20 +171,40 @@ mod tests {
         }))
     }
 
+    const NOW: Moment = Moment { generation: Some(2), key: None };
+
     #[test]
     fn what_is_kept_is_of_one_moment_and_bounded() {
-        let (cache, now) = (Cache::default(), Moment { generation: 2, key: None });
+        let cache = Cache::default();
         for id in 0..200 {
-            cache.keep_row(now, id, row(1 << 20));
-            assert!(cache.row(now, id).is_some());
+            cache.keep_row(NOW, id, row(1 << 20));
+            assert!(cache.row(NOW, id, false).is_some());
             assert!(lock(&cache.0).size <= MOST);
         }
-        cache.keep_row(now, 200, row(MOST));
-        assert!(cache.row(now, 200).is_none());
-        cache.keep_row(now, 201, None);
-        assert!(cache.row(now, 201).is_some());
-        assert!(cache.row(Moment { generation: 4, ..now }, 201).is_none());
-        assert!(cache.row(now, 201).is_none());
+        cache.keep_row(NOW, 200, row(MOST));
+        assert!(cache.row(NOW, 200, true).is_none());
+        cache.keep_row(NOW, 201, None);
+        let later = Moment { generation: Some(4), ..NOW };
+        assert!(cache.row(NOW, 201, false).is_some() && cache.row(later, 201, false).is_none());
+        assert!(cache.row(Moment { generation: None, ..NOW }, 201, false).is_none());
+        // What another login has is another one's.
+        assert!(cache.row(Moment { key: Some([1; 16]), ..NOW }, 201, true).is_none());
+    }
+
+    #[test]
+    fn what_was_read_before_a_change_is_told_apart_and_what_was_changed_here_is_forgotten() {
+        let (cache, later) = (Cache::default(), Moment { generation: Some(4), ..NOW });
+        let found: Arc<[Found]> = [Found { id: 7, private: true }].into();
+        let query = Query::new(&[], Scope::Both, 0, 9);
+        cache.keep_row(NOW, 7, row(1));
+        cache.keep_search(NOW, query.clone(), found);
+        assert!(cache.row(later, 7, false).is_none() && cache.row(later, 7, true).is_some());
+        assert!(cache.search(later, &query, false).is_none());
+        assert!(cache.search(later, &query, true).is_some());
+        cache.forget(&[8]);
+        assert!(cache.row(later, 7, true).is_some());
+        cache.forget(&[7]);
+        assert!(cache.row(later, 7, true).is_none() && cache.search(later, &query, true).is_none());
         assert_eq!(lock(&cache.0).size, 0);
     }
 }

@@ -6,6 +6,7 @@ use crate::address::Address;
 use crate::tls::Tls;
 use metaslot_keystore::Error;
 use metaslot_memory::Secret;
+use rustix::time::{ClockId, clock_gettime};
 use std::collections::HashMap;
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -72,13 +73,30 @@ struct Inner {
 #[derive(Default)]
 struct State {
     lines: Option<Arc<Lines>>,
-    /// Since when there are none, where there were some.
-    lost: Option<Instant>,
+    /// When the database has said last what its generation is.
+    heard: Option<Awake>,
+    /// Whether something older than that generation was used since, as there was no database.
+    bridged: bool,
     /// Whether an attempt has failed since.
     failed: Option<String>,
     generation: u64,
     /// What the database had.
     seen: Option<i64>,
+}
+
+/// A moment, on a clock that goes on while the machine sleeps.
+#[derive(Clone, Copy)]
+struct Awake(Duration);
+
+impl Awake {
+    fn now() -> Self {
+        let now = clock_gettime(ClockId::Boottime);
+        Self(now.try_into().unwrap_or_default())
+    }
+
+    fn elapsed(self) -> Duration {
+        Self::now().0.saturating_sub(self.0)
+    }
 }
 
 struct Running {
@@ -107,6 +125,10 @@ impl Lines {
     fn give_up(&self) {
         self.given_up.send_replace(true);
         self.broken.notify_one();
+    }
+
+    fn is_given_up(&self) -> bool {
+        *self.given_up.borrow()
     }
 }
 
@@ -163,7 +185,7 @@ impl Open<'_> {
     /// Waits for an answer.
     pub(crate) fn wait<T>(&self, work: impl Future<Output = Answer<T>>) -> Result<T, Error> {
         let told = self.lines.given_up.subscribe();
-        let is_given_up = *told.borrow();
+        let is_given_up = self.lines.is_given_up();
         let done = self.handle.block_on(async {
             if is_given_up {
                 return None;
@@ -175,7 +197,12 @@ impl Open<'_> {
             }
         });
         match done {
-            Some(answer) => answer.map_err(|error| self.link.said(&error)),
+            Some(answer) => answer.map_err(|error| {
+                if is_over(&error) {
+                    self.give_up();
+                }
+                self.link.said(&error)
+            }),
             None => {
                 self.give_up();
                 Err(self.link.away("the database does not answer"))
@@ -317,10 +344,14 @@ impl Link {
         self.inner.heard(Some(generation));
     }
 
-    /// Whether the database is away, and what was read before may be used in its place.
-    pub(crate) fn is_bridged(&self) -> bool {
-        let state = lock(&self.inner.state);
-        state.lines.is_none() && self.inner.may_bridge(&state)
+    /// Whether the database is away, and what was read before may be used in its place. It is read again once the database is
+    /// back, whether or not that tells of a change.
+    pub(crate) fn bridge(&self) -> bool {
+        let mut state = lock(&self.inner.state);
+        let is_away = state.lines.as_ref().is_none_or(|lines| lines.is_given_up());
+        let may = is_away && self.inner.may_bridge(&state);
+        state.bridged |= may;
+        may
     }
 
     fn away(&self, why: &str) -> Error {
@@ -367,6 +398,12 @@ impl fmt::Debug for Link {
     }
 }
 
+/// Whether it is an error of a connection that ends with it.
+fn is_over(error: &tokio_postgres::Error) -> bool {
+    let shut = [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::CANNOT_CONNECT_NOW];
+    error.is_closed() || error.code().is_some_and(|code| shut.contains(code))
+}
+
 /// An error with what is behind it.
 fn sentence(error: &tokio_postgres::Error) -> String {
     if let Some(said) = error.as_db_error() {
@@ -383,7 +420,7 @@ fn sentence(error: &tokio_postgres::Error) -> String {
 
 impl Inner {
     fn may_bridge(&self, state: &State) -> bool {
-        state.lost.is_some_and(|lost| lost.elapsed() < self.away)
+        state.heard.is_some_and(|heard| heard.elapsed() < self.away)
     }
 
     /// Says what can be relied on, once the state has changed.
@@ -396,6 +433,7 @@ impl Inner {
 
     fn heard(&self, generation: Option<i64>) {
         let mut state = lock(&self.state);
+        state.heard = Some(Awake::now());
         if state.seen != generation {
             state.seen = generation;
             state.generation += 2;
@@ -410,26 +448,39 @@ impl Inner {
         name == self.address.token && generation.parse().ok() != lock(&self.state).seen
     }
 
+    /// Whether it was heard not long ago what the generation is.
+    fn is_sure(&self) -> bool {
+        lock(&self.state).heard.is_some_and(|heard| heard.elapsed() < 3 * LOOK)
+    }
+
+    /// Relies on nothing, until it is heard of again, where that is longer ago than it may be: the machine has slept.
+    fn doubt(&self) {
+        let longest = self.away.max(2 * LOOK);
+        if lock(&self.state).heard.is_some_and(|heard| heard.elapsed() > longest) {
+            self.shown.store(NONE, Ordering::Release);
+        }
+    }
+
     fn opened(&self, lines: Arc<Lines>) {
         let mut state = lock(&self.state);
-        (state.lines, state.lost, state.failed) = (Some(lines), None, None);
+        (state.lines, state.failed) = (Some(lines), None);
+        if std::mem::take(&mut state.bridged) {
+            state.generation += 2;
+        }
         self.show(&state);
     }
 
     /// There are no connections any more; with a reason, an attempt has failed.
     fn lost(&self, failed: Option<String>) {
         let mut state = lock(&self.state);
-        if state.lines.take().is_some() {
-            state.lost = Some(Instant::now());
-        }
-        state.failed = failed;
+        (state.lines, state.failed) = (None, failed);
         self.show(&state);
     }
 
     /// No thread hears of changes any more, or sees that `away` is over.
     fn ended(&self) {
         let mut state = lock(&self.state);
-        (state.lines, state.lost, state.failed) = (None, None, None);
+        (state.lines, state.heard, state.failed) = (None, None, None);
         self.show(&state);
     }
 }
@@ -463,16 +514,22 @@ async fn keep(inner: &Arc<Inner>) {
 
 /// Takes back what may no longer be relied on, however long it takes to be connected.
 async fn forget(inner: Arc<Inner>) {
-    sleep(inner.away).await;
-    inner.show(&lock(&inner.state));
+    loop {
+        // Timers stand still while the machine sleeps.
+        sleep(inner.away.min(Duration::from_secs(1))).await;
+        inner.show(&lock(&inner.state));
+    }
 }
 
 /// Looks at the generation when a change is told, and from time to time, as long as there is an answer.
 async fn watch(inner: &Inner, lines: &Lines) {
     loop {
         timeout(LOOK, lines.told.notified()).await.unwrap_or_default();
+        inner.doubt();
         match timeout(LOOK, look(inner, &lines.reader)).await {
             Ok(Ok(())) => {}
+            // That it cannot say it now is no change; where it goes on so there may have been one.
+            Ok(Err(error)) if error.code().is_some() && !is_over(&error) && inner.is_sure() => {}
             Ok(Err(_)) | Err(_) => return,
         }
     }
@@ -481,13 +538,18 @@ async fn watch(inner: &Inner, lines: &Lines) {
 /// What the database has as its generation now.
 async fn look(inner: &Inner, line: &Line) -> Answer<()> {
     let sql = "SELECT generation FROM metaslot.token WHERE name = $1";
+    let none = [
+        SqlState::UNDEFINED_TABLE,
+        SqlState::INVALID_SCHEMA_NAME,
+        SqlState::INSUFFICIENT_PRIVILEGE,
+    ];
     match line.query(sql, &[&inner.address.token]).await {
         Ok(rows) => {
             inner.heard(rows.first().map(|row| row.try_get(0)).transpose()?);
             Ok(())
         }
         // There is no token yet, or it is not for this role.
-        Err(error) if error.code().is_some() => {
+        Err(error) if error.code().is_some_and(|code| none.contains(code)) => {
             inner.heard(None);
             Ok(())
         }
@@ -546,7 +608,8 @@ where
         () = given_up(end) => {}
     }
     if let Some(lines) = lines.upgrade() {
-        lines.broken.notify_one();
+        // Before those who wait for an answer hear that there is none.
+        lines.give_up();
     }
 }
 

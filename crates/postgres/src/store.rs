@@ -59,32 +59,45 @@ impl PostgresStore {
         Ok(ids)
     }
 
-    fn moment(&self, keys: Option<&Keys>) -> Option<Moment> {
-        let generation = self.link.generation()?;
-        Some(Moment { generation, key: keys.map(Keys::id) })
+    fn moment(&self, keys: Option<&Keys>) -> Moment {
+        Moment { generation: self.link.generation(), key: keys.map(Keys::id) }
+    }
+
+    /// What `kept` has of this moment, or `read` gives; what it has of an older one while the database is away.
+    fn kept_or_read<T>(
+        &self,
+        kept: impl Fn(bool) -> Option<T>,
+        read: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        if let Some(known) = kept(false) {
+            return Ok(known);
+        }
+        let older = || kept(true).filter(|_| self.link.bridge());
+        match older() {
+            Some(known) => Ok(known),
+            None => read().or_else(|error| older().ok_or(error)),
+        }
     }
 
     /// A row that is the one that was last written; without keys, as it is there.
     fn row(&self, keys: Option<&Keys>, id: u64) -> Result<Option<Arc<Stored>>> {
-        if let Some(known) = self.moment(keys).and_then(|moment| self.cache.row(moment, id)) {
-            return Ok(known);
-        }
-        let open = self.link.open()?;
-        let (moment, floor) = (self.moment(keys), keys.map_or(0, |keys| self.floor(keys)));
-        let picture = Picture::read(&open, id)?;
-        let row = match keys {
-            None => picture.into_row(),
-            Some(keys) => {
-                let row = elsewhere::authentic(&picture, keys, id)?;
-                self.check_floor(keys, picture.head(), floor)?;
-                row
-            }
-        };
-        let row = row.map(Arc::new);
-        if let Some(moment) = moment {
+        let kept = |or_older| self.cache.row(self.moment(keys), id, or_older);
+        self.kept_or_read(kept, || {
+            let open = self.link.open()?;
+            let (moment, floor) = (self.moment(keys), keys.map_or(0, |keys| self.floor(keys)));
+            let picture = Picture::read(&open, id)?;
+            let row = match keys {
+                None => picture.into_row(),
+                Some(keys) => {
+                    let row = elsewhere::authentic(&picture, keys, id)?;
+                    self.check_floor(keys, picture.head(), floor)?;
+                    row
+                }
+            };
+            let row = row.map(Arc::new);
             self.cache.keep_row(moment, id, row.clone());
-        }
-        Ok(row)
+            Ok(row)
+        })
     }
 
     fn find(
@@ -96,17 +109,16 @@ impl PostgresStore {
         limit: usize,
     ) -> Result<Vec<Found>> {
         let asked = Query::new(query, scope, after, limit);
-        let known = self.moment(keys).and_then(|moment| self.cache.search(moment, &asked));
-        if let Some(known) = known {
-            return Ok(known.to_vec());
-        }
-        let open = self.link.open()?;
-        let moment = self.moment(keys);
-        let found = search::search(&open, keys, query, scope, (after, limit))?;
-        if let Some(moment) = moment {
-            self.cache.keep_search(moment, asked, found.as_slice().into());
-        }
-        Ok(found)
+        let kept = |or_older| self.cache.search(self.moment(keys), &asked, or_older);
+        let found = self.kept_or_read(kept, || {
+            let open = self.link.open()?;
+            let moment = self.moment(keys);
+            let found = search::search(&open, keys, query, scope, (after, limit))?;
+            let found: Arc<[Found]> = found.into();
+            self.cache.keep_search(moment, asked.clone(), Arc::clone(&found));
+            Ok(found)
+        });
+        Ok(found?.to_vec())
     }
 
     fn token_row(&self) -> Result<TokenRow> {
@@ -134,7 +146,7 @@ impl PostgresStore {
                 Ok(TokenRow { writable: true, shortest_pin, ..TokenRow::default() })
             }
             Err(error) => {
-                let known = lock(&self.known).clone().filter(|_| self.link.is_bridged());
+                let known = lock(&self.known).clone().filter(|_| self.link.bridge());
                 known.ok_or(error)
             }
         }
@@ -204,7 +216,14 @@ impl Store for PostgresStore {
     }
 
     fn write(&self, changes: Vec<Change>) -> ck::Result<Vec<u64>> {
-        self.report(self.write_all(&changes))
+        let done = self.write_all(&changes);
+        // Also where it is not known whether they were changed.
+        let changed = |change: &Change| match change {
+            Change::Insert(_) => None,
+            Change::Update { id, .. } | Change::Delete { id, .. } => Some(*id),
+        };
+        self.cache.forget(&Vec::from_iter(changes.iter().filter_map(changed)));
+        self.report(done)
     }
 
     fn read(&self, id: u64) -> ck::Result<Option<ObjectRow>> {

@@ -137,3 +137,53 @@ fn a_database_that_goes_back_is_refused() {
     blind.login(Role::User, USER).unwrap();
     assert!(blind.read(id).unwrap().is_some());
 }
+
+#[test]
+fn what_was_read_before_the_last_change_is_used_while_the_database_is_away_and_read_again_after() {
+    let Some(mut place) = Place::new("older") else { return };
+    let store = place.user();
+    let ids = ["kept", "gone", "own"].map(|label| insert(&store, private(label)));
+    let other = place.store();
+    other.login(Role::User, USER).unwrap();
+    until("all are found", || {
+        ids.iter().all(|id| other.secrets(*id, 1).is_ok()) && find(&other, "kept") == [ids[0]]
+    });
+    other.write(vec![Change::Delete { id: ids[2], version: 1, unique_id: None }]).unwrap();
+    let before = other.generation();
+    store.write(vec![Change::Delete { id: ids[1], version: 1, unique_id: None }]).unwrap();
+    until("it is heard of", || other.generation() != before);
+    place.stop();
+    assert_eq!(other.secrets(ids[0], 1).unwrap().expose(), b"secret of kept");
+    assert_eq!(find(&other, "kept"), [ids[0]]);
+    // It is not known here which one was changed, but for what was changed here.
+    assert!(other.secrets(ids[1], 1).is_ok());
+    assert_eq!(other.secrets(ids[2], 1).unwrap_err(), Error::DEVICE_ERROR);
+    let away = other.generation();
+    assert!(away.is_some());
+    place.start();
+    until("it is back", || other.generation() != away);
+    assert!(other.read(ids[1]).unwrap().is_none());
+    assert!(other.secrets(ids[0], 1).is_ok());
+}
+
+#[test]
+fn a_look_that_fails_is_no_change() {
+    let Some(place) = Place::new("look") else { return };
+    let store = place.user();
+    let id = insert(&store, private("key"));
+    store.secrets(id, 1).unwrap();
+    let look = |named: &str| {
+        place.sql(&format!("ALTER TABLE metaslot.token RENAME COLUMN {named}"));
+        place.sql("SELECT pg_notify('metaslot', '0 test')");
+        std::thread::sleep(Duration::from_millis(300));
+    };
+    let before = store.generation();
+    look("generation TO other");
+    assert_eq!(store.generation(), before);
+    assert!(store.secrets(id, 1).is_ok());
+    look("other TO generation");
+    let other = place.store();
+    other.login(Role::User, USER).unwrap();
+    other.write(vec![Change::Delete { id, version: 1, unique_id: None }]).unwrap();
+    until("the next change is heard of", || store.read(id).is_ok_and(|row| row.is_none()));
+}
