@@ -282,6 +282,7 @@ impl Store for SqliteStore {
             Examination::Restore(from) => backup::restore(self, role, pin, from, remark),
             Examination::Rename(label) => label::rename(self, role, pin, label),
             Examination::Remove(label) => label::remove(self, role, pin, label),
+            Examination::Identities(_) => Err(Error::NotLoggedIn),
         })
     }
 

@@ -491,7 +491,7 @@ fn a_check_ends_when_its_caller_says_so() {
             last = Some((done, total));
             done < total
         }
-        Remark::Finding { .. } => true,
+        Remark::Finding { .. } | Remark::Identity(..) => true,
     });
     assert_eq!(last, Some((101, 101)));
     assert_eq!(ended.unwrap_err(), Error::FUNCTION_CANCELED);

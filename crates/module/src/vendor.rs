@@ -426,6 +426,7 @@ impl Asked<'_> {
                     (UNAVAILABLE, "")
                 }
                 Told::Finding { id, what } => (id.unwrap_or(UNAVAILABLE), what),
+                Told::Identity(..) => return true,
             };
             let remark = Remark { done, total, object, text: padded(what) };
             self.told.as_ref().is_none_or(|(notify, application)| notify.tell(application, &remark))

@@ -272,6 +272,10 @@ impl Store for PostgresStore {
             Examination::Remove(label) => self.report(pin::remove(self, role, pin, label)),
             Examination::Backup(to) => self.report(table::save(self, (role, pin), to, remark)),
             Examination::Restore(from) => self.report(table::load(self, (role, pin), from, remark)),
+            Examination::Identities(_) => {
+                detail::set(format_args!("{}: it has no identities", self.config.address));
+                Err(ck::Error::FUNCTION_NOT_SUPPORTED)
+            }
             Examination::Repair => {
                 detail::set(format_args!(
                     "{}: a token in a database is not repaired: what can be read of it is copied",

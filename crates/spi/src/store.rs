@@ -4,10 +4,11 @@
 //! A store seals, indexes and counts; it knows nothing of sessions or of what attributes mean.
 
 use crate::provider::Algorithm;
-use crate::{Attributes, Params, Secrets};
-use metaslot_ck::{CK_ATTRIBUTE_TYPE, CK_MECHANISM_TYPE, Result};
+use crate::{Attributes, Params, Secrets, detail};
+use metaslot_ck::{CK_ATTRIBUTE_TYPE, CK_MECHANISM_TYPE, Error, Result};
 use metaslot_memory::Secret;
 use std::cell::Cell;
+use std::fmt;
 use std::num::NonZeroU64;
 use std::path::Path;
 
@@ -44,6 +45,48 @@ pub trait Store: Send + Sync {
 
     /// Whether the keys of the last login are still the token's: another process may have made it anew.
     fn keeps_login(&self) -> bool;
+
+    /// [`Self::login`] of an identity (`C_LoginUser`). The keys go as soon as it is revoked.
+    ///
+    /// # Errors
+    /// As [`Self::login`], but `CKR_PIN_INCORRECT` also where the PIN is locked or no identity has the name: none of these
+    /// tells which names there are. `CKR_ARGUMENTS_BAD` of a store that has no identities.
+    fn login_as(&self, _name: Name, _pin: &[u8]) -> Result<()> {
+        Err(Name::unknown())
+    }
+
+    /// [`Self::check_pin`] of an identity.
+    ///
+    /// # Errors
+    /// As [`Self::login_as`].
+    fn check_pin_as(&self, _name: Name, _pin: &[u8]) -> Result<()> {
+        Err(Name::unknown())
+    }
+
+    /// [`Self::set_pin`] of an identity.
+    ///
+    /// # Errors
+    /// As [`Self::login_as`].
+    fn set_pin_as(&self, _name: Name, _old: &[u8], _new: &[u8]) -> Result<()> {
+        Err(Name::unknown())
+    }
+
+    /// A number that the identity of this name got by chance when it was added; none where there is no such identity now.
+    ///
+    /// # Errors
+    /// `CKR_DEVICE_ERROR` also where its identities are not those that were last added.
+    fn incarnation(&self, _name: Name) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
+    /// Keeps the keys of a login even when the identity is revoked that has opened them: the caller, who has more than one
+    /// user, looks at [`Self::incarnation`] itself.
+    ///
+    /// # Errors
+    /// `CKR_DEVICE_MEMORY`
+    fn share_login(&self) -> Result<()> {
+        Ok(())
+    }
 
     /// Sets the user's PIN, by the SO (`C_InitPIN`); clears the counter.
     ///
@@ -243,6 +286,86 @@ pub enum Examination<'a> {
     Rename(&'a str),
     /// The files of the token that has this label go, by the officer's PIN: an error while another process has them open.
     Remove(&'a str),
+    /// Its identities, by the officer's PIN.
+    Identities(Identities<'a>),
+}
+
+/// What is done with a token's identities.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Identities<'a> {
+    /// Each is told of.
+    List,
+    /// There is one more, with this PIN.
+    Add(Name, NewPin<'a>),
+    /// It is there no more, and neither is its wrap of the master key.
+    Revoke(Name),
+    /// It gets this PIN, which is not locked.
+    SetPin(Name, NewPin<'a>),
+}
+
+/// A PIN that is to be set; `Debug` does not show it.
+#[derive(Clone, Copy, Eq, PartialEq)]
+pub struct NewPin<'a>(pub &'a [u8]);
+
+impl fmt::Debug for NewPin<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("NewPin")
+    }
+}
+
+/// What an identity is called; compared byte by byte.
+#[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Name {
+    bytes: [u8; Self::LONGEST],
+    length: usize,
+}
+
+impl Name {
+    /// The longest, in bytes.
+    pub const LONGEST: usize = 64;
+
+    /// `None` unless it has 1 to 64 bytes of UTF-8, all of which can be seen: no control character, none that only orders or
+    /// joins others, and no white space at either end.
+    #[must_use]
+    pub fn new(name: &[u8]) -> Option<Self> {
+        let text = str::from_utf8(name).ok()?;
+        let is_fit = !text.is_empty() && text == text.trim() && !text.contains(is_unseen);
+        let mut bytes = [0; Self::LONGEST];
+        bytes.get_mut(..name.len())?.copy_from_slice(name);
+        is_fit.then_some(Self { bytes, length: name.len() })
+    }
+
+    /// As it was given.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
+    }
+
+    /// With zeros behind it, which no name has: for a comparison that takes as long for every name.
+    #[must_use]
+    pub const fn padded(&self) -> &[u8; Self::LONGEST] {
+        &self.bytes
+    }
+
+    /// Where there are no identities.
+    fn unknown() -> Error {
+        detail::set(format_args!("this token has no identities: give no name, or call C_Login"));
+        Error::ARGUMENTS_BAD
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+/// Whether it is a control character, or one of those that are not drawn themselves: soft hyphen, joiners, marks of direction.
+fn is_unseen(character: char) -> bool {
+    let format = ['\u{ad}', '\u{61c}', '\u{180e}', '\u{2028}', '\u{2029}', '\u{feff}'];
+    let is_mark = matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}');
+    let is_joiner = matches!(character, '\u{2060}'..='\u{206f}' | '\u{e0000}'..='\u{e0fff}');
+    character.is_control() || is_mark || is_joiner || format.contains(&character)
 }
 
 /// What [`Store::examine`] tells while it goes on.
@@ -262,6 +385,8 @@ pub enum Remark<'a> {
         /// What, in words.
         what: &'a str,
     },
+    /// An identity.
+    Identity(Name, PinState),
 }
 
 /// What [`Store::examine`] found.
@@ -434,6 +559,21 @@ pub struct ObjectRow {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_short_and_can_be_seen() {
+        let longest = "n".repeat(Name::LONGEST);
+        for name in ["a", "nginx.service", "Zoë und Jürgen", "spiffe://example.org/web", &longest]
+        {
+            assert_eq!(Name::new(name.as_bytes()).unwrap().as_str(), name);
+        }
+        let too_long = "n".repeat(Name::LONGEST + 1);
+        for name in ["", " ", " a", "a\t", "a\nb", "a\0", "a\u{202e}b", "a\u{200b}", &too_long] {
+            assert_eq!(Name::new(name.as_bytes()), None, "{name:?}");
+        }
+        assert_eq!(Name::new(b"\xff"), None);
+        assert_eq!(format!("{:?}", NewPin(b"1234")), "NewPin");
+    }
 
     #[test]
     fn numbers_of_rows_say_whose_they_are_and_stay_small() {

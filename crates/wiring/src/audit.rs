@@ -11,7 +11,7 @@ use crate::sink::{Sink, is_plain, now, program};
 use metaslot_ck::*;
 use metaslot_counters as counters;
 use metaslot_engine::{Answer, Engine, Object};
-use metaslot_spi::store::Examination;
+use metaslot_spi::store::{Examination, Identities, Name};
 use metaslot_spi::{Template, Value, detail};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -217,6 +217,12 @@ impl Act {
             Examination::Restore(_) => ("restored", "CopyToken"),
             Examination::Rename(_) => ("renamed", "RenameToken"),
             Examination::Remove(_) => ("removed", "RemoveToken"),
+            Examination::Identities(asked) => match asked {
+                Identities::List => ("identities", "ListIdentities"),
+                Identities::Add(..) => ("identity-added", "ChangeIdentity"),
+                Identities::Revoke(_) => ("identity-revoked", "ChangeIdentity"),
+                Identities::SetPin(..) => ("pin", "ChangeIdentity"),
+            },
         };
         Self { event, function, of_objects: false }
     }
@@ -286,6 +292,13 @@ impl Note {
         };
         if self.on {
             text(&mut self.fields, "user", user);
+        }
+    }
+
+    /// Which identity does it, or has it done to it.
+    pub fn identity(&mut self, name: Name) {
+        if self.on {
+            text(&mut self.fields, "identity", name.as_str());
         }
     }
 

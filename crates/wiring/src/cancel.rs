@@ -9,7 +9,7 @@
 use metaslot_ck::Result;
 use metaslot_memory::Secret;
 use metaslot_spi::store::{
-    Change, Examination, Examined, Found, Home, ObjectRow, Remark, Role, Scope, Store, Term,
+    Change, Examination, Examined, Found, Home, Name, ObjectRow, Remark, Role, Scope, Store, Term,
     TokenRow,
 };
 use std::ffi::c_int;
@@ -67,6 +67,31 @@ impl<S: Store> Store for UncancelledStore<S> {
     fn check_pin(&self, role: Role, pin: &[u8]) -> Result<()> {
         let _uncancelled = Uncancelled::begin();
         self.0.check_pin(role, pin)
+    }
+
+    fn login_as(&self, name: Name, pin: &[u8]) -> Result<()> {
+        let _uncancelled = Uncancelled::begin();
+        self.0.login_as(name, pin)
+    }
+
+    fn check_pin_as(&self, name: Name, pin: &[u8]) -> Result<()> {
+        let _uncancelled = Uncancelled::begin();
+        self.0.check_pin_as(name, pin)
+    }
+
+    fn set_pin_as(&self, name: Name, old: &[u8], new: &[u8]) -> Result<()> {
+        let _uncancelled = Uncancelled::begin();
+        self.0.set_pin_as(name, old, new)
+    }
+
+    fn incarnation(&self, name: Name) -> Result<Option<u64>> {
+        let _uncancelled = Uncancelled::begin();
+        self.0.incarnation(name)
+    }
+
+    fn share_login(&self) -> Result<()> {
+        let _uncancelled = Uncancelled::begin();
+        self.0.share_login()
     }
 
     fn logout(&self) {

@@ -6,8 +6,8 @@ use crate::store::ForeignStore;
 use metaslot_ck::{Error, Result};
 use metaslot_memory::Secret;
 use metaslot_spi::store::{
-    Change, Examination, Examined, Found, Home, ObjectRow, Remark, Role, Row, Scope, Store, Term,
-    TokenRow,
+    Change, Examination, Examined, Found, Home, Name, ObjectRow, Remark, Role, Row, Scope, Store,
+    Term, TokenRow,
 };
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -229,6 +229,28 @@ impl Store for View {
 
     fn check_pin(&self, role: Role, pin: &[u8]) -> Result<()> {
         self.own.check_pin(role, pin)
+    }
+
+    fn login_as(&self, name: Name, pin: &[u8]) -> Result<()> {
+        self.own.login_as(name, pin)?;
+        self.guests.iter().for_each(Guest::join);
+        Ok(())
+    }
+
+    fn check_pin_as(&self, name: Name, pin: &[u8]) -> Result<()> {
+        self.own.check_pin_as(name, pin)
+    }
+
+    fn set_pin_as(&self, name: Name, old: &[u8], new: &[u8]) -> Result<()> {
+        self.own.set_pin_as(name, old, new)
+    }
+
+    fn incarnation(&self, name: Name) -> Result<Option<u64>> {
+        self.own.incarnation(name)
+    }
+
+    fn share_login(&self) -> Result<()> {
+        self.own.share_login()
     }
 
     fn logout(&self) {

@@ -152,6 +152,7 @@ fn copied(
         match remark {
             Remark::Progress { done, total } => app.output.progress(done, total, "objects"),
             Remark::Finding { id, what } => findings.push((id, what.to_owned())),
+            Remark::Identity(..) => {}
         }
         true
     });
