@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Makes the stored example of the current format, which every later release must open.
 //!
-//! `cargo run --release -p metaslot-keystore --example sample -- testdata/keystores/v2.db`
+//! `cargo run --release -p metaslot-keystore --example sample -- testdata/keystores/v3.db`
 //!
 //! Once a format is released, its example is never made again.
 
@@ -11,7 +11,9 @@ use metaslot_ck::{
 };
 use metaslot_keystore::{Config, SqliteStore};
 use metaslot_memory::Secret;
-use metaslot_spi::store::{Change, Record, Role, Store, Term};
+use metaslot_spi::store::{
+    Change, Examination, Identities, Name, NewPin, Record, Role, Store, Term,
+};
 use metaslot_spi::{Attributes, Secrets, Value};
 use std::path::Path;
 
@@ -25,7 +27,7 @@ fn main() -> Result<(), Failure> {
     let directory = std::env::temp_dir().join(format!("metaslot-sample-{}", std::process::id()));
     let path = directory.join("token.db");
     let store = SqliteStore::new(Config::new(&path));
-    store.initialize(b"example-so-pin", "example of version 2")?;
+    store.initialize(b"example-so-pin", "example of version 3")?;
     store.write(vec![Change::Insert(open("before login", CKO_DATA))])?;
     store.login(Role::So, b"example-so-pin")?;
     store.init_pin(b"example-user-pin")?;
@@ -39,6 +41,10 @@ fn main() -> Result<(), Failure> {
     ])?;
     store.write(vec![Change::Delete { id: 5, version: 1, unique_id: None }])?;
     store.write(vec![Change::Update { id: 4, version: 1, record: key("changed key") }])?;
+    store.logout();
+    let name = Name::new(b"example").ok_or("that is a name")?;
+    let added = Examination::Identities(Identities::Add(name, NewPin(b"example-pin")));
+    store.examine(Role::So, b"example-so-pin", added, &mut |_| true)?;
     drop(store);
     let connection = rusqlite::Connection::open(&path)?;
     connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?;

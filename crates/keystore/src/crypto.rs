@@ -11,7 +11,7 @@ use metaslot_awslc_wrapper::{aead, constant_time, hkdf, hmac, random};
 use metaslot_ck::CK_ATTRIBUTE_TYPE;
 use metaslot_ck::attribute::AttributeRow;
 use metaslot_memory::Secret;
-use metaslot_spi::store::{Role, Term};
+use metaslot_spi::store::{Name, Role, Term};
 
 /// Length of the master key and of every key made from it, in bytes.
 pub(crate) const KEY: usize = 32;
@@ -112,6 +112,8 @@ impl RowContext {
 pub struct Keys {
     /// Who logged in.
     pub(crate) role: Role,
+    /// Which identity it is, whose end is that of the login: its name and incarnation.
+    pub(crate) bound: Option<(Name, u64)>,
     pub(crate) serial: Serial,
     pub(crate) id: KeyId,
     pub(crate) master: Secret,
@@ -137,6 +139,7 @@ impl Keys {
             .collect::<Result<_>>()?;
         Ok(Self {
             role,
+            bound: None,
             serial,
             id: key_id(&master, &serial)?,
             attributes: key("attributes")?,
@@ -154,6 +157,20 @@ impl Keys {
     #[must_use]
     pub const fn role(&self) -> Role {
         self.role
+    }
+
+    /// The name and the incarnation of the identity whose end is that of the login.
+    #[must_use]
+    pub const fn bound(&self) -> Option<(Name, u64)> {
+        self.bound
+    }
+
+    /// The same keys, of a login that ends with no identity.
+    ///
+    /// # Errors
+    /// [`Error::Memory`], [`Error::Cryptography`]
+    pub fn unbound(&self) -> Result<Self> {
+        Self::new(Secret::copy_of(self.master.expose()), self.serial, self.role)
     }
 
     /// The name of the master key.

@@ -4,6 +4,7 @@
 
 pub use crate::crypto::{KeyId, Keys, Serial};
 pub use crate::exchange::{Loading, Node, Saving, Sink, Source};
+pub use crate::identity::{Identities, Identity};
 pub use crate::rows::{Rows, RowsMut};
 pub use crate::schema::{Head, PinRow, Stored, Token};
 pub use crate::survey::{Listed, Table, survey};
@@ -15,8 +16,9 @@ use crate::kdf::Cost;
 use crate::state::{self, State};
 use crate::tree::{self, Tree};
 use crate::{anchor, limit, pepper, pin, search, wrap};
+use metaslot_awslc_wrapper::digest;
 use metaslot_memory::Secret;
-use metaslot_spi::store::{Change, ObjectRow, PinState, Role, Term};
+use metaslot_spi::store::{Change, Name, ObjectRow, PinState, Role, Term};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -33,8 +35,19 @@ pub struct Pins<'a> {
     pub pepper: Option<&'a Path>,
 }
 
+/// What an attempt with a name is made at.
+#[derive(Debug)]
+pub struct Target {
+    /// Whose counter goes up; `None` for the row without a name.
+    pub counted: Option<Identity>,
+    /// What the PIN is tried at, and to whom it belongs.
+    wrap: Vec<u8>,
+    owner: Vec<u8>,
+    serial: Serial,
+}
+
 impl Pins<'_> {
-    fn pepper(self) -> Result<Option<Secret>> {
+    pub(crate) fn pepper(self) -> Result<Option<Secret>> {
         self.pepper.map(pepper::read).transpose()
     }
 
@@ -59,7 +72,7 @@ impl Pins<'_> {
     pub fn open(self, token: &Token, role: Role, pin: &[u8]) -> Result<Option<Keys>> {
         let wrapped = pin::pin_row(token, role).wrap.as_deref().ok_or(Error::PinNotInitialized)?;
         let pepper = self.pepper()?;
-        let master = wrap::open(wrapped, &token.serial, role, pin, pepper.as_ref())?;
+        let master = wrap::open(wrapped, &token.serial, &wrap::owner(role), pin, pepper.as_ref())?;
         master.map(|master| Keys::new(master, token.serial, role)).transpose()
     }
 
@@ -69,7 +82,60 @@ impl Pins<'_> {
     /// [`Error::Memory`], [`Error::Cryptography`]
     pub fn wrap(self, keys: &Keys, role: Role, pin: &[u8]) -> Result<Vec<u8>> {
         let pepper = self.pepper()?;
-        wrap::seal(self.cost.kdf()?, &keys.serial, role, pin, pepper.as_ref(), &keys.master)
+        let owner = wrap::owner(role);
+        wrap::seal(self.cost.kdf()?, &keys.serial, &owner, pin, pepper.as_ref(), &keys.master)
+    }
+
+    /// What an attempt with a name is made at `now`. Of an identity that is not there, or may not be tried, it is a wrap that no PIN
+    /// opens, and that costs what another one costs.
+    ///
+    /// # Errors
+    /// [`Error::NotToken`] where its PINs cannot be tried here; [`Error::Cryptography`]
+    pub fn target(self, token: &Token, name: Name, now: u64) -> Result<Target> {
+        let found = token.identities.find(name);
+        let counted = found.filter(|identity| may_try(&identity.pin, now).is_ok()).cloned();
+        let like = counted.as_ref().map_or_else(|| decoy(token, name), |identity| &identity.pin);
+        self.can_try(like)?;
+        let mut wrap = like.wrap.clone().unwrap_or_default();
+        if counted.is_none() {
+            wrap::spoil(&mut wrap)?;
+        }
+        let owner = counted.as_ref().map_or_else(Vec::new, Identity::owner);
+        Ok(Target { counted, wrap, owner, serial: token.serial })
+    }
+
+    /// The keys that an identity's PIN opens; none for a wrong one. Derives a key, which takes a tenth of a second.
+    ///
+    /// # Errors
+    /// [`Error::Memory`]
+    pub fn try_at(self, target: &Target, pin: &[u8]) -> Result<Option<Keys>> {
+        let pepper = self.pepper()?;
+        let opened = wrap::open(&target.wrap, &target.serial, &target.owner, pin, pepper.as_ref())?;
+        let (Some(identity), Some(master)) = (&target.counted, opened) else { return Ok(None) };
+        let mut keys = Keys::new(master, target.serial, Role::User)?;
+        keys.bound = Some((identity.name, identity.incarnation));
+        Ok(Some(keys))
+    }
+
+    /// One more identity, with the master key under its PIN.
+    ///
+    /// # Errors
+    /// [`Error::Memory`], [`Error::Cryptography`]
+    pub fn identity(self, keys: &Keys, name: Name, pin: &[u8]) -> Result<Identity> {
+        let incarnation = u64::from_ne_bytes(crypto::random::<8>()?);
+        let none = PinRow { wrap: None, failures: 0, failed_at: 0 };
+        let mut made = Identity { name, incarnation, pin: none };
+        made.pin.wrap = Some(self.wrap_of(keys, &made, pin)?);
+        Ok(made)
+    }
+
+    /// The master key under another PIN of an identity.
+    ///
+    /// # Errors
+    /// [`Error::Memory`], [`Error::Cryptography`]
+    pub fn wrap_of(self, keys: &Keys, identity: &Identity, pin: &[u8]) -> Result<Vec<u8>> {
+        let (kdf, pepper, owner) = (self.cost.kdf()?, self.pepper()?, identity.owner());
+        wrap::seal(kdf, &keys.serial, &owner, pin, pepper.as_ref(), &keys.master)
     }
 
     /// A token without objects: the next one gets `next_id`, and there were so many changes before.
@@ -88,9 +154,20 @@ impl Pins<'_> {
         let state = State { commits, ..State::new(next_id, label, &wrap) }.seal(&keys)?;
         let none = || PinRow { wrap: None, failures: 0, failed_at: 0 };
         let so = PinRow { wrap: Some(wrap), ..none() };
-        let token = Token { serial, label: label.to_owned(), so, user: none() };
+        let identities = Identities::default();
+        let token = Token { serial, label: label.to_owned(), so, user: none(), identities };
         Ok((token, Head { key_id: keys.id, next_id, state }, keys))
     }
+}
+
+/// Whose wrap says what a try at a name costs that is not there: for one name always the same.
+fn decoy(token: &Token, name: Name) -> &PinRow {
+    let salt = token.so.wrap.as_deref().unwrap_or_default();
+    let chosen = digest::sha256(&[salt, name.padded()].concat());
+    let chosen = chosen.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    let count = token.identities.iter().count().max(1) as u64;
+    let at = usize::try_from(chosen % count).unwrap_or(0);
+    token.identities.iter().nth(at).map_or(&token.so, |identity| &identity.pin)
 }
 
 /// A serial number for a new token.

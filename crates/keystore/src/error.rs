@@ -2,6 +2,7 @@
 //! What can go wrong with a token on disk, in words for a person and in a code for PKCS#11.
 
 use metaslot_ck as ck;
+use metaslot_spi::store::Name;
 use rustix::io::Errno;
 use std::fmt;
 use std::io;
@@ -106,6 +107,15 @@ pub enum Error {
     },
     /// The SO has not set the user's PIN yet.
     PinNotInitialized,
+    /// An identity is not there, its PIN is wrong, or locked.
+    IdentityRefused,
+    /// The officer wants of an identity what cannot be.
+    Identity {
+        /// Which.
+        name: Name,
+        /// What is wrong with that.
+        reason: &'static str,
+    },
     /// The caller ended it.
     Canceled,
     /// The cryptographic library failed.
@@ -272,7 +282,7 @@ impl fmt::Display for Error {
                 f,
                 "{}: format {found} is newer than this release, which knows {}; left untouched",
                 path.display(),
-                crate::format::FORMAT
+                crate::format::IDENTITIES
             ),
             Self::Damaged { path, id, reason } => {
                 write!(f, "{}: object {id} is damaged: {reason}", path.display())
@@ -298,6 +308,11 @@ impl fmt::Display for Error {
             Self::TooSoon { retry_at } => {
                 write!(f, "no PIN is taken before second {retry_at} of the epoch")
             }
+            Self::IdentityRefused => f.write_str(
+                "wrong PIN, a PIN that is locked after wrong ones, or no such identity: \
+                 'metaslot token identity list' tells it to the officer",
+            ),
+            Self::Identity { name, reason } => write!(f, "identity {name:?} {reason}"),
             Self::PinNotInitialized => f.write_str("the user has no PIN yet"),
             Self::Canceled => f.write_str("ended by the caller"),
             Self::Cryptography => f.write_str("the cryptographic library failed"),
@@ -344,11 +359,12 @@ impl From<Error> for ck::Error {
             | Error::Tampered { .. }
             | Error::Cryptography => Self::DEVICE_ERROR,
             Error::Canceled => Self::FUNCTION_CANCELED,
+            Error::Identity { .. } => Self::ARGUMENTS_BAD,
             Error::WriteProtected { .. } => Self::TOKEN_WRITE_PROTECTED,
             Error::Full { .. } | Error::Memory => Self::DEVICE_MEMORY,
             Error::Gone { .. } => Self::OBJECT_HANDLE_INVALID,
             Error::NotLoggedIn => Self::USER_NOT_LOGGED_IN,
-            Error::PinIncorrect { .. } => Self::PIN_INCORRECT,
+            Error::PinIncorrect { .. } | Error::IdentityRefused => Self::PIN_INCORRECT,
             // C_Login has no code for a pause; PIN_INCORRECT would call a right PIN wrong.
             Error::PinLocked | Error::TooSoon { .. } => Self::PIN_LOCKED,
             Error::PinNotInitialized => Self::USER_PIN_NOT_INITIALIZED,

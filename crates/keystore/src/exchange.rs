@@ -6,6 +6,7 @@ use crate::backup::{Room, connect, mark};
 use crate::elsewhere::Pins;
 use crate::error::{Error, Result};
 use crate::format::{APPLICATION, FORMAT};
+use crate::named;
 use crate::open::{Config, SqliteStore};
 use crate::rows::RowsMut as _;
 use crate::schema::{
@@ -144,6 +145,10 @@ fn write(source: &dyn Source, file: &Path) -> Result<()> {
     }
     transaction.pragma_update(None, "application_id", APPLICATION)?;
     transaction.pragma_update(None, "user_version", FORMAT)?;
+    if token.identities.iter().next().is_some() {
+        named::create(&transaction)?;
+        token.identities.iter().try_for_each(|identity| named::insert(&transaction, identity))?;
+    }
     Ok(transaction.commit()?)
 }
 

@@ -6,7 +6,7 @@ use crate::descriptors::{Descriptors, Fate, Shared};
 use crate::error::{Error, Result};
 use crate::files::{self, Files, Inode, Inodes, Stamp};
 use crate::fork::{self, Connections, Counted, Process};
-use crate::format::{APPLICATION, FORMAT, OLDEST};
+use crate::format::{APPLICATION, FORMAT, IDENTITIES, OLDEST};
 use crate::generation::Generation;
 use crate::lock::Lock;
 use crate::schema;
@@ -604,11 +604,13 @@ impl Database {
                 return Err(Error::not_token("it has tables, and says that it is of no version"));
             }
             0 => return Err(uninitialized()),
-            OLDEST..=FORMAT if self.pragma::<i64>("application_id")? == APPLICATION => {
+            OLDEST..=IDENTITIES if self.pragma::<i64>("application_id")? == APPLICATION => {
                 schema::check(&self.connection, format.0)?;
             }
-            OLDEST..=FORMAT => return Err(Error::not_token("it is some other program's database")),
-            found if found > FORMAT => {
+            OLDEST..=IDENTITIES => {
+                return Err(Error::not_token("it is some other program's database"));
+            }
+            found if found > IDENTITIES => {
                 return Err(Error::NewerFormat { path: self.files.database.clone(), found });
             }
             _ => return Err(Error::not_token("an unknown format")),
@@ -621,7 +623,7 @@ impl Database {
     /// compares that with an anchor.
     pub(crate) fn check_current(&self) -> Result<()> {
         match self.format.get() {
-            Some((FORMAT, _)) => Ok(()),
+            Some((FORMAT..=IDENTITIES, _)) => Ok(()),
             _ => Err(Error::tampered("it is of an older format")),
         }
     }

@@ -3,6 +3,26 @@
 
 use crate::error::{Error, Result};
 
+/// What stands about one PIN.
+#[derive(Clone, Debug)]
+pub struct PinRow {
+    /// The master key under the PIN; none where there is no PIN yet.
+    pub wrap: Option<Vec<u8>>,
+    /// Attempts since the last success.
+    pub failures: u32,
+    /// When the last was, in seconds since 1970.
+    pub failed_at: u64,
+}
+
+impl PinRow {
+    /// Adds failures that were counted elsewhere: how many and when the last was.
+    pub(crate) fn failed_elsewhere(&mut self, (failures, failed_at): (u64, u64)) {
+        let failures = u32::try_from(failures).unwrap_or(u32::MAX);
+        self.failures = self.failures.saturating_add(failures);
+        self.failed_at = self.failed_at.max(failed_at);
+    }
+}
+
 /// After so many failures in a row a PIN is locked.
 pub(crate) const MAX_FAILURES: u32 = 10;
 /// After so many the next attempt has to wait: 1 second, 2, 4, …

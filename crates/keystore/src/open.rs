@@ -4,19 +4,20 @@
 use crate::anchor;
 use crate::commit::Queue;
 use crate::crypto::{Keys, Serial};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::files::Files;
 use crate::format::FORMAT;
 use crate::gate::{Database, Gate};
+use crate::identity::Identities;
 use crate::kdf::Cost;
-use crate::schema::Head;
+use crate::schema::{Head, Token};
 use crate::state::{self, Memory, State};
 use crate::v1;
 use metaslot_counters::Around;
-use metaslot_spi::store::Role;
+use metaslot_spi::store::{Name, Role};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 /// How a store is kept.
@@ -104,6 +105,8 @@ pub struct SqliteStore {
     pub(crate) read_last: Memory,
     pub(crate) written_last: Memory,
     pub(crate) last_error: Mutex<Option<String>>,
+    /// The identities, and the generation at which they were read.
+    identities: Mutex<Option<(u64, Identities)>>,
     /// Of the SO and the user: failures before a right PIN, and its own count, that could not be cleared yet.
     owed: Mutex<[Option<Owed>; 2]>,
 }
@@ -141,6 +144,7 @@ impl SqliteStore {
             read_last: Memory::default(),
             written_last: Memory::default(),
             last_error: Mutex::new(None),
+            identities: Mutex::default(),
             owed: Mutex::default(),
         }
     }
@@ -173,6 +177,54 @@ impl SqliteStore {
 
     pub(crate) fn keys(&self) -> Option<Arc<Keys>> {
         self.keys.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The same, unless they are of an identity that is not there any more.
+    pub(crate) fn current_keys(&self) -> Result<Option<Arc<Keys>>> {
+        let keys = self.keys();
+        match keys.as_deref().is_none_or(|keys| self.is_still_there(keys)) {
+            true => Ok(keys),
+            false => Err(Error::NotLoggedIn),
+        }
+    }
+
+    /// Whether the identity of these keys is. One that cannot be looked at now is.
+    pub(crate) fn is_still_there(&self, keys: &Keys) -> bool {
+        let Some((name, incarnation)) = keys.bound else { return true };
+        match self.incarnation_of(Some(keys), name) {
+            Ok(now) => now == Some(incarnation),
+            Err(error) => !matches!(error, Error::Uninitialized { .. } | Error::Tampered { .. }),
+        }
+    }
+
+    /// Which incarnation an identity has that the token's state knows, as far as there are keys to open that.
+    pub(crate) fn incarnation_of(&self, keys: Option<&Keys>, name: Name) -> Result<Option<u64>> {
+        let now = self.gate.generation().filter(|now| now & 1 == 0);
+        let of = |identities: &Identities| identities.find(name).map(|one| one.incarnation);
+        if let Some((at, identities)) = &*self.known_identities()
+            && now == Some(*at)
+        {
+            return Ok(of(identities));
+        }
+        let read = self.gate.read(|database| {
+            database.snapshot(|connection| {
+                let token = Token::read(connection)?;
+                let token = token.ok_or_else(|| Error::not_token("its own row is missing"))?;
+                keys.map_or(Ok(()), |keys| state::of(connection, keys).map(drop))?;
+                Ok(token.identities)
+            })
+        })?;
+        let found = of(&read);
+        // Without keys what is read was not authenticated.
+        if let (Some(now), Some(_)) = (now, keys) {
+            *self.known_identities() = Some((now, read));
+        }
+        Ok(found)
+    }
+
+    /// Locked for no longer than it takes to look.
+    fn known_identities(&self) -> MutexGuard<'_, Option<(u64, Identities)>> {
+        self.identities.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn set_keys(&self, keys: Option<Keys>) {

@@ -8,7 +8,7 @@ use crate::crypto::{self, Keys, Serial};
 use crate::error::{Error, Result};
 use crate::fast;
 use crate::files;
-use crate::format::{APPLICATION, FORMAT};
+use crate::format::{APPLICATION, FORMAT, IDENTITIES};
 use crate::gate::Database;
 use crate::kdf::Kdf;
 use crate::limit::{MAX_FAILURES, may_try, retry_at};
@@ -34,18 +34,22 @@ pub(crate) fn state(row: &PinRow, now: u64) -> PinState {
 
 /// `C_Login`
 pub(crate) fn login(store: &SqliteStore, role: Role, pin: &[u8]) -> Result<()> {
-    admit(store, role, pin, keys(store, role, pin)?)
+    admit(store, keys(store, role, pin)?, || keys(store, role, pin))
 }
 
 /// Logs in with keys that the PIN has opened. What seems to be changed may be a token that another process has made
 /// anew since: then the PIN opens others.
-fn admit(store: &SqliteStore, role: Role, pin: &[u8], first: Keys) -> Result<()> {
+pub(crate) fn admit(
+    store: &SqliteStore,
+    first: Keys,
+    once_more: impl FnOnce() -> Result<Keys>,
+) -> Result<()> {
     let id = first.id;
     let refused = match store.admit(first) {
         Err(refused @ Error::Tampered { .. }) => refused,
         done => return done,
     };
-    let again = keys(store, role, pin)?;
+    let again = once_more()?;
     if again.id == id { Err(refused) } else { store.admit(again) }
 }
 
@@ -74,7 +78,7 @@ pub(crate) fn init_user(store: &SqliteStore, pin: &[u8]) -> Result<()> {
     let wrap = wrap::seal(
         store.config.kdf.kdf()?,
         &keys.serial,
-        Role::User,
+        &wrap::owner(Role::User),
         pin,
         pepper.as_ref(),
         &keys.master,
@@ -184,7 +188,7 @@ impl NewToken {
         let so_wrap = wrap::seal(
             store.config.kdf.kdf()?,
             &serial,
-            Role::So,
+            &wrap::owner(Role::So),
             so_pin,
             pepper.as_ref(),
             &master,
@@ -449,7 +453,7 @@ impl Begun {
             counters::event(counters::Event::FastLoginMiss);
         }
         let wrapped = pin_row(&self.token, role).wrap.as_deref().ok_or(Error::PinNotInitialized)?;
-        let opened = wrap::open(wrapped, &self.token.serial, role, pin, pepper);
+        let opened = wrap::open(wrapped, &self.token.serial, &wrap::owner(role), pin, pepper);
         let opened = opened.map_err(|error| error.at(&store.config.path))?;
         Ok(opened.map(|master| Opened { master, fast: false }))
     }
@@ -487,7 +491,7 @@ impl Begun {
             }
             Settle::Change(new) => {
                 let kdf = store.config.kdf.kdf()?;
-                let wrap = wrap::seal(kdf, &serial, role, new, pepper, master)?;
+                let wrap = wrap::seal(kdf, &serial, &wrap::owner(role), new, pepper, master)?;
                 let keys = keys()?;
                 store.upgrade(&keys)?;
                 store.transact_sealed(&keys, |database| write_wrap(database, &keys, role, &wrap))
@@ -522,7 +526,7 @@ fn settle_login(
 
 /// A small change of a row that is there. On a full disk it is made once more after the log has gone into the database, whose
 /// pages are there already: then it begins anew in the space that it has.
-fn in_place<R>(store: &SqliteStore, work: impl Fn(&Database) -> Result<R>) -> Result<R> {
+pub(crate) fn in_place<R>(store: &SqliteStore, work: impl Fn(&Database) -> Result<R>) -> Result<R> {
     match store.transact(Announce::No, &work) {
         Err(Error::Full { .. }) => {
             store.gate.write(Database::empty_log)?;
@@ -600,6 +604,9 @@ fn empty(database: &Database, new: &NewToken, old: &Keys, label: &str, seen: u64
     connection.execute_batch(
         "DELETE FROM object; DELETE FROM lookup; DELETE FROM tree; DELETE FROM fast_login;",
     )?;
+    if database.pragma::<i64>("user_version")? >= IDENTITIES {
+        connection.execute("DELETE FROM identity WHERE name != ''", ())?;
+    }
     connection.execute(
         "UPDATE token SET label = ?1, key_id = ?2, so_wrap = ?3, so_failures = 0, so_failed_at = 0,
                           user_wrap = NULL, user_failures = 0, user_failed_at = 0, row_set = ?4",
@@ -630,7 +637,7 @@ mod tests {
         mine.initialize(b"so-pin-1", "first").expect("it is made");
         let old = keys(&mine, Role::So, b"so-pin-1").expect("the PIN is right");
         other.initialize(b"so-pin-1", "second").expect("it is made anew");
-        admit(&mine, Role::So, b"so-pin-1", old).expect("it was not changed");
+        admit(&mine, old, || keys(&mine, Role::So, b"so-pin-1")).expect("it was not changed");
         assert!(mine.keeps_login());
         std::fs::remove_dir_all(&place).expect("it goes");
     }

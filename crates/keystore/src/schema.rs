@@ -3,7 +3,10 @@
 
 use crate::crypto::{KeyId, Serial};
 use crate::error::{Error, Result};
-use crate::format::OLDEST;
+use crate::format::{FORMAT, IDENTITIES, OLDEST};
+use crate::identity::{Identities, Identity};
+pub use crate::limit::PinRow;
+use metaslot_spi::store::Name;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, ffi};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -60,6 +63,17 @@ CREATE TABLE tree(
 pub(crate) const CREATE_UNVERIFIED: &str =
     "CREATE INDEX object_unverified ON object(verified) WHERE verified = 0;";
 
+/// What comes with the first identity, and version 3. The row without a name counts attempts at names that are not there.
+pub(crate) const CREATE_IDENTITY: &str = "
+CREATE TABLE identity(
+    name TEXT PRIMARY KEY,
+    incarnation INTEGER NOT NULL,
+    wrap BLOB NOT NULL,
+    failures INTEGER NOT NULL,
+    failed_at INTEGER NOT NULL
+) WITHOUT ROWID;
+";
+
 /// Refuses tables and indexes that are not defined as this release defines them: a constraint can make
 /// writes vanish, an index of an expression can make them take for ever.
 pub(crate) fn check(connection: &Connection, version: i64) -> Result<()> {
@@ -67,11 +81,16 @@ pub(crate) fn check(connection: &Connection, version: i64) -> Result<()> {
         let statements = parts.iter().flat_map(|part| part.split(';')).map(str::trim);
         statements.filter(|statement| !statement.is_empty()).collect()
     };
-    let known = made(&[CREATE, CREATE_TREE, CREATE_UNVERIFIED]);
-    let needed = if version == OLDEST { made(&[CREATE]).len() } else { known.len() };
+    let all = [CREATE, CREATE_TREE, CREATE_UNVERIFIED, CREATE_IDENTITY];
+    let known = made(&all);
+    let needed = match version {
+        OLDEST => made(&all[..1]).len(),
+        FORMAT => made(&all[..3]).len(),
+        _ => known.len(),
+    };
     let mut found = connection.prepare_cached(
         "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND type IN ('table', 'index')
-         AND lower(tbl_name) IN ('token', 'object', 'lookup', 'fast_login', 'tree')",
+         AND lower(tbl_name) IN ('token', 'object', 'lookup', 'fast_login', 'tree', 'identity')",
     )?;
     let found = found.query_map((), |row| row.get(0))?;
     let found: Vec<String> = found.collect::<rusqlite::Result<_>>()?;
@@ -87,17 +106,6 @@ pub(crate) fn is_empty(connection: &Connection) -> Result<bool> {
     Ok(connection.query_row(any, (), |row| row.get(0))?)
 }
 
-/// What stands about one PIN.
-#[derive(Clone, Debug)]
-pub struct PinRow {
-    /// The master key under the PIN; none where there is no PIN yet.
-    pub wrap: Option<Vec<u8>>,
-    /// Attempts since the last success.
-    pub failures: u32,
-    /// When the last was, in seconds since 1970.
-    pub failed_at: u64,
-}
-
 /// The token's own row.
 #[derive(Clone, Debug)]
 pub struct Token {
@@ -109,15 +117,8 @@ pub struct Token {
     pub so: PinRow,
     /// The user's.
     pub user: PinRow,
-}
-
-impl PinRow {
-    /// Adds failures that were counted elsewhere: how many and when the last was.
-    pub(crate) fn failed_elsewhere(&mut self, (failures, failed_at): (u64, u64)) {
-        let failures = u32::try_from(failures).unwrap_or(u32::MAX);
-        self.failures = self.failures.saturating_add(failures);
-        self.failed_at = self.failed_at.max(failed_at);
-    }
+    /// Its identities.
+    pub identities: Identities,
 }
 
 impl Token {
@@ -136,10 +137,38 @@ impl Token {
                         failed_at: unsigned(row, at + 2)?,
                     })
                 };
-                Ok(Self { serial: row.get(0)?, label: row.get(1)?, so: pin(2)?, user: pin(5)? })
+                Ok(Self {
+                    serial: row.get(0)?,
+                    label: row.get(1)?,
+                    so: pin(2)?,
+                    user: pin(5)?,
+                    identities: identities(connection)?,
+                })
             })
             .optional()
     }
+}
+
+/// Those of the token; none where the format has none yet. A row that is no identity's shows in the state.
+fn identities(connection: &Connection) -> rusqlite::Result<Identities> {
+    let version: i64 =
+        connection.prepare_cached("PRAGMA user_version")?.query_row((), |row| row.get(0))?;
+    if version < IDENTITIES {
+        return Ok(Identities::default());
+    }
+    let mut statement = connection.prepare_cached(
+        "SELECT name, incarnation, wrap, failures, failed_at FROM identity WHERE name != ''",
+    )?;
+    let all = statement.query_map((), |row| Ok(identity(row).ok()))?;
+    Ok(Identities::new(all.collect::<rusqlite::Result<_>>()?))
+}
+
+fn identity(row: &Row<'_>) -> rusqlite::Result<Identity> {
+    let name = Name::new(row.get_ref(0)?.as_str()?.as_bytes());
+    let name = name.ok_or(rusqlite::Error::InvalidQuery)?;
+    let (failures, failed_at) = (row.get(3)?, unsigned(row, 4)?);
+    let pin = PinRow { wrap: Some(row.get(2)?), failures, failed_at };
+    Ok(Identity { name, incarnation: row.get::<_, i64>(1)?.cast_unsigned(), pin })
 }
 
 /// The part of the token's row that every change of an object needs.

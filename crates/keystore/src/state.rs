@@ -7,6 +7,7 @@
 
 use crate::crypto::{self, KeyId, Keys};
 use crate::error::{Error, Result};
+use crate::identity::{Identities, Identity};
 use crate::rows::RowsMut;
 use crate::schema::{Head, Token, unsigned};
 use crate::tree::{Entry, HIGHEST, Node, Tree};
@@ -20,6 +21,8 @@ const FIXED: usize = 8 + 8 + 8 + 1 + 3 * DIGEST;
 const DIGEST: usize = 16;
 /// Length of the MAC at the end, in bytes.
 pub(crate) const MAC: usize = 32;
+/// Beside the height: the digest of the identities stands behind the names.
+const NAMES: u8 = 0x80;
 /// So many objects may have been made without a login since the last login.
 const MAX_OPEN: u64 = 1 << 32;
 
@@ -36,6 +39,8 @@ pub(crate) struct State {
     pub(crate) so: Digest,
     pub(crate) user: Digest,
     pub(crate) label: Digest,
+    /// Of the identities; zeros without any, which are not stored.
+    pub(crate) identities: Digest,
     pub(crate) height: u8,
     pub(crate) root: Node,
     /// The random number of the last backup or restore that made it, or of a repair after which rows may be older; 0 where there was none, which is not stored.
@@ -50,6 +55,7 @@ pub(crate) enum Difference {
     SoPin,
     UserPin,
     Label,
+    Identities,
     NextId,
 }
 
@@ -61,6 +67,9 @@ impl Difference {
                 "the user PIN is not the one that was last set; the SO can set a new one"
             }
             Self::Label => "its label was changed",
+            Self::Identities => {
+                "its identities are not those that were last added; a repair takes all of them out"
+            }
             Self::NextId => "the number of its next object was changed",
         }
     }
@@ -70,6 +79,22 @@ impl Difference {
 pub(crate) fn name(column: Option<&[u8]>) -> Digest {
     let whole = column.map_or([0; 32], digest::sha256);
     *whole.first_chunk().unwrap_or(&[0; DIGEST])
+}
+
+/// The names, incarnations and wraps of identities, not what is counted. Zeros where there are none.
+pub(crate) fn identities(identities: &Identities) -> Digest {
+    if identities.is_strange() {
+        return [0xff; DIGEST];
+    }
+    let mut all = Vec::new();
+    for Identity { name, incarnation, pin } in identities.iter() {
+        let wrap = pin.wrap.as_deref().unwrap_or_default();
+        for part in [name.as_str().as_bytes(), &incarnation.to_le_bytes(), wrap] {
+            all.extend_from_slice(&(part.len() as u64).to_le_bytes());
+            all.extend_from_slice(part);
+        }
+    }
+    if all.is_empty() { Digest::default() } else { name(Some(&all)) }
 }
 
 impl State {
@@ -82,6 +107,7 @@ impl State {
             so: name(Some(so_wrap)),
             user: name(None),
             label: name(Some(label.as_bytes())),
+            identities: Digest::default(),
             height: 0,
             root: Node::default(),
             restored: 0,
@@ -106,6 +132,11 @@ impl State {
         let [commits, count, next_id] = numbers.map(u64::from_le_bytes);
         let (height, names) = rest.split_first()?;
         let [so, user, label] = *names.as_chunks().0.first_chunk()?;
+        let (identities, root) = match height & NAMES {
+            0 => (Digest::default(), root),
+            _ => root.split_first_chunk().map(|(names, root)| (*names, root))?,
+        };
+        let height = height & !NAMES;
         // A root is of entries of 16 bytes.
         let (root, restored) = match root.split_last_chunk() {
             Some((root, last)) if root.len().is_multiple_of(16) => {
@@ -114,14 +145,15 @@ impl State {
             _ => (root, 0),
         };
         let root = Node::decode(root)?;
-        (*height <= HIGHEST).then_some(Self {
+        (height <= HIGHEST).then_some(Self {
             commits,
             count,
             next_id,
             so,
             user,
             label,
-            height: *height,
+            identities,
+            height,
             root,
             restored,
             mac,
@@ -135,9 +167,13 @@ impl State {
         for number in [self.commits, self.count, self.next_id] {
             out.extend_from_slice(&number.to_le_bytes());
         }
-        out.push(self.height);
+        let has_identities = self.identities != Digest::default();
+        out.push(self.height | if has_identities { NAMES } else { 0 });
         for name in [self.so, self.user, self.label] {
             out.extend_from_slice(&name);
+        }
+        if has_identities {
+            out.extend_from_slice(&self.identities);
         }
         out.extend_from_slice(self.root.encode());
         if self.restored != 0 {
@@ -197,6 +233,7 @@ impl State {
             (self.has_wrap(token, Role::So), Difference::SoPin),
             (self.has_wrap(token, Role::User), Difference::UserPin),
             (label, Difference::Label),
+            (self.identities == identities(&token.identities), Difference::Identities),
             (self.has_ids(head.next_id), Difference::NextId),
         ]
         .into_iter()

@@ -8,13 +8,14 @@ use crate::gate::Database;
 use crate::open::{Announce, SqliteStore};
 use crate::schema::{Head, Stored, Token};
 use crate::state::{Known, State};
-use crate::{apply, backup, label, pin, schema, search, uncounted, verify};
+use crate::{apply, backup, label, named, pin, schema, search, uncounted, verify};
 use metaslot_ck as ck;
 use metaslot_counters as counters;
 use metaslot_memory::Secret;
 use metaslot_spi::detail;
 use metaslot_spi::store::{
-    Change, Examination, Examined, Found, ObjectRow, Remark, Role, Scope, Store, Term, TokenRow,
+    Change, Examination, Examined, Found, Name, ObjectRow, Remark, Role, Scope, Store, Term,
+    TokenRow,
 };
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -98,7 +99,7 @@ impl SqliteStore {
     }
 
     fn read_row(&self, id: u64) -> Result<Option<ObjectRow>> {
-        let keys = self.keys();
+        let keys = self.current_keys()?;
         self.gate.read(|database| {
             let Some(keys) = keys else {
                 let row = Stored::read(&database.connection, id)?;
@@ -155,7 +156,7 @@ impl SqliteStore {
     }
 
     fn read_secrets(&self, id: u64, version: u64) -> Result<Secret> {
-        let keys = self.keys().ok_or(Error::NotLoggedIn)?;
+        let keys = self.current_keys()?.ok_or(Error::NotLoggedIn)?;
         self.gate.read(|database| {
             let row = self.authentic(database, &keys, id)?.ok_or(Error::Gone { id })?;
             if row.version != version {
@@ -210,12 +211,39 @@ impl Store for SqliteStore {
         self.change(|| pin::check(self, role, pin))
     }
 
+    fn login_as(&self, name: Name, pin: &[u8]) -> ck::Result<()> {
+        let result = self.change(|| named::login(self, name, pin));
+        if result.is_ok() {
+            counters::event(counters::Event::Login);
+        }
+        result
+    }
+
+    fn check_pin_as(&self, name: Name, pin: &[u8]) -> ck::Result<()> {
+        self.change(|| named::check(self, name, pin))
+    }
+
+    fn set_pin_as(&self, name: Name, old: &[u8], new: &[u8]) -> ck::Result<()> {
+        self.change(|| named::change(self, name, old, new))
+    }
+
+    fn incarnation(&self, name: Name) -> ck::Result<Option<u64>> {
+        self.report(nothing(self.incarnation_of(self.keys().as_deref(), name)))
+    }
+
+    fn share_login(&self) -> ck::Result<()> {
+        let keys = self.keys().map(|keys| keys.unbound()).transpose();
+        self.report(keys.map(|keys| self.set_keys(keys)))
+    }
+
     fn logout(&self) {
         self.set_keys(None);
     }
 
     fn keeps_login(&self) -> bool {
-        let Some(keys) = self.keys() else { return false };
+        let Some(keys) = self.keys().filter(|keys| self.is_still_there(keys)) else {
+            return false;
+        };
         let now = self.gate.generation().filter(|now| now & 1 == 0);
         if now == Some(self.kept_login.load(Ordering::Relaxed)) {
             return true;
@@ -238,7 +266,10 @@ impl Store for SqliteStore {
     }
 
     fn write(&self, changes: Vec<Change>) -> ck::Result<Vec<u64>> {
-        self.change(|| self.queue.submit(changes, self.keys(), |take| self.commit_group(take)))
+        self.change(|| {
+            let keys = self.current_keys()?;
+            self.queue.submit(changes, keys, |take| self.commit_group(take))
+        })
     }
 
     fn read(&self, id: u64) -> ck::Result<Option<ObjectRow>> {
@@ -256,7 +287,10 @@ impl Store for SqliteStore {
         after: u64,
         limit: usize,
     ) -> ck::Result<Vec<Found>> {
-        let keys = if scope == Scope::Public { None } else { self.keys() };
+        let keys = match scope {
+            Scope::Public => None,
+            _ => self.report(self.current_keys())?,
+        };
         let scope = match scope {
             Scope::Private if keys.is_none() => return Ok(Vec::new()),
             Scope::Both if keys.is_none() => Scope::Public,
@@ -282,13 +316,14 @@ impl Store for SqliteStore {
             Examination::Restore(from) => backup::restore(self, role, pin, from, remark),
             Examination::Rename(label) => label::rename(self, role, pin, label),
             Examination::Remove(label) => label::remove(self, role, pin, label),
-            Examination::Identities(_) => Err(Error::NotLoggedIn),
+            Examination::Identities(asked) => named::administer(self, (role, pin), asked, remark),
         })
     }
 
     fn restored(&self) -> ck::Result<u64> {
-        let keys = self.keys().ok_or(Error::NotLoggedIn);
+        let keys = self.current_keys();
         self.report(keys.and_then(|keys| {
+            let keys = keys.ok_or(Error::NotLoggedIn)?;
             // What asks has just written, perhaps to files that have taken the names since the last read.
             self.gate.look(|database| {
                 let head = Head::read(&database.connection)?;

@@ -38,7 +38,7 @@ impl SqliteStore {
     /// # Errors
     /// [`Error::NotLoggedIn`]; [`Error::Database`] where the file cannot be read.
     pub fn verify(&self) -> std::result::Result<Report, Error> {
-        let keys = self.keys().ok_or(Error::NotLoggedIn)?;
+        let keys = self.current_keys()?.ok_or(Error::NotLoggedIn)?;
         let mut findings = Vec::new();
         let mut collect = |remark: Remark<'_>| {
             if let Remark::Finding { id, what } = remark {
@@ -410,6 +410,16 @@ impl<'a> Survey<'a> {
         }
         state.next_id = ids_end(&state, &head).max(last + 1);
         let token = Token::read(connection)?;
+        if state.identities
+            != token
+                .as_ref()
+                .map(|token| crate::state::identities(&token.identities))
+                .unwrap_or_default()
+        {
+            // Which of them is another's doing is not known.
+            connection.execute("DELETE FROM identity WHERE name != ''", ())?;
+            state.identities = crate::state::Digest::default();
+        }
         state.label = crate::state::name(token.as_ref().map(|token| token.label.as_bytes()));
         connection.execute("UPDATE token SET key_id = ?1", [self.keys.id])?;
         state.write_next(connection, self.keys).map(drop)

@@ -34,11 +34,24 @@ pub(crate) fn needs_pepper(wrap: &[u8]) -> bool {
     wrap.first().is_some_and(|kind| kind & PEPPERED != 0)
 }
 
+/// The same for a role's PIN: whom a wrap belongs to.
+pub(crate) const fn owner(role: Role) -> [u8; 1] {
+    [role_byte(role)]
+}
+
+/// Makes one that no PIN opens of one that a PIN does, with the same cost.
+pub(crate) fn spoil(wrap: &mut [u8]) -> Result<()> {
+    let random = crypto::random::<{ LENGTH - ENCODED }>()?;
+    let sealed = wrap.get_mut(ENCODED..).filter(|sealed| sealed.len() == random.len());
+    sealed.ok_or_else(|| Error::not_token("a wrapped key is damaged"))?.copy_from_slice(&random);
+    Ok(())
+}
+
 /// Function and parameters, salt, nonce, ciphertext and tag.
 pub(crate) fn seal(
     kdf: Kdf,
     serial: &Serial,
-    role: Role,
+    owner: &[u8],
     pin: &[u8],
     pepper: Option<&Secret>,
     master: &Secret,
@@ -51,7 +64,7 @@ pub(crate) fn seal(
         out[0] |= PEPPERED;
     }
     out.extend_from_slice(&salt);
-    let sealed = crypto::seal(&key, &aad(serial, role, &out), master.expose())?;
+    let sealed = crypto::seal(&key, &aad(serial, owner, &out), master.expose())?;
     out.extend(sealed);
     Ok(out)
 }
@@ -60,7 +73,7 @@ pub(crate) fn seal(
 pub(crate) fn open(
     wrap: &[u8],
     serial: &Serial,
-    role: Role,
+    owner: &[u8],
     pin: &[u8],
     pepper: Option<&Secret>,
 ) -> Result<Option<Secret>> {
@@ -70,13 +83,13 @@ pub(crate) fn open(
     salt.copy_from_slice(&head[ENCODED..]);
     let pepper = pepper.filter(|_| needs_pepper(head));
     let key = kdf.derive(pin, &salt, pepper)?;
-    crypto::open_secret(&key, &aad(serial, role, head), sealed)
+    crypto::open_secret(&key, &aad(serial, owner, head), sealed)
 }
 
-fn aad(serial: &Serial, role: Role, head: &[u8]) -> Vec<u8> {
+fn aad(serial: &Serial, owner: &[u8], head: &[u8]) -> Vec<u8> {
     let mut aad = b"metaslot 1 wrap".to_vec();
     aad.extend_from_slice(serial);
-    aad.push(role_byte(role));
+    aad.extend_from_slice(owner);
     aad.extend_from_slice(head);
     aad
 }

@@ -179,12 +179,12 @@ fn a_newer_format_is_refused_and_left_as_it_is() {
     let (place, store, _) = place();
     drop(store);
     let raw = place.raw();
-    raw.execute_batch("PRAGMA user_version = 3; PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    raw.execute_batch("PRAGMA user_version = 4; PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
     drop(raw);
     let before = fs::read(place.database()).unwrap();
     let store = place.store();
     assert_eq!(store.token().unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
-    assert!(store.last_error().unwrap().contains("format 3 is newer"));
+    assert!(store.last_error().unwrap().contains("format 4 is newer"));
     assert_eq!(store.login(Role::User, USER).unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
     assert_eq!(store.initialize(USER, "over it").unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
     assert_eq!(store.search(&[], Scope::Public, 0, 1).unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);

@@ -7,7 +7,7 @@ mod common;
 use common::{Sandbox, find, insert, private, term};
 use metaslot_ck::{CKA_ID, CKA_LABEL, CKA_VALUE, Error};
 use metaslot_keystore::SqliteStore;
-use metaslot_spi::store::{Examination, Record, Remark, Role, Scope, Store};
+use metaslot_spi::store::{Examination, Name, Record, Remark, Role, Scope, Store};
 use metaslot_spi::{Attributes, Secrets};
 use std::fs;
 use std::path::Path;
@@ -27,15 +27,24 @@ fn copy(name: &str) -> (Sandbox, SqliteStore) {
 
 #[test]
 fn version_1_opens_and_holds_what_it_held() {
-    holds("v1.db", "example of version 1");
+    holds("v1.db", "example of version 1", 2);
 }
 
 #[test]
 fn version_2_opens_and_holds_what_it_held() {
-    holds("v2.db", "example of version 2");
+    holds("v2.db", "example of version 2", 2);
 }
 
-fn holds(name: &str, label: &str) {
+#[test]
+fn version_3_opens_and_holds_what_it_held() {
+    holds("v3.db", "example of version 3", 3);
+    let (_place, store) = copy("v3.db");
+    store.login_as(Name::new(b"example").unwrap(), b"example-pin").unwrap();
+    assert_eq!(store.secrets(3, 1).unwrap().len(), 28);
+    assert!(store.verify().unwrap().is_sound());
+}
+
+fn holds(name: &str, label: &str, becomes: i64) {
     let (place, store) = copy(name);
     let token = store.token().unwrap();
     assert_eq!(token.label, label);
@@ -65,7 +74,7 @@ fn holds(name: &str, label: &str) {
     assert!(report.is_sound(), "{report:?}");
     assert_eq!((report.examined.rows, report.examined.unverified), (4, 1));
     assert_eq!(insert(&store, private("one more")), 6, "id 5 was given before");
-    assert_eq!(version(&place), 2, "the login made it the current one");
+    assert_eq!(version(&place), becomes, "the login made it the current one");
     for (role, pin) in [(Role::So, &b"example-so-pin"[..]), (Role::User, b"example-user-pin")] {
         let again = place.store();
         again.login(role, pin).unwrap();

@@ -302,14 +302,14 @@ fn a_table_that_forgets_what_is_written_makes_the_call_fail() {
 #[test]
 fn a_store_that_a_later_release_has_taken_over_is_left_as_it_is() {
     let (place, store, ids) = place();
-    place.raw().execute_batch("PRAGMA user_version = 3").unwrap();
+    place.raw().execute_batch("PRAGMA user_version = 4").unwrap();
     let rows = || -> u32 {
         place.raw().query_row("SELECT count(*) FROM object", (), |row| row.get(0)).unwrap()
     };
     let before = rows();
     let refused = store.write(vec![Change::Insert(private("of the old format"))]).unwrap_err();
     assert_eq!(refused, Error::TOKEN_NOT_RECOGNIZED);
-    assert!(store.last_error().unwrap().contains("format 3 is newer"));
+    assert!(store.last_error().unwrap().contains("format 4 is newer"));
     assert!(store.write(vec![Change::Delete { id: ids[0], version: 1, unique_id: None }]).is_err());
     assert_eq!(rows(), before);
 }

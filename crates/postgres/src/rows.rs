@@ -3,7 +3,7 @@
 
 use crate::link::Open;
 use metaslot_keystore::Error;
-use metaslot_keystore::elsewhere::{Head, PinRow, Rows, RowsMut, Stored, Token, path};
+use metaslot_keystore::elsewhere::{Head, Identities, PinRow, Rows, RowsMut, Stored, Token, path};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use tokio_postgres::Row;
@@ -53,8 +53,13 @@ impl Whole {
             let failures = u32::try_from(failures).map_err(|_| damaged())?;
             Ok(PinRow { wrap: column(row, at)?, failures, failed_at: number(row, at + 2)? })
         };
-        let token =
-            Token { serial: fixed(row, 1)?, label: column(row, 2)?, so: pin(4)?, user: pin(7)? };
+        let token = Token {
+            serial: fixed(row, 1)?,
+            label: column(row, 2)?,
+            so: pin(4)?,
+            user: pin(7)?,
+            identities: Identities::default(),
+        };
         let head =
             Head { key_id: fixed(row, 3)?, next_id: number(row, 10)?, state: column(row, 11)? };
         Ok(Self { number: column(row, 0)?, token, head, now: number(row, 12)? })

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Identities: named users of a token, each with a PIN and a wrap of the master key of its own.
+
+use crate::crypto;
+use crate::error::{Error, Result};
+use crate::limit::PinRow;
+use metaslot_spi::store::Name;
+
+/// So many a token has at most.
+pub(crate) const MOST: usize = 256;
+
+/// An identity as it is stored.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// What it is called.
+    pub name: Name,
+    /// Chosen by chance when it was added: one of the same name that was added later has another.
+    pub incarnation: u64,
+    /// Its wrap of the master key, and its counter.
+    pub pin: PinRow,
+}
+
+/// Those of a token, by their names.
+#[derive(Clone, Debug, Default)]
+pub struct Identities {
+    all: Vec<Identity>,
+    /// There are rows that were never written so.
+    is_strange: bool,
+}
+
+impl Identities {
+    /// Of what was read; nothing for a row that is no identity's.
+    #[must_use]
+    pub fn new(rows: Vec<Option<Identity>>) -> Self {
+        let count = rows.len();
+        let mut all: Vec<_> = rows.into_iter().flatten().collect();
+        all.sort_unstable_by_key(|identity| identity.name);
+        Self { is_strange: all.len() != count, all }
+    }
+
+    /// In the order of their names.
+    pub fn iter(&self) -> impl Iterator<Item = &Identity> {
+        self.all.iter()
+    }
+
+    /// Which one has a name; takes as long for every name.
+    #[must_use]
+    pub fn find(&self, name: Name) -> Option<&Identity> {
+        self.all.iter().fold(None, |found, identity| {
+            let is_it = crypto::equal(identity.name.padded(), name.padded());
+            if is_it { Some(identity) } else { found }
+        })
+    }
+
+    /// Whether rows were read that are no identities.
+    pub(crate) const fn is_strange(&self) -> bool {
+        self.is_strange
+    }
+
+    /// The same with another one.
+    ///
+    /// # Errors
+    /// [`Error::Identity`] where it is there already, or there are too many.
+    pub(crate) fn add(&mut self, identity: Identity) -> Result<()> {
+        if self.find(identity.name).is_some() {
+            return Err(Error::Identity { name: identity.name, reason: "is there already" });
+        }
+        if self.all.len() >= MOST {
+            return Err(Error::Identity { name: identity.name, reason: "would be one too many" });
+        }
+        self.all.push(identity);
+        self.all.sort_unstable_by_key(|identity| identity.name);
+        Ok(())
+    }
+
+    /// The same without one.
+    ///
+    /// # Errors
+    /// [`Error::Identity`] where it is not there.
+    pub(crate) fn remove(&mut self, name: Name) -> Result<()> {
+        self.existing(name)?;
+        self.all.retain(|identity| identity.name != name);
+        Ok(())
+    }
+
+    /// The same where one has another PIN, and no failures.
+    ///
+    /// # Errors
+    /// [`Error::Identity`] where it is not there.
+    pub(crate) fn set_wrap(&mut self, name: Name, wrap: Vec<u8>) -> Result<()> {
+        self.existing(name)?;
+        for identity in self.all.iter_mut().filter(|identity| identity.name == name) {
+            identity.pin = PinRow { wrap: Some(wrap.clone()), failures: 0, failed_at: 0 };
+        }
+        Ok(())
+    }
+
+    /// The one of this name, for the officer.
+    ///
+    /// # Errors
+    /// [`Error::Identity`]
+    pub fn existing(&self, name: Name) -> Result<&Identity> {
+        self.find(name).ok_or(Error::Identity { name, reason: "is not there" })
+    }
+}
+
+impl Identity {
+    /// What its wrap is bound to.
+    pub(crate) fn owner(&self) -> Vec<u8> {
+        let mut owner = vec![2];
+        owner.extend_from_slice(&self.incarnation.to_le_bytes());
+        owner.extend_from_slice(self.name.as_str().as_bytes());
+        owner
+    }
+}
