@@ -218,7 +218,12 @@ pub fn engine_by(
 
 /// An engine under the default policy with a read-write session of the user's.
 pub fn logged_in() -> (Engine, SessionHandle) {
-    let engine = engine(Policy::DEFAULT);
+    logged_in_under(Policy::DEFAULT)
+}
+
+/// The same under another policy.
+pub fn logged_in_under(policy: Policy) -> (Engine, SessionHandle) {
+    let engine = engine(policy);
     let session = open(&engine);
     engine.login(session, CKU_USER, b"user-pin").expect("the PIN is right");
     (engine, session)

@@ -47,6 +47,12 @@ fn home_route(names: &mut Vec<&'static str>, home: &'static dyn Home) -> HomeRou
     HomeRoute::new(number, home)
 }
 
+/// The same failure of a key.
+#[cold]
+fn of_key(error: Error) -> Error {
+    if error == Error::OBJECT_HANDLE_INVALID { Error::KEY_HANDLE_INVALID } else { error }
+}
+
 impl Engine {
     /// Opens nothing: stores and providers open at first use.
     #[must_use]
@@ -174,10 +180,7 @@ impl Engine {
     ) -> Result<Arc<Object>> {
         let object = match session.recent.take(handle) {
             Some(object) if self.is_current(&object) => object,
-            _ => self.object_in(session, handle).map_err(|error| match error {
-                Error::OBJECT_HANDLE_INVALID => Error::KEY_HANDLE_INVALID,
-                other => other,
-            })?,
+            _ => self.object_in(session, handle).map_err(of_key)?,
         };
         let facts = object.facts();
         if !facts.is_key() {
@@ -193,19 +196,9 @@ impl Engine {
         if !object.subject().allows(mechanism) {
             return Err(Error::MECHANISM_INVALID);
         }
-        if object.key().is_none() {
-            self.attach(&object)?;
-        }
+        // The key may have gone since it was looked up.
+        self.key(&object).map_err(of_key)?;
         Ok(object)
-    }
-
-    /// Has the material of a key at hand. The key may have gone since it was looked up.
-    #[cold]
-    fn attach(&self, object: &Object) -> Result<()> {
-        self.key(object).map(drop).map_err(|error| match error {
-            Error::OBJECT_HANDLE_INVALID => Error::KEY_HANDLE_INVALID,
-            other => other,
-        })
     }
 
     /// Whether no process, this one included, changed the object since it was read, and it was

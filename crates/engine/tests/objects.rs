@@ -4,7 +4,9 @@
 use metaslot_ck::attribute::{CKA_BIRTH_ROLES, CKA_PURPOSES};
 use metaslot_ck::*;
 use metaslot_engine::{Answer, Engine, Policy};
-use metaslot_models::{MemoryStore, Raw, aes, collect, engine, engine_over, logged_in, open, row};
+use metaslot_models::{
+    MemoryStore, Raw, aes, collect, engine, engine_over, logged_in, logged_in_under, open, row,
+};
 use metaslot_spi::store::{Change, Record, Store};
 use metaslot_spi::{Attributes, Bytes, KdfParam, Params, RawValue, Template, Value};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -456,9 +458,7 @@ fn a_destroyed_object_does_not_come_back_by_a_change_at_the_same_time() {
 
 #[test]
 fn derived_keys_come_in_the_order_of_their_templates_wherever_they_live() {
-    let engine = engine(Policy::legacy());
-    let session = open(&engine);
-    engine.login(session, CKU_USER, b"user-pin").expect("the PIN is right");
+    let (engine, session) = logged_in_under(Policy::legacy());
     let base = vec![row(CKA_VALUE_LEN, 32), row(CKA_DERIVE, true)];
     let generic = CKM_GENERIC_SECRET_KEY_GEN;
     let base = engine.generate_key(session, generic, Params::None, base).expect("a key is made");

@@ -3,7 +3,7 @@
 
 use metaslot_ck::*;
 use metaslot_engine::{Answer, Engine, Policy};
-use metaslot_models::{aes, collect, engine, open, row};
+use metaslot_models::{aes, collect, logged_in_under, row};
 use metaslot_spi::{Bytes, Params, RawValue, Template, Value};
 
 pub(crate) type TemplateRow = (CK_ATTRIBUTE_TYPE, RawValue);
@@ -16,9 +16,7 @@ pub(crate) struct User {
 
 impl User {
     pub(crate) fn under(policy: Policy) -> Self {
-        let engine = engine(policy);
-        let session = open(&engine);
-        engine.login(session, CKU_USER, b"user-pin").expect("the PIN is right");
+        let (engine, session) = logged_in_under(policy);
         Self { engine, session }
     }
 
