@@ -8,7 +8,7 @@ use crate::session::Info;
 use crate::token::{HANDOVER, Login, NO_WITNESS, Token};
 use metaslot_ck::*;
 use metaslot_spi::detail;
-use metaslot_spi::store::{Role, TokenRow};
+use metaslot_spi::store::{Name, Role, TokenRow};
 use std::ops::RangeInclusive;
 use std::sync::atomic::Ordering;
 
@@ -24,11 +24,19 @@ impl Engine {
     /// logged out.
     pub fn login(&self, session: SessionHandle, user: CK_USER_TYPE, pin: &[u8]) -> Result<()> {
         match user {
-            CKU_SO => self.log_in(session, Role::So, pin),
-            CKU_USER => self.log_in(session, Role::User, pin),
+            CKU_SO => self.log_in(session, Role::So, None, pin),
+            CKU_USER => self.log_in(session, Role::User, None, pin),
             CKU_CONTEXT_SPECIFIC => self.authenticate(session, pin),
             _ => Err(Error::USER_TYPE_INVALID),
         }
+    }
+
+    /// `C_LoginUser` of an identity of the token (PKCS#11 3.2 §5.6.9).
+    ///
+    /// # Errors
+    /// As [`Self::login`], and `CKR_PIN_INCORRECT` also for a PIN that is locked and a name that is unknown.
+    pub fn login_as(&self, session: SessionHandle, name: Name, pin: &[u8]) -> Result<()> {
+        self.log_in(session, Role::User, Some(name), pin)
     }
 
     /// `C_Login` with NULL: by the token's own way of asking, where it has one (PKCS#11 3.2 §5.6.8).
@@ -43,13 +51,20 @@ impl Engine {
         self.login(session, user, &[])
     }
 
-    fn log_in(&self, session: SessionHandle, role: Role, pin: &[u8]) -> Result<()> {
+    fn log_in(
+        &self,
+        session: SessionHandle,
+        role: Role,
+        name: Option<Name>,
+        pin: &[u8],
+    ) -> Result<()> {
         let slot = self.sessions.info(session)?.slot;
         let token = self.token(slot)?;
         let _changing = token.changing();
         self.end_void_login(token);
         match (token.login_state(), role) {
-            (Login::User, Role::User) | (Login::So, Role::So) => {
+            (Login::So, Role::So) => return Err(Error::USER_ALREADY_LOGGED_IN),
+            (Login::User, Role::User) if *token.identity() == name => {
                 return Err(Error::USER_ALREADY_LOGGED_IN);
             }
             (Login::User | Login::So, _) => return Err(Error::USER_ANOTHER_ALREADY_LOGGED_IN),
@@ -65,7 +80,11 @@ impl Engine {
         if !row.initialized {
             return Err(Error::TOKEN_NOT_RECOGNIZED);
         }
-        token.store.login(role, pin)?;
+        match name {
+            Some(name) => token.store.login_as(name, pin)?,
+            None => token.store.login(role, pin)?,
+        }
+        *token.identity() = name;
         // Sessions come and go while the PIN is checked.
         if let Err(refused) = self.admit(token, session, role) {
             token.store.logout();
@@ -125,7 +144,7 @@ impl Engine {
         }
         let shown = match home {
             Some(home) => home.home.keep_pin(pin).map(Lock::Shown),
-            None => token.store.check_pin(Role::User, pin).map(|()| Lock::Open),
+            None => token.check_pin(pin).map(|()| Lock::Open),
         };
         match shown {
             Ok(lock) => {
@@ -215,7 +234,7 @@ impl Engine {
         token.store.init_pin(pin)
     }
 
-    /// `C_SetPIN`: the SO's when the SO is logged in, else the user's.
+    /// `C_SetPIN`: that of who is logged in, without a login the user's.
     ///
     /// # Errors
     /// As PKCS#11 3.2 §5.5.9 names them.
@@ -226,8 +245,12 @@ impl Engine {
         }
         let token = self.token(info.slot)?;
         check_length(&pin_lengths(&token.store.token()?), new)?;
-        let role = if token.login_state() == Login::So { Role::So } else { Role::User };
-        token.store.set_pin(role, old, new)
+        let identity = *token.identity();
+        match (token.login_state(), identity) {
+            (Login::User, Some(name)) => token.store.set_pin_as(name, old, new),
+            (Login::So, _) => token.store.set_pin(Role::So, old, new),
+            _ => token.store.set_pin(Role::User, old, new),
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use metaslot_router::HomeRoute;
 use metaslot_rules::Purposes;
 use metaslot_rules::counted::Taken;
 use metaslot_rules::policy::{CurrentPolicy, Policy};
-use metaslot_spi::store::{Home, ObjectRow, Row, Store};
+use metaslot_spi::store::{Home, Name, ObjectRow, Role, Row, Store};
 use metaslot_spi::{Attributes, Key, Material, Secrets, Value};
 use objects::TokenObjects;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -53,6 +53,8 @@ pub(crate) struct Token {
     pub(crate) handles: Handles,
     pub(crate) clock: Clock,
     pub(crate) objects: TokenObjects,
+    /// Which identity logged in last, where it was one.
+    identity: Mutex<Option<Name>>,
     /// Taken while a login begins or ends, or initialises the token.
     changing: Mutex<()>,
     /// Whether a thread that opens a session has to wait, for the one that holds `changing`.
@@ -103,6 +105,7 @@ impl Token {
             handles: Handles::new(slot),
             clock: Clock::default(),
             objects: TokenObjects::new(cached),
+            identity: Mutex::new(None),
             changing: Mutex::new(()),
             closed: AtomicBool::new(false),
             witness: AtomicU64::new(NO_WITNESS),
@@ -134,6 +137,20 @@ impl Token {
     /// Waits for a thread that logs in or out, or initialises the token.
     pub(crate) fn changing(&self) -> MutexGuard<'_, ()> {
         self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Which identity logged in last; locked for no longer than it takes to look.
+    pub(crate) fn identity(&self) -> MutexGuard<'_, Option<Name>> {
+        self.identity.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tries the PIN of the user who is logged in.
+    pub(crate) fn check_pin(&self, pin: &[u8]) -> Result<()> {
+        let identity = *self.identity();
+        match identity {
+            Some(name) => self.store.check_pin_as(name, pin),
+            None => self.store.check_pin(Role::User, pin),
+        }
     }
 
     /// No session is opened while this lives, except by those who began before; see
