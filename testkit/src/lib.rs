@@ -8,6 +8,7 @@
 
 mod apart;
 mod go;
+mod memory;
 mod others;
 mod outcome;
 mod process;
@@ -16,6 +17,7 @@ mod token;
 
 pub use apart::{apart, inside, is_inside, user_session};
 pub use go::compile_go;
+pub use memory::copies;
 pub use outcome::{Outcome, check, left_out, not_run};
 pub use process::{Output, Program, Server, find_program, free_port};
 pub use token::{SO_PIN, TestToken, USER_PIN, command, module_path, openssl_provider};

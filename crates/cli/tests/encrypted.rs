@@ -4,6 +4,7 @@
 #[path = "common/sandbox.rs"]
 mod sandbox;
 
+use metaslot_testkit::copies;
 use sandbox::Sandbox;
 use std::fs::{self, Permissions};
 use std::io::{BufRead, Read, Seek, SeekFrom, Write};
@@ -216,37 +217,6 @@ fn nothing_is_left_of_a_command_that_is_killed() {
     assert_eq!((said, files.left()), (*b".", vec![]));
 }
 
-/// How often these bytes are in the memory of a process that goes into a core dump, and in the rest of it.
-fn copies(process: u32, wanted: &[u8]) -> [usize; 2] {
-    let maps = fs::read_to_string(format!("/proc/{process}/smaps")).expect("it runs");
-    let mut memory = fs::File::open(format!("/proc/{process}/mem")).expect("it is ours");
-    let mut count = [0, 0];
-    let mut range = 0..0;
-    for line in maps.lines() {
-        let (first, rest) = line.split_once(' ').unwrap_or((line, ""));
-        let number = |text| u64::from_str_radix(text, 16).ok();
-        if let Some((Some(from), Some(to))) =
-            first.split_once('-').map(|(from, to)| (number(from), number(to)))
-        {
-            // Room that is kept free is not looked at.
-            range = from..to.min(from.saturating_add(64 << 20));
-        } else if first == "VmFlags:" {
-            let mut bytes =
-                vec![0; usize::try_from(range.end - range.start).expect("it is mapped")];
-            memory.seek(SeekFrom::Start(range.start)).expect("any place is one");
-            // What is mapped and not readable holds nothing.
-            if memory.read_exact(&mut bytes).is_ok() {
-                let kind = usize::from(rest.split(' ').any(|flag| flag == "dd"));
-                let mut rest = &*bytes;
-                while rest.skip_until(wanted[0]).expect("it is memory") > 0 {
-                    count[kind] += usize::from(rest.starts_with(&wanted[1..]));
-                }
-            }
-        }
-    }
-    count
-}
-
 #[test]
 fn data_is_in_no_core_dump() {
     let files = Files::new();
@@ -264,7 +234,7 @@ fn data_is_in_no_core_dump() {
         let mut output = vec![0; to];
         let mut from = child.stdout.take().expect("it is piped");
         from.read_exact(&mut output).expect("the first chunk is there");
-        let [dumped, protected] = copies(child.id(), mark);
+        let [dumped, protected] = copies(child.id(), &[mark])[0];
         drop((input, from));
         child.wait().expect("it ends");
         assert!(dumped == 0 && protected > 0, "{command}: {dumped} and {protected}");

@@ -3,8 +3,9 @@
 
 use crate::common::{Killed, Place, USER, compiled, initialized, pairs, started};
 use metaslot_ck::*;
-use metaslot_testkit::{module_path, not_run};
-use std::collections::BTreeMap;
+use metaslot_spi::store::{Role, Scope, Store as _};
+use metaslot_testkit::{copies, module_path, not_run};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::FileExt as _;
@@ -118,6 +119,39 @@ fn counted(clients: Vec<Killed>) -> BTreeMap<(String, String), u64> {
     all
 }
 
+/// What of the two private keys is in the store: each sixteen bytes of it that are no text or zeros, as they are and from behind, as
+/// numbers are in memory.
+fn parts(place: &Place) -> Vec<[u8; 16]> {
+    let store = place.store();
+    store.login(Role::User, USER).expect("the user logs in");
+    let private = |label: &str| {
+        [(CKA_CLASS, CKO_PRIVATE_KEY.to_ne_bytes().to_vec()), (CKA_LABEL, label.into())]
+    };
+    let found = ["site", "seal"].map(|label| {
+        let found = store.search(&private(label), Scope::Both, 0, 1).expect("it is read");
+        store.secrets(found[0].id, 1).expect("it opens")
+    });
+    let pieces = found.iter().flat_map(|secret| secret.expose().as_chunks().0.to_vec());
+    let random = pieces.filter(|piece: &[u8; 16]| {
+        piece.iter().collect::<BTreeSet<_>>().len() > 12 && !piece.is_ascii()
+    });
+    random.flat_map(|piece| [piece, reversed(piece)]).collect()
+}
+
+fn reversed(mut piece: [u8; 16]) -> [u8; 16] {
+    piece.reverse();
+    piece
+}
+
+/// The memory of clients, which have signed and decrypted, has no part of the keys; that of this process does.
+fn no_key_is_in(clients: &[Killed], place: &Place) {
+    let parts = parts(place);
+    let seen =
+        |process: u32| copies(process, &parts).iter().filter(|found| **found != [0, 0]).count();
+    assert!(parts.len() > 20 && seen(std::process::id()) == parts.len());
+    assert_eq!(clients.iter().map(|client| seen(client.0.id())).sum::<usize>(), 0);
+}
+
 #[test]
 fn a_daemon_that_is_killed_under_load_fails_nothing_that_can_be_repeated() {
     let Some(module) = module_path().filter(|_| Path::new("/usr/bin/gcc").exists()) else {
@@ -149,6 +183,7 @@ fn a_daemon_that_is_killed_under_load_fails_nothing_that_can_be_repeated() {
         again.push(wait(&file, &mut clients));
         drop(silent);
     }
+    no_key_is_in(&clients, &place);
     let counts = counted(clients);
     again.sort_unstable();
     let slow = again.iter().filter(|time| **time > AGAIN).count();
