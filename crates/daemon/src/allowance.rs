@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the processes of one user may have here together: connections, and memory for what their requests take and leave.
+//! What the processes of one user, or the peers of one name, may have here together: connections, and memory for what their requests take and leave.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Allowances {
     connections: AtomicUsize,
     memory: Arc<AtomicUsize>,
-    users: Mutex<HashMap<u32, Arc<AtomicUsize>>>,
+    owners: Mutex<HashMap<Owner, Arc<AtomicUsize>>>,
+}
+
+/// Whose connections are counted together.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+enum Owner {
+    User(u32),
+    Name(String),
 }
 
 /// Of one connection, which counts while this lives.
@@ -26,7 +33,7 @@ impl Allowances {
     #[must_use]
     pub fn new(connections: usize, memory: usize) -> Self {
         let (connections, memory) = (connections.into(), Arc::new(memory.into()));
-        Self { connections, memory, users: Mutex::default() }
+        Self { connections, memory, owners: Mutex::default() }
     }
 
     /// So many, and so much, from now on. What is there stays.
@@ -37,9 +44,18 @@ impl Allowances {
 
     /// Another connection of a user; none where there are enough.
     pub fn admit(&self, user: u32) -> Option<Allowance> {
-        let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
-        users.retain(|_, taken| Arc::strong_count(taken) > 1);
-        let taken = users.entry(user).or_default();
+        self.admit_owner(Owner::User(user))
+    }
+
+    /// The same of a name that peers of other machines have.
+    pub(crate) fn admit_named(&self, name: &str) -> Option<Allowance> {
+        self.admit_owner(Owner::Name(name.to_ascii_lowercase()))
+    }
+
+    fn admit_owner(&self, owner: Owner) -> Option<Allowance> {
+        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        owners.retain(|_, taken| Arc::strong_count(taken) > 1);
+        let taken = owners.entry(owner).or_default();
         // One is the table's.
         let is_free = Arc::strong_count(taken) <= self.connections.load(Ordering::Relaxed);
         let memory = || Arc::clone(&self.memory);
@@ -108,6 +124,8 @@ mod tests {
         let [one, two] = [all.admit(7), all.admit(7)].map(|one| one.expect("it is free"));
         assert!(all.admit(7).is_none());
         let other = all.admit(8).expect("it is another's");
+        let named = all.admit_named("7").expect("it is no user's");
+        assert!(all.admit_named("7").is_some() && named.room(100).is_some());
         let mut room = one.room(99).expect("there is room");
         assert!(two.room(2).is_none() && two.room(usize::MAX).is_none());
         assert!(other.room(100).is_some());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The tokens that are served, and to whom: a client is a connection, known by the process at its other end.
+//! The tokens that are served, and to whom: a client is a connection, known by the process at its other end, or by its certificate.
 
 use crate::allowance::{Allowance, Allowances};
 use crate::failure::Failure;
@@ -12,7 +12,7 @@ use metaslot_router::Routes;
 use metaslot_spi::detail;
 use metaslot_spi::provider::Provider;
 use metaslot_wiring::audit::Log;
-use metaslot_wiring::config::{ClientConfig, Config, DaemonConfig, PinSource, Process};
+use metaslot_wiring::config::{ClientConfig, Config, DaemonConfig, Peer, PinSource};
 use metaslot_wiring::{Parts, peer};
 use std::io;
 use std::net::Shutdown;
@@ -44,10 +44,10 @@ struct Given {
     log: Option<Log>,
 }
 
-/// A process that may be served.
+/// Who may be served.
 #[derive(Debug)]
 pub struct Admitted {
-    process: Process,
+    peer: Peer,
     allowance: Allowance,
     /// Its connection, to be ended.
     stream: UnixStream,
@@ -114,18 +114,43 @@ impl Tokens {
         let process = peer(stream)?;
         let allowance = self.allowances.admit(process.user);
         let allowance = allowance.ok_or(io::ErrorKind::QuotaExceeded)?;
-        Ok(Admitted { process, allowance, stream: stream.try_clone()? })
+        Ok(Admitted { peer: Peer::Process(process), allowance, stream: stream.try_clone()? })
+    }
+
+    /// Who has proved to have these names, and is served by this connection.
+    ///
+    /// # Errors
+    /// Where no section names it, or there are enough connections of its name.
+    pub fn admit_named(&self, mut names: Vec<String>, stream: &UnixStream) -> io::Result<Admitted> {
+        let name = self
+            .name_of(&names)
+            .ok_or_else(|| io::Error::other("no [[client]] names it any more"))?;
+        let allowance = self.allowances.admit_named(&name);
+        let enough =
+            || io::Error::new(io::ErrorKind::QuotaExceeded, "its name has enough connections");
+        let allowance = allowance.ok_or_else(enough)?;
+        // What it is called in the audit log.
+        names.insert(0, name);
+        Ok(Admitted { peer: Peer::Named(names), allowance, stream: stream.try_clone()? })
+    }
+
+    /// The first of a certificate's names that a section has.
+    #[must_use]
+    pub fn name_of(&self, names: &[String]) -> Option<String> {
+        let given = self.given.read().unwrap_or_else(PoisonError::into_inner);
+        given.clients.iter().find_map(|client| client.named(names)).map(str::to_owned)
     }
 
     /// What it is served by.
     #[must_use]
     pub fn client(&self, admitted: Admitted) -> Client {
-        let Admitted { process, allowance, stream } = admitted;
+        let Admitted { peer, allowance, stream } = admitted;
         let given = self.given.read().unwrap_or_else(PoisonError::into_inner);
-        let log = given.log.as_ref().map(|log| log.of_client(&process));
-        let sections = given.clients.iter().filter(|one| one.is(&process)).cloned();
+        let log = given.log.as_ref().map(|log| log.of_client(&peer));
+        let sections = given.clients.iter().filter(|one| one.is(&peer)).cloned();
         let sections = Vec::from_iter(sections);
-        let engine = self.engine_of(&sections);
+        let is_near = matches!(peer, Peer::Process(_));
+        let engine = self.engine_of(&sections, is_near);
         let granted = (!sections.is_empty()).then(|| Arc::new(Granted { sections, stream }));
         let mut connected = self.connected();
         connected.retain(|one| one.strong_count() > 0);
@@ -187,9 +212,11 @@ impl Tokens {
         users.chain(tokens).map(|lack| format!("[[client]]: {lack}")).collect()
     }
 
-    /// What there is for a client that these sections are of.
-    fn engine_of(&self, sections: &[ClientConfig]) -> Engine {
-        let slots = self.all.iter().map(|token| token.slot(token.rights(sections)));
+    /// What there is for a client that these sections are of. One of another machine is shown the tokens that they name: to the
+    /// others it brings no PIN.
+    fn engine_of(&self, sections: &[ClientConfig], is_near: bool) -> Engine {
+        let shown = |token: &&Token| is_near || token.is_named_by(sections);
+        let slots = self.all.iter().filter(shown).map(|token| token.slot(token.rights(sections)));
         let config = EngineConfig { slots: slots.collect(), providers: self.providers };
         Engine::with(config, CACHED, Arc::clone(&self.routes)).without(self.absent.clone())
     }
@@ -213,6 +240,11 @@ impl Token {
             shared.open().map_err(refused)?;
         }
         Ok(Self { description, policy, shared: Arc::new(shared) })
+    }
+
+    fn is_named_by(&self, sections: &[ClientConfig]) -> bool {
+        let label = self.shared.token().ok().map(|token| token.label);
+        label.is_some_and(|label| sections.iter().any(|section| section.token == label))
     }
 
     /// What sections give of it, without a PIN.

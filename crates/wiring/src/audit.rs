@@ -6,13 +6,14 @@
 //! are never secret. A line is written at once, by one system call; only a file system can keep it waiting.
 
 use crate::cancel::Uncancelled;
-use crate::config::{AuditConfig, Config, Process};
+use crate::config::{AuditConfig, Config, Peer};
 use crate::sink::{Sink, is_plain, now, program};
 use metaslot_ck::*;
 use metaslot_counters as counters;
 use metaslot_engine::{Answer, Engine, Object};
 use metaslot_spi::store::{Examination, Identities, Name};
 use metaslot_spi::{Template, Value, detail};
+use rustix::process::getuid;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
@@ -35,13 +36,11 @@ pub struct Log {
     client: Option<Client>,
 }
 
-/// A process that has its calls done here.
+/// Who has its calls done here.
 #[derive(Debug)]
 struct Client {
-    user: u32,
-    /// Its number.
-    id: u32,
-    /// What the kernel called it when it came; empty where it has ended meanwhile.
+    peer: Peer,
+    /// What the kernel called a process when it came; empty where it has ended meanwhile.
     program: String,
 }
 
@@ -54,15 +53,14 @@ impl Log {
         Some(Self { sink, required, labels: Mutex::default(), client: None })
     }
 
-    /// The same log, of the calls of another process.
+    /// The same log, of the calls of another process, or of a peer by the first of its names.
     #[must_use]
-    pub fn of_client(&self, process: &Process) -> Self {
-        let mut program = program(process.id);
-        if process.has_ended() {
-            program.clear();
-        }
-        let client = Client { user: process.user, id: process.id.unwrap_or(0), program };
-        let client = Some(client);
+    pub fn of_client(&self, peer: &Peer) -> Self {
+        let program = match peer {
+            Peer::Process(process) => Some(program(process.id)).filter(|_| !process.has_ended()),
+            Peer::Named(_) => None,
+        };
+        let client = Some(Client { peer: peer.clone(), program: program.unwrap_or_default() });
         let (sink, required) = (self.sink.clone(), self.required);
         Self { sink, required, labels: Mutex::default(), client }
     }
@@ -70,13 +68,19 @@ impl Log {
     fn write(&self, event: &str, function: &str, about: &str, result: &str) -> io::Result<()> {
         let _uncancelled = Uncancelled::begin();
         let mut line = format!("{{\"time\":{}", now());
-        let (id, user) = match &self.client {
-            Some(client) => (client.id, client.user),
-            None => (std::process::id(), rustix::process::getuid().as_raw()),
+        let mut process = |id: u32, user: u32, program: &str| {
+            write!(line, ",\"pid\":{id},\"uid\":{user}").ok();
+            text(&mut line, "program", program);
         };
-        write!(line, ",\"pid\":{id},\"uid\":{user}").ok();
-        let program = self.client.as_ref().map_or_else(|| program(None), |one| one.program.clone());
-        text(&mut line, "program", &program);
+        match &self.client {
+            None => process(std::process::id(), getuid().as_raw(), &program(None)),
+            Some(Client { peer: Peer::Process(one), program }) => {
+                process(one.id.unwrap_or(0), one.user, program);
+            }
+            Some(Client { peer: Peer::Named(names), .. }) => {
+                text(&mut line, "tls", names.first().map_or("", String::as_str));
+            }
+        }
         text(&mut line, "event", event);
         if !function.is_empty() {
             text(&mut line, "function", function);

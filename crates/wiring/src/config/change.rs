@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What of another configuration a daemon takes over while it serves.
 
-use super::{AuditConfig, Config, DaemonConfig, Reach};
+use super::{AuditConfig, Config, DaemonConfig, ListenConfig, Reach};
 
 impl Config {
     /// What is different in another one and counts after a restart only, as files name it. The rest may change while a daemon
@@ -22,8 +22,18 @@ impl Config {
             wanted,
             routes,
         } = self;
-        let DaemonConfig { socket, agent, fence, group: _, connections: _, memory: _, clients: _ } =
-            daemon;
+        let DaemonConfig {
+            socket,
+            agent,
+            listen,
+            fence,
+            group: _,
+            connections: _,
+            memory: _,
+            clients: _,
+        } = daemon;
+        // Its files are read anew.
+        let address = |listen: &Option<ListenConfig>| listen.as_ref().map(|listen| listen.address);
         let same = [
             ("[[token]]", *tokens == other.tokens),
             ("[[foreign]]", *foreign == other.foreign),
@@ -32,6 +42,7 @@ impl Config {
             ("[provider.NAME]", *wanted == other.wanted && *routes == other.routes),
             ("socket", *socket == other.daemon.socket),
             ("agent", *agent == other.daemon.agent),
+            ("listen", address(listen) == address(&other.daemon.listen)),
             ("fence", *fence == other.daemon.fence),
             ("counters", *counters == other.counters),
             ("lanes", *lanes == other.lanes),
@@ -44,8 +55,14 @@ impl Config {
     /// As it is with what of another one counts at once, and with its audit log if that does, too.
     #[must_use]
     pub fn with_changes(&self, other: &Self, log: bool) -> Self {
-        let DaemonConfig { socket, agent, fence, .. } = self.daemon.clone();
-        let daemon = DaemonConfig { socket, agent, fence, ..other.daemon.clone() };
+        let DaemonConfig { socket, agent, listen, fence, .. } = self.daemon.clone();
+        let listen = match (listen, other.daemon.listen.clone()) {
+            (Some(ListenConfig { address, .. }), Some(new)) => {
+                Some(ListenConfig { address, ..new })
+            }
+            (old, _) => old,
+        };
+        let daemon = DaemonConfig { socket, agent, listen, fence, ..other.daemon.clone() };
         let audit = if log { &other.audit } else { &self.audit };
         Self { daemon, audit: audit.clone(), ..self.clone() }
     }
@@ -92,6 +109,22 @@ mod tests {
         );
         assert_eq!(changed.daemon.clients, new.daemon.clients);
         assert!(old.with_changes(&new, false).has_another_log(&new));
+    }
+
+    #[test]
+    fn certificates_change_and_the_address_does_not() {
+        let of = |address: &str, key: &str| {
+            let files = "certificate = \"/c\"\nclient-ca = \"/a\"\n";
+            let text = format!("{OLD}listen = \"{address}\"\nkey = \"{key}\"\n{files}");
+            parse(&text).expect("it is right")
+        };
+        let (old, new) = (of("127.0.0.1:1", "/k"), of("127.0.0.1:2", "/new"));
+        assert!(old.needs_restart(&of("127.0.0.1:1", "/new")).is_empty());
+        assert_eq!(old.needs_restart(&new), ["listen"]);
+        let without = parse(OLD).expect("it is right");
+        let changed = |from: &super::Config, to| from.with_changes(to, true).daemon.listen;
+        assert_eq!(changed(&old, &new), of("127.0.0.1:1", "/new").daemon.listen);
+        assert_eq!((changed(&old, &without), changed(&without, &old)), (old.daemon.listen, None));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! What `metaslotd` is told: `[daemon]`, a `[[client]]` for each service that has keys without a PIN, and where the PINs of tokens are.
 
 use super::provider::mechanisms;
-use super::service::{Process, Selector, selectors};
+use super::service::{Peer, Selector, selectors};
 use super::setting::{
     Complaint, Setting, absolute, apply, at, boolean, set, table, text, texts, wrong,
 };
@@ -15,6 +15,7 @@ use metaslot_ck::{
 use metaslot_foreign::pin_of_file;
 use metaslot_memory::Secret;
 use metaslot_spi::detail;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use toml::Spanned;
 use toml::de::DeValue;
@@ -26,6 +27,8 @@ pub struct DaemonConfig {
     pub socket: Option<PathBuf>,
     /// That of OpenSSH's agent protocol.
     pub agent: Option<PathBuf>,
+    /// Where clients of other machines connect by TLS.
+    pub listen: Option<ListenConfig>,
     /// A group whose members may connect, beside the daemon's own user and root.
     pub group: Option<String>,
     /// How many connections the processes of one user have at a time.
@@ -36,6 +39,19 @@ pub struct DaemonConfig {
     pub clients: Vec<ClientConfig>,
     /// Whether it puts a fence around itself.
     pub fence: bool,
+}
+
+/// Where clients of other machines connect, and by what both sides prove who they are.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ListenConfig {
+    /// An address and a port.
+    pub address: SocketAddr,
+    /// The daemon's certificate, and those between it and its authority.
+    pub certificate: PathBuf,
+    /// That certificate's key.
+    pub key: PathBuf,
+    /// The authorities of clients' certificates.
+    pub client_ca: PathBuf,
 }
 
 /// One `[[client]]`.
@@ -53,15 +69,29 @@ pub struct ClientConfig {
 }
 
 impl ClientConfig {
-    /// Whether a process is one of its services.
+    /// Whether a peer is one of its services.
     #[must_use]
-    pub fn is(&self, process: &Process) -> bool {
-        self.services.iter().any(|service| service.is(process))
+    pub fn is(&self, peer: &Peer) -> bool {
+        match peer {
+            Peer::Process(process) => self.services.iter().any(|service| service.is(process)),
+            Peer::Named(names) => self.named(names).is_some(),
+        }
+    }
+
+    /// The first of its names that a certificate has.
+    #[must_use]
+    pub fn named(&self, names: &[String]) -> Option<&str> {
+        self.services.iter().find_map(|service| service.named(names))
     }
 
     /// Whether it is known by its program.
     pub(super) fn looks_at_programs(&self) -> bool {
         self.services.iter().any(|service| matches!(service, Selector::Program(_)))
+    }
+
+    /// Whether peers of other machines may be its services.
+    fn names_peers(&self) -> bool {
+        self.services.iter().any(|service| matches!(service, Selector::Tls(_)))
     }
 
     /// Looks its users up, where there are such users: later their file may be out of reach.
@@ -132,13 +162,26 @@ const USES: &[(&str, &[CK_ATTRIBUTE_TYPE])] = &[
     ("derive", &[CKA_DERIVE]),
 ];
 
-const SETTINGS: &[Setting<DaemonConfig>] = &[
-    ("socket", |daemon, value| set(&mut daemon.socket, Some(absolute(value)?))),
-    ("agent", |daemon, value| set(&mut daemon.agent, Some(absolute(value)?))),
-    ("group", |daemon, value| set(&mut daemon.group, Some(text(value)?.to_owned()))),
-    ("fence", |daemon, value| set(&mut daemon.fence, boolean(value)?)),
-    ("connections", |daemon, value| set(&mut daemon.connections, count(value)?)),
-    ("memory", |daemon, value| set(&mut daemon.memory, count(value)? << 20)),
+/// What a `[daemon]` section says, and of `listen` what is to be put together.
+struct Daemon {
+    config: DaemonConfig,
+    address: Option<SocketAddr>,
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
+    client_ca: Option<PathBuf>,
+}
+
+const SETTINGS: &[Setting<Daemon>] = &[
+    ("socket", |daemon, value| set(&mut daemon.config.socket, Some(absolute(value)?))),
+    ("agent", |daemon, value| set(&mut daemon.config.agent, Some(absolute(value)?))),
+    ("listen", |daemon, value| set(&mut daemon.address, Some(address(value)?))),
+    ("certificate", |daemon, value| set(&mut daemon.certificate, Some(absolute(value)?))),
+    ("key", |daemon, value| set(&mut daemon.key, Some(absolute(value)?))),
+    ("client-ca", |daemon, value| set(&mut daemon.client_ca, Some(absolute(value)?))),
+    ("group", |daemon, value| set(&mut daemon.config.group, Some(text(value)?.to_owned()))),
+    ("fence", |daemon, value| set(&mut daemon.config.fence, boolean(value)?)),
+    ("connections", |daemon, value| set(&mut daemon.config.connections, count(value)?)),
+    ("memory", |daemon, value| set(&mut daemon.config.memory, count(value)? << 20)),
 ];
 
 /// What a section says of a client.
@@ -167,6 +210,7 @@ impl DaemonConfig {
     pub(super) const USUAL: Self = Self {
         socket: None,
         agent: None,
+        listen: None,
         group: None,
         connections: 512,
         memory: 256 << 20,
@@ -177,7 +221,38 @@ impl DaemonConfig {
     /// A `[daemon]` section, which says something of what was said before.
     pub(super) fn read(&mut self, section: &Spanned<DeValue<'_>>) -> Result<(), Complaint> {
         let settings = table(section, "daemon is a section")?;
-        apply(settings, "the daemon has no setting", SETTINGS, self)
+        let config = std::mem::replace(self, Self::USUAL);
+        let mut daemon =
+            Daemon { config, address: None, certificate: None, key: None, client_ca: None };
+        apply(settings, "the daemon has no setting", SETTINGS, &mut daemon)?;
+        let Daemon { config, address, certificate, key, client_ca } = daemon;
+        *self = config;
+        match (address, certificate, key, client_ca) {
+            (None, None, None, None) => {}
+            (Some(address), Some(certificate), Some(key), Some(client_ca)) => {
+                self.listen = Some(ListenConfig { address, certificate, key, client_ca });
+            }
+            _ => {
+                let reason = "listen, certificate, key and client-ca belong together";
+                return Err(at(section, reason));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is missing where clients of other machines are named and cannot connect, or could connect and are not named.
+    #[must_use]
+    pub fn unreachable(&self) -> Option<&'static str> {
+        let names = self.clients.iter().any(ClientConfig::names_peers);
+        match (&self.listen, names) {
+            (None, true) => {
+                Some("[[client]]: no client is \"tls:NAME\" without listen in [daemon]")
+            }
+            (Some(_), false) => {
+                Some("listen: no [[client]] names a \"tls:NAME\", so none is served there")
+            }
+            _ => None,
+        }
     }
 
     /// One `[[client]]`. What it may do is said: nothing is a default that somebody did not think of.
@@ -196,6 +271,12 @@ impl DaemonConfig {
         });
         Ok(())
     }
+}
+
+/// An address of this machine: no name, whose address would be looked up.
+fn address(value: &Spanned<DeValue<'_>>) -> Result<SocketAddr, Complaint> {
+    let takes = "must be an address and a port such as \"192.0.2.1:7443\" or \"[::]:7443\"";
+    text(value)?.parse().map_err(|_| wrong(value, takes))
 }
 
 /// A number that is not 0.
@@ -238,6 +319,7 @@ pub(super) fn client_names() -> Vec<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::service::Process;
     use super::super::tests::parse;
     use super::*;
 
@@ -262,10 +344,10 @@ mod tests {
         let [one, two] = &daemon.clients[..] else { panic!("two clients") };
         assert_eq!(one.uses, [CKA_SIGN, CKA_SIGN_RECOVER]);
         assert_eq!(one.keys, Some(vec![String::from("site")]));
-        assert!(one.is(&Process::new(4_294_967_293, None)));
-        assert!(!one.is(&Process::new(4_294_967_292, None)));
+        let of = |user| Peer::Process(Process::new(user, None));
+        assert!(one.is(&of(4_294_967_293)) && !one.is(&of(4_294_967_292)));
         assert_eq!((&one.mechanisms, &two.mechanisms), (&None, &Some(vec![CKM_ECDSA])));
-        assert!(two.uses.is_empty() && !two.is(&Process::new(0, None)));
+        assert!(two.uses.is_empty() && !two.is(&of(0)));
     }
 
     #[test]
@@ -273,6 +355,9 @@ mod tests {
         for (text, reason) in [
             ("[daemon]\nsocket = \"socket\"", "line 4: must be an absolute path"),
             ("[daemon]\nmemory = 0", "line 4: must be a number from 1 to 1048576"),
+            ("[daemon]\nlisten = \"web1:1\"", "line 4: must be an address and a port"),
+            ("[daemon]\nlisten = \"[::]:1\"", "belong together"),
+            ("[daemon]\nkey = \"/k\"", "belong together"),
             ("[daemon]\nport = 1", "line 4: the daemon has no setting \"port\""),
             ("[[client]]\ntoken = \"a\"\noperations = []", "a client needs services"),
             ("[[client]]\nservices = []\noperations = []", "a client needs a token"),
@@ -286,6 +371,21 @@ mod tests {
             let said = daemon(text).expect_err("it is wrong");
             assert!(said.contains(reason), "{said}");
         }
+    }
+
+    #[test]
+    fn who_is_named_by_a_certificate_has_to_get_here() {
+        let listen = "[daemon]\nlisten = \"127.0.0.1:7443\"\ncertificate = \"/c\"\nkey = \"/k\"\n\
+                      client-ca = \"/a\"\n";
+        let client = "[[client]]\nservices = [\"tls:web1\"]\ntoken = \"web\"\noperations = []\n";
+        let daemon = |text: &str| daemon(text).expect("it is right");
+        let both = daemon(&format!("{listen}{client}"));
+        let port = both.listen.as_ref().map(|listen| listen.address.port());
+        assert_eq!((port, both.unreachable()), (Some(7443), None));
+        let names = |name: &str| both.clients[0].named(&[String::from(name)]).is_some();
+        assert!(names("web1") && !names("web2"));
+        assert!(daemon(listen).unreachable().is_some_and(|lack| lack.starts_with("listen")));
+        assert!(daemon(client).unreachable().is_some_and(|lack| lack.contains("without listen")));
     }
 
     #[test]

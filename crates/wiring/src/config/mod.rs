@@ -20,7 +20,7 @@ mod setting;
 pub mod source;
 mod token;
 
-pub use daemon::{ClientConfig, DaemonConfig, PinSource};
+pub use daemon::{ClientConfig, DaemonConfig, ListenConfig, PinSource};
 use metaslot::MetaslotConfig;
 use metaslot_engine::{MAX_SLOTS, Policy, Refusal};
 use metaslot_foreign::Config as Foreign;
@@ -32,7 +32,7 @@ use problem::Text;
 use provider::ProviderConfig;
 pub use provider::WANTED;
 pub use reach::Reach;
-pub use service::{Handle, Process};
+pub use service::{Handle, Peer, Process};
 use setting::{Complaint, Setting, apply, at, set, table, text, wrong};
 use std::path::PathBuf;
 use std::time::Duration;

@@ -64,6 +64,15 @@ impl Process {
     }
 }
 
+/// Who is at the other end of a connection.
+#[derive(Clone, Debug)]
+pub enum Peer {
+    /// A process of this machine.
+    Process(Process),
+    /// Whose certificate has these names.
+    Named(Vec<String>),
+}
+
 /// One name of services.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Selector {
@@ -75,12 +84,24 @@ pub(crate) enum Selector {
     Cgroup(PathBuf),
     /// The file that the process runs.
     Program(PathBuf),
+    /// A name in the certificate by which it has connected from another machine: of a host, or a URI.
+    Tls(String),
 }
 
 /// Whether this process belongs to one of the services of a list.
 pub(super) fn is_one_of(list: &Spanned<DeValue<'_>>) -> Result<bool, Complaint> {
     let here = Process::new(geteuid().as_raw(), None);
-    Ok(selectors(list)?.iter().any(|selector| selector.is(&here)))
+    let all = local(list)?;
+    Ok(all.iter().any(|selector| selector.is(&here)))
+}
+
+/// Of processes only: this one is no one's client.
+fn local(list: &Spanned<DeValue<'_>>) -> Result<Vec<Selector>, Complaint> {
+    let all = selectors(list)?;
+    if all.iter().any(|selector| matches!(selector, Selector::Tls(_))) {
+        return Err(wrong(list, "\"tls:NAME\" is a service of a [[client]] only"));
+    }
+    Ok(all)
 }
 
 /// A list of services. All are read: a wrong one is an error in every process.
@@ -98,7 +119,15 @@ impl Selector {
             Some(("user", user)) => Ok(Self::User(user.to_owned())),
             Some(("cgroup", path)) if path.starts_with('/') => Ok(Self::Cgroup(path.into())),
             Some(("program", path)) if path.starts_with('/') => Ok(Self::Program(path.into())),
-            _ => Err(wrong(name, "must be \"user:NAME\", \"cgroup:/PATH\" or \"program:/PATH\"")),
+            Some(("tls", named)) if is_name(named) => Ok(Self::Tls(named.to_owned())),
+            Some(("tls", _)) => {
+                Err(wrong(name, "must be a host's name or a URI of a certificate, without \"*\""))
+            }
+            _ => {
+                let takes =
+                    "must be \"user:NAME\", \"cgroup:/PATH\", \"program:/PATH\" or \"tls:NAME\"";
+                Err(wrong(name, takes))
+            }
         }
     }
 
@@ -120,7 +149,30 @@ impl Selector {
                 cgroup(process).is_some_and(|own| own.starts_with(path)) && !process.has_ended()
             }
             Self::Program(path) => runs(process, path) && !process.has_ended(),
+            Self::Tls(_) => false,
         }
+    }
+
+    /// The name by which it is one of these; names of hosts have no case.
+    pub(super) fn named<'s>(&'s self, names: &[String]) -> Option<&'s str> {
+        let Self::Tls(own) = self else { return None };
+        let is_own = |name: &String| match own.contains(':') {
+            true => own == name,
+            false => own.eq_ignore_ascii_case(name),
+        };
+        names.iter().any(is_own).then_some(own)
+    }
+}
+
+/// Whether a certificate may have this name for one peer: a URI, or a host's name.
+fn is_name(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    match name.split_once("://") {
+        Some((scheme, rest)) => {
+            let is_graphic = |byte: u8| byte.is_ascii_graphic() && byte != b'*';
+            !scheme.is_empty() && !rest.is_empty() && name.bytes().all(is_graphic)
+        }
+        None => name.bytes().all(is_plain),
     }
 }
 
@@ -249,6 +301,32 @@ mod tests {
         let mut absent = Selector::User(String::from("no such user"));
         absent.settle();
         assert_eq!(absent, Selector::User(String::from("no such user")));
+    }
+
+    #[test]
+    fn a_peer_is_known_by_a_name_of_its_certificate() {
+        let parse = |text: &str| {
+            let text = format!("only = [{text:?}]");
+            let table = DeTable::parse(&text).expect("this is TOML");
+            selectors(table.get_ref().get("only").expect("it is there"))
+                .map_err(|complaint| complaint.1)
+        };
+        let is = |text: &str, names: &[&str]| {
+            let names: Vec<_> = names.iter().map(|name| String::from(*name)).collect();
+            parse(text).expect("it is right")[0].named(&names).is_some()
+        };
+        assert!(is("tls:web1.example", &["a.example", "WEB1.example"]));
+        assert!(!is("tls:web1.example", &["*.example"]) && !is("tls:web1.example", &[]));
+        assert!(is("tls:spiffe://example/web", &["spiffe://example/web"]));
+        assert!(!is("tls:spiffe://example/web", &["spiffe://example/Web"]));
+        assert!(!is("tls:spiffe://example/web", &["spiffe://example/web/1"]));
+        assert!(!is("user:root", &["root"]));
+        let here = Process::new(geteuid().as_raw(), None);
+        assert!(!parse("tls:root").expect("it is right")[0].is(&here));
+        for wrong in ["tls:", "tls:*.example", "tls:spiffe://", "tls:spiffe://*/a", "tls:a b"] {
+            parse(wrong).expect_err(wrong);
+        }
+        assert!(ask("[\"tls:web1.example\"]").is_err(), "of a provider");
     }
 
     #[test]
