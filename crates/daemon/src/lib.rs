@@ -13,6 +13,7 @@ mod failure;
 pub mod fence;
 mod manager;
 pub mod p11kit;
+mod process;
 mod reload;
 pub mod remote;
 mod rights;

@@ -3,6 +3,7 @@
 
 use crate::failure::Failure;
 use crate::manager::say;
+use crate::process::{keep_memory_to_itself, spawn, take_all_files};
 use crate::reload::{Running, to_be_read_again};
 use crate::socket::{Socket, group_id};
 use crate::tokens::{Client, Tokens};
@@ -12,9 +13,6 @@ use metaslot_wiring::audit::Log;
 use metaslot_wiring::config::source::Source;
 use metaslot_wiring::config::{DaemonConfig, Reach};
 use metaslot_wiring::text::words;
-use rustix::process::{
-    DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
-};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io;
@@ -147,20 +145,4 @@ fn begin(stream: UnixStream, door: Door, tokens: &Arc<Tokens>) {
         door(stream, &tokens.client(client)).ok();
     };
     spawn("client", work).ok();
-}
-
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    thread::Builder::new().name(String::from(name)).spawn(work).map(drop)
-}
-
-/// No core dump, and no debugger but root's.
-fn keep_memory_to_itself() {
-    set_dumpable_behavior(DumpableBehavior::NotDumpable).ok();
-    setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) }).ok();
-}
-
-/// Each connection takes one, and more than the usual thousand may be had.
-fn take_all_files() {
-    let limit = getrlimit(Resource::Nofile);
-    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).ok();
 }
