@@ -21,6 +21,8 @@ mod service;
 mod shared;
 mod socket;
 mod stream;
+#[allow(dead_code, unused_imports)]
+mod tls;
 mod tokens;
 
 pub use allowance::{Allowance, Allowances};
