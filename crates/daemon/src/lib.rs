@@ -9,6 +9,7 @@
 pub mod agent;
 mod allowance;
 mod calls;
+mod connect;
 mod failure;
 pub mod fence;
 mod manager;

@@ -7,8 +7,8 @@ use crate::process::{keep_memory_to_itself, spawn, take_all_files};
 use crate::reload::{Running, to_be_read_again};
 use crate::socket::{Socket, group_id};
 use crate::tokens::{Client, Tokens};
-use crate::{agent, fence, manager, p11kit, remote, socket};
-use clap::Parser;
+use crate::{agent, connect, fence, manager, p11kit, remote, socket};
+use clap::{Parser, Subcommand};
 use metaslot_wiring::audit::Log;
 use metaslot_wiring::config::source::Source;
 use metaslot_wiring::config::{DaemonConfig, Reach};
@@ -28,8 +28,10 @@ const CONFIGURATION: &str = "/etc/metaslot/metaslotd.toml";
 
 /// Serves the keys of tokens to other processes.
 #[derive(Debug, Parser)]
-#[command(name = "metaslotd", version)]
+#[command(name = "metaslotd", version, args_conflicts_with_subcommands = true)]
 struct Arguments {
+    #[command(subcommand)]
+    other: Option<Other>,
     /// The configuration: its [[token]], [daemon] and [[client]] sections.
     #[arg(long, value_name = "FILE", default_value = CONFIGURATION)]
     config: PathBuf,
@@ -38,11 +40,21 @@ struct Arguments {
     check: bool,
 }
 
+/// What it does in the place of that.
+#[derive(Debug, Subcommand)]
+enum Other {
+    Connect(connect::Arguments),
+}
+
 /// Runs until it is told to end.
 #[must_use]
 pub fn run() -> ExitCode {
     let arguments = Arguments::parse();
-    match serve(&arguments) {
+    let ended = match &arguments.other {
+        Some(Other::Connect(arguments)) => connect::run(arguments),
+        None => serve(&arguments),
+    };
+    match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("metaslotd: {failure}");

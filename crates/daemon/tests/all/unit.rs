@@ -57,9 +57,10 @@ fn a_wrong_pin_is_not_tried_again_by_the_service_manager() {
 
 #[test]
 fn the_page_has_each_option() {
-    let (_, help) = run(Command::new(env!("CARGO_BIN_EXE_metaslotd")).arg("--help"));
+    let help = |of: &[&str]| run(Command::new(env!("CARGO_BIN_EXE_metaslotd")).args(of)).1;
+    let help = help(&["--help"]) + &help(&["connect", "--help"]);
     let page = PAGE.replace('\\', "");
     let options = help.split_whitespace().filter(|word| word.starts_with("--"));
     let missing: Vec<_> = options.filter(|option| !page.contains(*option)).collect();
-    assert!(help.contains("--check") && missing.is_empty(), "{missing:?}");
+    assert!(help.contains("--check") && help.contains("--ca") && missing.is_empty(), "{missing:?}");
 }
