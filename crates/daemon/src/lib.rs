@@ -22,7 +22,6 @@ mod service;
 mod shared;
 mod socket;
 mod stream;
-#[allow(dead_code, unused_imports)]
 mod tls;
 mod tokens;
 

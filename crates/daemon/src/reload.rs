@@ -3,6 +3,7 @@
 
 use crate::manager::{self, say};
 use crate::socket::{Socket, group_id};
+use crate::tls::{Listener, Server};
 use crate::tokens::Tokens;
 use metaslot_wiring::audit::Log;
 use metaslot_wiring::config::source::Source;
@@ -35,6 +36,7 @@ pub(crate) struct Running<'s> {
     pub(crate) reach: Reach,
     pub(crate) tokens: Arc<Tokens>,
     pub(crate) sockets: Vec<&'s Socket>,
+    pub(crate) listener: Option<Arc<Listener>>,
 }
 
 impl Running<'_> {
@@ -74,6 +76,9 @@ impl Running<'_> {
             rest.push("audit");
         }
         let config = self.config.with_changes(&config, log);
+        // They may have been renewed under their names.
+        let shown = self.listener.as_ref().and(config.daemon.listen.as_ref());
+        let shown = shown.map(Server::of).transpose()?;
         let audit = Log::of(&config);
         if let Some(log) = &audit {
             let written = log.configured(&self.file, None);
@@ -84,8 +89,12 @@ impl Running<'_> {
         if another_log && log {
             self.tokens.log(audit);
         }
+        if let (Some(listener), Some(shown)) = (&self.listener, shown) {
+            listener.show(shown);
+        }
         self.tokens.change(&config.daemon);
         self.tokens.unmet().iter().for_each(|lack| say(lack));
+        config.daemon.unreachable().into_iter().for_each(say);
         self.config = config;
         Ok(rest)
     }

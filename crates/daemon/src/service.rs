@@ -7,7 +7,7 @@ use crate::process::{keep_memory_to_itself, spawn, take_all_files};
 use crate::reload::{Running, to_be_read_again};
 use crate::socket::{Socket, group_id};
 use crate::tokens::{Client, Tokens};
-use crate::{agent, connect, fence, manager, p11kit, remote, socket};
+use crate::{agent, connect, fence, manager, p11kit, remote, socket, tls};
 use clap::{Parser, Subcommand};
 use metaslot_wiring::audit::Log;
 use metaslot_wiring::config::source::Source;
@@ -76,11 +76,17 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
     let mut reach = remote::reach(&config)?;
     reach.read.extend(to_be_read_again(&file));
     let daemon = config.daemon.clone();
-    if daemon.socket == daemon.agent {
-        let has = daemon
-            .socket
-            .as_ref()
-            .map_or("neither socket nor agent", |_| "one path for both socket and agent");
+    reach
+        .read
+        .extend(daemon.listen.iter().flat_map(tls::files).flat_map(|file| to_be_read_again(file)));
+    let wrong = match (&daemon.socket, &daemon.agent, &daemon.listen) {
+        (None, None, None) => Some("neither socket, agent nor listen"),
+        (Some(socket), Some(agent), _) if socket == agent => {
+            Some("one path for both socket and agent")
+        }
+        _ => None,
+    };
+    if let Some(has) = wrong {
         let reason = format!("{}: [daemon] has {has}", file.display());
         return Err(Failure::configuration(reason));
     }
@@ -91,7 +97,9 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
     let tokens = Arc::new(Tokens::of(config.clone())?);
     tokens.log(Log::of(&config));
     tokens.unmet().iter().for_each(|lack| say(lack));
+    daemon.unreachable().into_iter().for_each(say);
     if arguments.check {
+        daemon.listen.as_ref().map(tls::Server::of).transpose()?;
         for path in daemon.socket.iter().chain(&daemon.agent) {
             socket::check(path)?;
         }
@@ -105,6 +113,7 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
     for (path, door) in doors.into_iter().filter_map(|(path, door)| Some((path.as_ref()?, door))) {
         open.push((Socket::new(path, group)?, door));
     }
+    let listener = daemon.listen.as_ref().map(tls::Listener::new).transpose()?;
     // Threads have the fence of who starts them.
     fence(&daemon, &reach);
     for (socket, door) in &open {
@@ -112,9 +121,14 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
         listen(listener, *door, Arc::clone(&tokens)).map_err(said)?;
         say(&format!("serves {}", socket.path.display()));
     }
+    if let Some(listener) = &listener {
+        let (listener, peers) = (Arc::clone(listener), Arc::new(Peers(Arc::clone(&tokens))));
+        say(&format!("serves {}", listener.address().map_err(said)?));
+        spawn("listener", move || listener.listen(&peers)).map_err(said)?;
+    }
     manager::tell("READY=1");
     let sockets = Vec::from_iter(open.iter().map(|(socket, _)| socket));
-    let mut running = Running { file, config, reach, tokens, sockets };
+    let mut running = Running { file, config, reach, tokens, sockets, listener };
     signals.forever().take_while(|signal| *signal == SIGHUP).for_each(|_| running.reload());
     manager::tell("STOPPING=1");
     Ok(())
@@ -157,4 +171,21 @@ fn begin(stream: UnixStream, door: Door, tokens: &Arc<Tokens>) {
         door(stream, &tokens.client(client)).ok();
     };
     spawn("client", work).ok();
+}
+
+/// Clients of other machines.
+struct Peers(Arc<Tokens>);
+
+impl tls::Serve for Peers {
+    fn knows(&self, names: &[String]) -> bool {
+        self.0.name_of(names).is_some()
+    }
+
+    fn begin(&self, names: Vec<String>, stream: UnixStream) -> io::Result<()> {
+        let client = self.0.admit_named(names, &stream)?;
+        let tokens = Arc::clone(&self.0);
+        spawn("client", move || {
+            p11kit::serve(stream, &tokens.client(client)).ok();
+        })
+    }
 }

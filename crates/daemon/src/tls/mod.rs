@@ -4,11 +4,13 @@
 
 mod carry;
 mod client;
+mod listener;
 mod server;
 mod trouble;
 
 pub(crate) use carry::Far;
 pub(crate) use client::Client;
+pub(crate) use listener::{Listener, Serve};
 pub(crate) use server::Server;
 pub(crate) use trouble::Trouble;
 

@@ -8,6 +8,7 @@ mod client;
 mod clients;
 mod common;
 mod databases;
+mod far;
 mod fence;
 mod malformed;
 mod moments;

@@ -52,7 +52,7 @@ fn configure(place: &Place) {
     fs::write(place.path().join("metaslot.toml"), client).expect("it is written");
 }
 
-fn client(place: &Place, module: &Path, number: usize) -> Killed {
+pub(crate) fn client(place: &Place, module: &Path, number: usize) -> Killed {
     let mut command = Command::new(place.path().join("restart"));
     command.arg(module).arg(ROLES[number]).arg(place.path().join("progress"));
     command.arg(number.to_string()).arg(std::str::from_utf8(USER).expect("it is text"));
@@ -68,9 +68,10 @@ fn progress(file: &File) -> [u64; ROLES.len()] {
 }
 
 /// Until each client has done something since: how long that took.
-fn wait(file: &File, clients: &mut [Killed]) -> Duration {
+pub(crate) fn wait(file: &File, clients: &mut [Killed]) -> Duration {
     let (start, before) = (Instant::now(), progress(file));
-    while progress(file).iter().zip(before).any(|(now, before)| *now == before) {
+    while progress(file).iter().zip(before).take(clients.len()).any(|(now, before)| *now == before)
+    {
         assert!(start.elapsed() < PATIENCE, "{before:?} is the same after {PATIENCE:?}");
         let ended =
             clients.iter_mut().any(|client| client.0.try_wait().is_ok_and(|it| it.is_some()));
@@ -101,7 +102,7 @@ fn told_to_end(process: &mut Killed) {
 }
 
 /// How often each call of all the clients had which code.
-fn counted(clients: Vec<Killed>) -> BTreeMap<(String, String), u64> {
+pub(crate) fn counted(clients: Vec<Killed>) -> BTreeMap<(String, String), u64> {
     let mut all = BTreeMap::new();
     for mut client in clients {
         let mut output = client.0.stdout.take().expect("a pipe");

@@ -285,7 +285,7 @@ fn what_cannot_be_served_is_told_with_its_reason() {
     assert!(said.contains("metaslotd.toml: line 14: an operation is one of sign"), "{said}");
     fs::write(&file, "[[token]]\npath = \"/nowhere/token.db\"\n").expect("it is written");
     let said = told(&place, 78);
-    assert!(said.contains("[daemon] has neither socket nor agent"), "{said}");
+    assert!(said.contains("[daemon] has neither socket, agent nor listen"), "{said}");
     fs::remove_file(&file).expect("it was there");
     let said = told(&place, 78);
     assert!(said.starts_with("metaslotd: ") && said.contains("cannot be read"), "{said}");

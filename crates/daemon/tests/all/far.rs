@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Clients of another machine: a daemon that listens, and `metaslotd connect`, with real certificates and real sockets.
+
+use crate::common::{Killed, Place, Raw, SO, USER, compiled, initialized, pairs};
+use crate::protocol::{begin, mechanism, transform};
+use crate::restart::{client, counted, wait};
+use crate::service::{found, opened};
+use metaslot_ck::*;
+use metaslot_testkit::{module_path, not_run};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const SIGN: &str = "keys = [\"site\"]\noperations = [\"sign\"]";
+
+/// Two authorities; certificates of the first: the daemon's, and of clients. Keys on P-256 are made in no time.
+fn certificates(place: &Place) {
+    let at = |name: &str| place.path().join(name);
+    fs::write(
+        at("openssl.cnf"),
+        "[req]\ndistinguished_name = dn\n[dn]\n[ca]\nbasicConstraints = critical, CA:TRUE\n",
+    )
+    .expect("it is written");
+    for name in ["ca", "other-ca"] {
+        certificate(place, name, &["-extensions", "ca"]);
+    }
+    for (ca, name, names) in [
+        ("ca", "daemon", "DNS:localhost"),
+        ("ca", "web1", "DNS:web1.example"),
+        ("ca", "spiffe", "URI:spiffe://example/web"),
+        ("ca", "two", "URI:spiffe://example/web,URI:spiffe://example/mail"),
+        ("ca", "unnamed", "DNS:*.web.example,URI:web1.example"),
+        ("other-ca", "stranger", "DNS:web1.example"),
+    ] {
+        issued(place, ca, name, names);
+    }
+}
+
+fn issued(place: &Place, ca: &str, name: &str, names: &str) {
+    let [file, key] = ["pem", "key"].map(|kind| format!("{ca}.{kind}"));
+    let names = format!("subjectAltName = {names}");
+    certificate(place, name, &["-CA", &file, "-CAkey", &key, "-addext", &names]);
+}
+
+fn certificate(place: &Place, name: &str, more: &[&str]) {
+    let [file, key, subject] =
+        [format!("{name}.pem"), format!("{name}.key"), format!("/CN={name}")];
+    let mut command = Command::new("/usr/bin/openssl");
+    command.args([
+        "req",
+        "-x509",
+        "-config",
+        "openssl.cnf",
+        "-newkey",
+        "ec",
+        "-nodes",
+        "-days",
+        "2",
+    ]);
+    command.args(["-pkeyopt", "ec_paramgen_curve:prime256v1", "-keyout", &key, "-out", &file]);
+    let made = command.args(["-subj", &subject]).args(more).current_dir(place.path()).output();
+    let made = made.expect("it is installed");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+}
+
+/// What a process says, in a file.
+struct Said {
+    process: Killed,
+    file: PathBuf,
+}
+
+impl Said {
+    fn by(place: &Place, name: &str, arguments: &[&str]) -> Self {
+        let file = place.path().join(name);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_metaslotd"));
+        command.args(arguments).current_dir(place.path());
+        let process = command.stderr(File::create(&file).expect("it is made")).spawn();
+        Self { process: Killed(process.expect("it is built")), file }
+    }
+
+    /// The rest of the first line that has this in it, when it has been said.
+    fn line(&self, part: &str) -> String {
+        let begun = Instant::now();
+        loop {
+            let said = fs::read_to_string(&self.file).expect("it is there");
+            if let Some(line) = said.lines().find_map(|line| Some(line.split_once(part)?.1)) {
+                return line.to_owned();
+            }
+            assert!(begun.elapsed() < PATIENCE, "{part:?} is not said: {said}");
+            sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn reload(&self) {
+        kill_process(Pid::from_child(&self.process.0), Signal::HUP).expect("it runs");
+    }
+}
+
+/// A token with two pairs, and who has what of them over there.
+fn place(clients: &str) -> Place {
+    let place = Place::in_memory();
+    initialized(&place);
+    pairs(&place, CKA_DECRYPT);
+    certificates(&place);
+    configure(&place, "127.0.0.1:0", clients);
+    place
+}
+
+fn configure(place: &Place, address: &str, clients: &str) {
+    let at = place.path().display();
+    fs::write(place.path().join("pin"), USER).expect("the PIN is written");
+    let text = format!(
+        "counters = false\naudit = \"{at}/token/audit\"\n[[token]]\npath = \"{at}/token/token.db\"\nkdf = \"weak-for-tests\"\n\
+         pin-source = \"file:{at}/pin\"\n[daemon]\nlisten = \"{address}\"\ncertificate = \"{at}/daemon.pem\"\n\
+         key = \"{at}/daemon.key\"\nclient-ca = \"{at}/ca.pem\"\n{clients}\n"
+    );
+    fs::write(place.path().join("metaslotd.toml"), text).expect("it is written");
+}
+
+fn section(name: &str, rest: &str) -> String {
+    format!("[[client]]\nservices = [\"tls:{name}\"]\ntoken = \"door\"\n{rest}\n")
+}
+
+/// The daemon, and its port.
+fn daemon(place: &Place) -> (Said, u16) {
+    let daemon = Said::by(place, "daemon", &["--config", "metaslotd.toml"]);
+    let port = daemon.line("serves 127.0.0.1:").parse().expect("a port");
+    (daemon, port)
+}
+
+/// What brings it to a socket here.
+fn connect(place: &Place, port: u16, certificate: &str, more: &[&str]) -> Said {
+    let said = format!("{certificate}{}", more.concat().replace('/', ""));
+    let [far, file, key] =
+        [format!("localhost:{port}"), format!("{certificate}.pem"), format!("{certificate}.key")];
+    let socket = place.path().join("socket");
+    let socket = socket.to_str().expect("it is text");
+    let usual = ["connect", &far, "--socket", socket, "--certificate", &file, "--key", &key];
+    let authority = if more.contains(&"--ca") { &[][..] } else { &["--ca", "ca.pem"] };
+    Said::by(place, &said, &[&usual[..], authority, more].concat())
+}
+
+fn connected(place: &Place, port: u16, certificate: &str) -> Said {
+    let connect = connect(place, port, certificate, &[]);
+    connect.line(" by localhost:");
+    connect
+}
+
+/// Signs, or says why not.
+fn sign(raw: &mut Raw, session: u64, key: u64) -> Result<usize> {
+    begin(raw, 42, session, CKM_ECDSA, None, key)?;
+    let signature = transform(raw, 43, session, &[1; 32], 1 << 10)?;
+    Ok(signature.map_or_else(|length| length, |signature| signature.len()))
+}
+
+#[test]
+fn a_name_of_a_certificate_has_what_its_sections_give_it() {
+    let other = Place::in_memory();
+    other.engine().init_token(SlotId(0), SO, "other").expect("a token is made");
+    let more = format!("[[token]]\npath = \"{}/token/token.db\"\n", other.path().display());
+    let clients =
+        [section("WEB1.example", SIGN), section("spiffe://example/web", "operations = []")];
+    let place = place(&format!("{}{more}", clients.concat()));
+    let (_daemon, port) = daemon(&place);
+    let near = connected(&place, port, "web1");
+    let (mut raw, session) = opened(&place, 0);
+    let keys = found(&mut raw, session, CKO_PRIVATE_KEY);
+    assert_eq!(keys.len(), 1, "of both keys it has one");
+    assert_eq!(sign(&mut raw, session, keys[0]), Ok(64));
+    let second = raw.number(10, |request| {
+        request.number(1);
+        request.number(CKF_SERIAL_SESSION);
+    });
+    assert_eq!(second, Err(Error::SLOT_ID_INVALID), "of both tokens it is shown one");
+    let refused = raw.call(18, |request| {
+        request.number(session);
+        request.number(CKU_USER);
+        request.bytes(Some(b"wrong-pin"));
+    });
+    assert_eq!(refused, Err(Error::PIN_INCORRECT));
+    let line = fs::read_to_string(place.path().join("token/audit")).expect("a line");
+    assert!(line.contains(",\"tls\":\"WEB1.example\",\"event\":\"login\","), "{line}");
+    // More than is on its way at once, in both directions.
+    let long = raw.bytes(64, |request| {
+        request.number(session);
+        request.half(1 << 21);
+    });
+    let long = long.expect("random bytes").expect("they fit");
+    raw.call(37, |request| {
+        request.number(session);
+        mechanism(request, CKM_SHA256, None);
+    })
+    .expect("a digest begins");
+    let digest = transform(&mut raw, 38, session, &long, 64).expect("it is digested");
+    assert_eq!((long.len(), digest.map(|digest| digest.len())), (1 << 21, Ok(32)));
+    drop((raw, near));
+    let _near = connected(&place, port, "spiffe");
+    let (mut raw, session) = opened(&place, 0);
+    let keys = found(&mut raw, session, CKO_PRIVATE_KEY);
+    assert_eq!(keys.len(), 2);
+    assert_eq!(sign(&mut raw, session, keys[0]), Err(Error::KEY_FUNCTION_NOT_PERMITTED));
+}
+
+#[test]
+fn who_is_refused_is_told_why_and_so_is_the_daemon() {
+    let clients = [section("web1.example", SIGN), section("spiffe://example/web", SIGN)];
+    let place = place(&clients.concat());
+    // The certificate of nobody else is valid for so short a time.
+    let expired = place.path().join("expired.pem");
+    fs::copy(place.path().join("web1.key"), expired.with_extension("key")).expect("it is there");
+    for arguments in [
+        "req -new -config openssl.cnf -key web1.key -subj /CN=a -addext subjectAltName=DNS:web1.example -out csr",
+        "x509 -req -in csr -CA ca.pem -CAkey ca.key -copy_extensions copy -days 0 -out expired.pem",
+    ] {
+        let made = Command::new("/usr/bin/openssl")
+            .args(arguments.split(' '))
+            .current_dir(place.path())
+            .output();
+        assert!(made.expect("it is installed").status.success(), "{arguments}");
+    }
+    let (daemon, port) = daemon(&place);
+    let check = |certificate: &str, more: &[&str]| {
+        let mut near = connect(&place, port, certificate, &[more, &["--check"]].concat());
+        let status = near.process.0.wait().expect("it ends");
+        (status.code(), fs::read_to_string(&near.file).expect("it is there"))
+    };
+    for certificate in ["web1", "spiffe"] {
+        let (status, said) = check(certificate, &[]);
+        assert_eq!(
+            (status, said),
+            (Some(0), format!("metaslotd: is served by localhost:{port}\n"))
+        );
+    }
+    for (certificate, more, near, there) in [
+        (
+            "unnamed",
+            &[][..],
+            "no [[client]] there names",
+            "[\"*.web.example\"]: no [[client]] names",
+        ),
+        ("two", &[], "no [[client]] there names", "[]: no [[client]] names"),
+        ("stranger", &[], "none of the authorities there", "none of the authorities here"),
+        (
+            "web1",
+            &["--ca", "other-ca.pem"],
+            "none of the authorities here",
+            "none of the authorities there",
+        ),
+        (
+            "web1",
+            &["--name", "vault.example"],
+            "it is another host's",
+            "there the certificate of here",
+        ),
+    ] {
+        let (status, said) = check(certificate, more);
+        let near = near.replace("it is another", "its certificate is another");
+        assert!(status == Some(1) && said.contains(&near), "{certificate}: {said}");
+        if there != "[]: no [[client]] names" {
+            daemon.line(there);
+        }
+    }
+    sleep(Duration::from_millis(1100));
+    let (_, said) = check("expired", &[]);
+    assert!(said.contains("there the certificate of here has expired"), "{said}");
+    daemon.line("its certificate has expired");
+    for (file, mode, reason) in
+        [("web1.key", 0o644, "others may read"), ("spiffe.key", 0o600, "another certificate's key")]
+    {
+        let (key, own) = (place.path().join(file), place.path().join("web1.key"));
+        let kept = fs::read(&own).expect("it is there");
+        fs::copy(&key, &own).expect("it is there");
+        fs::set_permissions(&own, std::os::unix::fs::PermissionsExt::from_mode(mode))
+            .expect("it is ours");
+        let (status, said) = check("web1", &[]);
+        assert!(status == Some(1) && said.contains(reason), "{said}");
+        fs::write(&own, kept).expect("it is ours");
+    }
+}
+
+#[test]
+fn rubbish_and_silence_cost_nobody_else() {
+    let place = place(&section("web1.example", SIGN));
+    let (daemon, port) = daemon(&place);
+    let _near = connected(&place, port, "web1");
+    let (mut raw, session) = opened(&place, 0);
+    let address = SocketAddr::from(([127, 0, 0, 1], port));
+    let stranger = || TcpStream::connect(address).expect("it listens");
+    stranger().write_all(&[0x42; 4096]).expect("it is sent");
+    daemon.line("it does not speak TLS");
+    // The beginning of a record, of a length that never comes, as often as somebody of one address may.
+    let mut silent: Vec<_> = (0..80).map(|_| stranger()).collect();
+    silent.iter_mut().for_each(|one| one.write_all(&[22, 3, 1, 2, 0, 1]).unwrap_or(()));
+    let last = silent.last_mut().expect("there is one");
+    last.set_read_timeout(Some(PATIENCE)).expect("a time");
+    assert!(!last.read(&mut [0]).is_ok_and(|read| read > 0), "it is closed at once");
+    let key = found(&mut raw, session, CKO_PRIVATE_KEY)[0];
+    assert_eq!(sign(&mut raw, session, key), Ok(64));
+    drop(silent);
+    let begun = Instant::now();
+    while UnixStream::connect(place.path().join("socket"))
+        .and_then(|mut near| {
+            near.write_all(&[2])?;
+            near.read_exact(&mut [0])
+        })
+        .is_err()
+    {
+        assert!(begun.elapsed() < PATIENCE, "who comes after them is served");
+    }
+}
+
+#[test]
+fn renewed_certificates_are_shown_and_a_name_that_is_taken_away_ends() {
+    let place = place(&section("web1.example", SIGN));
+    let (daemon, port) = daemon(&place);
+    let near = connected(&place, port, "web1");
+    let (mut old, session) = opened(&place, 0);
+    // As editors and renewals do it, under the names and of another authority, and from behind the fence.
+    for (ca, name, names) in
+        [("other-ca", "new-daemon", "DNS:localhost"), ("other-ca", "new-web1", "DNS:web1.example")]
+    {
+        issued(&place, ca, name, names);
+    }
+    let rename = |from: &str, to: &str| {
+        fs::rename(place.path().join(from), place.path().join(to)).expect("it is there")
+    };
+    rename("daemon.key", "kept.key");
+    daemon.reload();
+    let missing = daemon.line("serves by the configuration as it was: ");
+    assert!(missing.contains("daemon.key: "), "{missing}");
+    let check = Said::by(&place, "check", &["--config", "metaslotd.toml", "--check"]);
+    check.line("daemon.key: ");
+    assert_eq!(found(&mut old, session, CKO_PRIVATE_KEY).len(), 1);
+    rename("other-ca.pem", "ca.pem");
+    for one in ["daemon", "web1"] {
+        for kind in ["pem", "key"] {
+            rename(&format!("new-{one}.{kind}"), &format!("{one}.{kind}"));
+        }
+    }
+    daemon.reload();
+    daemon.line("serves by the configuration as it is now");
+    near.reload();
+    near.line("shows the certificate as it is now");
+    let (mut new, session) = opened(&place, 0);
+    assert_eq!(found(&mut new, session, CKO_PRIVATE_KEY).len(), 1);
+    configure(&place, &format!("127.0.0.1:{port}"), &section("web2.example", SIGN));
+    daemon.reload();
+    daemon.line("; after a restart: listen");
+    for raw in [&mut old, &mut new] {
+        raw.stream.set_read_timeout(Some(PATIENCE)).expect("a time");
+        assert!(matches!(raw.stream.read(&mut [0]), Ok(0)), "what it had is not given any more");
+    }
+    let mut refused = UnixStream::connect(place.path().join("socket")).expect("it listens");
+    refused.write_all(&[2]).ok();
+    assert!(!refused.read(&mut [0]).is_ok_and(|read| read > 0));
+    near.line("no [[client]] there names the certificate");
+}
+
+#[test]
+fn a_daemon_that_comes_back_is_reached_again_by_the_library() {
+    let Some(module) = module_path().filter(|_| Path::new("/usr/bin/gcc").exists()) else {
+        return not_run("metaslotd", "its end far away", "there is no libmetaslot.so, or no gcc");
+    };
+    let rights = "keys = [\"site\", \"seal\"]\noperations = [\"sign\", \"verify\", \"encrypt\", \"decrypt\"]";
+    let clients = section("web1.example", rights);
+    let place = place(&clients);
+    compiled(&place, "restart");
+    fs::write(place.path().join("progress"), [0; 4096]).expect("it is written");
+    let text = format!(
+        "counters = false\n[[foreign]]\nname = \"held\"\nsocket = \"{}/socket\"\n",
+        place.path().display()
+    );
+    fs::write(place.path().join("metaslot.toml"), text).expect("it is written");
+    let file = File::open(place.path().join("progress")).expect("it is there");
+    let (mut there, port) = daemon(&place);
+    let near = connected(&place, port, "web1");
+    assert_eq!(
+        fs::metadata(place.path().join("socket")).expect("it is there").mode() & 0o777,
+        0o600
+    );
+    let module = fs::canonicalize(module).expect("it is there");
+    let mut clients = vec![client(&place, &module, 0), client(&place, &module, 1)];
+    wait(&file, &mut clients);
+    configure(&place, &format!("127.0.0.1:{port}"), &section("web1.example", rights));
+    for _ in 0..3 {
+        drop(there);
+        near.line("Connection refused");
+        there = daemon(&place).0;
+        wait(&file, &mut clients);
+    }
+    near.line("serves again");
+    let counts = counted(clients);
+    let failed: Vec<_> =
+        counts.iter().filter(|((call, code), _)| code != "0x0" && call != "generate").collect();
+    assert!(
+        failed.is_empty() && counts.contains_key(&(String::from("sign"), String::from("0x0"))),
+        "{counts:?}"
+    );
+}
