@@ -150,6 +150,10 @@ impl Tokens {
         let sections = given.clients.iter().filter(|one| one.is(&peer)).cloned();
         let sections = Vec::from_iter(sections);
         let is_near = matches!(peer, Peer::Process(_));
+        if sections.is_empty() && !is_near {
+            // Its name was taken away since.
+            stream.shutdown(Shutdown::Both).ok();
+        }
         let engine = self.engine_of(&sections, is_near);
         let granted = (!sections.is_empty()).then(|| Arc::new(Granted { sections, stream }));
         let mut connected = self.connected();

@@ -6,7 +6,10 @@ use crate::protocol::{begin, mechanism, transform};
 use crate::restart::{client, counted, wait};
 use crate::service::{found, opened};
 use metaslot_ck::*;
+use metaslot_daemon::Tokens;
 use metaslot_testkit::{module_path, not_run};
+use metaslot_wiring::config::DaemonConfig;
+use metaslot_wiring::config::source::Source;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
@@ -362,6 +365,22 @@ fn renewed_certificates_are_shown_and_a_name_that_is_taken_away_ends() {
     refused.write_all(&[2]).ok();
     assert!(!refused.read(&mut [0]).is_ok_and(|read| read > 0));
     near.line("no [[client]] there names the certificate");
+}
+
+#[test]
+fn a_name_that_is_taken_away_before_it_is_served_is_not_served() {
+    let place = place(&section("web1.example", SIGN));
+    let read = Source::of_file(place.path().join("metaslotd.toml")).read();
+    let config = read.expect("it is right").0;
+    let tokens = Tokens::of(config.clone()).expect("they open");
+    let names = || vec![String::from("web1.example")];
+    let (ours, mut theirs) = UnixStream::pair().expect("a pair of sockets");
+    let admitted = tokens.admit_named(names(), &ours).expect("it is named");
+    tokens.change(&DaemonConfig { clients: Vec::new(), ..config.daemon });
+    let _client = tokens.client(admitted);
+    theirs.set_read_timeout(Some(PATIENCE)).expect("a time");
+    assert!(matches!(theirs.read(&mut [0]), Ok(0)), "it is served");
+    assert!(tokens.admit_named(names(), &ours).is_err());
 }
 
 #[test]
