@@ -105,12 +105,18 @@ impl Tree {
         self.write(self.p11_kit.join("metaslot.module"), &module)
     }
 
-    /// The daemon's unit and its page.
+    /// The daemon's units and its page.
     fn daemon(&mut self) -> Result<()> {
-        let sbin = self.prefix.join("sbin");
-        let unit = include_str!("../../crates/daemon/metaslotd.service");
-        let unit = unit.replace("@SBIN@", &sbin.display().to_string());
-        self.write(self.prefix.join("lib/systemd/system/metaslotd.service"), &unit)?;
+        let (sbin, units) = (self.prefix.join("sbin"), self.prefix.join("lib/systemd/system"));
+        for (name, unit) in [
+            ("metaslotd.service", include_str!("../../crates/daemon/metaslotd.service")),
+            (
+                "metaslotd-connect@.service",
+                include_str!("../../crates/daemon/metaslotd-connect@.service"),
+            ),
+        ] {
+            self.write(units.join(name), &unit.replace("@SBIN@", &sbin.display().to_string()))?;
+        }
         let page = root().join("crates/daemon/metaslotd.8");
         self.copy(&page, "share/man/man8/metaslotd.8")
     }
@@ -283,9 +289,12 @@ mod tests {
         let root = std::env::temp_dir().join(format!("metaslot-tree-{}", std::process::id()));
         let mut tree = Tree::new(&root, "/usr/local");
         tree.daemon().unwrap();
-        let unit = fs::read_to_string(root.join("usr/local/lib/systemd/system/metaslotd.service"));
+        let units = root.join("usr/local/lib/systemd/system");
+        let unit = fs::read_to_string(units.join("metaslotd.service"));
+        let connect = fs::read_to_string(units.join("metaslotd-connect@.service"));
         let page = root.join("usr/local/share/man/man8/metaslotd.8").exists();
         fs::remove_dir_all(&root).unwrap();
         assert!(unit.unwrap().contains("\nExecStart=/usr/local/sbin/metaslotd\n") && page);
+        assert!(connect.unwrap().contains("\nExecStart=/usr/local/sbin/metaslotd connect "));
     }
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 const UNIT: &str = include_str!("../../metaslotd.service");
+const CONNECT: &str = include_str!("../../metaslotd-connect@.service");
 const PAGE: &str = include_str!("../../metaslotd.8");
 const BOOK: &str = include_str!("../../../../docs/daemon.md");
 const ANALYZE: &str = "/usr/bin/systemd-analyze";
@@ -48,6 +49,28 @@ fn systemd_takes_the_unit_and_finds_it_fenced_as_the_book_says() {
         !version.starts_with("systemd 252") || BOOK.contains(&format!("exposure {level}")),
         "{said}"
     );
+}
+
+#[test]
+fn systemd_takes_the_unit_of_connect_and_its_program_what_stands_there() {
+    let line = CONNECT.lines().find_map(|line| line.strip_prefix("ExecStart=@SBIN@/metaslotd "));
+    let line = line.expect("it starts the program").replace("${FAR}", "127.0.0.1:1");
+    let line = line.replace(" $OPTIONS", " --group root").replace("/etc/metaslot", "/nowhere");
+    let (output, said) = run(Command::new(env!("CARGO_BIN_EXE_metaslotd")).args(line.split(' ')));
+    let missing = "/nowhere/connect/%i/";
+    assert!(output.status.code() == Some(1) && said.contains(missing), "{said}");
+    if !Path::new(ANALYZE).exists() {
+        return not_run("metaslotd", "the unit of connect", "there is no systemd-analyze");
+    }
+    let directory = std::env::temp_dir().join(format!("metaslotd-far-{}", std::process::id()));
+    fs::create_dir_all(&directory).expect("a directory is made");
+    let file = directory.join("metaslotd-connect@vault.service");
+    let unit = CONNECT.replace("@SBIN@/metaslotd", "/bin/true").replace("metaslotd(8)", "ls(1)");
+    fs::write(&file, unit).expect("it is written");
+    let (_, said) = run(Command::new(ANALYZE).arg("verify").arg(&file));
+    fs::remove_dir_all(directory).expect("it was there");
+    let complaint = said.lines().find(|line| line.contains("metaslotd-connect@vault.service:"));
+    assert_eq!(complaint.filter(|line| !line.contains("'man ")), None);
 }
 
 #[test]
