@@ -64,7 +64,9 @@ impl Arguments {
         let host = self.far.rsplit_once(':').map_or(self.far.as_str(), |(host, _)| host);
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let name = self.name.as_deref().unwrap_or(host);
-        Client::of(&self.certificate, &self.key, &self.ca, name)
+        let client = Client::of(&self.certificate, &self.key, &self.ca, name)?;
+        client.lack().into_iter().for_each(say);
+        Ok(client)
     }
 }
 

@@ -99,7 +99,8 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
     tokens.unmet().iter().for_each(|lack| say(lack));
     daemon.unreachable().into_iter().for_each(say);
     if arguments.check {
-        daemon.listen.as_ref().map(tls::Server::of).transpose()?;
+        let shown = daemon.listen.as_ref().map(tls::Server::of).transpose()?;
+        shown.iter().filter_map(tls::Server::lack).for_each(say);
         for path in daemon.socket.iter().chain(&daemon.agent) {
             socket::check(path)?;
         }

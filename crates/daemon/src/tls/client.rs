@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What this machine shows to a daemon on another one, and whom it takes for that.
 
+use super::certificate::lack;
 use super::{authorities, certificates, key, provider};
 use rustls::client::Resumption;
 use rustls::pki_types::ServerName;
@@ -8,12 +9,15 @@ use rustls::version::TLS13;
 use rustls::{ClientConfig, ClientConnection, Error};
 use std::path::Path;
 use std::sync::Arc;
+use webpki::KeyUsage;
 
 /// What was read of files, and the daemon's name.
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
+    /// Why no daemon takes the certificate, as far as that shows.
+    lack: Option<String>,
 }
 
 impl Client {
@@ -30,11 +34,14 @@ impl Client {
         let parsed = ServerName::try_from(name.to_owned());
         let name = parsed.map_err(|_| format!("{name:?} is no host's name or address"))?;
         let builder = ClientConfig::builder_with_provider(provider());
+        let chain = certificates(certificate)?;
+        let lack = lack(&chain[0], KeyUsage::client_auth(), builder.crypto_provider());
+        let lack = lack.map(|lack| format!("{}: the certificate {lack}", certificate.display()));
         let builder = builder
             .with_protocol_versions(&[&TLS13])
             .map_err(|error| error.to_string())?
             .with_root_certificates(authorities(ca)?);
-        let config = builder.with_client_auth_cert(certificates(certificate)?, key(own)?);
+        let config = builder.with_client_auth_cert(chain, key(own)?);
         let mut config = config.map_err(|error| match error {
             Error::InconsistentKeys(_) => {
                 format!("{}: {} is another certificate's key", certificate.display(), own.display())
@@ -42,7 +49,12 @@ impl Client {
             error => format!("{}: {error}", certificate.display()),
         })?;
         config.resumption = Resumption::disabled();
-        Ok(Self { config: Arc::new(config), name })
+        Ok(Self { config: Arc::new(config), name, lack })
+    }
+
+    /// What is to be said of it.
+    pub(crate) fn lack(&self) -> Option<&str> {
+        self.lack.as_deref()
     }
 
     /// A connection to it, to be made.

@@ -48,7 +48,9 @@ impl Listener {
     /// # Errors
     /// Which file or address cannot be used, and why.
     pub(crate) fn new(config: &ListenConfig) -> Result<Arc<Self>, String> {
-        let shown = RwLock::new(Arc::new(Server::of(config)?));
+        let shown = Server::of(config)?;
+        shown.lack().into_iter().for_each(say);
+        let shown = RwLock::new(Arc::new(shown));
         let listener = TcpListener::bind(config.address);
         let listener = listener.map_err(|error| format!("{}: {error}", config.address))?;
         let (strangers, lines) = (Strangers::default(), Mutex::default());
@@ -62,6 +64,7 @@ impl Listener {
 
     /// What is shown to those who connect from now on.
     pub(crate) fn show(&self, server: Server) {
+        server.lack().into_iter().for_each(say);
         *self.shown.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(server);
     }
 

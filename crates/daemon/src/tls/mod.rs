@@ -3,6 +3,7 @@
 //! arrives goes through one, so that all that bounds a client there bounds it here.
 
 mod carry;
+mod certificate;
 mod client;
 mod listener;
 mod server;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a daemon shows to clients of other machines, and what it wants to see of them.
 
+use super::certificate::{lack, names_of};
 use super::{authorities, certificates, key, provider};
 use metaslot_wiring::config::ListenConfig;
 use rustls::client::danger::HandshakeSignatureValid;
@@ -15,7 +16,7 @@ use rustls::{
     ServerConnection, SignatureScheme,
 };
 use std::sync::{Arc, Mutex, PoisonError};
-use webpki::EndEntityCert;
+use webpki::KeyUsage;
 
 /// Whether peers with these names are served.
 pub(crate) type Rule = Arc<dyn Fn(&[String]) -> bool + Send + Sync>;
@@ -26,6 +27,8 @@ pub(crate) struct Server {
     provider: Arc<CryptoProvider>,
     shows: Arc<SingleCertAndKey>,
     clients: Arc<dyn ClientCertVerifier>,
+    /// Why no client takes the certificate, as far as that shows.
+    lack: Option<String>,
 }
 
 impl Server {
@@ -36,6 +39,8 @@ impl Server {
     pub(crate) fn of(listen: &ListenConfig) -> Result<Self, String> {
         let provider = provider();
         let (file, chain) = (listen.certificate.display(), certificates(&listen.certificate)?);
+        let lack = lack(&chain[0], KeyUsage::server_auth(), &provider);
+        let lack = lack.map(|lack| format!("{file}: the certificate {lack}"));
         let shows = CertifiedKey::from_der(chain, key(&listen.key)?, &provider);
         let shows = shows.map_err(|error| match error {
             Error::InconsistentKeys(_) => {
@@ -46,7 +51,12 @@ impl Server {
         let roots = authorities(&listen.client_ca)?;
         let clients = WebPkiClientVerifier::builder_with_provider(roots, Arc::clone(&provider));
         let clients = clients.build().map_err(|error| error.to_string())?;
-        Ok(Self { provider, shows: Arc::new(SingleCertAndKey::from(shows)), clients })
+        Ok(Self { provider, shows: Arc::new(SingleCertAndKey::from(shows)), clients, lack })
+    }
+
+    /// What is to be said of it.
+    pub(crate) fn lack(&self) -> Option<&str> {
+        self.lack.as_deref()
     }
 
     /// A connection whose peer has yet to show who it is, and its names when it has.
@@ -131,19 +141,4 @@ impl ClientCertVerifier for Names {
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.clients.supported_verify_schemes()
     }
-}
-
-/// Names of hosts, and its URI, of which a SPIFFE certificate has one: of several none counts.
-fn names_of(certificate: &CertificateDer<'_>) -> Result<Vec<String>, Error> {
-    let parsed = EndEntityCert::try_from(certificate);
-    let parsed = parsed.map_err(|_| Error::from(CertificateError::BadEncoding))?;
-    let mut names: Vec<_> = parsed.valid_dns_names().map(str::to_owned).collect();
-    let uris: Vec<_> = parsed.valid_uri_names().collect();
-    // What is no URI could be taken for a host's name.
-    names.extend(
-        uris.iter()
-            .filter(|uri| uris.len() == 1 && uri.contains("://"))
-            .map(|uri| String::from(*uri)),
-    );
-    Ok(names)
 }

@@ -273,6 +273,7 @@ fn who_is_refused_is_told_why_and_so_is_the_daemon() {
     }
     sleep(Duration::from_millis(1100));
     let (_, said) = check("expired", &[]);
+    assert!(said.starts_with("metaslotd: expired.pem: the certificate has expired\n"), "{said}");
     assert!(said.contains("there the certificate of here has expired"), "{said}");
     daemon.line("its certificate has expired");
     for (file, mode, reason) in
@@ -286,6 +287,29 @@ fn who_is_refused_is_told_why_and_so_is_the_daemon() {
         let (status, said) = check("web1", &[]);
         assert!(status == Some(1) && said.contains(reason), "{said}");
         fs::write(&own, kept).expect("it is ours");
+    }
+}
+
+#[test]
+fn a_certificate_that_cannot_serve_is_named_before_it_is_shown() {
+    let place = place(&section("web1.example", SIGN));
+    let only = "extendedKeyUsage = clientAuth";
+    let names = "subjectAltName = DNS:localhost";
+    let signed = ["-CA", "ca.pem", "-CAkey", "ca.key", "-addext"];
+    for (more, lack) in [
+        (&["-extensions", "ca"][..], "is an authority's (CA:TRUE)"),
+        (&[&signed[..], &["keyUsage = digitalSignature"]].concat(), "names no host and no URI"),
+        (&[&signed[..], &[only, "-addext", names]].concat(), "is for another use"),
+        (&[&signed[..], &[names]].concat(), ""),
+    ] {
+        certificate(&place, "daemon", more);
+        let mut check = Said::by(&place, "check", &["--config", "metaslotd.toml", "--check"]);
+        assert!(check.process.0.wait().expect("it ends").success());
+        let said = fs::read_to_string(&check.file).expect("it is there");
+        let named =
+            format!("metaslotd: {}/daemon.pem: the certificate {lack}", place.path().display());
+        assert_eq!(said.contains(&named), !lack.is_empty(), "{said}");
+        assert_eq!(said.contains("the certificate"), !lack.is_empty(), "{said}");
     }
 }
 
