@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where clients of other machines connect. Who has not shown yet who it is costs little: there are so many at a time, and each
-//! has so much time.
+//! Where clients of other machines connect. A peer that is not authenticated yet costs little: the number of handshakes and the
+//! time of each are bounded.
 
 use super::server::Rule;
 use super::{Far, Server};
@@ -16,14 +16,14 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Who connects shows within this who it is.
+/// A handshake may take so long.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// So many at a time have not yet, and so many of one address.
+/// How many handshakes there are at a time, and how many of one address.
 const STRANGERS: (usize, usize) = (256, 64);
-/// So many lines are said of who was refused in one second.
+/// How many lines about refused peers are said in one second.
 const LINES: usize = 20;
 
-/// Serves who has shown who it is, by a Unix socket, on a thread of its own; an error where it is not served.
+/// Serves authenticated peers by Unix sockets, each on a thread of its own.
 pub(crate) trait Serve: Send + Sync + 'static {
     /// Whether there is something for peers with these names.
     fn knows(&self, names: &[String]) -> bool;
@@ -121,7 +121,7 @@ impl Listener {
     }
 }
 
-/// Those who have not shown yet who they are, by their addresses.
+/// Peers that are not authenticated yet, by their addresses.
 #[derive(Debug, Default)]
 struct Strangers(Arc<Mutex<HashMap<IpAddr, usize>>>);
 

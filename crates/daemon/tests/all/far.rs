@@ -216,7 +216,7 @@ fn a_name_of_a_certificate_has_what_its_sections_give_it() {
 fn who_is_refused_is_told_why_and_so_is_the_daemon() {
     let clients = [section("web1.example", SIGN), section("spiffe://example/web", SIGN)];
     let place = place(&clients.concat());
-    // The certificate of nobody else is valid for so short a time.
+    // Valid for a second at most.
     let expired = place.path().join("expired.pem");
     fs::copy(place.path().join("web1.key"), expired.with_extension("key")).expect("it is there");
     for arguments in [

@@ -95,7 +95,7 @@ pub(super) fn is_one_of(list: &Spanned<DeValue<'_>>) -> Result<bool, Complaint> 
     Ok(all.iter().any(|selector| selector.is(&here)))
 }
 
-/// Of processes only: this one is no one's client.
+/// Of processes only: this one is no peer of a daemon.
 fn local(list: &Spanned<DeValue<'_>>) -> Result<Vec<Selector>, Complaint> {
     let all = selectors(list)?;
     if all.iter().any(|selector| matches!(selector, Selector::Tls(_))) {
