@@ -228,12 +228,13 @@ impl Engine {
 
     pub(crate) fn random_bytes(&self, out: &mut [u8]) -> Result<()> {
         // A source that fails is none: the next one is asked.
-        self.routes.first(|provider| provider.random(out).map_err(|_| Error::RANDOM_NO_RNG))
+        self.routes
+            .first(Error::RANDOM_NO_RNG, |it| it.random(out).map_err(|_| Error::RANDOM_NO_RNG))
     }
 
     /// Completes a key that came from outside.
     pub(crate) fn complete(&self, key: &mut NewObject) -> Result<()> {
-        self.routes.first(|provider| provider.complete(key))
+        self.routes.first(Error::ATTRIBUTE_VALUE_INVALID, |provider| provider.complete(key))
     }
 
     /// The provider's implementation of one operation of `mechanism`.

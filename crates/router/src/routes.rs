@@ -477,28 +477,26 @@ impl Routes {
     /// What the first provider says that has something to say about it.
     ///
     /// # Errors
-    /// What the last one says that was asked.
-    pub fn first<T>(&self, mut ask: impl FnMut(&'static dyn Provider) -> Result<T>) -> Result<T> {
-        let mut answer = Err(Error::FUNCTION_NOT_SUPPORTED);
+    /// What the last one says that knows the kind of thing it was asked about, `unknown` where none does.
+    pub fn first<T>(
+        &self,
+        unknown: Error,
+        mut ask: impl FnMut(&'static dyn Provider) -> Result<T>,
+    ) -> Result<T> {
+        let mut answer = Err(unknown);
         let left_out = &self.settings().left_out;
         let asked = |one: &&&dyn Provider| left_out.iter().all(|name| name != one.name());
         for provider in self.providers.iter().filter(asked) {
-            let said = ask(*provider);
-            // Who knows the kind of key, and no such set, says more than who knows neither.
-            match (&answer, &said) {
-                (Err(Error::PARAMETER_SET_NOT_SUPPORTED), Err(Error::CURVE_NOT_SUPPORTED)) => {}
-                _ => answer = said,
-            }
-            let anothers = matches!(
-                answer,
-                Err(Error::CURVE_NOT_SUPPORTED
+            match ask(*provider) {
+                Err(Error::FUNCTION_NOT_SUPPORTED) => {}
+                Err(
+                    error @ (Error::CURVE_NOT_SUPPORTED
                     | Error::PARAMETER_SET_NOT_SUPPORTED
                     | Error::KEY_NOT_WRAPPABLE
                     | Error::WRAPPED_KEY_INVALID
-                    | Error::RANDOM_NO_RNG)
-            );
-            if !anothers {
-                break;
+                    | Error::RANDOM_NO_RNG),
+                ) => answer = Err(error),
+                said => return said,
             }
         }
         answer
@@ -776,10 +774,28 @@ mod tests {
     }
 
     #[test]
+    fn a_provider_that_knows_nothing_of_a_kind_says_nothing_of_it() {
+        let routes = Routes::new(&THREE, Settings::default());
+        let (set, curve) = (Error::PARAMETER_SET_NOT_SUPPORTED, Error::CURVE_NOT_SUPPORTED);
+        let (unknown, anothers) = (Error::ATTRIBUTE_VALUE_INVALID, Error::FUNCTION_NOT_SUPPORTED);
+        for (said, answer) in [
+            ([set, anothers, anothers], set),
+            ([anothers, set, anothers], set),
+            ([anothers, set, curve], curve),
+            ([curve, unknown, set], unknown),
+            ([anothers; 3], unknown),
+        ] {
+            let mut said = said.into_iter();
+            let ask = |_| Err::<(), _>(said.next().expect("one for each"));
+            assert_eq!(routes.first(unknown, ask), Err(answer));
+        }
+    }
+
+    #[test]
     fn a_provider_that_is_left_out_is_asked_for_nothing() {
         let left_out = vec!["one".to_owned()];
         let routes = Routes::new(&THREE, Settings { left_out, ..Settings::default() });
-        assert_eq!(routes.first(|provider| Ok(provider.name())), Ok("two"));
+        assert_eq!(routes.first(Error::RANDOM_NO_RNG, |provider| Ok(provider.name())), Ok("two"));
     }
 
     #[test]

@@ -48,9 +48,10 @@ pub trait Provider: Sync {
     ///
     /// # Errors
     /// `CKR_ATTRIBUTE_VALUE_INVALID`, `CKR_TEMPLATE_INCOMPLETE`; `CKR_CURVE_NOT_SUPPORTED` and
-    /// `CKR_PARAMETER_SET_NOT_SUPPORTED` for keys that are another provider's.
+    /// `CKR_PARAMETER_SET_NOT_SUPPORTED` where another provider may have it, `CKR_FUNCTION_NOT_SUPPORTED` for keys of no type
+    /// of this one's.
     fn complete(&self, _key: &mut NewObject) -> Result<()> {
-        Err(Error::CURVE_NOT_SUPPORTED)
+        Err(Error::FUNCTION_NOT_SUPPORTED)
     }
 
     /// A private key as the DER of a PKCS#8 `PrivateKeyInfo` (PKCS#11 3.2 §6.7).

@@ -142,7 +142,8 @@ impl Engine {
         let protected = !by.facts().decrypts();
         let made = if class == CKO_PRIVATE_KEY {
             let der = place.private_key(plain.expose())?;
-            let made = self.routes.first(|provider| provider.decode_private_key(der))?;
+            let made =
+                self.routes.first(Error::WRAPPED_KEY_INVALID, |one| one.decode_private_key(der))?;
             token.policy().making(&made.attributes, false)?;
             made
         } else {

@@ -122,7 +122,7 @@ impl Engine {
                 Secret::try_copy_of(key.secret(CKA_VALUE)?).ok_or(Error::DEVICE_MEMORY)
             }
             CKO_PRIVATE_KEY if place.takes_private_keys() => {
-                self.routes.first(|provider| provider.encode_private_key(key))
+                self.routes.first(Error::KEY_NOT_WRAPPABLE, |one| one.encode_private_key(key))
             }
             _ => Err(Error::KEY_NOT_WRAPPABLE),
         }

@@ -34,10 +34,7 @@ pub(crate) fn complete(object: &mut NewObject) -> Result<()> {
         (CKO_PRIVATE_KEY, CKK_DSA | CKK_DH | CKK_X9_42_DH) => field::complete_private(object),
         (CKO_DOMAIN_PARAMETERS, CKK_DSA | CKK_DH | CKK_X9_42_DH) => domain::complete(object),
         // Another provider's.
-        (CKO_PUBLIC_KEY | CKO_PRIVATE_KEY, CKK_SLH_DSA | CKK_HSS | CKK_XMSS | CKK_XMSSMT) => {
-            Err(Error::PARAMETER_SET_NOT_SUPPORTED)
-        }
-        (CKO_PUBLIC_KEY | CKO_PRIVATE_KEY, _) => Err(Error::ATTRIBUTE_VALUE_INVALID),
+        (CKO_PUBLIC_KEY | CKO_PRIVATE_KEY, _) => Err(Error::FUNCTION_NOT_SUPPORTED),
         _ => Err(Error::TEMPLATE_INCONSISTENT),
     }
 }

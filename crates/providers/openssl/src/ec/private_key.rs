@@ -22,7 +22,7 @@ pub(crate) fn complete(object: &mut NewObject) -> Result<()> {
         (CKO_PRIVATE_KEY, CKK_EC) => return complete_private::<Library>(object),
         (CKO_PUBLIC_KEY | CKO_PRIVATE_KEY, CKK_EC_EDWARDS) => &eddsa::CURVES,
         (CKO_PUBLIC_KEY | CKO_PRIVATE_KEY, CKK_EC_MONTGOMERY) => &montgomery::CURVES,
-        _ => return Err(Error::CURVE_NOT_SUPPORTED),
+        _ => return Err(Error::FUNCTION_NOT_SUPPORTED),
     };
     let curve = named(curves, &object.attributes)?;
     match class {

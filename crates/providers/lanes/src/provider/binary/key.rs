@@ -104,7 +104,7 @@ fn secrets(key: &PrivateKey) -> Secrets {
 pub(crate) fn complete(object: &mut NewObject) -> Result<()> {
     let NewObject { attributes, secrets: given } = object;
     if attributes.ulong(CKA_KEY_TYPE) != Some(CKK_EC) {
-        return Err(Error::CURVE_NOT_SUPPORTED);
+        return Err(Error::FUNCTION_NOT_SUPPORTED);
     }
     let curve =
         attributes.bytes(CKA_EC_PARAMS).and_then(named).ok_or(Error::CURVE_NOT_SUPPORTED)?;
