@@ -7,13 +7,14 @@ use crate::failure::Failure;
 use crate::manager::{self, say};
 use crate::process::{keep_memory_to_itself, spawn, take_all_files};
 use crate::reload::to_be_read_again;
-use crate::socket::Socket;
+use crate::socket::{Socket, group_id};
 use crate::tls::{Client, Far, Trouble};
 use crate::{fence, socket};
 use clap::Args;
 use metaslot_client::protocol::VERSION;
 use metaslot_wiring::config::Reach;
 use metaslot_wiring::peer;
+use metaslot_wiring::text::words;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::{self, ErrorKind};
@@ -87,17 +88,19 @@ struct There {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     keep_memory_to_itself();
     take_all_files();
+    let group = arguments.group.as_deref().map(group_id).transpose();
+    let group = group.map_err(|lack| Failure::configuration(format!("--group: {lack}")))?;
     let there = Arc::new(There::of(arguments)?);
     if arguments.check {
-        socket::check(&arguments.socket, arguments.group.as_deref())?;
+        socket::check(&arguments.socket)?;
         let served = there.reached().and_then(|far| far.greet(VERSION, Instant::now() + PATIENCE));
         served.map_err(|trouble| format!("{}: {trouble}", there.called))?;
         say(&format!("is served by {}", there.called));
         return Ok(());
     }
-    let said = |error: io::Error| error.to_string();
+    let said = |error: io::Error| words(&error);
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(said)?;
-    let socket = Socket::new(&arguments.socket, arguments.group.as_deref())?;
+    let socket = Socket::new(&arguments.socket, group)?;
     let files = [&arguments.certificate, &arguments.key, &arguments.ca];
     let files = files.map(std::path::absolute).into_iter().filter_map(Result::ok);
     let reach = Reach {

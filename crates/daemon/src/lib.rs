@@ -14,6 +14,7 @@ mod failure;
 pub mod fence;
 mod manager;
 pub mod p11kit;
+mod passed;
 mod process;
 mod reload;
 pub mod remote;

@@ -3,6 +3,7 @@
 
 use crate::failure::Failure;
 use crate::manager::say;
+use crate::passed::Passed;
 use crate::process::{keep_memory_to_itself, spawn, take_all_files};
 use crate::reload::{Running, to_be_read_again};
 use crate::socket::{Socket, group_id};
@@ -66,6 +67,7 @@ pub fn run() -> ExitCode {
 fn serve(arguments: &Arguments) -> Result<(), Failure> {
     keep_memory_to_itself();
     take_all_files();
+    let mut passed = Passed::take()?;
     let file = std::path::absolute(&arguments.config).map_err(|error| words(&error))?;
     let read = Source::of_file(file.clone()).read();
     let (config, _) = read.map_err(|problem| {
@@ -112,8 +114,13 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
     let doors: [(_, Door); 2] = [(&daemon.socket, p11kit::serve), (&daemon.agent, agent::serve)];
     let mut open = Vec::new();
     for (path, door) in doors.into_iter().filter_map(|(path, door)| Some((path.as_ref()?, door))) {
-        open.push((Socket::new(path, group)?, door));
+        let socket = match passed.at(path) {
+            Some(listener) => Socket::passed(listener, path, group)?,
+            None => Socket::new(path, group)?,
+        };
+        open.push((socket, door));
     }
+    passed.end()?;
     let listener = daemon.listen.as_ref().map(tls::Listener::new).transpose()?;
     // Threads have the fence of who starts them.
     fence(&daemon, &reach);

@@ -11,13 +11,13 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _,
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-/// A socket that listens. Its name goes with it.
+/// A socket that listens. Its name goes with it, unless it is the service manager's.
 #[derive(Debug)]
 pub(crate) struct Socket {
     pub(crate) listener: UnixListener,
     pub(crate) path: PathBuf,
-    /// What the name leads to: its device and number.
-    file: (u64, u64),
+    /// What the name leads to, its device and number, where it is to be taken away.
+    file: Option<(u64, u64)>,
 }
 
 impl Socket {
@@ -36,8 +36,23 @@ impl Socket {
         let listener = listener.map_err(failed)?;
         let metadata = fs::symlink_metadata(path).map_err(failed)?;
         let socket =
-            Self { listener, path: path.to_owned(), file: (metadata.dev(), metadata.ino()) };
+            Self { listener, path: path.to_owned(), file: Some((metadata.dev(), metadata.ino())) };
         socket.give_to(group).map_err(failed)?;
+        Ok(socket)
+    }
+
+    /// One that the service manager has made there, and keeps.
+    ///
+    /// # Errors
+    /// Why it cannot be there.
+    pub(crate) fn passed(
+        listener: UnixListener,
+        path: &Path,
+        group: Option<u32>,
+    ) -> Result<Self, String> {
+        checked(path, geteuid().as_raw())?;
+        let socket = Self { listener, path: path.to_owned(), file: None };
+        socket.give_to(group).map_err(|error| format!("{}: {}", path.display(), words(&error)))?;
         Ok(socket)
     }
 
@@ -46,10 +61,15 @@ impl Socket {
     /// # Errors
     /// Those of the system.
     pub(crate) fn give_to(&self, group: Option<u32>) -> io::Result<()> {
-        if group.is_some() {
+        // Who makes it may have given it already, and be another user.
+        let now = fs::symlink_metadata(&self.path)?;
+        if group.is_some_and(|group| now.gid() != group) {
             chown(&self.path, None, group)?;
         }
         let mode = if group.is_some() { 0o660 } else { 0o600 };
+        if now.mode() & 0o777 == mode {
+            return Ok(());
+        }
         fs::set_permissions(&self.path, Permissions::from_mode(mode))
     }
 }
@@ -57,7 +77,7 @@ impl Socket {
 impl Drop for Socket {
     fn drop(&mut self) {
         // Another daemon may have taken the name, where somebody has taken it away.
-        let is_own = |found: fs::Metadata| (found.dev(), found.ino()) == self.file;
+        let is_own = |found: fs::Metadata| Some((found.dev(), found.ino())) == self.file;
         if fs::symlink_metadata(&self.path).is_ok_and(is_own) {
             fs::remove_file(&self.path).ok();
         }

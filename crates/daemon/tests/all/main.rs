@@ -3,6 +3,7 @@
 //! whole process (its environment, its system calls) is said here of threads and of child processes.
 #![forbid(unsafe_code)]
 
+mod activation;
 mod agent;
 mod client;
 mod clients;
