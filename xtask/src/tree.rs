@@ -117,6 +117,8 @@ impl Tree {
         ] {
             self.write(units.join(name), &unit.replace("@SBIN@", &sbin.display().to_string()))?;
         }
+        let socket = root().join("crates/daemon/metaslotd.socket");
+        self.copy(&socket, "lib/systemd/system/metaslotd.socket")?;
         let page = root().join("crates/daemon/metaslotd.8");
         self.copy(&page, "share/man/man8/metaslotd.8")
     }
@@ -292,7 +294,8 @@ mod tests {
         let units = root.join("usr/local/lib/systemd/system");
         let unit = fs::read_to_string(units.join("metaslotd.service"));
         let connect = fs::read_to_string(units.join("metaslotd-connect@.service"));
-        let page = root.join("usr/local/share/man/man8/metaslotd.8").exists();
+        let page = root.join("usr/local/share/man/man8/metaslotd.8").exists()
+            && units.join("metaslotd.socket").exists();
         fs::remove_dir_all(&root).unwrap();
         assert!(unit.unwrap().contains("\nExecStart=/usr/local/sbin/metaslotd\n") && page);
         assert!(connect.unwrap().contains("\nExecStart=/usr/local/sbin/metaslotd connect "));

@@ -8,6 +8,7 @@ use std::process::{Command, Output};
 
 const UNIT: &str = include_str!("../../metaslotd.service");
 const CONNECT: &str = include_str!("../../metaslotd-connect@.service");
+const SOCKET: &str = include_str!("../../metaslotd.socket");
 const PAGE: &str = include_str!("../../metaslotd.8");
 const BOOK: &str = include_str!("../../../../docs/daemon.md");
 const ANALYZE: &str = "/usr/bin/systemd-analyze";
@@ -32,8 +33,13 @@ fn systemd_takes_the_unit_and_finds_it_fenced_as_the_book_says() {
     let unit =
         UNIT.replace("@SBIN@/metaslotd", "/bin/true").replace("man:metaslotd(8)", "man:ls(1)");
     fs::write(&file, unit).expect("it is written");
-    let (_, said) = run(Command::new(ANALYZE).arg("verify").arg(&file));
-    let complaint = said.lines().find(|line| line.contains("metaslotd.service:"));
+    let socket = directory.join("metaslotd.socket");
+    fs::write(&socket, SOCKET.replace("man:metaslotd(8)", "man:ls(1)")).expect("it is written");
+    let (_, said) = run(Command::new(ANALYZE).arg("verify").args([&file, &socket]));
+    let is_ours = |line: &&str| {
+        ["service:", "socket:"].iter().any(|unit| line.contains(&format!("metaslotd.{unit}")))
+    };
+    let complaint = said.lines().find(is_ours);
     assert_eq!(complaint.filter(|line| !line.contains("'man ")), None);
     let mut security = Command::new(ANALYZE);
     let (output, said) =
@@ -76,6 +82,8 @@ fn systemd_takes_the_unit_of_connect_and_its_program_what_stands_there() {
 #[test]
 fn a_wrong_pin_is_not_tried_again_by_the_service_manager() {
     assert!(UNIT.contains("RestartPreventExitStatus=77 78\n"));
+    // Nor by clients: each that connects would start it.
+    assert!(UNIT.contains(" 77|78) exec systemctl --no-block stop metaslotd.socket;;"));
 }
 
 #[test]
