@@ -7,7 +7,7 @@ mod sandbox;
 use metaslot_testkit::copies;
 use sandbox::Sandbox;
 use std::fs::{self, Permissions};
-use std::io::{BufRead, Read, Seek, SeekFrom, Write};
+use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
