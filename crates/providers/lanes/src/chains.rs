@@ -37,6 +37,11 @@ pub(crate) trait Walk {
 
     /// One step in each lane that has a turn.
     fn step(&mut self, turns: &[Option<Turn>]);
+
+    /// All of so many steps at once in the lanes that have a turn, all of whose chains are at their beginning; says whether it can.
+    fn steps(&mut self, _turns: &[Option<Turn>], _steps: u8) -> bool {
+        false
+    }
 }
 
 /// A chain, and which of its steps is next.
@@ -69,8 +74,12 @@ pub(crate) fn walk(lanes: &mut impl Walk, part: Part<'_>, top: u8, out: &mut [u8
         take(lanes, &mut turns, part, &mut left, top);
         end(lanes, &mut turns, part, top, out);
         if turns.iter().any(Option::is_some) {
-            lanes.step(&turns);
-            turns.iter_mut().flatten().for_each(|turn| turn.step += 1);
+            let whole = matches!(part, Part::Whole(_)) && lanes.steps(&turns, top);
+            if !whole {
+                lanes.step(&turns);
+            }
+            let steps = if whole { top } else { 1 };
+            turns.iter_mut().flatten().for_each(|turn| turn.step += steps);
         } else if left.is_empty() {
             return;
         }

@@ -3,6 +3,7 @@
 
 use super::one::One;
 use super::rows::Rows;
+use super::sha2::Link;
 use super::shape::Core;
 use super::{keccak, sha2};
 use crate::cpu::Cpu;
@@ -10,12 +11,16 @@ use crate::cpu::Cpu;
 #[cfg(target_arch = "x86_64")]
 use super::{avx2::Ymm, avx512::Zmm, md5, pair::Pair, sha1};
 
+type Chain = unsafe fn(&mut [u8], &Rows<'_>, &[u32; 8], Link, u8);
+
 /// An inner loop that this processor can run.
 #[derive(Clone, Copy)]
 pub(super) struct Kernel {
     /// How many lanes it has.
     pub(super) lanes: usize,
     run: unsafe fn(&mut [u8], &Rows<'_>, usize),
+    /// [`sha2::chain`], of the functions that have it.
+    chain: Option<Chain>,
 }
 
 impl Kernel {
@@ -26,26 +31,42 @@ impl Kernel {
         unsafe { (self.run)(state, rows, block) }
     }
 
+    /// Goes so many steps of chains, from the first one on, whose digests are in the state; says whether it can.
+    pub(super) fn chain(
+        &self,
+        state: &mut [u8],
+        rows: &Rows<'_>,
+        start: &[u64],
+        (link, steps): (Link, u8),
+    ) -> bool {
+        let Some(chain) = self.chain else { return false };
+        let start =
+            std::array::from_fn(|word| u32::try_from(start[word]).expect("a word of 32 bits"));
+        // SAFETY: as in `run`.
+        unsafe { chain(state, rows, &start, link, steps) }
+        true
+    }
+
     /// The best for so many requests; `None` without such instructions.
     #[cfg(target_arch = "x86_64")]
     pub(super) fn choose(core: Core, cpu: Cpu, requests: usize) -> Option<Self> {
         if cpu.has(Cpu::AVX512) {
             return Some(match core {
-                Core::Md5 if requests > 16 => Self { lanes: 32, run: md5_zmm_pair },
-                Core::Md5 => Self { lanes: 16, run: md5_zmm },
-                Core::Sha1 => Self { lanes: 16, run: sha1_zmm },
-                Core::Sha256 => Self { lanes: 16, run: sha256_zmm },
-                Core::Sha512 => Self { lanes: 8, run: sha512_zmm },
-                Core::Keccak => Self { lanes: 8, run: keccak_zmm },
+                Core::Md5 if requests > 16 => Self { lanes: 32, run: md5_zmm_pair, chain: None },
+                Core::Md5 => Self { lanes: 16, run: md5_zmm, chain: None },
+                Core::Sha1 => Self { lanes: 16, run: sha1_zmm, chain: None },
+                Core::Sha256 => Self { lanes: 16, run: sha256_zmm, chain: Some(chain_zmm) },
+                Core::Sha512 => Self { lanes: 8, run: sha512_zmm, chain: None },
+                Core::Keccak => Self { lanes: 8, run: keccak_zmm, chain: None },
             });
         }
         cpu.has(Cpu::AVX2).then_some(match core {
-            Core::Md5 if requests > 8 => Self { lanes: 16, run: md5_ymm_pair },
-            Core::Md5 => Self { lanes: 8, run: md5_ymm },
-            Core::Sha1 => Self { lanes: 8, run: sha1_ymm },
-            Core::Sha256 => Self { lanes: 8, run: sha256_ymm },
-            Core::Sha512 => Self { lanes: 4, run: sha512_ymm },
-            Core::Keccak => Self { lanes: 4, run: keccak_ymm },
+            Core::Md5 if requests > 8 => Self { lanes: 16, run: md5_ymm_pair, chain: None },
+            Core::Md5 => Self { lanes: 8, run: md5_ymm, chain: None },
+            Core::Sha1 => Self { lanes: 8, run: sha1_ymm, chain: None },
+            Core::Sha256 => Self { lanes: 8, run: sha256_ymm, chain: Some(chain_ymm) },
+            Core::Sha512 => Self { lanes: 4, run: sha512_ymm, chain: None },
+            Core::Keccak => Self { lanes: 4, run: keccak_ymm, chain: None },
         })
     }
 
@@ -57,7 +78,7 @@ impl Kernel {
             Core::Keccak => keccak::absorb::<One<u64>>,
             Core::Md5 | Core::Sha1 => return None,
         };
-        Some(Self { lanes: 1, run })
+        Some(Self { lanes: 1, run, chain: None })
     }
 
     #[cfg(not(target_arch = "x86_64"))]
@@ -136,4 +157,16 @@ fn sha512_ymm(state: &mut [u8], rows: &Rows<'_>, block: usize) {
 #[target_feature(enable = "avx2")]
 fn keccak_ymm(state: &mut [u8], rows: &Rows<'_>, block: usize) {
     keccak::absorb::<Ymm<u64>>(state, rows, block);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn chain_zmm(state: &mut [u8], rows: &Rows<'_>, start: &[u32; 8], link: Link, steps: u8) {
+    sha2::chain::<Zmm<u32>>(state, rows, start, link, steps);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn chain_ymm(state: &mut [u8], rows: &Rows<'_>, start: &[u32; 8], link: Link, steps: u8) {
+    sha2::chain::<Ymm<u32>>(state, rows, start, link, steps);
 }

@@ -7,8 +7,9 @@
 
 use super::kernel::Kernel;
 use super::rows::Rows;
+use super::sha2::Link;
 use super::shape::{Core, Shape};
-use crate::cpu::cpu;
+use crate::cpu::{Cpu, cpu};
 use metaslot_awslc_wrapper::Result;
 use metaslot_awslc_wrapper::digest::{Hash, Stream};
 use metaslot_awslc_wrapper::shake::{self, Shake};
@@ -99,9 +100,13 @@ impl Drop for Many {
 impl Many {
     /// For messages of `length` bytes behind `block`, which is a whole block of the function or nothing.
     pub(crate) fn new(function: Function, block: &[u8], length: usize) -> Self {
+        Self::on(cpu(), function, block, length)
+    }
+
+    fn on(cpu: Cpu, function: Function, block: &[u8], length: usize) -> Self {
         let shape = function.shape();
         let kernel =
-            Kernel::choose(shape.core, cpu(), usize::MAX).or_else(|| Kernel::one(shape.core));
+            Kernel::choose(shape.core, cpu, usize::MAX).or_else(|| Kernel::one(shape.core));
         let kernel = kernel.expect("each of these functions has one lane at least");
         let sponge = shape.core == Core::Keccak;
         let mut start = Vec::with_capacity(shape.start.len() * kernel.lanes * shape.word);
@@ -154,6 +159,19 @@ impl Many {
         self.kernel.run(state, &rows, self.shape.block);
     }
 
+    /// Hashes each lane's digest again so many times, in its place from the byte `at` of the message on, and with the number of the
+    /// step in the byte before; says whether it can. The digests are as after [`Self::run`].
+    pub(crate) fn chain(&mut self, at: usize, length: usize, steps: u8) -> bool {
+        let one_block = self.stride == self.shape.block;
+        let Some(link) = Link::of(at, length).filter(|_| one_block) else { return false };
+        let (state, messages) = (self.state.expose_mut(), self.rows.expose());
+        let mut rows = Rows::all(messages, self.stride);
+        for lane in 1..self.kernel.lanes {
+            rows.set(lane, &messages[lane * self.stride..]);
+        }
+        self.kernel.chain(state, &rows, self.shape.start, (link, steps))
+    }
+
     /// The beginning of a lane's digest, a multiple of eight bytes.
     pub(crate) fn digest(&self, lane: usize, out: &mut [u8]) {
         read(self.state.expose(), self.kernel.lanes, self.shape.word, self.sponge, lane, out);
@@ -192,6 +210,46 @@ mod tests {
     use super::*;
     use metaslot_memory::size_of_allocation;
     use std::ptr::NonNull;
+
+    #[test]
+    fn a_chain_at_once_is_its_steps_one_after_the_other() {
+        let all = [Cpu::AVX512.and(Cpu::AVX2), Cpu::AVX2];
+        for on in all.into_iter().filter(|one| cpu().has(*one)) {
+            for (at, length) in [(23, 24), (23, 32), (7, 8), (27, 4)] {
+                let mut lanes = Many::on(on, Function::Sha256, &[], at + length);
+                let bytes = |lane: usize| {
+                    (0..at + length).map(move |byte| (17 * lane + 5 * byte).to_le_bytes()[0])
+                };
+                for lane in 0..lanes.lanes() {
+                    lanes.message(lane).iter_mut().zip(bytes(lane)).for_each(|(to, it)| *to = it);
+                }
+                lanes.run();
+                assert!(lanes.chain(at, length, 255), "{at} {length}");
+                for lane in 0..lanes.lanes() {
+                    let mut message: Vec<u8> = bytes(lane).collect();
+                    let mut digest = vec![0; length];
+                    let hash = |message: &[u8], out: &mut [u8]| {
+                        Function::Sha256.digest(&[message], out).expect("the library hashes");
+                    };
+                    hash(&message, &mut digest);
+                    for step in 0..255 {
+                        message[at - 1] = step;
+                        message[at..].copy_from_slice(&digest);
+                        hash(&message, &mut digest);
+                    }
+                    let mut out = vec![0; length];
+                    lanes.digest(lane, &mut out);
+                    assert_eq!(out, digest, "{at} {length} {lane}");
+                }
+            }
+        }
+        // Two blocks, another place, another function.
+        for (function, length, at) in
+            [(Function::Sha256, 56, 23), (Function::Sha256, 50, 24), (Function::Shake256, 55, 23)]
+        {
+            assert!(!Many::new(function, &[], length).chain(at, 24, 1), "{function:?} {length}");
+        }
+    }
 
     #[test]
     fn what_is_hashed_lies_in_protected_memory() {

@@ -56,6 +56,62 @@ pub(super) fn absorb<V: Vector<Word: Sha2Word>>(state: &mut [u8], rows: &Rows<'_
     store(&chain, state);
 }
 
+/// The bytes of a word of a chain's message before the digest.
+const AHEAD: usize = 3;
+
+/// Where in a message of one block a chain of SHA-256 has its digest, of so many words: in the last byte of the word `first` and in
+/// those after it. The number of the step is the byte before.
+#[derive(Clone, Copy)]
+pub(super) struct Link {
+    pub(super) first: usize,
+    pub(super) words: usize,
+}
+
+impl Link {
+    /// For a digest of so many bytes at the byte `at` of a message, where it is so.
+    pub(super) fn of(at: usize, length: usize) -> Option<Self> {
+        let (first, words) = (at / 4, length / 4);
+        let fits = at % 4 == AHEAD && length.is_multiple_of(4) && first + words < 14;
+        (fits && (1..=8).contains(&words)).then_some(Self { first, words })
+    }
+}
+
+/// Hashes the digests in `state` again and again, each time in the place that `link` has for them in the one block of the rows:
+/// they stay in registers all the while, where `absorb` would have each read from memory, lane by lane.
+#[inline(always)]
+pub(super) fn chain<V: Vector<Word = u32>>(
+    state: &mut [u8],
+    rows: &Rows<'_>,
+    start: &[u32; 8],
+    Link { first, words: length }: Link,
+    steps: u8,
+) {
+    let mut block = read::<V>(rows, 0);
+    for word in &mut block {
+        *word = word.swap_bytes();
+    }
+    let start = start.map(V::splat);
+    let low = V::splat(0xff);
+    // The number of the step and the byte before the digest are not from the rows.
+    let head = V::splat(0xffff).ternary::<{ table::CHOOSE }>(V::splat(0), block[first]);
+    let mut chain: [V; 8] = load(state);
+    for step in 0..steps {
+        let mut words = block;
+        // The digest's words begin in the last byte of a word of the message: each is turned by one, and ends in the next.
+        let mut before = head.add(V::splat(u32::from(step) << 8));
+        for (word, digest) in words[first..].iter_mut().zip(&chain[..length]) {
+            let turned = digest.rotate(8);
+            *word = low.ternary::<{ table::CHOOSE }>(turned, before);
+            before = turned;
+        }
+        let last = &mut words[first + length];
+        *last = low.ternary::<{ table::CHOOSE }>(*last, before);
+        chain = start;
+        compress(&mut chain, &mut words);
+    }
+    store(&chain, state);
+}
+
 #[inline(always)]
 fn compress<V: Vector<Word: Sha2Word>>(chain: &mut [V; 8], words: &mut [V; 16]) {
     let mut s = *chain;
