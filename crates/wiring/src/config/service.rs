@@ -274,8 +274,8 @@ mod tests {
         let mut child = Command::new("/bin/cat").stdin(Stdio::piped()).spawn().expect("it starts");
         let id = Pid::from_child(&child);
         let held = pidfd_open(id, PidfdFlags::empty()).expect("the kernel has them");
-        let reused = Process { handle: Handle::Held(Arc::new(held)), ..here.clone() };
-        let gone = Process { handle: Handle::Gone, ..here.clone() };
+        let reused = Process { handle: Handle::Held(Arc::new(held)), ..here };
+        let gone = Process { handle: Handle::Gone, ..here };
         let is = |process| selectors.each_ref().map(|selector| selector.is(process));
         let seen = is(&here);
         assert!(seen[0]);
