@@ -12,6 +12,7 @@ use metaslot_spi::provider::Provider;
 use metaslot_spi::{Params, RawValue};
 use metaslot_testkit::not_run;
 use metaslot_wiring::config::Reach;
+use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -272,8 +273,16 @@ impl Drop for Killed {
 
 /// The program, or the one that `METASLOT_DAEMON` names, which serves by then.
 pub(crate) fn started(place: &Place) -> Killed {
+    started_by(Command::new(program()), place)
+}
+
+pub(crate) fn program() -> OsString {
     let named = std::env::var_os("METASLOT_DAEMON");
-    let mut command = Command::new(named.unwrap_or_else(|| env!("CARGO_BIN_EXE_metaslotd").into()));
+    named.unwrap_or_else(|| env!("CARGO_BIN_EXE_metaslotd").into())
+}
+
+/// The same by a command that has everything but what belongs to the place.
+pub(crate) fn started_by(mut command: Command, place: &Place) -> Killed {
     command.arg("--config").arg(place.path().join("metaslotd.toml")).stderr(Stdio::piped());
     let mut process = command.spawn().expect("it is built");
     let mut told = String::new();

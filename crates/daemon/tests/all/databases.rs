@@ -3,7 +3,7 @@
 
 #[expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 #[path = "../../../postgres/tests/common/mod.rs"]
-mod postgres;
+pub(crate) mod postgres;
 
 use crate::common::{Place, SO, USER, started};
 use metaslot_ck::*;
@@ -15,7 +15,7 @@ use metaslot_spi::{Params, RawValue};
 use std::fs;
 
 /// A token with a key to sign with.
-fn fill(store: PostgresStore) {
+pub(crate) fn fill(store: PostgresStore) {
     static PROVIDERS: &[&dyn Provider] = &[&metaslot_awslc::AWSLC];
     let (description, store) = ("shared".into(), Box::new(store));
     let slot = SlotConfig { description, store, policy: Policy::DEFAULT };

@@ -25,8 +25,38 @@ pub(crate) const CHEAP: Cost = Cost::Fixed(Kdf::Argon2id { memory_kib: 64, passe
 #[derive(Debug)]
 pub(crate) struct Place {
     home: PathBuf,
+    machine: Machine,
     port: u16,
     server: Option<Server>,
+}
+
+/// A machine that a server is on.
+#[derive(Clone, Debug)]
+pub(crate) struct Machine {
+    /// The name of its network, where that is not the test's.
+    pub(crate) network: Option<String>,
+    pub(crate) address: String,
+}
+
+impl Machine {
+    fn this() -> Self {
+        Self { network: None, address: String::from("127.0.0.1") }
+    }
+
+    /// Where a server may listen; always the same where it has its network to itself.
+    fn port(&self) -> u16 {
+        self.network.as_ref().map_or_else(|| free_port().unwrap(), |_| 5432)
+    }
+
+    /// A program on it.
+    pub(crate) fn program(&self, program: &str) -> Program {
+        match &self.network {
+            None => Program::new(program),
+            Some(name) => {
+                Program::new("nsenter").args([&format!("--net=/run/netns/{name}"), program])
+            }
+        }
+    }
 }
 
 /// Where Debian keeps the newest server.
@@ -39,6 +69,10 @@ fn programs() -> Option<PathBuf> {
 impl Place {
     /// `None` where there is no PostgreSQL.
     pub(crate) fn new(name: &str) -> Option<Self> {
+        Self::on(Machine::this(), name)
+    }
+
+    pub(crate) fn on(machine: Machine, name: &str) -> Option<Self> {
         if programs().is_none() || find_program("openssl").is_none() {
             not_run("metaslot-postgres", name, "postgresql or openssl is not installed");
             return None;
@@ -47,8 +81,8 @@ impl Place {
             std::env::temp_dir().join(format!("metaslot-postgres-{}-{name}", std::process::id()));
         fs::remove_dir_all(&home).unwrap_or_default();
         fs::create_dir(&home).unwrap();
-        let port = free_port().unwrap();
-        let mut place = Self { home, port, server: None };
+        let port = machine.port();
+        let mut place = Self { home, machine, port, server: None };
         place.certify("");
         fs::write(place.path("password"), PASSWORD).unwrap();
         if is_root() {
@@ -58,10 +92,14 @@ impl Place {
         let initdb = place.postgres("initdb").args(["--pwfile", place.file("password").as_str()]);
         let rules = "-A scram-sha-256 -U postgres --no-sync --locale=C -E UTF8";
         initdb.line(rules).args(["-D", &place.file("data")]).run().unwrap();
-        let only_tls = "hostssl all,replication all 127.0.0.1/32 scram-sha-256\n";
+        let only_tls = "hostssl all,replication all samenet scram-sha-256\n";
         fs::write(place.path("data/pg_hba.conf"), only_tls).unwrap();
         place.start();
         Some(place)
+    }
+
+    pub(crate) const fn machine(&self) -> &Machine {
+        &self.machine
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -89,10 +127,14 @@ impl Place {
 
     /// A standby of this server, with the same certificate.
     pub(crate) fn standby(&self) -> Self {
-        let home = self.home.with_extension("standby");
+        self.standby_on(Machine::this(), "standby")
+    }
+
+    pub(crate) fn standby_on(&self, machine: Machine, name: &str) -> Self {
+        let home = self.home.with_extension(name);
         fs::remove_dir_all(&home).unwrap_or_default();
         fs::create_dir(&home).unwrap();
-        let mut standby = Self { home, port: free_port().unwrap(), server: None };
+        let mut standby = Self { home, port: machine.port(), machine, server: None };
         for name in ["ca.pem", "server.pem", "server.key"] {
             fs::copy(self.path(name), standby.path(name)).unwrap();
         }
@@ -100,8 +142,8 @@ impl Place {
             let all = ["-R", "postgres:postgres", standby.home.to_str().unwrap()];
             Program::new("chown").args(all).run().unwrap();
         }
-        let copy = self.postgres("pg_basebackup").env("PGPASSWORD", PASSWORD);
-        let copy = copy.line("-R -X stream -c fast").args(["-D", &standby.file("data")]);
+        let copy = standby.postgres("pg_basebackup").env("PGPASSWORD", PASSWORD);
+        let copy = copy.line("-R -X stream -c fast -N").args(["-D", &standby.file("data")]);
         copy.args(["-d", &self.here()]).run().unwrap();
         standby.start();
         standby
@@ -110,7 +152,8 @@ impl Place {
     /// Where it is, for the server's own programs.
     fn here(&self) -> String {
         format!(
-            "host=localhost hostaddr=127.0.0.1 port={} user=postgres sslmode=verify-full sslrootcert={}",
+            "host=localhost hostaddr={} port={} user=postgres sslmode=verify-full sslrootcert={}",
+            self.machine.address,
             self.port,
             self.file("ca.pem")
         )
@@ -126,7 +169,7 @@ impl Place {
     fn postgres(&self, program: &str) -> Program {
         let path = programs().unwrap().join(program);
         let launched = match is_root() {
-            true => Program::new("setpriv")
+            true => (self.machine.program("setpriv"))
                 .line("--reuid postgres --regid postgres --clear-groups")
                 .arg(path),
             false => Program::new(path),
@@ -138,10 +181,16 @@ impl Place {
         let server = self
             .postgres("postgres")
             .args(["-D", &self.file("data"), "-c", &format!("port={}", self.port)])
-            .line("-c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off")
+            .line("-c unix_socket_directories= -c fsync=off")
+            .args(["-c", &format!("listen_addresses={}", self.machine.address)])
             .args(["-c", "ssl=on", "-c", &format!("ssl_cert_file={}", self.file("server.pem"))])
             .args(["-c", &format!("ssl_key_file={}", self.file("server.key"))]);
-        self.server = Some(server.serve(self.port, &self.home).unwrap());
+        let (home, pid) = (&self.home, self.path("data/postmaster.pid"));
+        let served = match &self.machine.network {
+            None => server.serve(self.port, home),
+            Some(_) => server.serve_socket(&pid, home),
+        };
+        self.server = Some(served.unwrap());
         // It listens before it serves.
         until("it serves", || self.psql("SELECT 1").output().is_ok_and(|out| out.status == 0));
     }
@@ -152,6 +201,18 @@ impl Place {
             server.signal("INT").unwrap();
             drop(server);
         }
+    }
+
+    /// Ends the server and its processes without a word, as a loss of power does.
+    pub(crate) fn kill(&mut self) {
+        let Some(server) = self.server.take() else { return };
+        let pid = server.pid();
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+        let children = children.unwrap_or_default();
+        let all = children.split_whitespace();
+        // They end by themselves, too, when they see that the first of them has.
+        Program::new("kill").args(["-s", "KILL", &pid.to_string()]).args(all).output().unwrap();
+        drop(server);
     }
 
     /// What the server has written.
@@ -215,8 +276,8 @@ impl Place {
     }
 
     fn psql(&self, statement: &str) -> Program {
-        let psql =
-            Program::new("psql").env("PGPASSWORD", PASSWORD).env("OPENSSL_CONF", "/dev/null");
+        let psql = self.machine.program("psql");
+        let psql = psql.env("PGPASSWORD", PASSWORD).env("OPENSSL_CONF", "/dev/null");
         psql.args(["-v", "ON_ERROR_STOP=1", "-Atq", "-c", statement, &self.here()])
     }
 }
