@@ -108,10 +108,10 @@ pub(crate) fn stored(row: &Row, first: usize, id: u64) -> Result<Stored> {
     })
 }
 
-/// What is needed to read one object, all of one moment.
+/// What is needed to read objects, all of one moment.
 pub(crate) struct Picture {
     head: Head,
-    row: Option<Stored>,
+    rows: BTreeMap<u64, Stored>,
     nodes: BTreeMap<i64, Vec<u8>>,
 }
 
@@ -131,14 +131,28 @@ impl Picture {
         let rows = open.read(&sql, &[&open.name(), &signed(id), &path(id)])?;
         let row = rows.first();
         let row = row.ok_or_else(|| Error::Uninitialized { path: open.place().to_owned() })?;
-        let head =
-            Head { key_id: fixed(row, 0)?, next_id: number(row, 1)?, state: column(row, 2)? };
-        let numbers: Option<Vec<i64>> = column(row, 3)?;
-        let entries: Option<Vec<Vec<u8>>> = column(row, 4)?;
+        Self::of(row, &rows, 0)
+    }
+
+    /// Of what was read: from column `at` on `first` has the head and the nodes that lead to all objects, and after these each of
+    /// `rows` has an object's number and row.
+    pub(crate) fn of(first: &Row, rows: &[Row], at: usize) -> Result<Self> {
+        let head = Head {
+            key_id: fixed(first, at)?,
+            next_id: number(first, at + 1)?,
+            state: column(first, at + 2)?,
+        };
+        let numbers: Option<Vec<i64>> = column(first, at + 3)?;
+        let entries: Option<Vec<Vec<u8>>> = column(first, at + 4)?;
         let nodes = numbers.unwrap_or_default().into_iter().zip(entries.unwrap_or_default());
-        let there: Option<i64> = column(row, 5)?;
-        let row = there.map(|_| stored(row, 6, id)).transpose()?;
-        Ok(Self { head, row, nodes: nodes.collect() })
+        let mut objects = BTreeMap::new();
+        for row in rows {
+            let id: Option<i64> = column(row, at + 5)?;
+            if let Some(id) = id.and_then(|id| u64::try_from(id).ok()) {
+                objects.insert(id, stored(row, at + 6, id)?);
+            }
+        }
+        Ok(Self { head, rows: objects, nodes: nodes.collect() })
     }
 
     pub(crate) const fn head(&self) -> &Head {
@@ -146,7 +160,7 @@ impl Picture {
     }
 
     pub(crate) fn into_row(self) -> Option<Stored> {
-        self.row
+        self.rows.into_values().next()
     }
 }
 
@@ -155,8 +169,8 @@ impl Rows for Picture {
         Ok(self.head.clone())
     }
 
-    fn stored(&self, _id: u64) -> Result<Option<Stored>> {
-        Ok(self.row.clone())
+    fn stored(&self, id: u64) -> Result<Option<Stored>> {
+        Ok(self.rows.get(&id).cloned())
     }
 
     fn node(&self, number: i64) -> Result<Option<Vec<u8>>> {

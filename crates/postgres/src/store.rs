@@ -112,8 +112,15 @@ impl PostgresStore {
         let kept = |or_older| self.cache.search(self.moment(keys), &asked, or_older);
         let found = self.kept_or_read(kept, || {
             let open = self.link.open()?;
-            let moment = self.moment(keys);
-            let found = search::search(&open, keys, query, scope, (after, limit))?;
+            let (moment, floor) = (self.moment(keys), keys.map_or(0, |keys| self.floor(keys)));
+            let (found, picture) = search::search(&open, keys, query, scope, (after, limit))?;
+            if let (Some(keys), Some(picture)) = (keys, &picture) {
+                for found in &found {
+                    let row = search::check(picture, keys, query, *found)?;
+                    self.cache.keep_row(moment, found.id, Some(Arc::new(row)));
+                }
+                self.check_floor(keys, picture.head(), floor)?;
+            }
             let found: Arc<[Found]> = found.into();
             self.cache.keep_search(moment, asked.clone(), Arc::clone(&found));
             Ok(found)
@@ -250,7 +257,8 @@ impl Store for PostgresStore {
         after: u64,
         limit: usize,
     ) -> ck::Result<Vec<Found>> {
-        let keys = if scope == Scope::Public { None } else { self.keys() };
+        // Also what is open is compared with what was written, where there is a login.
+        let keys = self.keys();
         let scope = match scope {
             Scope::Private if keys.is_none() => return Ok(Vec::new()),
             Scope::Both if keys.is_none() => Scope::Public,

@@ -138,6 +138,64 @@ fn the_database_learns_nothing_and_what_it_changes_shows() {
 }
 
 #[test]
+fn a_search_finds_nothing_by_what_the_database_has_moved() {
+    let Some(place) = Place::new("moved") else { return };
+    let store = place.user();
+    let (one, two) = (insert(&store, private("one")), insert(&store, private("two")));
+    let (three, four) = (insert(&store, public("three")), insert(&store, public("four")));
+    place.sql("CREATE TABLE lookup AS SELECT * FROM metaslot.lookup");
+    place.sql("CREATE TABLE object AS SELECT * FROM metaslot.object");
+    let is_refused = |label: &str, change: &str| {
+        // Later a login would refuse that there are fewer.
+        let late = place.store();
+        late.login(Role::User, USER).unwrap();
+        place.sql(change);
+        let query = [(metaslot_ck::CKA_LABEL, label.as_bytes().to_vec())];
+        for scope in [Scope::Both, Scope::Private, Scope::Public] {
+            match late.search(&query, scope, 0, 9) {
+                Ok(found) => assert_eq!(found.len(), 0, "{change}"),
+                Err(error) => assert_eq!(error, Error::DEVICE_ERROR),
+            }
+        }
+        assert_eq!(late.search(&query, Scope::Both, 0, 9).unwrap_err(), Error::DEVICE_ERROR);
+        assert!(!examine(&late).1.is_empty(), "{change}");
+        place.sql(
+            "BEGIN; DELETE FROM metaslot.lookup; INSERT INTO metaslot.lookup SELECT * FROM lookup;
+             DELETE FROM metaslot.object; INSERT INTO metaslot.object SELECT * FROM object; COMMIT",
+        );
+    };
+    let swapped = |a, b| {
+        format!(
+            "DELETE FROM metaslot.lookup WHERE object IN ({a}, {b});
+             INSERT INTO metaslot.lookup SELECT token, value, {a} + {b} - object FROM lookup
+              WHERE object IN ({a}, {b})"
+        )
+    };
+    is_refused("one", &swapped(one, two));
+    is_refused("three", &swapped(three, four));
+    is_refused("three", &swapped(one, three));
+    let added = "INSERT INTO metaslot.lookup SELECT token, value,";
+    is_refused(
+        "one",
+        &format!("{added} {two} FROM lookup WHERE object = {one} ON CONFLICT DO NOTHING"),
+    );
+    is_refused("one", &format!("{added} 99 FROM lookup WHERE object = {one}"));
+    is_refused("one", &format!("DELETE FROM metaslot.object WHERE id = {one}"));
+    is_refused(
+        "one",
+        &format!(
+            "DELETE FROM metaslot.object WHERE id = {two}; UPDATE metaslot.object SET id = {two} WHERE id = {one}"
+        ),
+    );
+    let late = place.store();
+    late.login(Role::User, USER).unwrap();
+    assert_eq!(
+        ["one", "two", "three", "four"].map(|label| find(&late, label)),
+        [one, two, three, four].map(|id| vec![id])
+    );
+}
+
+#[test]
 fn pins_are_counted_before_they_are_tried_on_all_machines_together() {
     let Some(place) = Place::new("pins") else { return };
     let stores = [place.token(), place.store()];
