@@ -10,7 +10,7 @@ use rustix::time::{ClockId, clock_gettime};
 use std::collections::HashMap;
 use std::fmt;
 use std::future::{Future, poll_fn};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
@@ -287,11 +287,11 @@ impl Link {
                 return Ok(Open { link: self, handle, lines: Arc::clone(lines) });
             }
             if let Some(why) = &state.failed {
-                return Err(self.away(why));
+                return Err(self.inner.away(&state, why));
             }
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(self.away("it does not answer"));
+                return Err(self.inner.away(&state, "it does not answer"));
             }
             let waited = self.inner.changed.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
@@ -355,8 +355,7 @@ impl Link {
     }
 
     fn away(&self, why: &str) -> Error {
-        let reason = format!("the database is away: {why}");
-        Error::Database { path: self.place().to_owned(), reason }
+        self.inner.away(&lock(&self.inner.state), why)
     }
 
     /// What an answer of the database means here.
@@ -419,6 +418,13 @@ fn sentence(error: &tokio_postgres::Error) -> String {
 }
 
 impl Inner {
+    /// That there is no database, which may never have been there.
+    fn away(&self, state: &State, why: &str) -> Error {
+        let what = if state.heard.is_some() { "is away" } else { "cannot be reached" };
+        let path = PathBuf::from(self.address.as_str());
+        Error::Database { path, reason: format!("the database {what}: {why}") }
+    }
+
     fn may_bridge(&self, state: &State) -> bool {
         state.heard.is_some_and(|heard| heard.elapsed() < self.away)
     }

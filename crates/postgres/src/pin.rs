@@ -232,47 +232,46 @@ fn empty(store: &PostgresStore, open: &Open<'_>, so_pin: &[u8], label: &str) -> 
     store.follow(open, &keys, &head)
 }
 
-/// Another label.
-pub(crate) fn rename(
+/// Does something that needs a PIN each time.
+fn examined(
     store: &PostgresStore,
-    role: Role,
-    pin: &[u8],
-    label: &str,
+    (role, pin): (Role, &[u8]),
+    work: impl FnOnce(&Open<'_>, Keys) -> Result<()>,
 ) -> Result<Examined> {
     let open = store.link.open()?;
     let _turn = lock(&open.lines.turn);
     let keys = keys(store, &open, role, pin)?;
-    let head = store.transact(&open, |mut whole| {
-        store.advance_anchor(&keys, &whole.head)?;
-        let state = elsewhere::with_label(&keys, &whole.token, &whole.head, label)?;
-        store.check_floor(&keys, &whole.head, store.floor(&keys))?;
-        let sql = "UPDATE metaslot.token SET row_set = $2, label = $3 WHERE id = $1";
-        open.write(sql, &[&whole.number, &state, &label])?;
-        whole.head.state = state;
-        Ok((whole.head, true))
-    })?;
-    store.follow(&open, &keys, &head)?;
-    Ok(Examined::default())
+    work(&open, keys).map(|()| Examined::default())
+}
+
+/// Another label.
+pub(crate) fn rename(store: &PostgresStore, who: (Role, &[u8]), label: &str) -> Result<Examined> {
+    examined(store, who, |open, keys| {
+        let head = store.transact(open, |mut whole| {
+            store.advance_anchor(&keys, &whole.head)?;
+            let state = elsewhere::with_label(&keys, &whole.token, &whole.head, label)?;
+            store.check_floor(&keys, &whole.head, store.floor(&keys))?;
+            let sql = "UPDATE metaslot.token SET row_set = $2, label = $3 WHERE id = $1";
+            open.write(sql, &[&whole.number, &state, &label])?;
+            whole.head.state = state;
+            Ok((whole.head, true))
+        })?;
+        store.follow(open, &keys, &head)
+    })
 }
 
 /// No token any more, by the officer's PIN.
-pub(crate) fn remove(
-    store: &PostgresStore,
-    role: Role,
-    pin: &[u8],
-    label: &str,
-) -> Result<Examined> {
-    let open = store.link.open()?;
-    let _turn = lock(&open.lines.turn);
-    keys(store, &open, role, pin)?;
-    store.transact(&open, |whole| {
-        if whole.token.label != label {
-            return Err(Error::not_token("it has another label by now"));
-        }
-        announced(&open)?;
-        open.write("DELETE FROM metaslot.token WHERE id = $1", &[&whole.number])?;
-        Ok(((), false))
-    })?;
-    store.set_keys(None);
-    Ok(Examined::default())
+pub(crate) fn remove(store: &PostgresStore, who: (Role, &[u8]), label: &str) -> Result<Examined> {
+    examined(store, who, |open, _| {
+        store.transact(open, |whole| {
+            if whole.token.label != label {
+                return Err(Error::not_token("it has another label by now"));
+            }
+            announced(open)?;
+            open.write("DELETE FROM metaslot.token WHERE id = $1", &[&whole.number])?;
+            Ok(((), false))
+        })?;
+        store.set_keys(None);
+        Ok(())
+    })
 }

@@ -74,13 +74,13 @@ GRANT UPDATE ON metaslot.token TO metaslot_change;
 GRANT INSERT, UPDATE, DELETE ON metaslot.object, metaslot.lookup, metaslot.tree TO metaslot_change;
 ";
 
-/// Which version the tables have; 0 where there are none.
-fn version(open: &Open<'_>) -> Result<i32, Error> {
+/// Which version the tables have; `None` where there are none.
+fn version(open: &Open<'_>) -> Result<Option<i32>, Error> {
     let there = "SELECT to_regclass('metaslot.format') IS NOT NULL";
     if !one::<bool>(open, there)? {
-        return Ok(0);
+        return Ok(None);
     }
-    one(open, "SELECT version FROM metaslot.format")
+    one(open, "SELECT version FROM metaslot.format").map(Some)
 }
 
 fn one<T>(open: &Open<'_>, sql: &str) -> Result<T, Error>
@@ -100,7 +100,8 @@ pub(crate) fn migrate(open: &Open<'_>, place: &Path) -> Result<(), Error> {
     // One at a time, also where there is no row yet that could be locked.
     open.write("SELECT pg_advisory_xact_lock(1297304660, 0)", &[])?;
     let found = version(open)?;
-    check(found, place)?;
+    found.map_or(Ok(()), |found| check(found, place))?;
+    let found = found.unwrap_or(0);
     for step in STEPS.iter().skip(usize::try_from(found).unwrap_or(0)) {
         open.run(step)?;
     }
@@ -110,15 +111,13 @@ pub(crate) fn migrate(open: &Open<'_>, place: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses tables of a later release.
+/// Refuses tables of a later release, and such as no release has made.
 pub(crate) fn check(found: i32, place: &Path) -> Result<(), Error> {
-    match found > FORMAT {
-        true => Err(Error::Database {
-            path: place.to_owned(),
-            reason: format!(
-                "its tables are of version {found}, newer than this release, which knows {FORMAT}; left untouched"
-            ),
-        }),
-        false => Ok(()),
-    }
+    let what = match found {
+        1..=FORMAT => return Ok(()),
+        ..1 => String::from("which no release has made"),
+        _ => format!("newer than this release, which knows {FORMAT}; left untouched"),
+    };
+    let reason = format!("its tables are of version {found}, {what}");
+    Err(Error::Database { path: place.to_owned(), reason })
 }

@@ -276,8 +276,8 @@ impl Store for PostgresStore {
     ) -> ck::Result<Examined> {
         match what {
             Examination::Look => self.report(table::look(self, role, pin, remark)),
-            Examination::Rename(label) => self.report(pin::rename(self, role, pin, label)),
-            Examination::Remove(label) => self.report(pin::remove(self, role, pin, label)),
+            Examination::Rename(label) => self.report(pin::rename(self, (role, pin), label)),
+            Examination::Remove(label) => self.report(pin::remove(self, (role, pin), label)),
             Examination::Backup(to) => self.report(table::save(self, (role, pin), to, remark)),
             Examination::Restore(from) => self.report(table::load(self, (role, pin), from, remark)),
             Examination::Identities(_) => {

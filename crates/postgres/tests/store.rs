@@ -351,7 +351,7 @@ fn only_a_server_that_proves_its_name_is_told_a_password() {
         let store = PostgresStore::new(Config { address: url.parse().unwrap(), ..place.config() });
         assert_eq!(store.token().unwrap_err(), Error::DEVICE_ERROR);
         let told = told();
-        assert!(told.contains("the database is away") && told.contains(says), "{told}");
+        assert!(told.contains("the database cannot be reached: ") && told.contains(says), "{told}");
         assert!(!told.contains("password"), "{told}");
     }
 }
@@ -367,6 +367,9 @@ fn tables_of_a_later_release_are_left_as_they_are() {
     let second = Config { address: second.parse().unwrap(), ..place.config() };
     assert!(PostgresStore::new(second).initialize(SO, "second").is_err());
     assert!(told().contains("version 99, newer than this release"), "{}", told());
+    place.sql("UPDATE metaslot.format SET version = 0");
+    assert!(store.login(Role::User, USER).is_err());
+    assert!(told().contains("version 0, which no release has made"), "{}", told());
 }
 
 #[test]
