@@ -8,6 +8,7 @@ mod postgres;
 use metaslot_spi::store::{Role, Store as _};
 use postgres::{PASSWORD, Place, SO, USER};
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Output};
 
 fn metaslot(place: &Place, arguments: &[&str]) -> Output {
@@ -92,4 +93,27 @@ fn a_token_is_made_in_a_database_and_copied_both_ways() {
         assert!(!refused.status.success() && told.contains(says), "{told}");
     }
     assert!(!place.path("other.token").exists());
+}
+
+#[test]
+fn a_token_whose_pins_are_mixed_with_a_pepper_is_made_and_copied_with_it() {
+    let Some(place) = Place::new("pepper") else { return };
+    for (name, content) in [("role", PASSWORD.as_bytes()), ("so", SO), ("user", USER)] {
+        fs::write(place.path(name), content).expect("it is written");
+    }
+    fs::write(place.path("pepper"), [7; 32]).expect("it is written");
+    fs::set_permissions(place.path("pepper"), fs::Permissions::from_mode(0o600)).expect("it is");
+    let url = place.url();
+    let init = ["init", "--store", &url, "--so-pin-source", "so", "--pin-source", "user"];
+    let made = metaslot(&place, &[&init[..], &["--pepper", "pepper"]].concat());
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    assert!(place.store().login(Role::User, USER).is_err());
+    let pepper = Some(place.path("pepper"));
+    let store = metaslot_postgres::Config { pepper, ..place.config() };
+    metaslot_postgres::PostgresStore::new(store).login(Role::User, USER).expect("it is right");
+    let copy = ["copy", &url, "web.token", "--pin-source", "user"];
+    let refused = metaslot(&place, &copy);
+    assert!(text(&refused.stderr).contains("set pepper"), "{}", text(&refused.stderr));
+    let copied = metaslot(&place, &[&copy[..], &["--pepper", "pepper"]].concat());
+    assert!(copied.status.success(), "{}", text(&copied.stderr));
 }

@@ -48,12 +48,15 @@ pub(crate) struct Args {
     /// The place of the password of the database's role
     #[arg(long, value_name = "SOURCE")]
     password_source: Option<String>,
+    /// The file that the daemons' configuration names as 'pepper'
+    #[arg(long, value_name = "FILE")]
+    pepper: Option<PathBuf>,
 }
 
 /// Makes a token where none is, and the tables where these are not there.
 pub(super) fn init(app: &App, order: &Elsewhere<'_>) -> Result<()> {
     let label = check_label(order.label)?;
-    let store = open(order.url, order.password)?;
+    let store = open(order.url, order.password, order.pepper)?;
     if let Some(there) = Some(store.token().map_err(refused)?).filter(|row| row.initialized) {
         let message = format!("there is token '{}' already", there.label);
         return Err(Failure::failed(message)
@@ -114,7 +117,7 @@ pub(super) fn copy(app: &App, args: &Args) -> Result<()> {
     let option = if args.so { &args.so_pin_source } else { &args.pin_source };
     let source = Source::find(role, option.as_deref(), &Uri::default())?;
     let pin = pin::existing(role, &args.from.display().to_string(), None, source.as_ref())?;
-    let store = open(url, args.password_source.as_deref())?;
+    let store = open(url, args.password_source.as_deref(), args.pepper.as_deref())?;
     let path = absolute(file).map_err(|error| Failure::io("cannot find the file", &error))?;
     let what = if is_out { Examination::Backup(&path) } else { Examination::Restore(&path) };
     let seen = copied(app, &store, (role, &pin), what)?;
@@ -164,13 +167,14 @@ fn copied(
     Err(Failure::failed("the token is not as it should be; no copy was made"))
 }
 
-fn open(url: &str, password: Option<&str>) -> Result<PostgresStore> {
+fn open(url: &str, password: Option<&str>, pepper: Option<&Path>) -> Result<PostgresStore> {
     let wrong = |wrong| Failure::usage(format!("the URL of the token's database: {wrong}"));
     let address: Address = url.parse().map_err(wrong)?;
     let password = password.map(|source| Source::parse(source)?.read()).transpose()?;
     let password = password
         .map(|password| -> Password { Arc::new(move || Ok(Secret::copy_of(password.expose()))) });
-    Ok(PostgresStore::new(Config { password, ..Config::new(address) }))
+    let pepper = pepper.map(Path::to_owned);
+    Ok(PostgresStore::new(Config { password, pepper, ..Config::new(address) }))
 }
 
 fn refused(error: Error) -> Failure {

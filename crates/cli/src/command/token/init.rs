@@ -12,6 +12,7 @@ use metaslot_ck::{self as ck, SlotId};
 use metaslot_client::{Access, TokenInfo, User};
 use metaslot_memory::Secret;
 use serde_json::json;
+use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -51,6 +52,9 @@ pub(crate) struct Args {
     /// The place of the password of the database's role
     #[arg(long, value_name = "SOURCE", requires = "store")]
     password_source: Option<String>,
+    /// The file that the daemons' configuration names as 'pepper'
+    #[arg(long, value_name = "FILE", requires = "store")]
+    pepper: Option<PathBuf>,
     /// The SO PIN's place: a file, 'file:/path' or '|command' [default: ask]
     #[arg(long, value_name = "SOURCE")]
     so_pin_source: Option<String>,
@@ -69,6 +73,7 @@ impl Args {
         Some(Elsewhere {
             url: self.store.as_deref()?,
             password: self.password_source.as_deref(),
+            pepper: self.pepper.as_deref(),
             label: &self.label,
             so_pin: self.so_pin_source.as_deref(),
             pin: self.pin_source.as_deref(),
@@ -81,6 +86,7 @@ impl Args {
 pub(super) struct Elsewhere<'a> {
     pub(super) url: &'a str,
     pub(super) password: Option<&'a str>,
+    pub(super) pepper: Option<&'a Path>,
     pub(super) label: &'a str,
     pub(super) so_pin: Option<&'a str>,
     pub(super) pin: Option<&'a str>,
