@@ -7,12 +7,15 @@ use crate::tls::Tls;
 use metaslot_keystore::Error;
 use metaslot_memory::Secret;
 use rustix::time::{ClockId, clock_gettime};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::Poll;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Handle};
@@ -145,6 +148,16 @@ pub(crate) struct Line {
 }
 
 type Answer<T> = Result<T, tokio_postgres::Error>;
+type Sent<'a> = Pin<Box<dyn Future<Output = Answer<Vec<Row>>> + 'a>>;
+type Value<'a> = &'a (dyn ToSql + Sync);
+/// A parameter that is kept until it is sent.
+pub(crate) type Kept = Box<dyn ToSql + Sync>;
+
+/// What is sent with the next statement; without parameters, not even none, it is not prepared.
+struct Step {
+    sql: String,
+    with: Option<Vec<Kept>>,
+}
 
 impl Line {
     const fn new(client: Client, prepared: Mutex<HashMap<String, Statement>>) -> Self {
@@ -168,6 +181,64 @@ impl Line {
         self.client.query(&statement, with).await
     }
 
+    /// The same in one round trip with what goes before it. The first error is given: the server does nothing after it, in a
+    /// transaction.
+    async fn query_after(
+        &self,
+        before: &[Step],
+        sql: &str,
+        with: &[&(dyn ToSql + Sync)],
+    ) -> Answer<Vec<Row>> {
+        let statement = self.statement(sql).await?;
+        self.all(before, Box::pin(self.client.query(&statement, with))).await
+    }
+
+    /// Several statements without parameters, as [`Self::query_after`].
+    async fn run_after(&self, before: &[Step], sql: &str) -> Answer<()> {
+        let last = async { self.run(sql).await.map(|()| Vec::new()) };
+        self.all(before, Box::pin(last)).await.map(drop)
+    }
+
+    async fn step(&self, step: &Step, statement: Option<&Statement>) -> Answer<Vec<Row>> {
+        let with: Vec<_> = step.with.iter().flatten().map(|one| &**one as Value<'_>).collect();
+        match statement {
+            Some(statement) => self.client.query(statement, &with).await,
+            None => self.run(&step.sql).await.map(|()| Vec::new()),
+        }
+    }
+
+    async fn all(&self, before: &[Step], last: Sent<'_>) -> Answer<Vec<Row>> {
+        let mut statements = Vec::with_capacity(before.len());
+        for Step { sql, with } in before {
+            let is_query = with.is_some();
+            statements.push(if is_query { Some(self.statement(sql).await?) } else { None });
+        }
+        let both = before.iter().zip(&statements);
+        let mut sent: Vec<Sent<'_>> = Vec::with_capacity(before.len() + 1);
+        sent.extend(
+            both.map(|(step, made)| -> Sent<'_> { Box::pin(self.step(step, made.as_ref())) }),
+        );
+        sent.push(last);
+        let mut answers: Vec<Option<Answer<Vec<Row>>>> = sent.iter().map(|_| None).collect();
+        // Each is sent when it is looked at first, which is in their order.
+        poll_fn(|cx| {
+            for (one, answer) in sent.iter_mut().zip(&mut answers) {
+                if answer.is_none()
+                    && let Poll::Ready(ready) = one.as_mut().poll(cx)
+                {
+                    *answer = Some(ready);
+                }
+            }
+            if answers.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        let mut rows = Vec::new();
+        for answer in answers.into_iter().flatten() {
+            rows = answer?;
+        }
+        Ok(rows)
+    }
+
     /// Several statements without parameters.
     pub(crate) async fn run(&self, sql: &str) -> Answer<()> {
         self.client.batch_execute(sql).await
@@ -179,6 +250,7 @@ pub(crate) struct Open<'a> {
     link: &'a Link,
     handle: Handle,
     pub(crate) lines: Arc<Lines>,
+    later: RefCell<Vec<Step>>,
 }
 
 impl Open<'_> {
@@ -232,12 +304,29 @@ impl Open<'_> {
 
     /// One statement on the connection for transactions; the caller has its turn.
     pub(crate) fn write(&self, sql: &str, with: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Error> {
-        self.wait(self.lines.writer.query(sql, with))
+        let before = self.later.take();
+        self.wait(self.lines.writer.query_after(&before, sql, with))
     }
 
     /// Several statements there.
     pub(crate) fn run(&self, sql: &str) -> Result<(), Error> {
-        self.wait(self.lines.writer.run(sql))
+        let before = self.later.take();
+        self.wait(self.lines.writer.run_after(&before, sql))
+    }
+
+    /// A statement there whose answer only says whether it was done: it goes with the next one, in one round trip.
+    pub(crate) fn later(&self, sql: &str, with: Vec<Kept>) {
+        self.later.borrow_mut().push(Step { sql: sql.to_owned(), with: Some(with) });
+    }
+
+    /// The same of several statements without parameters.
+    pub(crate) fn run_later(&self, sql: &str) {
+        self.later.borrow_mut().push(Step { sql: sql.to_owned(), with: None });
+    }
+
+    /// Gives up what was to go with the next one.
+    pub(crate) fn forget(&self) {
+        self.later.take();
     }
 }
 
@@ -284,7 +373,8 @@ impl Link {
         let end = Instant::now() + CONNECT;
         loop {
             if let Some(lines) = &state.lines {
-                return Ok(Open { link: self, handle, lines: Arc::clone(lines) });
+                let (lines, later) = (Arc::clone(lines), RefCell::default());
+                return Ok(Open { link: self, handle, lines, later });
             }
             if let Some(why) = &state.failed {
                 return Err(self.inner.away(&state, why));

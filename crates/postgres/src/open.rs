@@ -112,8 +112,16 @@ impl PostgresStore {
         work: impl FnOnce(Whole) -> Result<(R, bool)>,
     ) -> Result<R> {
         self.around(open, "BEGIN", || {
-            let (done, announce) = work(Whole::locked(open)?)?;
-            Ok((done, if announce { Some(announced(open)?) } else { None }))
+            let whole = Whole::locked(open)?;
+            // No other writer is in between.
+            let next = whole.generation + 1;
+            let (done, announce) = work(whole)?;
+            if announce {
+                let sql = "WITH next AS (UPDATE metaslot.token SET generation = $2 WHERE name = $1)
+                           SELECT pg_notify('metaslot', $2 || ' ' || $1)";
+                open.later(sql, vec![Box::new(open.name().to_owned()), Box::new(next)]);
+            }
+            Ok((done, announce.then_some(next)))
         })
     }
 
@@ -128,7 +136,7 @@ impl PostgresStore {
         if begun.swap(true, Ordering::Relaxed) {
             open.run("ROLLBACK")?;
         }
-        open.run(begin)?;
+        open.run_later(begin);
         let done = work().and_then(|(done, generation)| {
             open.run("COMMIT")?;
             Ok((done, generation))
@@ -140,6 +148,7 @@ impl PostgresStore {
                 Ok(done)
             }
             Err(error) => {
+                open.forget();
                 match open.run("ROLLBACK") {
                     Ok(()) => begun.store(false, Ordering::Relaxed),
                     Err(_) => open.give_up(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A token's tables: read by single statements, which see all of one moment, and changed within a transaction.
 
-use crate::link::Open;
+use crate::link::{Kept, Open};
 use metaslot_keystore::Error;
 use metaslot_keystore::elsewhere::{Head, Identities, PinRow, Rows, RowsMut, Stored, Token, path};
 use std::cell::RefCell;
@@ -20,12 +20,13 @@ pub(crate) struct Whole {
     pub(crate) head: Head,
     /// The server's clock, in seconds since 1970.
     pub(crate) now: u64,
+    pub(crate) generation: i64,
 }
 
 /// The columns of [`Whole`].
 const WHOLE: &str = "SELECT id, serial, label, key_id, so_wrap, so_failures, so_failed_at, user_wrap, user_failures, \
      user_failed_at, next_id, row_set, extract(epoch FROM clock_timestamp())::bigint, \
-     (SELECT version FROM metaslot.format)
+     (SELECT version FROM metaslot.format), generation
      FROM metaslot.token WHERE name = $1";
 
 impl Whole {
@@ -62,7 +63,8 @@ impl Whole {
         };
         let head =
             Head { key_id: fixed(row, 3)?, next_id: number(row, 10)?, state: column(row, 11)? };
-        Ok(Self { number: column(row, 0)?, token, head, now: number(row, 12)? })
+        let (now, generation) = (number(row, 12)?, column(row, 14)?);
+        Ok(Self { number: column(row, 0)?, token, head, now, generation })
     }
 }
 
@@ -208,31 +210,31 @@ impl Rows for Writing<'_> {
 }
 
 impl Writing<'_> {
-    fn execute(
-        &self,
-        sql: &str,
-        with: &[&(dyn tokio_postgres::types::ToSql + Sync)],
-    ) -> Result<()> {
-        self.open.write(sql, with).map(drop)
+    fn execute(&self, sql: &str, more: Vec<Kept>) -> Result<()> {
+        let number: Kept = Box::new(self.number);
+        self.open.later(sql, [number].into_iter().chain(more).collect());
+        Ok(())
     }
 
     fn row(&self, sql: &str, id: u64, row: &Stored) -> Result<()> {
-        let (id, version) = (signed(id), signed(row.version));
         self.execute(
             sql,
-            &[
-                &self.number,
-                &id,
-                &version,
-                &row.private,
-                &row.verified,
-                &row.attributes,
-                &row.secrets,
-                &row.terms,
-                &row.tag,
+            vec![
+                Box::new(signed(id)),
+                Box::new(signed(row.version)),
+                Box::new(row.private),
+                Box::new(row.verified),
+                Box::new(row.attributes.clone()),
+                Box::new(row.secrets.clone()),
+                Box::new(row.terms.clone()),
+                Box::new(row.tag.clone()),
             ],
         )
     }
+}
+
+fn listed(values: &[[u8; 16]]) -> Vec<Vec<u8>> {
+    values.iter().map(|value| value.to_vec()).collect()
 }
 
 impl RowsMut for Writing<'_> {
@@ -251,33 +253,31 @@ impl RowsMut for Writing<'_> {
 
     fn delete(&self, id: u64) -> Result<()> {
         let sql = "DELETE FROM metaslot.object WHERE token = $1 AND id = $2";
-        self.execute(sql, &[&self.number, &signed(id)])
+        self.execute(sql, vec![Box::new(signed(id))])
     }
 
     fn list(&self, id: u64, values: &[[u8; 16]]) -> Result<()> {
         let sql = "INSERT INTO metaslot.lookup(token, value, object)
                    SELECT $1, value, $2 FROM unnest($3::bytea[]) value ON CONFLICT DO NOTHING";
-        let values: Vec<&[u8]> = values.iter().map(<[u8; 16]>::as_slice).collect();
-        self.execute(sql, &[&self.number, &signed(id), &values])
+        self.execute(sql, vec![Box::new(signed(id)), Box::new(listed(values))])
     }
 
     fn unlist(&self, id: u64, values: &[[u8; 16]]) -> Result<()> {
         let sql =
             "DELETE FROM metaslot.lookup WHERE token = $1 AND object = $2 AND value = ANY($3)";
-        let values: Vec<&[u8]> = values.iter().map(<[u8; 16]>::as_slice).collect();
-        self.execute(sql, &[&self.number, &signed(id), &values])
+        self.execute(sql, vec![Box::new(signed(id)), Box::new(listed(values))])
     }
 
     fn write_node(&self, number: i64, entries: &[u8]) -> Result<()> {
         match entries.is_empty() {
             true => {
                 let sql = "DELETE FROM metaslot.tree WHERE token = $1 AND node = $2";
-                self.execute(sql, &[&self.number, &number])
+                self.execute(sql, vec![Box::new(number)])
             }
             false => {
                 let sql = "INSERT INTO metaslot.tree(token, node, entries) VALUES($1, $2, $3)
                            ON CONFLICT(token, node) DO UPDATE SET entries = excluded.entries";
-                self.execute(sql, &[&self.number, &number, &entries])
+                self.execute(sql, vec![Box::new(number), Box::new(entries.to_vec())])
             }
         }
     }
@@ -288,6 +288,6 @@ impl RowsMut for Writing<'_> {
         *self.wrote.borrow_mut() = Some(head);
         let sql =
             "UPDATE metaslot.token SET next_id = $2, row_set = coalesce($3, row_set) WHERE id = $1";
-        self.execute(sql, &[&self.number, &signed(next_id), &state])
+        self.execute(sql, vec![Box::new(signed(next_id)), Box::new(state.map(<[u8]>::to_vec))])
     }
 }
