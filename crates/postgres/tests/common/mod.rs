@@ -275,6 +275,18 @@ impl Place {
         self.psql(statement).run().unwrap().text().trim_end().to_owned()
     }
 
+    /// How long one transaction of a script takes, of so many that each of the clients makes at once.
+    pub(crate) fn pgbench(&self, script: &str, clients: usize, each: usize) -> Duration {
+        fs::write(self.path("script"), script).unwrap();
+        let words = format!("-n -M prepared -c {clients} -t {each} -f script");
+        let pgbench = Program::new(programs().unwrap().join("pgbench")).directory(&self.home);
+        let pgbench = pgbench.env("PGPASSWORD", PASSWORD).env("OPENSSL_CONF", "/dev/null");
+        let told = pgbench.line(&words).arg(self.here()).run().unwrap().text();
+        let (_, time) = told.split_once("latency average = ").unwrap();
+        let milliseconds = time.split_once(" ms").unwrap().0.parse::<f64>().unwrap();
+        Duration::from_secs_f64(milliseconds / 1000.0)
+    }
+
     fn psql(&self, statement: &str) -> Program {
         let psql = self.machine.program("psql");
         let psql = psql.env("PGPASSWORD", PASSWORD).env("OPENSSL_CONF", "/dev/null");
