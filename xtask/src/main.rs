@@ -16,6 +16,7 @@ mod deb;
 mod deny;
 mod dist;
 mod first;
+mod fleet;
 mod floors;
 mod fuzz;
 mod header;

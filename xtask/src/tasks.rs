@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use anyhow::{Result, ensure};
 
 use crate::{
-    bench, codegen, dist, fuzz, install, kernel, kryoptic, miri, openssls, run, search, structure,
-    test,
+    bench, codegen, dist, fleet, fuzz, install, kernel, kryoptic, miri, openssls, run, search,
+    structure, test,
 };
 
 /// One word.
@@ -113,6 +113,24 @@ pub(crate) const TASKS: &[Task] = &[
         costs: "Minutes, after a release build of some minutes; BENCHMARKING.md says what to read from it. `metaslot lab speed --help`\n\
                 and `metaslot lab lanes --help` have their arguments.",
         run: Run::With(bench::run),
+    },
+    Task {
+        name: "fleet",
+        takes: "[--NAME NUMBER]...",
+        does: "model many machines that share a token in PostgreSQL",
+        options: &[
+            ("--machines N, --processes N", "how many there are, and on each"),
+            ("--hot N, --keys N", "keys that each machine uses, and that are rotated"),
+            ("--cores N", "of the server"),
+            ("--connect MS, --statement MS", "of a core, for a connection and a statement"),
+            ("--change MS, --pin MS", "under the lock of changes, and of tries of PINs"),
+            (
+                "--spread S, --again S",
+                "over which machines start, and after which a failed one does",
+            ),
+        ],
+        costs: "A moment: it computes, and asks no server. docs/postgresql.md says what to read from it.",
+        run: Run::With(fleet::run),
     },
     Task {
         name: "search",
