@@ -127,5 +127,6 @@ fn what_a_token_costs_beside_plain_statements() {
     );
     let (half, most) = seen(&place);
     println!("a change is seen elsewhere after {half:?} (median), {most:?} (99 of 100)");
+    println!("a connection takes {:?}", place.connected(ROUNDS));
     assert!(most < Duration::from_secs(5));
 }

@@ -277,12 +277,22 @@ impl Place {
 
     /// How long one transaction of a script takes, of so many that each of the clients makes at once.
     pub(crate) fn pgbench(&self, script: &str, clients: usize, each: usize) -> Duration {
+        self.benched(script, &format!("-M prepared -c {clients} -t {each}"), "latency average = ")
+    }
+
+    /// How long it takes to be connected.
+    pub(crate) fn connected(&self, times: usize) -> Duration {
+        let words = format!("-C -c 1 -t {times}");
+        self.benched("SELECT 1;\n", &words, "average connection time = ")
+    }
+
+    fn benched(&self, script: &str, words: &str, what: &str) -> Duration {
         fs::write(self.path("script"), script).unwrap();
-        let words = format!("-n -M prepared -c {clients} -t {each} -f script");
+        let words = format!("-n -f script {words}");
         let pgbench = Program::new(programs().unwrap().join("pgbench")).directory(&self.home);
         let pgbench = pgbench.env("PGPASSWORD", PASSWORD).env("OPENSSL_CONF", "/dev/null");
         let told = pgbench.line(&words).arg(self.here()).run().unwrap().text();
-        let (_, time) = told.split_once("latency average = ").unwrap();
+        let (_, time) = told.split_once(what).unwrap();
         let milliseconds = time.split_once(" ms").unwrap().0.parse::<f64>().unwrap();
         Duration::from_secs_f64(milliseconds / 1000.0)
     }
