@@ -17,7 +17,7 @@ const BATCH: f64 = 100.0;
 const ROWS: f64 = 3.0;
 
 struct Model {
-    machines: f64,
+    machines: u32,
     processes: f64,
     /// Keys that each machine uses, and that there are.
     hot: f64,
@@ -37,9 +37,8 @@ struct Model {
 /// Asks for one thing at a time in the order of their coming, each for so long; who waits longer than may be fails, and comes
 /// again. Gives when the last was served, and how many failed.
 fn queue(model: &Model, service: f64, patience: f64, wasted: bool) -> (f64, u64) {
-    let count = model.machines as usize;
-    let mut coming: VecDeque<f64> =
-        (0..count).map(|at| model.spread * at as f64 / model.machines).collect();
+    let moment = |at: u32| model.spread * f64::from(at) / f64::from(model.machines);
+    let mut coming: VecDeque<f64> = (0..model.machines).map(moment).collect();
     let (mut free, mut failed) = (0.0_f64, 0);
     while let Some(came) = coming.pop_front() {
         let begins = free.max(came);
@@ -61,9 +60,14 @@ fn queue(model: &Model, service: f64, patience: f64, wasted: bool) -> (f64, u64)
 }
 
 impl Model {
-    fn set(&mut self, name: &str, value: f64) -> Result<()> {
+    fn set(&mut self, name: &str, value: &str) -> Result<()> {
+        if name == "--machines" {
+            self.machines =
+                value.parse().with_context(|| format!("{name} needs a whole number"))?;
+            return Ok(());
+        }
+        let value: f64 = value.parse().with_context(|| format!("{name} needs a number"))?;
         *match name {
-            "--machines" => &mut self.machines,
             "--processes" => &mut self.processes,
             "--hot" => &mut self.hot,
             "--keys" => &mut self.keys,
@@ -86,7 +90,8 @@ impl Model {
     }
 
     fn tell(&self) {
-        let Self { machines, processes, keys, hot, .. } = self;
+        let Self { processes, keys, hot, .. } = self;
+        let machines = f64::from(self.machines);
         let at_rest = machines / LOOK;
         println!(
             "{machines} machines of {processes} processes: {} connections, whatever the processes are",
@@ -129,7 +134,7 @@ impl Model {
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let mut model = Model {
-        machines: 1000.0,
+        machines: 1000,
         processes: 50.0,
         hot: 5.0,
         keys: 1000.0,
@@ -143,10 +148,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     };
     for pair in arguments.chunks(2) {
         let [name, value] = pair else { bail!("{} needs a number", pair[0]) };
-        model.set(name, value.parse().with_context(|| format!("{name} needs a number"))?)?;
+        model.set(name, value)?;
     }
     ensure!(
-        model.machines >= 1.0 && model.cores > 0.0 && model.statement > 0.0,
+        model.machines >= 1 && model.cores > 0.0 && model.statement > 0.0,
         "there is nothing to ask"
     );
     model.tell();
@@ -172,11 +177,11 @@ mod tests {
             spread,
             again: 1.0,
         };
-        assert_eq!(queue(&model(10.0, 0.0), 1.0, 9.0, false), (10.0, 0));
-        let (end, failed) = queue(&model(20.0, 0.0), 1.0, 9.0, false);
+        assert_eq!(queue(&model(10, 0.0), 1.0, 9.0, false), (10.0, 0));
+        let (end, failed) = queue(&model(20, 0.0), 1.0, 9.0, false);
         assert!(failed > 0 && end >= 20.0);
-        assert_eq!(queue(&model(20.0, 40.0), 1.0, 9.0, false).1, 0);
+        assert_eq!(queue(&model(20, 40.0), 1.0, 9.0, false).1, 0);
         // What is done for nobody keeps others waiting.
-        assert!(queue(&model(20.0, 0.0), 1.0, 9.0, true).0 > end);
+        assert!(queue(&model(20, 0.0), 1.0, 9.0, true).0 > end);
     }
 }
