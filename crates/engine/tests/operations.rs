@@ -84,14 +84,14 @@ fn what_fails_in_two_operations_ends_both_and_writes_nothing() {
     let mut room = [0xee; 16];
     let out = &mut Output::buffer(&mut room);
     // CKM_RSA_PKCS has no parts.
-    assert!(engine.sign_encrypt_update(session, &[0; 16], out).is_err());
+    assert!(engine.update_both(Function::SignEncryptUpdate, session, &[0; 16], out).is_err());
     assert_eq!(room, [0xee; 16], "nothing was written");
     let after = collect(|out| engine.cipher(Forward, session, &[0; 16], out));
     assert_eq!(after, Err(Error::OPERATION_NOT_INITIALIZED));
     // Nothing is digested beside it.
     engine.cipher_init(Backward, session, CKM_AES_CTR, ctr(), key).expect("a decryption begins");
     let out = &mut Output::buffer(&mut room);
-    let alone = engine.decrypt_digest_update(session, &[0; 16], out);
+    let alone = engine.update_both(Function::DecryptDigestUpdate, session, &[0; 16], out);
     assert_eq!(alone, Err(Error::OPERATION_NOT_INITIALIZED));
     let after = collect(|out| engine.cipher(Backward, session, &[0; 16], out));
     assert_eq!(after, Err(Error::OPERATION_NOT_INITIALIZED));
@@ -107,7 +107,10 @@ fn a_short_buffer_keeps_two_operations() {
     let mut room = [0; 16];
     for (length, expected) in [(15, Err(Error::BUFFER_TOO_SMALL)), (16, Ok(()))] {
         let out = &mut Output::buffer(&mut room[..length]);
-        assert_eq!(engine.decrypt_digest_update(session, &[0; 16], out), expected);
+        assert_eq!(
+            engine.update_both(Function::DecryptDigestUpdate, session, &[0; 16], out),
+            expected
+        );
     }
     let digest = collect(|out| engine.digest_final(session, out)).expect("a digest");
     engine.digest_init(session, CKM_SHA256).expect("a digest begins");
@@ -123,7 +126,9 @@ fn a_question_for_the_length_leaves_the_digest_beside_a_decryption_as_it_is() {
     engine.cipher_init(Backward, session, CKM_AES_CTR, ctr, key).expect("a decryption begins");
     engine.digest_init(session, CKM_SHA256).expect("a digest begins");
     let mut ask = Output::ask();
-    engine.decrypt_digest_update(session, &[0; 16], &mut ask).expect("a length");
+    engine
+        .update_both(Function::DecryptDigestUpdate, session, &[0; 16], &mut ask)
+        .expect("a length");
     assert_eq!(ask.length(), 16);
     collect(|out| engine.digest(session, b"abc", out)).expect("the digest has not begun its parts");
 }

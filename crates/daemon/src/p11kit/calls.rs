@@ -96,10 +96,10 @@ const WORK: &[(Function, Work)] = &[
     (Function::VerifyFinal, |asked| asked.update(Engine::verify_final)),
     (Function::VerifyRecoverInit, |asked| asked.begin(Engine::verify_recover_init)),
     (Function::VerifyRecover, |asked| asked.transform(Engine::verify_recover)),
-    (Function::DigestEncryptUpdate, |asked| asked.part(Engine::digest_encrypt_update)),
-    (Function::DecryptDigestUpdate, |asked| asked.part(Engine::decrypt_digest_update)),
-    (Function::SignEncryptUpdate, |asked| asked.part(Engine::sign_encrypt_update)),
-    (Function::DecryptVerifyUpdate, |asked| asked.part(Engine::decrypt_verify_update)),
+    (Function::DigestEncryptUpdate, |asked| asked.both()),
+    (Function::DecryptDigestUpdate, |asked| asked.both()),
+    (Function::SignEncryptUpdate, |asked| asked.both()),
+    (Function::DecryptVerifyUpdate, |asked| asked.both()),
     (Function::GenerateKey, keys::generate),
     (Function::GenerateKeyPair, keys::generate_pair),
     (Function::WrapKey, keys::wrap),
@@ -107,14 +107,24 @@ const WORK: &[(Function, Work)] = &[
     (Function::DeriveKey, keys::derive),
     (Function::SeedRandom, |asked| asked.update(Engine::seed_random)),
     (Function::GenerateRandom, sessions::random),
-    (Function::MessageSignInit, |asked| asked.begin(Engine::message_sign_init)),
+    (Function::MessageSignInit, |asked| {
+        asked.begin(|engine, session, mechanism, params, key| {
+            let with = (mechanism, params);
+            engine.signature_message_init(OperationKind::MessageSign, session, with, key)
+        })
+    }),
     (Function::SignMessage, message::sign),
     (Function::SignMessageBegin, message::begin),
     (Function::SignMessageNext, message::sign_next),
     (Function::MessageSignFinal, |asked| {
         asked.alone(|engine, session| engine.message_final(session, OperationKind::MessageSign))
     }),
-    (Function::MessageVerifyInit, |asked| asked.begin(Engine::message_verify_init)),
+    (Function::MessageVerifyInit, |asked| {
+        asked.begin(|engine, session, mechanism, params, key| {
+            let with = (mechanism, params);
+            engine.signature_message_init(OperationKind::MessageVerify, session, with, key)
+        })
+    }),
     (Function::VerifyMessage, message::verify),
     (Function::VerifyMessageBegin, message::begin),
     (Function::VerifyMessageNext, message::verify_next),

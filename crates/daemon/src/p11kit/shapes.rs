@@ -56,6 +56,12 @@ impl Asked<'_, '_, '_> {
         Ok(())
     }
 
+    /// A call of two operations: `C_DigestEncryptUpdate`, …
+    pub(super) fn both(self) -> Result<()> {
+        let function = self.call.function;
+        self.part(|engine, session, part, out| engine.update_both(function, session, part, out))
+    }
+
     /// A call of a cipher in parts: `C_EncryptUpdate`, … What comes in and does not go out is kept by it, and what is signed
     /// beside it by the signature.
     pub(super) fn part(

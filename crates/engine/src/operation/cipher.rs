@@ -39,9 +39,10 @@ impl Engine {
         key: ObjectHandle,
     ) -> Result<()> {
         let mut session = self.session(session)?;
-        split(direction, &mut session).0.free()?;
+        split(kind(direction), &mut session).0.free()?;
         let choice = self.choose(&mut session, kind(direction), (mechanism, &params), key)?;
-        *split(direction, &mut session).0 = Active::Initialized(choice.with(mechanism, params));
+        *split(kind(direction), &mut session).0 =
+            Active::Initialized(choice.with(mechanism, params));
         Ok(())
     }
 
@@ -59,7 +60,7 @@ impl Engine {
         let mut session = self.session(session)?;
         let watch = metaslot_counters::begin();
         let later = session.asynchronous;
-        let (active, recent) = split(direction, &mut session);
+        let (active, recent) = split(kind(direction), &mut session);
         let result = self.serve(kind(direction), active, input.len(), |active| {
             once(direction, active, later.then_some(watch), input, out)
         });
@@ -78,7 +79,7 @@ impl Engine {
         out: &mut Output<'_>,
     ) -> Result<()> {
         let mut session = self.session(session)?;
-        drop(self.settle(kind(direction), split(direction, &mut session).0, input.len()));
+        drop(self.settle(kind(direction), split(kind(direction), &mut session).0, input.len()));
         update(direction, &mut session, input, out)
     }
 
@@ -93,24 +94,16 @@ impl Engine {
         out: &mut Output<'_>,
     ) -> Result<()> {
         let mut session = self.session(session)?;
-        let (active, recent) = split(direction, &mut session);
+        let (active, recent) = split(kind(direction), &mut session);
         let result = active.stream(start(direction)).and_then(|(_, run)| run.finish(out));
         active.conclude(recent, 0, Watch::OFF, result)
     }
 }
 
-const fn kind(direction: Direction) -> OperationKind {
+pub(super) const fn kind(direction: Direction) -> OperationKind {
     match direction {
         Direction::Forward => OperationKind::Encrypt,
         Direction::Backward => OperationKind::Decrypt,
-    }
-}
-
-fn split(direction: Direction, session: &mut Session) -> (&mut Active<dyn Cipher>, &mut Recent) {
-    let Session { operations, recent, .. } = session;
-    match direction {
-        Direction::Forward => (&mut operations.encrypt, recent),
-        Direction::Backward => (&mut operations.decrypt, recent),
     }
 }
 
@@ -122,20 +115,23 @@ pub(super) const fn kind_of_messages(direction: Direction) -> OperationKind {
     }
 }
 
-/// The same for several messages.
-pub(super) fn split_messages(
-    direction: Direction,
+/// The operation of one of the four kinds that encrypt and decrypt.
+#[inline(always)]
+pub(super) fn split(
+    kind: OperationKind,
     session: &mut Session,
 ) -> (&mut Active<dyn Cipher>, &mut Recent) {
     let Session { operations, recent, .. } = session;
-    match direction {
-        Direction::Forward => (&mut operations.message_encrypt, recent),
-        Direction::Backward => (&mut operations.message_decrypt, recent),
+    match kind {
+        OperationKind::Decrypt => (&mut operations.decrypt, recent),
+        OperationKind::MessageEncrypt => (&mut operations.message_encrypt, recent),
+        OperationKind::MessageDecrypt => (&mut operations.message_decrypt, recent),
+        _ => (&mut operations.encrypt, recent),
     }
 }
 
 /// `later`: where the session is asynchronous, the clock of the call.
-fn once(
+pub(super) fn once(
     direction: Direction,
     active: &mut Active<dyn Cipher>,
     later: Option<Watch>,
@@ -174,7 +170,7 @@ pub(crate) fn update(
     input: &[u8],
     out: &mut Output<'_>,
 ) -> Result<()> {
-    let (active, recent) = split(direction, session);
+    let (active, recent) = split(kind(direction), session);
     let result = active.stream(start(direction)).and_then(|(chosen, run)| {
         let length = run.stream.update_length(input.len());
         let written = out.exact(length, |room| run.stream.update(input, room))?;

@@ -9,140 +9,64 @@ use super::{OperationKind, Operations, cipher, digest, signature};
 use crate::engine::Engine;
 use crate::output::Output;
 use crate::session::Session;
-use metaslot_ck::{Error, Result, SessionHandle};
+use metaslot_ck::{Error, Function, Result, SessionHandle};
 use metaslot_spi::provider::Direction;
 
 impl Engine {
-    /// `C_DigestEncryptUpdate`
+    /// `C_DigestEncryptUpdate`, `C_DecryptDigestUpdate`, `C_SignEncryptUpdate` or `C_DecryptVerifyUpdate`: the one that `function` names.
     ///
     /// # Errors
-    /// As PKCS#11 3.2 §5.17.1 names them.
-    pub fn digest_encrypt_update(
+    /// As PKCS#11 3.2 §5.17 names them; `CKR_FUNCTION_NOT_SUPPORTED` for a function that does something else.
+    pub fn update_both(
         &self,
+        function: Function,
         session: SessionHandle,
         part: &[u8],
         out: &mut Output<'_>,
     ) -> Result<()> {
-        encrypt(&mut *self.session(session)?, Companion::Digest, part, out)
-    }
-
-    /// `C_DecryptDigestUpdate`
-    ///
-    /// # Errors
-    /// As PKCS#11 3.2 §5.17.2 names them.
-    pub fn decrypt_digest_update(
-        &self,
-        session: SessionHandle,
-        part: &[u8],
-        out: &mut Output<'_>,
-    ) -> Result<()> {
-        decrypt(&mut *self.session(session)?, Companion::Digest, part, out)
-    }
-
-    /// `C_SignEncryptUpdate`
-    ///
-    /// # Errors
-    /// As PKCS#11 3.2 §5.17.3 names them.
-    pub fn sign_encrypt_update(
-        &self,
-        session: SessionHandle,
-        part: &[u8],
-        out: &mut Output<'_>,
-    ) -> Result<()> {
-        encrypt(&mut *self.session(session)?, Companion::Sign, part, out)
-    }
-
-    /// `C_DecryptVerifyUpdate`
-    ///
-    /// # Errors
-    /// As PKCS#11 3.2 §5.17.4 names them.
-    pub fn decrypt_verify_update(
-        &self,
-        session: SessionHandle,
-        part: &[u8],
-        out: &mut Output<'_>,
-    ) -> Result<()> {
-        decrypt(&mut *self.session(session)?, Companion::Verify, part, out)
-    }
-}
-
-/// What takes the plaintext beside the cipher.
-#[derive(Clone, Copy)]
-enum Companion {
-    Digest,
-    Sign,
-    Verify,
-}
-
-fn encrypt(
-    session: &mut Session,
-    companion: Companion,
-    part: &[u8],
-    out: &mut Output<'_>,
-) -> Result<()> {
-    together(session, OperationKind::Encrypt, companion, |session| {
-        session.operations.encrypt.chosen()?;
-        companion.prepare(session, out)?;
-        cipher::update(Direction::Forward, session, part, out)?;
-        if out.was_asked() { Ok(()) } else { companion.update(session, part) }
-    })
-}
-
-fn decrypt(
-    session: &mut Session,
-    companion: Companion,
-    part: &[u8],
-    out: &mut Output<'_>,
-) -> Result<()> {
-    together(session, OperationKind::Decrypt, companion, |session| {
-        session.operations.decrypt.chosen()?;
-        companion.prepare(session, out)?;
-        cipher::update(Direction::Backward, session, part, out)?;
-        if out.was_asked() { Ok(()) } else { companion.update(session, out.written()) }
-    })
-}
-
-fn together(
-    session: &mut Session,
-    cipher: OperationKind,
-    companion: Companion,
-    work: impl FnOnce(&mut Session) -> Result<()>,
-) -> Result<()> {
-    let result = work(session);
-    if result.is_err_and(|error| error != Error::BUFFER_TOO_SMALL) {
-        let Session { operations, recent, .. } = session;
-        operations.fail(recent, &[cipher, companion.kind()]);
-    }
-    result
-}
-
-impl Companion {
-    const fn kind(self) -> OperationKind {
-        match self {
-            Self::Digest => OperationKind::Digest,
-            Self::Sign => OperationKind::Sign,
-            Self::Verify => OperationKind::Verify,
-        }
-    }
-
-    /// Fails, and ends the operation, where it cannot take data: a mechanism without parts, a key
-    /// whose login is missing. A caller that only asks for the length changes nothing.
-    fn prepare(self, session: &mut Session, out: &Output<'_>) -> Result<()> {
-        match self {
-            Self::Digest => session.operations.digest.chosen().map(drop)?,
-            Self::Sign => session.operations.sign.chosen().map(drop)?,
-            Self::Verify => session.operations.verify.chosen().map(drop)?,
-        }
-        if out.was_asked() { Ok(()) } else { self.update(session, &[]) }
-    }
-
-    fn update(self, session: &mut Session, data: &[u8]) -> Result<()> {
-        let Operations { digest, sign, verify, .. } = &mut session.operations;
-        let fed = match self {
-            Self::Digest => digest::fed(digest, data),
-            Self::Sign => signature::fed(OperationKind::Sign, sign, data),
-            Self::Verify => signature::fed(OperationKind::Verify, verify, data),
+        let kinds = OperationKind::of(function);
+        let (direction, companion) = match *kinds {
+            [OperationKind::Decrypt, companion] => (Direction::Backward, companion),
+            [companion, _] => (Direction::Forward, companion),
+            _ => return Err(Error::FUNCTION_NOT_SUPPORTED),
         };
-        fed.map(drop)
+        let session = &mut *self.session(session)?;
+        let result = both(session, direction, companion, part, out);
+        if result.is_err_and(|error| error != Error::BUFFER_TOO_SMALL) {
+            session.operations.fail(&mut session.recent, kinds);
+        }
+        result
     }
+}
+
+fn both(
+    session: &mut Session,
+    direction: Direction,
+    companion: OperationKind,
+    part: &[u8],
+    out: &mut Output<'_>,
+) -> Result<()> {
+    cipher::split(cipher::kind(direction), session).0.chosen()?;
+    // Fails where it cannot take data: a mechanism without parts, a key whose login is missing.
+    feed(session, companion, (!out.was_asked()).then_some(&[]))?;
+    cipher::update(direction, session, part, out)?;
+    let plain = if direction == Direction::Forward { part } else { out.written() };
+    feed(session, companion, (!out.was_asked()).then_some(plain))
+}
+
+/// The operation beside the cipher takes `data`. A caller that only asks for a length has none, and changes nothing.
+fn feed(session: &mut Session, companion: OperationKind, data: Option<&[u8]>) -> Result<()> {
+    let Operations { digest, sign, verify, .. } = &mut session.operations;
+    match companion {
+        OperationKind::Digest => digest.chosen().map(drop)?,
+        OperationKind::Sign => sign.chosen().map(drop)?,
+        _ => verify.chosen().map(drop)?,
+    }
+    let Some(data) = data else { return Ok(()) };
+    let fed = match companion {
+        OperationKind::Digest => digest::fed(digest, data),
+        OperationKind::Sign => signature::fed(companion, sign, data),
+        _ => signature::fed(companion, verify, data),
+    };
+    fed.map(drop)
 }

@@ -159,13 +159,9 @@ impl Engine {
         key: ObjectHandle,
         signature: &[u8],
     ) -> Result<()> {
+        const KIND: OperationKind = OperationKind::VerifySignature;
         let mut session = self.session(session)?;
-        self.begin_signature(
-            OperationKind::VerifySignature,
-            &mut session,
-            (mechanism, params),
-            key,
-        )?;
+        self.begin_signature(KIND, &mut session, (mechanism, params), key)?;
         session.operations.signature = signature.to_vec();
         Ok(())
     }

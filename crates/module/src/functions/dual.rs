@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Dual-function cryptographic functions.
 
-use super::call::transform;
+use super::call::{Bytes, Room, transform};
 use crate::decode::Given;
 use metaslot_ck::*;
-use metaslot_engine::Engine;
 
 /// `C_DigestEncryptUpdate` (PKCS#11 3.2 §5.17.1)
 #[unsafe(no_mangle)]
@@ -15,13 +14,7 @@ pub extern "C" fn C_DigestEncryptUpdate(
     out: Given<'_, CK_BYTE>,
     out_length: Given<'_, CK_ULONG>,
 ) -> CK_RV {
-    transform(
-        Function::DigestEncryptUpdate,
-        session,
-        (part, length),
-        (out, out_length),
-        Engine::digest_encrypt_update,
-    )
+    both(Function::DigestEncryptUpdate, session, (part, length), (out, out_length))
 }
 
 /// `C_DecryptDigestUpdate` (PKCS#11 3.2 §5.17.2)
@@ -33,13 +26,7 @@ pub extern "C" fn C_DecryptDigestUpdate(
     out: Given<'_, CK_BYTE>,
     out_length: Given<'_, CK_ULONG>,
 ) -> CK_RV {
-    transform(
-        Function::DecryptDigestUpdate,
-        session,
-        (part, length),
-        (out, out_length),
-        Engine::decrypt_digest_update,
-    )
+    both(Function::DecryptDigestUpdate, session, (part, length), (out, out_length))
 }
 
 /// `C_SignEncryptUpdate` (PKCS#11 3.2 §5.17.3)
@@ -51,13 +38,7 @@ pub extern "C" fn C_SignEncryptUpdate(
     out: Given<'_, CK_BYTE>,
     out_length: Given<'_, CK_ULONG>,
 ) -> CK_RV {
-    transform(
-        Function::SignEncryptUpdate,
-        session,
-        (part, length),
-        (out, out_length),
-        Engine::sign_encrypt_update,
-    )
+    both(Function::SignEncryptUpdate, session, (part, length), (out, out_length))
 }
 
 /// `C_DecryptVerifyUpdate` (PKCS#11 3.2 §5.17.4)
@@ -69,11 +50,11 @@ pub extern "C" fn C_DecryptVerifyUpdate(
     out: Given<'_, CK_BYTE>,
     out_length: Given<'_, CK_ULONG>,
 ) -> CK_RV {
-    transform(
-        Function::DecryptVerifyUpdate,
-        session,
-        (part, length),
-        (out, out_length),
-        Engine::decrypt_verify_update,
-    )
+    both(Function::DecryptVerifyUpdate, session, (part, length), (out, out_length))
+}
+
+fn both(function: Function, session: CK_SESSION_HANDLE, part: Bytes<'_>, out: Room<'_>) -> CK_RV {
+    transform(function, session, part, out, |engine, session, part, out| {
+        engine.update_both(function, session, part, out)
+    })
 }

@@ -146,7 +146,11 @@ pub extern "C" fn C_MessageSignInit(
     mechanism: Given<'_, CK_MECHANISM>,
     key: CK_OBJECT_HANDLE,
 ) -> CK_RV {
-    begin(Function::MessageSignInit, session, mechanism, key, Engine::message_sign_init)
+    let begins = |engine: &Engine, session, mechanism, params, key| {
+        let with = (mechanism, params);
+        engine.signature_message_init(MessageSign, session, with, key)
+    };
+    begin(Function::MessageSignInit, session, mechanism, key, begins)
 }
 
 /// `C_SignMessage` (PKCS#11 3.2 §5.14.2)
@@ -218,7 +222,11 @@ pub extern "C" fn C_MessageVerifyInit(
     mechanism: Given<'_, CK_MECHANISM>,
     key: CK_OBJECT_HANDLE,
 ) -> CK_RV {
-    begin(Function::MessageVerifyInit, session, mechanism, key, Engine::message_verify_init)
+    let begins = |engine: &Engine, session, mechanism, params, key| {
+        let with = (mechanism, params);
+        engine.signature_message_init(MessageVerify, session, with, key)
+    };
+    begin(Function::MessageVerifyInit, session, mechanism, key, begins)
 }
 
 /// `C_VerifyMessage` (PKCS#11 3.2 §5.16.2)

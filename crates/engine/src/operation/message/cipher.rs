@@ -3,7 +3,7 @@
 //! with the tag in the message's parameter.
 
 use crate::engine::Engine;
-use crate::operation::cipher::{CipherRun, kind_of_messages as kind, split_messages, start};
+use crate::operation::cipher::{CipherRun, kind_of_messages as kind, split, start};
 use crate::operation::{Active, Chosen};
 use crate::output::{Output, Written};
 use crate::token::Token;
@@ -29,11 +29,11 @@ impl Engine {
         key: ObjectHandle,
     ) -> Result<()> {
         let mut session = self.session(session)?;
-        split_messages(direction, &mut session).0.free()?;
+        split(kind(direction), &mut session).0.free()?;
         let params = message.params(&[]);
         let choice = self.choose(&mut session, kind(direction), (mechanism, &params), key)?;
         let chosen = choice.with(mechanism, params);
-        *split_messages(direction, &mut session).0 = Active::Initialized(chosen);
+        *split(kind(direction), &mut session).0 = Active::Initialized(chosen);
         Ok(())
     }
 
@@ -52,7 +52,7 @@ impl Engine {
         let mut session = self.session(session)?;
         self.begin_message(&mut session, kind(direction))?;
         let (watch, token) = (metaslot_counters::begin(), self.token(session.slot)?);
-        let (active, recent) = split_messages(direction, &mut session);
+        let (active, recent) = split(kind(direction), &mut session);
         let begun = active.single().map(drop);
         let result = begun.and_then(|()| {
             out.exact(input.len(), |room| {
@@ -80,7 +80,7 @@ impl Engine {
         let mut session = self.session(session)?;
         self.begin_message(&mut session, kind(direction))?;
         let token = self.token(session.slot)?;
-        let (active, _) = split_messages(direction, &mut session);
+        let (active, _) = split(kind(direction), &mut session);
         let begun = active.single().map(drop);
         let begun = begun.and_then(|()| self.prepare(direction, token, active, message, aad));
         let result = begun.and_then(|()| {
@@ -106,7 +106,7 @@ impl Engine {
         out: &mut Output<'_>,
     ) -> Result<()> {
         let mut session = self.session(session)?;
-        let (active, recent) = split_messages(direction, &mut session);
+        let (active, recent) = split(kind(direction), &mut session);
         let (chosen, stream) = active.message()?;
         let Some(tag) = tag else {
             let result = stream.take(input, out);

@@ -10,32 +10,18 @@ use metaslot_counters::Watch;
 use metaslot_spi::Params;
 
 impl Engine {
-    /// `C_MessageSignInit`
+    /// `C_MessageSignInit` and `C_MessageVerifyInit`.
     ///
     /// # Errors
-    /// As PKCS#11 3.2 §5.14.1 names them.
-    pub fn message_sign_init(
+    /// As PKCS#11 3.2 §5.14.1 and §5.16.1 name them.
+    pub fn signature_message_init(
         &self,
+        kind: OperationKind,
         session: SessionHandle,
-        mechanism: CK_MECHANISM_TYPE,
-        params: Params,
+        (mechanism, params): (CK_MECHANISM_TYPE, Params),
         key: ObjectHandle,
     ) -> Result<()> {
-        self.signature_init(MessageSign, session, (mechanism, params), key)
-    }
-
-    /// `C_MessageVerifyInit`
-    ///
-    /// # Errors
-    /// As PKCS#11 3.2 §5.16.1 names them.
-    pub fn message_verify_init(
-        &self,
-        session: SessionHandle,
-        mechanism: CK_MECHANISM_TYPE,
-        params: Params,
-        key: ObjectHandle,
-    ) -> Result<()> {
-        self.signature_init(MessageVerify, session, (mechanism, params), key)
+        self.signature_init(kind, session, (mechanism, params), key)
     }
 
     /// `C_SignMessage`
