@@ -137,12 +137,7 @@ fn a_private_key_that_does_not_agree_leaves_in_a_bound_form() {
     for (agrees, bare) in [(true, true), (false, false)] {
         let mut private = target();
         private.extend([row(CKA_DERIVE, agrees), on(CKA_SIGN)]);
-        let public = vec![row(CKA_EC_PARAMS, &P256[..])];
-        let mechanism = CKM_EC_KEY_PAIR_GEN;
-        let (_, key) = user
-            .engine
-            .generate_key_pair(user.session, mechanism, Params::None, public, private)
-            .expect("a pair is made");
+        let (_, key) = user.p256(private).expect("a pair is made");
         assert_eq!(user.wrap(KWP, by, key).is_ok(), bare);
         let wrapped = user.wrap(BOUND, by, key).expect("it wraps");
         let template = vec![row(CKA_CLASS, CKO_PRIVATE_KEY), row(CKA_KEY_TYPE, CKK_EC)];
@@ -263,15 +258,7 @@ fn only_a_secret_key_is_a_salt() {
         let user = User::under(policy);
         let base =
             user.brought(CKK_GENERIC_SECRET, &[1; 32], vec![on(CKA_DERIVE)]).expect("brought");
-        let public = vec![row(CKA_EC_PARAMS, &P256[..])];
-        let pair = user.engine.generate_key_pair(
-            user.session,
-            CKM_EC_KEY_PAIR_GEN,
-            Params::None,
-            public,
-            vec![],
-        );
-        let (_, private) = pair.expect("a pair is made");
+        let (_, private) = user.p256(vec![]).expect("a pair is made");
         let derived = user.derive(salted(true, true, private), base, readable());
         assert_eq!(derived, Err(Error::KEY_TYPE_INCONSISTENT));
     }
@@ -602,12 +589,8 @@ fn the_two_kinds_of_aes_key_wrap_are_not_taken_for_each_other() {
 #[test]
 fn a_key_that_wants_its_login_for_each_use_agrees_on_nothing() {
     let user = User::under(Policy::DEFAULT);
-    let (mechanism, private) = (CKM_EC_KEY_PAIR_GEN, vec![on(CKA_ALWAYS_AUTHENTICATE)]);
-    let public = vec![row(CKA_EC_PARAMS, &P256[..])];
-    let (public, private) = user
-        .engine
-        .generate_key_pair(user.session, mechanism, Params::None, public, private)
-        .expect("a pair is made");
+    let private = vec![on(CKA_ALWAYS_AUTHENTICATE)];
+    let (public, private) = user.p256(private).expect("a pair is made");
     let point = user.engine.object(user.session, public).expect("it is there");
     let Ok(Answer::Value(Value::Bytes(point))) = point.answer(CKA_EC_POINT) else {
         panic!("a public key has a point")

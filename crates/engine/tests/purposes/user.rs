@@ -54,6 +54,11 @@ impl User {
         self.engine.generate_key_pair(self.session, mechanism, Params::None, all, private)
     }
 
+    pub(crate) fn p256(&self, private: Template) -> Result<(ObjectHandle, ObjectHandle)> {
+        let (mechanism, public) = (CKM_EC_KEY_PAIR_GEN, vec![row(CKA_EC_PARAMS, &P256[..])]);
+        self.engine.generate_key_pair(self.session, mechanism, Params::None, public, private)
+    }
+
     pub(crate) fn wrap(
         &self,
         (mechanism, params): (u64, impl Fn() -> Params),
