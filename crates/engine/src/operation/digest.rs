@@ -7,9 +7,10 @@ use crate::output::{Output, Written};
 use crate::session::{Session, SessionGuard};
 use metaslot_ck::*;
 use metaslot_counters::Watch;
+use metaslot_router::Count;
 use metaslot_rules::policy::KeyUse;
 use metaslot_spi::Params;
-use metaslot_spi::provider::{Digest, DigestStream};
+use metaslot_spi::provider::{Algorithm, Digest, DigestStream};
 
 /// A hash in the middle.
 #[derive(Debug)]
@@ -33,21 +34,26 @@ impl Engine {
     pub fn digest_init(&self, session: SessionHandle, mechanism: CK_MECHANISM_TYPE) -> Result<()> {
         let mut session = self.session(session)?;
         session.operations.digest.free()?;
-        let approved = self.policy(&session)?.approving(mechanism, CKF_DIGEST, None)?;
         let later = session.asynchronous;
-        let (count, algorithm) =
-            self.route(mechanism, |row| row.digest.filter(|digest| later || digest.for_waiting()))?;
-        session.operations.digest = Active::Initialized(Chosen {
-            count,
-            mechanism,
-            algorithm,
-            // No digest has one.
-            params: Params::None,
-            object: None,
-            lock: Lock::Open,
-            approved,
-        });
+        let (count, algorithm, approved) = self.hashing(session.slot, mechanism, later)?;
+        // No digest has parameters.
+        let (params, object, lock) = (Params::None, None, Lock::Open);
+        let chosen = Chosen { count, mechanism, algorithm, params, object, lock, approved };
+        session.operations.digest = Active::Initialized(chosen);
         Ok(())
+    }
+
+    /// `later`: whether one serves that needs others to gain.
+    #[inline(always)]
+    pub(super) fn hashing(
+        &self,
+        slot: SlotId,
+        mechanism: CK_MECHANISM_TYPE,
+        later: bool,
+    ) -> Result<(Count, &'static dyn Digest, bool)> {
+        let approved = self.token(slot)?.policy().approving(mechanism, CKF_DIGEST, None)?;
+        let of = |row: &'static Algorithm| row.digest.filter(|one| later || one.for_waiting());
+        self.route(mechanism, of).map(|(count, algorithm)| (count, algorithm, approved))
     }
 
     /// `C_Digest`
@@ -129,7 +135,7 @@ impl Engine {
 }
 
 /// `later`: where the session is asynchronous, the clock of the call.
-fn once(
+pub(super) fn once(
     active: &mut Active<dyn Digest>,
     later: Option<Watch>,
     data: &[u8],

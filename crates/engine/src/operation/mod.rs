@@ -13,6 +13,7 @@ pub(crate) mod recover;
 mod serve;
 pub(crate) mod signature;
 pub(crate) mod state;
+mod whole;
 
 pub use kind::OperationKind;
 

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//! An `Init` function and the one that does all at once, in one call: what is done is no operation of the session, where another may be active. Nothing is
+//! built that would be taken apart at once, unless there is a choice between providers, or the first one fails.
+
+use super::{Active, Chosen, Lock, OperationKind, cipher, digest};
+use crate::engine::Engine;
+use crate::object::recent::Recent;
+use crate::output::{Output, Written};
+use metaslot_ck::*;
+use metaslot_counters::Watch;
+use metaslot_router::{Count, is_providers};
+use metaslot_spi::Params;
+use metaslot_spi::provider::{Cipher, Direction};
+
+impl Engine {
+    /// `C_DigestInit` and `C_Digest`. Takes no lock.
+    ///
+    /// # Errors
+    /// As PKCS#11 3.2 §5.12.1 and §5.12.2 name them.
+    pub fn digest_whole(
+        &self,
+        session: SessionHandle,
+        mechanism: CK_MECHANISM_TYPE,
+        data: &[u8],
+        out: &mut Output<'_>,
+    ) -> Result<()> {
+        let slot = self.sessions.info(session)?.slot;
+        let (count, algorithm, approved) = self.hashing(slot, mechanism, false)?;
+        let watch = metaslot_counters::begin();
+        if !count.has_choice() {
+            let done = out.exact(algorithm.length(), |room| algorithm.digest(data, room));
+            if !done.is_err_and(is_providers) {
+                return counted(count, data.len(), watch, done);
+            }
+        }
+        let (params, object, lock) = (Params::None, None, Lock::Open);
+        let chosen = Chosen { count, mechanism, algorithm, params, object, lock, approved };
+        let (kind, mut active) = (OperationKind::Digest, Active::Initialized(chosen));
+        let result = self
+            .serve(kind, &mut active, data.len(), |active| digest::once(active, None, data, out));
+        active.conclude(&mut Recent::default(), data.len(), watch, result)
+    }
+
+    /// `C_EncryptInit` and `C_Encrypt`, or those that decrypt. The parameters may be gone afterwards.
+    ///
+    /// # Errors
+    /// As PKCS#11 3.2 §5.8.1 and §5.8.2 name them, or §5.10.1 and §5.10.2.
+    pub fn cipher_whole(
+        &self,
+        direction: Direction,
+        session: SessionHandle,
+        (mechanism, params, key): (CK_MECHANISM_TYPE, &mut Params, ObjectHandle),
+        input: &[u8],
+        out: &mut Output<'_>,
+    ) -> Result<()> {
+        let (mut session, kind) = (self.session(session)?, cipher::kind(direction));
+        let choice = self.choose::<dyn Cipher>(&mut session, kind, (mechanism, params), key)?;
+        let watch = metaslot_counters::begin();
+        if !choice.count.has_choice()
+            && choice.lock == Lock::Open
+            && let Some(key) = choice.object.key()
+        {
+            let algorithm = choice.algorithm;
+            let longest = algorithm.length(direction, key, params, input.len());
+            let done = longest.and_then(|longest| {
+                out.at_most(longest, |room| algorithm.run(direction, key, params, input, room))
+            });
+            if !done.is_err_and(is_providers) {
+                let (count, approved) = (choice.count, choice.approved);
+                session.recent.keep(Some(choice.object));
+                if done == Ok(Written::Done) {
+                    session.recent.completes(approved);
+                }
+                return counted(count, input.len(), watch, done);
+            }
+        }
+        let params = std::mem::replace(params, Params::None);
+        let mut active = Active::Initialized(choice.with(mechanism, params));
+        let result = self.serve(kind, &mut active, input.len(), |active| {
+            cipher::once(direction, active, None, input, out)
+        });
+        active.conclude(&mut session.recent, input.len(), watch, result)
+    }
+}
+
+/// As an operation is that ends so: where the length was asked for or there was too little room, it is none.
+#[inline]
+fn counted(count: Count, bytes: usize, watch: Watch, done: Result<Written>) -> Result<()> {
+    if !matches!(done, Ok(Written::Asked) | Err(Error::BUFFER_TOO_SMALL)) {
+        count.done(bytes, done.is_ok(), watch);
+    }
+    done.map(drop)
+}
