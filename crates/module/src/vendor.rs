@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Our own interface, `Vendor Metaslot` 1.7: what return codes cannot say.
+//! Our own interface, `Vendor Metaslot` 1.8: what return codes cannot say.
 //! `include/metaslot/metaslot.h` declares it.
 
 use crate::caught::caught;
 use crate::decode::{Callback, Caller, Given};
 use crate::enter::{enter, enter_library};
+use crate::functions;
 use crate::library::Library;
 use crate::routing::{self, Estimate, Job};
 use metaslot_ck::*;
@@ -22,7 +23,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 pub(crate) const NAME: &CStr = c"Vendor Metaslot";
-pub(crate) const VERSION: CK_VERSION = CK_VERSION { major: 1, minor: 7 };
+pub(crate) const VERSION: CK_VERSION = CK_VERSION { major: 1, minor: 8 };
 
 /// `METASLOT_PIN_STATUS`
 #[derive(Clone, Copy, Debug)]
@@ -182,6 +183,16 @@ pub(crate) struct List {
     ) -> CK_RV,
     fast_login: extern "C" fn(CK_SLOT_ID, Given<'_, FastLogin>) -> CK_RV,
     configuration_problem: Says,
+    whole: extern "C" fn(
+        CK_SESSION_HANDLE,
+        CK_FLAGS,
+        Given<'_, CK_MECHANISM>,
+        CK_OBJECT_HANDLE,
+        Given<'_, CK_BYTE>,
+        CK_ULONG,
+        Given<'_, CK_BYTE>,
+        Given<'_, CK_ULONG>,
+    ) -> CK_RV,
 }
 
 pub(crate) static LIST: List = List {
@@ -199,6 +210,7 @@ pub(crate) static LIST: List = List {
     remove_token: change_token::<true>,
     fast_login: token_says,
     configuration_problem: says::<ConfigurationProblem>,
+    whole: functions::whole,
 };
 
 /// What is said, before `C_Initialize` too.

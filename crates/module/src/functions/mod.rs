@@ -21,6 +21,7 @@ mod session;
 mod signing;
 mod slot_token;
 mod verifying;
+mod whole;
 
 pub use asynchronous::*;
 pub use decryption::*;
@@ -37,3 +38,4 @@ pub use session::*;
 pub use signing::*;
 pub use slot_token::*;
 pub use verifying::*;
+pub(crate) use whole::whole;
