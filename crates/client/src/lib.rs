@@ -54,6 +54,7 @@ pub use mechanism::{KdfParam, Mechanism, Params};
 pub use message::{MessageParams, Way};
 pub use module::{Initialize, Module};
 pub use object::Search;
+pub use operation::Whole;
 pub use remote::{Carrier, Message, Once, Patience};
 
 /// What p11-kit's protocol consists of, for who speaks it from the other side.

@@ -134,6 +134,11 @@ impl Module {
         self.0.vendor.is_some()
     }
 
+    #[inline]
+    pub(crate) fn vendor(&self) -> Option<&Vendor> {
+        self.0.vendor.as_ref()
+    }
+
     /// Whether it, or a library that it needs, has a function of this name.
     #[must_use]
     pub fn has_function(&self, name: &CStr) -> bool {

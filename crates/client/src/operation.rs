@@ -4,7 +4,8 @@
 //! Each public method is one line over four shapes of C function: start with a key, data in and
 //! out, data in, data out.
 
-use crate::{Mechanism, Result, Session, length, room, ulong};
+use crate::vendor::Vendor;
+use crate::{Mechanism, Module, Result, Session, length, room, ulong};
 use metaslot_ck::*;
 use std::ptr;
 
@@ -25,6 +26,57 @@ pub(crate) type Transform = Option<
 type Input = Option<unsafe extern "C" fn(CK_SESSION_HANDLE, *mut CK_BYTE, CK_ULONG) -> CK_RV>;
 type Output = Option<unsafe extern "C" fn(CK_SESSION_HANDLE, *mut CK_BYTE, *mut CK_ULONG) -> CK_RV>;
 
+/// What is done with data that is whole.
+#[derive(Clone, Copy, Debug)]
+pub enum Whole {
+    /// `C_DigestInit`, `C_Digest`
+    Digest,
+    /// `C_EncryptInit`, `C_Encrypt`
+    Encrypt(ObjectHandle),
+    /// `C_DecryptInit`, `C_Decrypt`
+    Decrypt(ObjectHandle),
+}
+
+impl Module {
+    /// Whether it has [`Self::whole`].
+    #[must_use]
+    #[inline]
+    pub fn has_whole(&self) -> bool {
+        self.vendor().is_some_and(|vendor| vendor.whole().is_some())
+    }
+
+    /// Both functions in one call, which threads may make in one session at the same time, into `out`; how many bytes were written. Nothing goes on in
+    /// the session afterwards.
+    ///
+    /// # Errors
+    /// The module's code, of the second function; `CKR_FUNCTION_NOT_SUPPORTED` where it is not a Metaslot that has it.
+    #[inline]
+    pub fn whole(
+        &self,
+        session: SessionHandle,
+        what: Whole,
+        mechanism: &Mechanism<'_>,
+        data: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize> {
+        let (function, operation, key) = match what {
+            Whole::Digest => (Function::Digest, CKF_DIGEST, 0),
+            Whole::Encrypt(key) => (Function::Encrypt, CKF_ENCRYPT, key.0),
+            Whole::Decrypt(key) => (Function::Decrypt, CKF_DECRYPT, key.0),
+        };
+        let mut used = ulong(out.len());
+        self.call(function, self.vendor().and_then(Vendor::whole), |f| {
+            let (data, data_length) = (data.as_ptr().cast_mut(), ulong(data.len()));
+            let (out, used) = (out.as_mut_ptr(), &raw mut used);
+            // SAFETY: `raw` and the parameter behind it live until it returns; readable data with its length, and writable room with its.
+            mechanism.with_raw(|raw| unsafe {
+                f(session.0, operation, raw, key, data, data_length, out, used)
+            })
+        })?;
+        Ok(length(used))
+    }
+}
+
 impl Session {
     /// A function that starts an operation with a key.
     #[inline]
@@ -42,6 +94,33 @@ impl Session {
             // SAFETY: `raw` and the parameter behind it live until it returns.
             mechanism.with_raw(|raw| unsafe { f(session, raw, key.0) })
         })
+    }
+
+    /// What [`Module::whole`] does, by the two functions.
+    ///
+    /// # Errors
+    /// The module's code. Where it is not that of the first one, the operation may still be there.
+    pub fn whole_in_two(
+        &self,
+        what: Whole,
+        mechanism: &Mechanism<'_>,
+        data: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize> {
+        match what {
+            Whole::Digest => {
+                self.digest_init(mechanism)?;
+                self.digest_into(data, out)
+            }
+            Whole::Encrypt(key) => {
+                self.encrypt_init(mechanism, key)?;
+                self.encrypt_into(data, out)
+            }
+            Whole::Decrypt(key) => {
+                self.decrypt_init(mechanism, key)?;
+                self.decrypt_into(data, out)
+            }
+        }
     }
 
     /// A function that takes data and gives data, into `out`. How many bytes were written.

@@ -116,6 +116,8 @@ struct FunctionList {
     fast_login: Option<Teller<RawFastLogin>>,
     /// Since 1.7.
     configuration_problem: Option<Sayer>,
+    /// Since 1.8.
+    whole: Option<Whole>,
 }
 
 impl FunctionList {
@@ -134,6 +136,7 @@ impl FunctionList {
         remove: None,
         fast_login: None,
         configuration_problem: None,
+        whole: None,
     };
 
     /// How much of it there is.
@@ -146,11 +149,24 @@ impl FunctionList {
             (1, 4) => offset_of!(Self, rename),
             (1, 5) => offset_of!(Self, fast_login),
             (1, 6) => offset_of!(Self, configuration_problem),
+            (1, 7) => offset_of!(Self, whole),
             (1, _) => size_of::<Self>(),
             _ => return None,
         })
     }
 }
+
+/// An `Init` function and the one that does all at once.
+pub(crate) type Whole = unsafe extern "C" fn(
+    CK_SESSION_HANDLE,
+    CK_FLAGS,
+    *mut CK_MECHANISM,
+    CK_OBJECT_HANDLE,
+    *mut CK_BYTE,
+    CK_ULONG,
+    *mut CK_BYTE,
+    *mut CK_ULONG,
+) -> CK_RV;
 
 /// A function that says a text.
 type Sayer = unsafe extern "C" fn(*mut CK_UTF8CHAR, *mut CK_ULONG) -> CK_RV;
@@ -407,6 +423,12 @@ impl Vendor {
         // which is at least as long.
         unsafe { list.cast::<u8>().copy_to_nonoverlapping(into, length) };
         Some(Self(all))
+    }
+
+    /// What does two functions' work in one call.
+    #[inline]
+    pub(crate) const fn whole(&self) -> Option<Whole> {
+        self.0.whole
     }
 
     /// Looks at all of the token in `slot`; `None` when the module cannot.
