@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 use super::*;
+use crate::per_process::tests::is_so_in_a_child;
 use std::fs;
 
 fn take(size: usize) -> NonNull<u8> {
@@ -24,17 +25,7 @@ fn give(start: NonNull<u8>) {
 
 /// Runs `body` in a forked child; its answer must be true.
 fn in_child(body: impl FnOnce() -> bool) {
-    // SAFETY: the child runs `body`, which uses the arena and simple system calls, and exits.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        let fine = body();
-        // SAFETY: ends the child without running anything of the parent's.
-        unsafe { libc::_exit(i32::from(!fine)) };
-    }
-    let mut status = -1;
-    // SAFETY: `status` is ours.
-    let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
-    assert_eq!((waited, status), (child, 0));
+    assert!(is_so_in_a_child(body));
 }
 
 /// The flags of the mapping that holds `start`, from /proc/self/smaps.
