@@ -20,4 +20,4 @@ pub use shared::{
     SharedWords, WIPED_WORDS, file_at, has_locked, lock_whole, share_byte, unlock_whole,
     wiped_on_fork,
 };
-pub use stack::{wipe_deep_stack, wipe_shallow_stack, wipe_stack, wiping};
+pub use stack::{is_own_stack, wipe_deep_stack, wipe_shallow_stack, wipe_stack, wiping};
