@@ -3,7 +3,7 @@
 //! module may need 128. Nothing pauses while it is on a stack from here.
 
 use super::job;
-use metaslot_memory::PerProcess;
+use metaslot_memory::{PerProcess, is_own_stack};
 use std::ffi::{c_uint, c_void};
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -37,7 +37,14 @@ struct Call<'a> {
 }
 
 /// What `call` answers: on a large stack where this is a job.
+#[inline]
 pub(crate) fn deep<T>(call: impl FnOnce() -> T) -> T {
+    // Jobs have stacks of their own. Which one this is takes less time to find out than whether it is a job.
+    if is_own_stack() { call() } else { elsewhere(call) }
+}
+
+#[inline(never)]
+fn elsewhere<T>(call: impl FnOnce() -> T) -> T {
     let (mut call, mut answer) = (Some(call), None);
     let ended = run(&mut || answer = call.take().map(|call| call()));
     // Where there was no stack, what the call holds stays: its end would need one, too.
@@ -157,5 +164,12 @@ mod tests {
         let (other, mut inner) = (Stack::new().expect("memory"), 0);
         let ended = stack.run(&mut || other.run(&mut || inner = 1).expect("no panic"));
         assert!(ended.is_ok() && inner == 1);
+    }
+
+    #[test]
+    fn the_other_stack_is_not_the_threads_own() {
+        let (stack, mut there) = (Stack::new().expect("memory"), None);
+        let ended = stack.run(&mut || there = Some(is_own_stack()));
+        assert!(ended.is_ok() && there == Some(false) && is_own_stack());
     }
 }
