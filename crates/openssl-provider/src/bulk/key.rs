@@ -11,6 +11,9 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
+/// In bytes.
+const WORD: usize = size_of::<u64>();
+
 /// Bytes that are zeroised in the end. They are not in the protected arena, which is wiped in a forked child: a context goes on there.
 #[derive(Default)]
 pub(crate) struct Hidden(Vec<u8>);
@@ -90,8 +93,12 @@ impl fmt::Debug for Hidden {
 
 /// Whether both are the same, in the same time for any that are as long.
 pub(crate) fn same(one: &[u8], other: &[u8]) -> bool {
-    let pairs = one.iter().zip(other);
-    let difference = pairs.fold(0, |sum, (one, other)| std::hint::black_box(sum | one ^ other));
+    let ((ones, one_rest), (others, other_rest)) =
+        (one.as_chunks::<WORD>(), other.as_chunks::<WORD>());
+    let words = ones.iter().zip(others);
+    let words = words.map(|(one, other)| u64::from_ne_bytes(*one) ^ u64::from_ne_bytes(*other));
+    let bytes = one_rest.iter().zip(other_rest).map(|(one, other)| u64::from(one ^ other));
+    let difference = words.chain(bytes).fold(0, |sum, more| std::hint::black_box(sum | more));
     difference == 0 && one.len() == other.len()
 }
 
