@@ -38,6 +38,7 @@ impl<T: Send + Sync> PerProcess<T> {
     }
 
     /// This process's value.
+    #[inline]
     pub fn get(&self) -> &'static T {
         let process = self.process();
         // SAFETY: null, or a leaked box that was complete before its address was stored.
@@ -47,6 +48,7 @@ impl<T: Send + Sync> PerProcess<T> {
         }
     }
 
+    #[inline]
     fn process(&self) -> u64 {
         let word = self.word.get_or_init(|| match wiped_on_fork() {
             Ok(words) => &words[0],

@@ -175,6 +175,11 @@ impl Token {
         &self.info.label
     }
 
+    #[inline]
+    pub(crate) const fn module(&self) -> &Module {
+        &self.module
+    }
+
     pub(crate) const fn info(&self) -> &TokenInfo {
         &self.info
     }

@@ -6,7 +6,7 @@ use crate::abi::deep;
 use crate::failure::{Failure, Gone, Result};
 use crate::provider::Provider;
 use metaslot_ck::*;
-use metaslot_client::{Mechanism, Session, Template};
+use metaslot_client::{Mechanism, Session, Template, Whole};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -148,14 +148,9 @@ impl Key {
         data: &[u8],
         out: &mut [u8],
     ) -> Result<usize> {
-        self.with(if forward { "encrypt" } else { "decrypt" }, |session, key| {
-            if forward {
-                session.encrypt_init(mechanism, key)?;
-                session.encrypt_into(data, out)
-            } else {
-                session.decrypt_init(mechanism, key)?;
-                session.decrypt_into(data, out)
-            }
+        self.again(|provider, key| {
+            let what = if forward { Whole::Encrypt(key) } else { Whole::Decrypt(key) };
+            provider.bulk().whole(provider, what, mechanism, data, out)
         })
     }
 
@@ -184,13 +179,12 @@ impl Key {
                 let handle = self.handle()?;
                 call(&self.provider, handle)
             });
-            match done {
-                Err(failure) if failure.gone == Some(Gone::Object) => {
-                    if !self.is_other(&mut old) {
-                        return Err(failure);
-                    }
-                }
-                done => return done,
+            let failure = match done {
+                Ok(done) => return Ok(done),
+                Err(failure) => failure,
+            };
+            if failure.gone != Some(Gone::Object) || !self.is_other(&mut old) {
+                return Err(failure);
             }
         }
     }

@@ -4,10 +4,11 @@
 use crate::abi::deep;
 use crate::failure::{Failure, Gone, Result};
 use crate::host::{Token, lock};
-use metaslot_client::{Access, Session};
+use metaslot_ck::SessionHandle;
+use metaslot_client::{Access, Mechanism, Module, Session, Whole};
 use std::cell::Cell;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// Who has them: a provider.
@@ -41,10 +42,21 @@ pub(crate) struct Bulk {
     process: u32,
     token: OnceLock<Arc<Token>>,
     near: [Mutex<Option<Open>>; NEAR],
+    shared: [Shared; NEAR],
+    /// The sessions that `shared` names.
+    named: Mutex<Vec<Open>>,
     idle: Mutex<Vec<Open>>,
     /// That of the objects.
     keeper: Mutex<Option<Arc<Open>>>,
     /// How often all of them were gone.
+    generation: AtomicUsize,
+}
+
+/// A session in which nothing goes on: any number of calls may be in it, and no lock is taken for it here.
+#[derive(Debug, Default)]
+struct Shared {
+    handle: AtomicU64,
+    /// And one; zero where there is none. Written after the handle.
     generation: AtomicUsize,
 }
 
@@ -62,15 +74,23 @@ pub(crate) struct Held(Open);
 
 impl Bulk {
     pub(crate) fn new(_: Option<&'static Self>) -> Self {
-        let (token, near, idle, keeper, generation) = Default::default();
-        Self { process: std::process::id(), token, near, idle, keeper, generation }
+        let (token, near, shared, named, idle, keeper, generation) = Default::default();
+        let process = std::process::id();
+        Self { process, token, near, shared, named, idle, keeper, generation }
     }
 
     /// The token that does it.
+    #[inline(always)]
     fn token(&self, provider: &dyn Whose) -> Result<&Arc<Token>> {
-        if let Some(token) = self.token.get() {
-            return Ok(token);
+        match self.token.get() {
+            Some(token) => Ok(token),
+            None => self.find(provider),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find(&self, provider: &dyn Whose) -> Result<&Arc<Token>> {
         let token = provider.any()?;
         Ok(self.token.get_or_init(|| token))
     }
@@ -112,12 +132,15 @@ impl Bulk {
         let mut is_first = true;
         loop {
             let before = self.generation();
-            match call() {
-                Err(failure) if is_first && failure.gone == Some(Gone::Sessions) => {
-                    self.renew(before);
-                }
-                done => return done,
+            // Not the result as it is: a copy of what has just been written in other pieces takes longer than the rest of this.
+            let failure = match call() {
+                Ok(done) => return Ok(done),
+                Err(failure) => failure,
+            };
+            if !is_first || failure.gone != Some(Gone::Sessions) {
+                return Err(failure);
             }
+            self.renew(before);
             is_first = false;
         }
     }
@@ -184,6 +207,63 @@ impl Bulk {
         }
     }
 
+    /// What is done with data that is whole, by one call where the module has that for both functions.
+    #[inline]
+    pub(crate) fn whole(
+        &'static self,
+        provider: &dyn Whose,
+        what: Whole,
+        mechanism: &Mechanism<'_>,
+        data: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize> {
+        let name = || match what {
+            Whole::Digest => "hash",
+            Whole::Encrypt(_) => "encrypt",
+            Whole::Decrypt(_) => "decrypt",
+        };
+        let Some((module, session)) = self.shared(provider)? else {
+            let call = |session: &Session| session.whole_in_two(what, mechanism, data, out);
+            return self.once(provider, name(), call);
+        };
+        deep(|| module.whole(session, what, mechanism, data, out))
+            .map_err(|error| self.failed(provider, name(), error))
+    }
+
+    /// The session of this thread for that, if the module has it.
+    #[inline(always)]
+    fn shared(
+        &'static self,
+        provider: &dyn Whose,
+    ) -> Result<Option<(&'static Module, SessionHandle)>> {
+        let module = self.token(provider)?.module();
+        if !module.has_whole() {
+            return Ok(None);
+        }
+        let shared = &self.shared[this_thread()];
+        let is_now = shared.generation.load(Ordering::Acquire) == self.generation() + 1;
+        let handle = match is_now {
+            true => SessionHandle(shared.handle.load(Ordering::Relaxed)),
+            false => self.share(provider, shared)?,
+        };
+        Ok(Some((module, handle)))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn share(&'static self, provider: &dyn Whose, shared: &Shared) -> Result<SessionHandle> {
+        let open = self.open(provider)?;
+        let (handle, mut named) = (open.handle(), lock(&self.named));
+        named.retain(Open::is_now);
+        if open.is_now() {
+            // Under the lock: no thread that is late writes one of these over those of the next generation.
+            shared.handle.store(handle.0, Ordering::Relaxed);
+            shared.generation.store(open.generation + 1, Ordering::Release);
+        }
+        named.push(open);
+        Ok(handle)
+    }
+
     /// Random bytes.
     pub(crate) fn random(&'static self, provider: &dyn Whose, out: &mut [u8]) -> Result<()> {
         self.with(provider, "make random bytes", |session| session.random(out))
@@ -207,6 +287,9 @@ impl Bulk {
     pub(crate) fn close(&self) {
         let near = self.near.iter().filter_map(|near| lock(near).take());
         let sessions: Vec<Open> = near.chain(std::mem::take(&mut *lock(&self.idle))).collect();
+        let mut named = lock(&self.named);
+        self.shared.iter().for_each(|shared| shared.generation.store(0, Ordering::Release));
+        let sessions = (sessions, std::mem::take(&mut *named));
         let all = (sessions, lock(&self.keeper).take());
         if !self.token.get().is_some_and(|token| token.is_metaslot()) {
             // As the rest of what the process has: other modules do not stand calls in exit handlers.
