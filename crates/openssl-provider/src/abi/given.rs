@@ -20,6 +20,12 @@ impl<T> Context<T> {
         Self(NonNull::new(Box::into_raw(Box::new(value))))
     }
 
+    /// Hands over what is made in its place: to move a context takes longer than to make one.
+    #[inline]
+    pub(crate) fn made(make: impl FnOnce() -> T) -> Self {
+        Self(NonNull::new(Box::into_raw(Box::write(Box::new_uninit(), make()))))
+    }
+
     /// NULL.
     pub(crate) const fn null() -> Self {
         Self(None)

@@ -8,7 +8,7 @@ use super::{Owner, Work};
 use crate::failure::{Failure, Result};
 use crate::provider::Provider;
 use metaslot_ck::*;
-use metaslot_client::{Mechanism, Session};
+use metaslot_client::{Mechanism, Session, Whole};
 use std::ffi::CStr;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -94,6 +94,7 @@ struct Message {
 }
 
 impl Message {
+    #[inline(always)]
     const fn new() -> Self {
         Self { short: [0; SHORTEST], length: 0, long: Hidden::taken(Vec::new()) }
     }
@@ -168,6 +169,7 @@ impl Work for Digest {
 }
 
 impl Digest {
+    #[inline(always)]
     pub(crate) fn new(provider: Owner, row: &'static Row) -> Self {
         Self { provider, row, bytes: Message::new(), rest: Rest::Nothing }
     }
@@ -179,16 +181,15 @@ impl Digest {
     }
 
     pub(crate) fn update(&mut self, part: &[u8]) -> Result<()> {
-        let bulk = self.provider.bulk();
         if matches!(self.rest, Rest::Nothing) && self.bytes.len() + part.len() > SHORT {
-            bulk.again(|| self.start())?;
+            self.provider.bulk().again(|| self.start())?;
         }
         if let Rest::Running(held) = &self.rest {
             return held.call(&self.provider, WHAT, |session| session.digest_update(part));
         }
         self.bytes.push(part);
         if matches!(self.rest, Rest::Saved(_)) && self.bytes.len() > SHORT {
-            bulk.again(|| self.restore())?;
+            self.provider.bulk().again(|| self.restore())?;
         }
         Ok(())
     }
@@ -229,13 +230,12 @@ impl Digest {
         if matches!(self.rest, Rest::Saved(_)) {
             self.provider.bulk().again(|| self.restore())?;
         }
-        let provider = &self.provider;
-        match std::mem::replace(&mut self.rest, Rest::Nothing) {
-            Rest::Running(held) => {
-                held.call(provider, WHAT, |session| session.digest_final_into(room))?;
-                held.back();
-            }
-            _ => once(provider, self.row, &self.bytes, room)?,
+        if !matches!(self.rest, Rest::Running(_)) {
+            once(&self.provider, self.row, &self.bytes, room)?;
+            self.rest = Rest::Nothing;
+        } else if let Rest::Running(held) = std::mem::replace(&mut self.rest, Rest::Nothing) {
+            held.call(&self.provider, WHAT, |session| session.digest_final_into(room))?;
+            held.back();
         }
         Ok(self.row.length)
     }
@@ -258,9 +258,6 @@ impl Digest {
 
 /// The digest of a whole message; `room` is as long as it.
 pub(crate) fn once(provider: &Provider, row: &Row, message: &[u8], room: &mut [u8]) -> Result<()> {
-    let call = |session: &Session| {
-        session.digest_init(&Mechanism::new(row.mechanism))?;
-        session.digest_into(message, room)
-    };
-    provider.bulk().with(provider, WHAT, call).map(drop)
+    let (bulk, mechanism) = (provider.bulk(), Mechanism::new(row.mechanism));
+    bulk.again(|| bulk.whole(provider, Whole::Digest, &mechanism, message, room)).map(drop)
 }

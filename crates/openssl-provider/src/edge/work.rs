@@ -22,7 +22,7 @@ pub(super) struct Row {
 
 pub(super) fn new<T>(home: Home, new: impl FnOnce(Owner) -> T) -> Context<T> {
     match home.lent() {
-        Some(provider) => Context::new(new(provider)),
+        Some(provider) => Context::made(|| new(provider)),
         None => Context::null(),
     }
 }
