@@ -8,7 +8,6 @@ use metaslot_counters as counters;
 use metaslot_spi::provider::Direction;
 
 /// `Whole` (`include/metaslot/metaslot.h`)
-#[expect(clippy::too_many_arguments, reason = "those of both functions")]
 pub(crate) extern "C" fn whole(
     session: CK_SESSION_HANDLE,
     operation: CK_FLAGS,
