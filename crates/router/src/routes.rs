@@ -7,7 +7,7 @@ use crate::health::Health;
 use crate::material::Pairs;
 use crate::meeting::Meeting;
 use crate::selftest::{self, Test};
-use crate::tested::{self, ALL_KINDS, Kind, State, Tested};
+use crate::tested::{self, ALL_KINDS, Failed, Kind, State, Tested};
 use crate::versions::Versions;
 use crate::{Candidate, Count, Job};
 use metaslot_ck::mechanism::MechanismRow;
@@ -86,32 +86,6 @@ struct Row {
 #[derive(Debug, Default)]
 struct Costs {
     lines: Vec<Line>,
-}
-
-/// What failed in its self test while a call looked for a row.
-#[derive(Clone, Copy, Debug, Default)]
-struct Failed {
-    /// A bit for the place of each: one is tested once in a call.
-    places: u64,
-    /// A provider's place, and why. One that got no answer comes before one that computes wrong: tried again, it may get one.
-    why: Option<(usize, Error)>,
-}
-
-impl Failed {
-    fn add(&mut self, place: usize, provider: usize, error: Error) {
-        self.places |= Self::bit(place);
-        if self.why.is_none_or(|(_, known)| known == Error::FIPS_SELF_TEST_FAILED) {
-            self.why = Some((provider, error));
-        }
-    }
-
-    fn has(self, place: usize) -> bool {
-        self.places & Self::bit(place) != 0
-    }
-
-    fn bit(place: usize) -> u64 {
-        u32::try_from(place).ok().and_then(|place| 1_u64.checked_shl(place)).unwrap_or(0)
-    }
 }
 
 /// An operation on its way.

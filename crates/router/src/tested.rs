@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What this process knows of rows from their self tests.
 
-use metaslot_ck::CK_MECHANISM_TYPE;
+use metaslot_ck::{CK_MECHANISM_TYPE, Error};
 use metaslot_memory::PerProcess;
 use metaslot_spi::provider::{
     Algorithm, Cipher, Derive, Digest, Encapsulation, Generate, GeneratePair, Recover, Signature,
@@ -127,6 +127,32 @@ pub(crate) fn states(rows: &'static [Algorithm]) -> States {
     let states: States = Vec::leak(rows.iter().map(|_| State::default()).collect());
     all.push((place, states));
     states
+}
+
+/// What failed in its self test while a call looked for a row.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Failed {
+    /// A bit for the place of each: one is tested once in a call.
+    places: u64,
+    /// A provider's place, and why. One that got no answer comes before one that computes wrong: tried again, it may get one.
+    pub(crate) why: Option<(usize, Error)>,
+}
+
+impl Failed {
+    pub(crate) fn add(&mut self, place: usize, provider: usize, error: Error) {
+        self.places |= Self::bit(place);
+        if self.why.is_none_or(|(_, known)| known == Error::FIPS_SELF_TEST_FAILED) {
+            self.why = Some((provider, error));
+        }
+    }
+
+    pub(crate) fn has(self, place: usize) -> bool {
+        self.places & Self::bit(place) != 0
+    }
+
+    fn bit(place: usize) -> u64 {
+        u32::try_from(place).ok().and_then(|place| 1_u64.checked_shl(place)).unwrap_or(0)
+    }
 }
 
 #[cfg(test)]
