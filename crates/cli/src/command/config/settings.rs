@@ -61,6 +61,10 @@ pub(super) const POOL: Settings = &[
 pub(super) const DAEMON: Settings = &[
     ("socket", "none"),
     ("agent", "none"),
+    ("listen", "none"),
+    ("certificate", "none"),
+    ("key", "none"),
+    ("client-ca", "none"),
     ("group", "none"),
     ("connections", "512"),
     ("memory", "256"),
