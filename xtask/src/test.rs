@@ -28,9 +28,9 @@ const UNIT_TESTS: [&str; 7] = [
     "metaslot-testkit",
 ];
 
-/// Whose tests take longest and wait most, and so begin first; and whose measure, and so run alone.
+/// Whose tests take longest and wait most, and so begin first; and whose measure, or compare what goes by a clock, and so run alone.
 const LONG: [&str; 2] = ["metaslot-module", "metaslot-cli"];
-const MEASURES: &str = "metaslot-lab";
+const MEASURE: [&str; 2] = ["metaslot-lab", "metaslot-fuzz"];
 
 /// So many of the tests' programs wait for others at a time.
 const STREAMS: usize = 3;
@@ -111,11 +111,12 @@ pub(crate) fn run() -> Result<()> {
 fn outside(report: &mut Report, mut binaries: Vec<Binary>) {
     binaries.sort_by_key(|binary| !LONG.contains(&&*binary.package));
     let (alone, beside): (Vec<_>, _) =
-        binaries.into_iter().partition(|binary| binary.package == MEASURES);
+        binaries.into_iter().partition(|binary| MEASURE.contains(&&*binary.package));
     report.step("boundary and transcript tests, and those of programs", || {
         Ok(binaries::run(beside, STREAMS, prepare))
     });
-    report.step("tests of the lab", || Ok(binaries::run(alone, 1, prepare)));
+    report
+        .step("tests of the lab, and of malformed input", || Ok(binaries::run(alone, 1, prepare)));
 }
 
 /// Real clients, which wait for servers most of the time, and beside them the tokens of other modules.
