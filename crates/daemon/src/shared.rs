@@ -9,8 +9,8 @@ use metaslot_ck::{CKA_LABEL, Error, Result};
 use metaslot_memory::Secret;
 use metaslot_spi::detail;
 use metaslot_spi::store::{
-    Change, Examination, Examined, Found, Home, ObjectRow, OtherToken, Remark, Role, Scope, Store,
-    Term, TokenRow,
+    Change, Examination, Examined, Found, Home, Name, ObjectRow, OtherToken, Remark, Role, Scope,
+    Store, Term, TokenRow,
 };
 use metaslot_wiring::version::MANUFACTURER;
 use std::fmt;
@@ -111,7 +111,7 @@ impl Shared {
             return Ok(());
         }
         let pin = self.pin.as_ref().filter(|_| !self.login().refused);
-        let opened = self.show(Role::User, pin.ok_or(Error::PIN_INCORRECT)?.expose());
+        let opened = self.show(Role::User, None, pin.ok_or(Error::PIN_INCORRECT)?.expose());
         let mut login = self.login();
         login.own |= opened.is_ok();
         // Where it was too soon after the failures of others nothing was tried.
@@ -133,21 +133,21 @@ impl Shared {
     }
 
     /// A client comes in with a PIN; at which of the times that the store was opened.
-    fn enter(&self, role: Role, pin: &[u8]) -> Result<u64> {
+    fn enter(&self, role: Role, name: Option<Name>, pin: &[u8]) -> Result<u64> {
         let _entering = self.entering();
-        self.show(role, pin)?;
+        self.show(role, name, pin)?;
         let mut login = self.login();
         login.clients += 1;
         Ok(login.times)
     }
 
     /// Opens the store, or tries the PIN where it is open. The caller holds `entering`.
-    fn show(&self, role: Role, pin: &[u8]) -> Result<()> {
+    fn show(&self, role: Role, name: Option<Name>, pin: &[u8]) -> Result<()> {
         let open = self.login().role;
         let open = open.filter(|_| self.store.keeps_login());
         match (open, role) {
-            (None, role) => self.begin(role, pin),
-            (Some(Role::User), Role::User) => match self.store.check_pin(Role::User, pin) {
+            (None, role) => self.begin(role, name, pin),
+            (Some(Role::User), Role::User) => match self.try_pin(name, pin) {
                 // Another module's token: without a login no PIN is tried there.
                 Err(Error::FUNCTION_NOT_SUPPORTED) => Err(taken()),
                 tried => tried,
@@ -156,8 +156,15 @@ impl Shared {
         }
     }
 
+    fn try_pin(&self, name: Option<Name>, pin: &[u8]) -> Result<()> {
+        match name {
+            Some(name) => self.store.check_pin_as(name, pin),
+            None => self.store.check_pin(Role::User, pin),
+        }
+    }
+
     /// What was open of a token that has been made anew is nothing any more, nor are the logins to that.
-    fn begin(&self, role: Role, pin: &[u8]) -> Result<()> {
+    fn begin(&self, role: Role, name: Option<Name>, pin: &[u8]) -> Result<()> {
         let _opening = self.opening.write().unwrap_or_else(PoisonError::into_inner);
         let mut login = self.login();
         let (times, refused, before) = (login.times + 1, login.refused, login.role);
@@ -166,7 +173,14 @@ impl Shared {
         if before.is_some() {
             self.store.logout();
         }
-        self.store.login(role, pin)?;
+        match name {
+            None => self.store.login(role, pin)?,
+            // Others may come in who have nothing to do with it.
+            Some(name) => {
+                self.store.login_as(name, pin)?;
+                self.store.share_login().inspect_err(|_| self.store.logout())?;
+            }
+        }
         self.login().role = Some(role);
         Ok(())
     }
@@ -199,8 +213,18 @@ pub struct View {
     rights: Option<Rights>,
     /// At which of the times that the store was opened the token was known to be theirs.
     known: AtomicU64,
-    /// Who it is by a PIN, and at which of the times that the store was opened.
-    role: Mutex<Option<(Role, u64)>>,
+    /// Who it is by a PIN.
+    role: Mutex<Option<Entry>>,
+}
+
+/// A client that came in with a PIN.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    role: Role,
+    /// The identity's name, and its incarnation: another one of this name is another.
+    identity: Option<(Name, u64)>,
+    /// At which of the times that the store was opened.
+    time: u64,
 }
 
 /// What a client may see.
@@ -219,8 +243,15 @@ impl View {
     }
 
     fn role(&self) -> Option<Role> {
-        let role = *self.role.lock().unwrap_or_else(PoisonError::into_inner);
-        role.filter(|(_, time)| self.shared.login().times == *time).map(|(role, _)| role)
+        let entry = *self.role.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = entry.filter(|entry| self.shared.login().times == entry.time)?;
+        self.is_still_there(entry).then_some(entry.role)
+    }
+
+    /// Whether its identity has not been revoked since. While the store cannot be looked at it has not.
+    fn is_still_there(&self, entry: Entry) -> bool {
+        let Some((name, incarnation)) = entry.identity else { return true };
+        self.store().incarnation(name).map_or(true, |now| now == Some(incarnation))
     }
 
     /// What is done by who this is, while no other token is opened.
@@ -229,7 +260,7 @@ impl View {
         work(self.role())
     }
 
-    fn change_role(&self, role: Option<(Role, u64)>) -> Option<(Role, u64)> {
+    fn change_role(&self, role: Option<Entry>) -> Option<Entry> {
         std::mem::replace(&mut *self.role.lock().unwrap_or_else(PoisonError::into_inner), role)
     }
 
@@ -329,9 +360,36 @@ impl Store for View {
     }
 
     fn login(&self, role: Role, pin: &[u8]) -> Result<()> {
-        let time = self.shared.enter(role, pin)?;
-        self.change_role(Some((role, time)));
+        let time = self.shared.enter(role, None, pin)?;
+        self.change_role(Some(Entry { role, identity: None, time }));
         Ok(())
+    }
+
+    fn login_as(&self, name: Name, pin: &[u8]) -> Result<()> {
+        // Looked for before: one that is added in its place meanwhile is another.
+        let found = self.store().incarnation(name)?;
+        let time = self.shared.enter(Role::User, Some(name), pin)?;
+        let Some(incarnation) = found else {
+            self.shared.leave(time);
+            return Err(Error::PIN_INCORRECT);
+        };
+        let identity = Some((name, incarnation));
+        self.change_role(Some(Entry { role: Role::User, identity, time }));
+        Ok(())
+    }
+
+    fn check_pin_as(&self, name: Name, pin: &[u8]) -> Result<()> {
+        let _entering = self.shared.entering();
+        self.store().check_pin_as(name, pin)
+    }
+
+    fn set_pin_as(&self, name: Name, old: &[u8], new: &[u8]) -> Result<()> {
+        let _entering = self.shared.entering();
+        self.store().set_pin_as(name, old, new)
+    }
+
+    fn incarnation(&self, name: Name) -> Result<Option<u64>> {
+        self.store().incarnation(name)
     }
 
     fn check_pin(&self, role: Role, pin: &[u8]) -> Result<()> {
@@ -340,8 +398,8 @@ impl Store for View {
     }
 
     fn logout(&self) {
-        if let Some((_, time)) = self.change_role(None) {
-            self.shared.leave(time);
+        if let Some(entry) = self.change_role(None) {
+            self.shared.leave(entry.time);
         }
     }
 

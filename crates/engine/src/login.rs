@@ -39,6 +39,12 @@ impl Engine {
         self.log_in(session, Role::User, Some(name), pin)
     }
 
+    /// Which identity is logged in to a slot's token.
+    pub fn identity(&self, slot: SlotId) -> Option<Name> {
+        let token = self.token(slot).ok().filter(|token| token.login_state() == Login::User)?;
+        *token.identity()
+    }
+
     /// `C_Login` with NULL: by the token's own way of asking, where it has one (PKCS#11 3.2 §5.6.8).
     ///
     /// # Errors

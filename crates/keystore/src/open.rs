@@ -200,7 +200,9 @@ impl SqliteStore {
     /// Which incarnation an identity has that the token's state knows, as far as there are keys to open that.
     pub(crate) fn incarnation_of(&self, keys: Option<&Keys>, name: Name) -> Result<Option<u64>> {
         let now = self.gate.generation().filter(|now| now & 1 == 0);
-        let of = |identities: &Identities| identities.find(name).map(|one| one.incarnation);
+        let of = |identities: &Identities| {
+            identities.iter().find(|one| one.name == name).map(|one| one.incarnation)
+        };
         if let Some((at, identities)) = &*self.known_identities()
             && now == Some(*at)
         {

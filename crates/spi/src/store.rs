@@ -5,7 +5,10 @@
 
 use crate::provider::Algorithm;
 use crate::{Attributes, Params, Secrets, detail};
-use metaslot_ck::{CK_ATTRIBUTE_TYPE, CK_MECHANISM_TYPE, Error, Result};
+use metaslot_ck::{
+    CK_ATTRIBUTE_TYPE, CK_MECHANISM_TYPE, CK_USER_TYPE, CKU_CONTEXT_SPECIFIC, CKU_SO, CKU_USER,
+    Error, Result,
+};
 use metaslot_memory::Secret;
 use std::cell::Cell;
 use std::fmt;
@@ -74,7 +77,7 @@ pub trait Store: Send + Sync {
     /// A number that the identity of this name got by chance when it was added; none where there is no such identity now.
     ///
     /// # Errors
-    /// `CKR_DEVICE_ERROR` also where its identities are not those that were last added.
+    /// `CKR_DEVICE_ERROR` while that cannot be known.
     fn incarnation(&self, _name: Name) -> Result<Option<u64>> {
         Ok(None)
     }
@@ -333,6 +336,23 @@ impl Name {
         let mut bytes = [0; Self::LONGEST];
         bytes.get_mut(..name.len())?.copy_from_slice(name);
         is_fit.then_some(Self { bytes, length: name.len() })
+    }
+
+    /// What is given with a type of user (PKCS#11 3.2 §5.6.9).
+    ///
+    /// # Errors
+    /// `CKR_USER_TYPE_INVALID`; `CKR_ARGUMENTS_BAD` for what no identity is called, and of those who have no names.
+    pub fn of_user(user: CK_USER_TYPE, name: &[u8]) -> Result<Self> {
+        let reason = match user {
+            CKU_USER => "an identity's name has 1 to 64 bytes of UTF-8, all of which can be seen",
+            CKU_SO => "the officer has no name",
+            CKU_CONTEXT_SPECIFIC => "an operation is unlocked by who is logged in: give no name",
+            _ => return Err(Error::USER_TYPE_INVALID),
+        };
+        Self::new(name).filter(|_| user == CKU_USER).ok_or_else(|| {
+            detail::set(format_args!("{reason}"));
+            Error::ARGUMENTS_BAD
+        })
     }
 
     /// As it was given.

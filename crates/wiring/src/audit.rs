@@ -144,11 +144,14 @@ impl Log {
         true
     }
 
-    /// The slot, its token, and the session, as fields.
+    /// The slot, its token, the identity that is logged in to it, and the session, as fields.
     pub fn place(&self, engine: &Engine, session: SessionHandle) -> String {
         let mut fields = String::new();
         if let Ok(info) = engine.session_info(session) {
             fields = self.slot(engine, info.slot);
+            if let Some(name) = engine.identity(info.slot) {
+                text(&mut fields, "identity", name.as_str());
+            }
         }
         write!(fields, ",\"session\":{}", session.0).ok();
         fields
@@ -299,10 +302,10 @@ impl Note {
         }
     }
 
-    /// Which identity does it, or has it done to it.
-    pub fn identity(&mut self, name: Name) {
+    /// The name that is given of an identity.
+    pub fn name(&mut self, name: Name) {
         if self.on {
-            text(&mut self.fields, "identity", name.as_str());
+            text(&mut self.fields, "name", name.as_str());
         }
     }
 

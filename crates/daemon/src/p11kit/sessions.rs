@@ -6,7 +6,7 @@ use super::connection::Asked;
 use super::frame::LONGEST;
 use metaslot_ck::*;
 use metaslot_client::Message;
-use metaslot_spi::detail;
+use metaslot_spi::store::Name;
 
 /// `C_OpenSession` (PKCS#11 3.2 §5.6)
 pub(super) fn open(mut asked: Asked<'_, '_, '_>) -> Result<()> {
@@ -109,11 +109,13 @@ pub(super) fn login_user(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let (session, user, pin) = user(&mut asked)?;
     let name = asked.data()?;
     asked.request.end()?;
-    if !name.is_empty() {
-        detail::set(format_args!("a token has one user and one officer, who have no names"));
-        return Err(Error::ARGUMENTS_BAD);
+    if name.is_empty() {
+        return log_in(&mut asked, session, user, pin);
     }
-    log_in(&mut asked, session, user, pin)
+    asked.note.user(user);
+    let name = Name::of_user(user, name)?;
+    asked.note.name(name);
+    asked.connection.engine.login_as(session, name, pin.ok_or(Error::ARGUMENTS_BAD)?)
 }
 
 type User<'m> = (SessionHandle, CK_USER_TYPE, Option<&'m [u8]>);

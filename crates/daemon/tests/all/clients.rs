@@ -4,6 +4,8 @@
 use metaslot_ck::*;
 use metaslot_daemon::Tokens;
 use metaslot_engine::{Answer, Engine, Output};
+use metaslot_keystore::{Cost, Kdf, SqliteStore};
+use metaslot_spi::store::{Examination, Identities, Name, NewPin, Role, Store};
 use metaslot_spi::{Params, RawValue, Template, Value};
 use metaslot_wiring::config::source::Source;
 use rustix::process::geteuid;
@@ -148,6 +150,56 @@ fn a_login_is_that_of_one_client() {
     sign(&other, theirs, key).expect("it is logged in still");
     drop(other);
     one.login(mine, CKU_SO, SO_PIN).expect("now the token is closed");
+}
+
+/// What the officer does with the identities of the token, in another process's place.
+fn officer(place: &Place, asked: Identities<'_>) {
+    let kdf = Cost::Fixed(Kdf::Argon2id { memory_kib: 64, passes: 1, lanes: 1 });
+    let path = place.0.join("token/token.db");
+    let store =
+        SqliteStore::new(metaslot_keystore::Config { kdf, ..metaslot_keystore::Config::new(path) });
+    let asked = Examination::Identities(asked);
+    store.examine(Role::So, SO_PIN, asked, &mut |_| true).expect("the officer's PIN");
+}
+
+#[test]
+fn an_identity_is_revoked_alone_while_others_use_the_token() {
+    let place = Place::new("identities");
+    let [web, mail] = ["web", "mail"].map(|name| Name::new(name.as_bytes()).expect("a name"));
+    for name in [web, mail] {
+        officer(&place, Identities::Add(name, NewPin(b"identity-pin")));
+    }
+    let tokens = place.tokens("", "");
+    let clients = [(); 3].map(|()| client(&tokens));
+    let sessions = clients.each_ref().map(|who| who.open_session(SLOT, WRITE).expect("a session"));
+    let ([one, two, user], [first, second, third]) = (&clients, sessions);
+    // The first one's keys are those of the store.
+    one.login_as(first, web, b"identity-pin").expect("its PIN");
+    assert_eq!(two.login_as(second, mail, b"another-pin"), Err(Error::PIN_INCORRECT));
+    assert_eq!(two.login_as(second, mail, b"identity-pin"), Ok(()));
+    let again = [two.login_as(second, mail, b"x"), two.login_as(second, web, b"x")];
+    let taken = Error::USER_ANOTHER_ALREADY_LOGGED_IN;
+    assert_eq!(again, [Err(Error::USER_ALREADY_LOGGED_IN), Err(taken)]);
+    user.login(third, CKU_USER, PIN).expect("the user's PIN");
+    one.set_pin(first, b"identity-pin", b"its new PIN").expect("its own PIN");
+    user.set_pin(third, PIN, b"87654321").expect("the user's PIN");
+    let key = found(two, second, vec![bytes(CKA_LABEL, b"site")])[0].0;
+    assert_eq!(labels(one, first), ["site", "other"]);
+    officer(&place, Identities::Revoke(web));
+    assert!(labels(one, first).is_empty(), "what it had is not shown any more");
+    assert_eq!(one.session_info(first).map(|info| info.state), Ok(CKS_RW_PUBLIC_SESSION));
+    assert_eq!(pair(one, first, "new"), Err(Error::USER_NOT_LOGGED_IN));
+    sign(two, second, key).expect("it is logged in still");
+    assert_eq!(labels(user, third), ["site", "other"]);
+    assert_eq!(one.login_as(first, web, b"its new PIN"), Err(Error::PIN_INCORRECT));
+    officer(&place, Identities::Revoke(mail));
+    assert!(sign(two, second, key).is_err(), "a key of before is used still");
+    assert_eq!(labels(user, third), ["site", "other"]);
+    // Another one of the same name is another.
+    officer(&place, Identities::Add(web, NewPin(b"a third pin")));
+    assert!(labels(one, first).is_empty());
+    one.login_as(first, web, b"a third pin").expect("its PIN");
+    assert_eq!(labels(one, first), ["site", "other"]);
 }
 
 #[test]

@@ -533,7 +533,7 @@ fn what_is_not_served_is_said_so_and_the_connection_goes_on() {
         request.bytes(Some(USER));
         request.bytes(Some(b"name"));
     });
-    assert_eq!(named, Err(Error::ARGUMENTS_BAD));
+    assert_eq!(named, Err(Error::USER_ANOTHER_ALREADY_LOGGED_IN));
     // Sessions of others, and of nobody.
     assert_eq!(
         raw.call(19, |request| request.number(session + 1)),

@@ -5,7 +5,7 @@ use crate::decode::{Caller, Given};
 use crate::enter::{enter, enter_audited, enter_session};
 use metaslot_ck::*;
 use metaslot_engine::Engine;
-use metaslot_spi::detail;
+use metaslot_spi::store::Name;
 use std::ffi::c_void;
 
 /// `C_OpenSession` (PKCS#11 3.2 §5.6)
@@ -147,13 +147,14 @@ pub extern "C" fn C_LoginUser(
     enter_audited(Function::LoginUser, session, |engine, caller, session, note| {
         note.user(user);
         engine.session_info(session)?;
-        if !caller.bytes(name, name_length)?.is_empty() {
-            detail::set(format_args!(
-                "a token has one user and one officer, who have no names: give none, or call C_Login"
-            ));
-            return Err(Error::ARGUMENTS_BAD);
+        let name = caller.bytes(name, name_length)?;
+        if name.is_empty() {
+            return login(engine, caller, session, user, (pin, pin_length));
         }
-        login(engine, caller, session, user, (pin, pin_length))
+        let name = Name::of_user(user, name)?;
+        note.name(name);
+        let pin = caller.pin(pin, pin_length)?;
+        engine.login_as(session, name, pin.expose())
     })
 }
 

@@ -79,7 +79,7 @@ static void login(void)
 {
 	CK_UTF8CHAR name[] = "alice", wrong[] = "4321";
 	EXPECT(p11->C_LoginUser(4711, CKU_USER, user_pin, 4, NULL, 0), CKR_SESSION_HANDLE_INVALID);
-	EXPECT(p11->C_LoginUser(session, CKU_USER, user_pin, 4, name, 5), CKR_ARGUMENTS_BAD);
+	EXPECT(p11->C_LoginUser(session, CKU_USER, user_pin, 4, name, 5), CKR_PIN_INCORRECT);
 	EXPECT(p11->C_LoginUser(session, CKU_USER, user_pin, 4, NULL, 5), CKR_ARGUMENTS_BAD);
 	EXPECT(p11->C_LoginUser(session, CKU_USER, wrong, 4, NULL, 0), CKR_PIN_INCORRECT);
 	EXPECT(p11->C_LoginUser(session, 7, user_pin, 4, NULL, 0), CKR_USER_TYPE_INVALID);
