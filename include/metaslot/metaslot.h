@@ -36,6 +36,18 @@ typedef struct METASLOT_TOKEN_STATUS {
 	METASLOT_PIN_STATUS so;
 } METASLOT_TOKEN_STATUS;
 
+/* An identity of a token, for its officer. */
+typedef struct METASLOT_IDENTITY {
+	CK_UTF8CHAR name[64];	/* padded with blanks */
+	METASLOT_PIN_STATUS pin;
+} METASLOT_IDENTITY;
+
+/* What Identities does. */
+#define METASLOT_IDENTITY_LIST 0UL
+#define METASLOT_IDENTITY_ADD 1UL
+#define METASLOT_IDENTITY_REVOKE 2UL
+#define METASLOT_IDENTITY_PIN 3UL
+
 /* What a guess at one PIN costs who has a copy of the token's file. */
 typedef struct METASLOT_PIN_COST {
 	CK_ULONG ulMemory;	/* Argon2id's memory in KiB; 0: PBKDF2 */
@@ -159,6 +171,13 @@ typedef struct METASLOT_FUNCTION_LIST {
 	 * threads may make such calls in one session at the same time. A NULL pOut asks for the length. */
 	CK_RV (*Whole)(CK_SESSION_HANDLE hSession, CK_FLAGS operation, CK_MECHANISM *pMechanism, CK_OBJECT_HANDLE hKey,
 	    CK_BYTE *pData, CK_ULONG ulDataLen, CK_BYTE *pOut, CK_ULONG *pulOutLen);
+	/* Since 1.8. Lists the identities of a token (at most 256), adds one, revokes one, or sets the PIN of one, which
+	 * unlocks it; pPin is the officer's, which counts like a login. Needs no session. The name and the new PIN are
+	 * for those that take one, the list and its count for METASLOT_IDENTITY_LIST. CKR_ARGUMENTS_BAD where an identity
+	 * that is to be added is there, or another one is not. */
+	CK_RV (*Identities)(CK_SLOT_ID slotID, CK_UTF8CHAR *pPin, CK_ULONG ulPinLen, CK_ULONG ulWhat,
+	    CK_UTF8CHAR *pName, CK_ULONG ulNameLen, CK_UTF8CHAR *pNewPin, CK_ULONG ulNewPinLen,
+	    METASLOT_IDENTITY *pList, CK_ULONG *pulCount);
 } METASLOT_FUNCTION_LIST;
 
 #ifdef __cplusplus

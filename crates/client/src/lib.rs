@@ -67,8 +67,8 @@ pub use session::{Access, Session};
 pub use template::{Template, Value};
 pub use user::User;
 pub use vendor::{
-    Candidate, Estimate, Examined, FastLogin, Job, PinCost, PinStatus, Remark, Rule, TokenCost,
-    TokenStatus,
+    Candidate, Estimate, Examined, FastLogin, Identity, IdentityAct, Job, PinCost, PinStatus,
+    Remark, Rule, TokenCost, TokenStatus,
 };
 
 use metaslot_ck::{CK_ULONG, Function};

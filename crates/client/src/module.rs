@@ -4,7 +4,8 @@
 use crate::interface::by_interface;
 use crate::remote::{Carrier, Remote};
 use crate::vendor::{
-    Candidate, Estimate, Examined, FastLogin, Job, Remark, Rule, TokenCost, TokenStatus, Vendor,
+    Candidate, Estimate, Examined, FastLogin, Identity, IdentityAct, Job, Remark, Rule, TokenCost,
+    TokenStatus, Vendor,
 };
 use crate::{
     Error, Info, Interface, LoadError, MechanismInfo, Result, SlotInfo, TokenInfo, length, room,
@@ -252,6 +253,21 @@ impl Module {
     pub fn remove_token(&self, slot: SlotId, so_pin: &[u8], label: &str) -> Option<Result<()>> {
         let rv = self.0.vendor.as_ref()?.change((slot, CKU_SO, so_pin), label, true)?;
         Some(Error::check(Function::Login, rv))
+    }
+
+    /// Lists or changes the identities of a token, by its officer's PIN. `None` when the module cannot.
+    ///
+    /// # Errors
+    /// The module's code; `CKR_ARGUMENTS_BAD` where an identity that is to be added is there, or another one is not.
+    pub fn identities(
+        &self,
+        whose: (SlotId, &[u8]),
+        act: IdentityAct,
+        name: &str,
+        pin: &[u8],
+    ) -> Option<Result<Vec<Identity>>> {
+        let (rv, list) = self.0.vendor.as_ref()?.identities(whose, act, name, pin)?;
+        Some(Error::check(Function::Login, rv).map(|()| list))
     }
 
     /// `C_Initialize` with `CKF_OS_LOCKING_OK`.

@@ -152,12 +152,26 @@ impl Session {
     /// # Errors
     /// The module's code: `CKR_PIN_INCORRECT`, `CKR_PIN_LOCKED`, `CKR_USER_ALREADY_LOGGED_IN`, …
     pub fn login(&self, user: User, pin: &[u8]) -> Result<()> {
+        self.log_in(user, Some(pin))
+    }
+
+    /// `C_LoginUser`: as the user of this name.
+    ///
+    /// # Errors
+    /// The module's code; `CKR_FUNCTION_NOT_SUPPORTED` before PKCS#11 3.0.
+    pub fn login_user(&self, name: &str, pin: &[u8]) -> Result<()> {
+        let user = User::User.number();
         if let Some(remote) = self.module.other_process() {
-            return remote.login(self.handle.0, user.number(), Some(pin));
+            return remote.login_user(self.handle.0, user, pin, name.as_bytes());
         }
-        self.call(Function::Login, self.list().C_Login, |f, session| {
-            // SAFETY: a PIN with its length, read only.
-            unsafe { f(session, user.number(), pin.as_ptr().cast_mut(), ulong(pin.len())) }
+        let list = self.module.lists().v3_0.as_ref();
+        let function = list.ok_or_else(|| Error::missing(Function::LoginUser))?.C_LoginUser;
+        let (pin, pin_length) = (pin.as_ptr().cast_mut(), ulong(pin.len()));
+        self.call(Function::LoginUser, function, |f, session| {
+            // SAFETY: a PIN and a name with their lengths, read only.
+            unsafe {
+                f(session, user, pin, pin_length, name.as_ptr().cast_mut(), ulong(name.len()))
+            }
         })
     }
 
@@ -166,12 +180,18 @@ impl Session {
     /// # Errors
     /// The module's code.
     pub fn login_protected(&self, user: User) -> Result<()> {
+        self.log_in(user, None)
+    }
+
+    fn log_in(&self, user: User, pin: Option<&[u8]>) -> Result<()> {
         if let Some(remote) = self.module.other_process() {
-            return remote.login(self.handle.0, user.number(), None);
+            return remote.login(self.handle.0, user.number(), pin);
         }
+        let at = pin.map_or(ptr::null_mut(), |pin| pin.as_ptr().cast_mut());
+        let length = pin.map_or(0, |pin| ulong(pin.len()));
         self.call(Function::Login, self.list().C_Login, |f, session| {
-            // SAFETY: NULL asks for the token's own way of authentication.
-            unsafe { f(session, user.number(), ptr::null_mut(), 0) }
+            // SAFETY: a PIN with its length, read only; NULL asks for the token's own way of authentication.
+            unsafe { f(session, user.number(), at, length) }
         })
     }
 

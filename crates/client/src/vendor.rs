@@ -118,6 +118,7 @@ struct FunctionList {
     configuration_problem: Option<Sayer>,
     /// Since 1.8.
     whole: Option<Whole>,
+    identities: Option<IdentitiesFunction>,
 }
 
 impl FunctionList {
@@ -137,6 +138,7 @@ impl FunctionList {
         fast_login: None,
         configuration_problem: None,
         whole: None,
+        identities: None,
     };
 
     /// How much of it there is.
@@ -165,6 +167,20 @@ pub(crate) type Whole = unsafe extern "C" fn(
     *mut CK_BYTE,
     CK_ULONG,
     *mut CK_BYTE,
+    *mut CK_ULONG,
+) -> CK_RV;
+
+/// `Identities` of `METASLOT_FUNCTION_LIST`
+type IdentitiesFunction = unsafe extern "C" fn(
+    CK_SLOT_ID,
+    *const CK_UTF8CHAR,
+    CK_ULONG,
+    CK_ULONG,
+    *const CK_UTF8CHAR,
+    CK_ULONG,
+    *const CK_UTF8CHAR,
+    CK_ULONG,
+    *mut RawIdentity,
     *mut CK_ULONG,
 ) -> CK_RV;
 
@@ -304,6 +320,39 @@ pub struct TokenStatus {
     pub user: PinStatus,
     /// The security officer's.
     pub so: PinStatus,
+}
+
+/// `METASLOT_IDENTITY`
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct RawIdentity {
+    name: [CK_UTF8CHAR; 64],
+    pin: PinStatus,
+}
+
+/// A token has no more identities.
+const MOST_IDENTITIES: usize = 256;
+
+/// An identity of a token.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// What it is called.
+    pub name: String,
+    /// How its PIN stands.
+    pub pin: PinStatus,
+}
+
+/// What the officer does with identities, as `METASLOT_IDENTITY_…` numbers it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum IdentityAct {
+    /// Lists all.
+    List = 0,
+    /// Adds the named one with this PIN.
+    Add = 1,
+    /// Revokes the named one.
+    Revoke = 2,
+    /// Gives the named one this PIN.
+    SetPin = 3,
 }
 
 /// What a guess at one PIN costs who has a copy of the token's file.
@@ -499,6 +548,39 @@ impl Vendor {
         let (pin, pin_length) = (pin.as_ptr(), ulong(pin.len()));
         // SAFETY: `pin` and `label` have so many bytes, and live until the function returns.
         Some(unsafe { function(slot.0, user, pin, pin_length, label.as_ptr(), ulong(label.len())) })
+    }
+
+    /// Lists or changes the identities of the token in `slot`, by its officer's PIN; `None` when the module cannot.
+    pub(crate) fn identities(
+        &self,
+        (slot, so_pin): (SlotId, &[u8]),
+        act: IdentityAct,
+        name: &str,
+        pin: &[u8],
+    ) -> Option<(CK_RV, Vec<Identity>)> {
+        let function = self.0.identities?;
+        let none = PinStatus::default();
+        let mut list = vec![RawIdentity { name: [0; 64], pin: none }; MOST_IDENTITIES];
+        let mut count = ulong(list.len());
+        // SAFETY: PINs and name have so many bytes, and `list` has room for `count` structures; all of them live until the
+        // function returns.
+        let rv = unsafe {
+            function(
+                slot.0,
+                so_pin.as_ptr(),
+                ulong(so_pin.len()),
+                act as CK_ULONG,
+                name.as_ptr(),
+                ulong(name.len()),
+                pin.as_ptr(),
+                ulong(pin.len()),
+                list.as_mut_ptr(),
+                &raw mut count,
+            )
+        };
+        list.truncate(if act == IdentityAct::List && rv == CKR_OK { length(count) } else { 0 });
+        let identity = |raw: &RawIdentity| Identity { name: text(&raw.name), pin: raw.pin };
+        Some((rv, list.iter().map(identity).collect()))
     }
 
     /// How the PINs of the token in `slot` stand; `None` when the module does not say.

@@ -12,7 +12,9 @@ use metaslot_ck::*;
 use metaslot_counters as counters;
 use metaslot_keystore::fast_login_place;
 use metaslot_spi::detail;
-use metaslot_spi::store::{Examination, Examined as Seen, PinState, Remark as Told, Role};
+use metaslot_spi::store::{
+    Examination, Examined as Seen, Identities, Name, NewPin, PinState, Remark as Told, Role,
+};
 use metaslot_wiring::audit::{Act, audited};
 use metaslot_wiring::cancel::Uncancelled;
 use metaslot_wiring::config::source::Source;
@@ -43,6 +45,15 @@ pub(crate) struct PinStatus {
 pub(crate) struct TokenStatus {
     user: PinStatus,
     so: PinStatus,
+}
+
+/// `METASLOT_IDENTITY`
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Identity {
+    /// Padded with blanks.
+    name: [CK_UTF8CHAR; Name::LONGEST],
+    pin: PinStatus,
 }
 
 /// `METASLOT_PIN_COST`
@@ -193,6 +204,18 @@ pub(crate) struct List {
         Given<'_, CK_BYTE>,
         Given<'_, CK_ULONG>,
     ) -> CK_RV,
+    identities: extern "C" fn(
+        CK_SLOT_ID,
+        Given<'_, CK_UTF8CHAR>,
+        CK_ULONG,
+        CK_ULONG,
+        Given<'_, CK_UTF8CHAR>,
+        CK_ULONG,
+        Given<'_, CK_UTF8CHAR>,
+        CK_ULONG,
+        Given<'_, Identity>,
+        Given<'_, CK_ULONG>,
+    ) -> CK_RV,
 }
 
 pub(crate) static LIST: List = List {
@@ -211,6 +234,7 @@ pub(crate) static LIST: List = List {
     fast_login: token_says,
     configuration_problem: says::<ConfigurationProblem>,
     whole: functions::whole,
+    identities,
 };
 
 /// What is said, before `C_Initialize` too.
@@ -357,7 +381,8 @@ extern "C" fn examine_token(
     enter_library(Function::Login, |library, caller| {
         let place = caller.place(examined)?;
         let pin = caller.pin(pin, pin_length)?;
-        let asked = Asked { slot: SlotId(slot), user, told: Some((notify, application)) };
+        let told = Some((notify, application));
+        let mut asked = Asked { slot: SlotId(slot), user, told, identities: vec![] };
         place.set(asked.examine(library, pin.expose(), what)?);
         Ok(())
     })
@@ -384,7 +409,8 @@ extern "C" fn copy_token(
             CK_FALSE => Examination::Backup(path),
             _ => Examination::Restore(path),
         };
-        let asked = Asked { slot: SlotId(slot), user, told: Some((notify, application)) };
+        let told = Some((notify, application));
+        let mut asked = Asked { slot: SlotId(slot), user, told, identities: vec![] };
         place.set(asked.examine(library, pin.expose(), what)?);
         Ok(())
     })
@@ -409,8 +435,48 @@ extern "C" fn change_token<const REMOVE: bool>(
             true => Examination::Remove(label),
             false => Examination::Rename(label),
         };
-        let asked = Asked { slot: SlotId(slot), user, told: None };
+        let mut asked = Asked { slot: SlotId(slot), user, told: None, identities: vec![] };
         asked.examine(library, pin.expose(), what).map(drop)
+    })
+}
+
+/// Lists or changes the identities of a token.
+extern "C" fn identities(
+    slot: CK_SLOT_ID,
+    pin: Given<'_, CK_UTF8CHAR>,
+    pin_length: CK_ULONG,
+    what: CK_ULONG,
+    name: Given<'_, CK_UTF8CHAR>,
+    name_length: CK_ULONG,
+    new_pin: Given<'_, CK_UTF8CHAR>,
+    new_pin_length: CK_ULONG,
+    list: Given<'_, Identity>,
+    count: Given<'_, CK_ULONG>,
+) -> CK_RV {
+    enter_library(Function::Login, |library, caller| {
+        let pin = caller.pin(pin, pin_length)?;
+        let name = || Name::of_user(CKU_USER, caller.bytes(name, name_length)?);
+        let new_pin = || {
+            let new_pin = caller.pin(new_pin, new_pin_length)?;
+            let (shortest, longest) = library.engine()?.token_info(SlotId(slot))?.pin_length;
+            match (shortest..=longest).contains(&(new_pin.len() as u64)) {
+                true => Ok(new_pin),
+                false => Err(Error::PIN_LEN_RANGE),
+            }
+        };
+        let mut asked = Asked { slot: SlotId(slot), user: CKU_SO, told: None, identities: vec![] };
+        let mut ask = |what| asked.examine(library, pin.expose(), Examination::Identities(what));
+        match what {
+            0 => ask(Identities::List)?,
+            1 => ask(Identities::Add(name()?, NewPin(new_pin()?.expose())))?,
+            2 => ask(Identities::Revoke(name()?))?,
+            3 => ask(Identities::SetPin(name()?, NewPin(new_pin()?.expose())))?,
+            _ => return Err(Error::ARGUMENTS_BAD),
+        };
+        match what {
+            0 => caller.list(&asked.identities, list, count),
+            _ => Ok(()),
+        }
     })
 }
 
@@ -420,10 +486,17 @@ struct Asked<'a> {
     user: CK_USER_TYPE,
     /// Who is told how far it is, with what the application has it know.
     told: Option<(Notify<'a>, Given<'a, c_void>)>,
+    /// Those that it was told of.
+    identities: Vec<Identity>,
 }
 
 impl Asked<'_> {
-    fn examine(&self, library: &Library, pin: &[u8], what: Examination<'_>) -> Result<Examined> {
+    fn examine(
+        &mut self,
+        library: &Library,
+        pin: &[u8],
+        what: Examination<'_>,
+    ) -> Result<Examined> {
         let engine = library.engine()?;
         let role = match self.user {
             CKU_SO => Role::So,
@@ -438,7 +511,11 @@ impl Asked<'_> {
                     (UNAVAILABLE, "")
                 }
                 Told::Finding { id, what } => (id.unwrap_or(UNAVAILABLE), what),
-                Told::Identity(..) => return true,
+                Told::Identity(name, pin) => {
+                    let name = padded(name.as_str());
+                    self.identities.push(Identity { name, pin: status_of(pin) });
+                    return true;
+                }
             };
             let remark = Remark { done, total, object, text: padded(what) };
             self.told.as_ref().is_none_or(|(notify, application)| notify.tell(application, &remark))
@@ -450,6 +527,14 @@ impl Asked<'_> {
             |log| log.slot(engine, self.slot),
             |note| {
                 note.user(self.user);
+                if let Examination::Identities(
+                    Identities::Add(name, _)
+                    | Identities::Revoke(name)
+                    | Identities::SetPin(name, _),
+                ) = what
+                {
+                    note.name(name);
+                }
                 seen = engine.examine_token(self.slot, role, pin, what, &mut remark)?;
                 note.number("removed", seen.removed);
                 Ok(())

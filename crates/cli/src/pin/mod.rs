@@ -52,6 +52,30 @@ pub(crate) fn chosen(role: Role, token: &str, source: Option<&Source>) -> Result
     Ok(first)
 }
 
+/// The PIN of an identity: from `source`, which `option` names, else typed, twice when it is a new one.
+pub(crate) fn of_identity(
+    name: &str,
+    (source, option): (Option<&str>, &str),
+    is_new: bool,
+) -> Result<Secret> {
+    if let Some(source) = source {
+        return Source::parse(source)?.read();
+    }
+    if !is_interactive() {
+        let missing = format!("no PIN of identity '{name}' given, and no terminal to ask on");
+        return Err(Failure::pin(missing)
+            .hint(format!("write it into a file that only you can read, and give {option} FILE")));
+    }
+    if !is_new {
+        return prompt::secret(&format!("PIN of identity '{name}'"));
+    }
+    let first = prompt::secret(&format!("new PIN for identity '{name}'"))?;
+    if first.expose() != prompt::secret("the same PIN again")?.expose() {
+        return Err(Failure::pin("the two PINs differ"));
+    }
+    Ok(first)
+}
+
 /// A passphrase that no token knows: from `source`, else typed, twice when it is a new one.
 pub(crate) fn passphrase(source: Option<&str>, chosen: bool) -> Result<Secret> {
     if let Some(source) = source {

@@ -305,6 +305,22 @@ impl Remote {
         self.call(Function::Login, &parts, |_| Ok(()))
     }
 
+    pub(crate) fn login_user(
+        &self,
+        session: u64,
+        user: CK_USER_TYPE,
+        pin: &[u8],
+        name: &[u8],
+    ) -> Result<()> {
+        let parts = |request: &mut Request| {
+            write(request, &[session, user])?;
+            request.parts.bytes(Some(pin));
+            request.parts.bytes(Some(name));
+            Ok(())
+        };
+        self.call(Function::LoginUser, &parts, |_| Ok(()))
+    }
+
     /// Numbers, a mechanism and templates, in this order; `after` stands behind the mechanism.
     pub(crate) fn with_key(
         &self,

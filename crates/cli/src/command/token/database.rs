@@ -9,10 +9,11 @@ use crate::output::Report;
 use crate::pin::{self, Role, Source};
 use crate::uri::Uri;
 use metaslot_ck::Error;
+use metaslot_client::{Identity, PinStatus};
 use metaslot_memory::Secret;
 use metaslot_postgres::{Address, Config, Password, PostgresStore, ROLES};
 use metaslot_spi::detail;
-use metaslot_spi::store::{self, Examination, Examined, Remark, Store};
+use metaslot_spi::store::{self, Examination, Examined, Identities, Remark, Store};
 use serde_json::json;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf, absolute};
@@ -22,6 +23,14 @@ const COPY_EXAMPLES: &str = "\
 Examples:
   metaslot token copy web.token 'postgresql://owner@db/vault?token=web'
   metaslot token copy 'postgresql://keys@db/vault?token=web' web.token";
+
+/// A database, and what is needed beside its URL.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct At<'a> {
+    pub(super) url: &'a str,
+    pub(super) password: Option<&'a str>,
+    pub(super) pepper: Option<&'a Path>,
+}
 
 /// What begins a URL of a database.
 const SCHEME: &str = "postgresql://";
@@ -56,7 +65,7 @@ pub(crate) struct Args {
 /// Makes a token where none is, and the tables where these are not there.
 pub(super) fn init(app: &App, order: &Elsewhere<'_>) -> Result<()> {
     let label = check_label(order.label)?;
-    let store = open(order.url, order.password, order.pepper)?;
+    let store = open(At { url: order.url, password: order.password, pepper: order.pepper })?;
     if let Some(there) = Some(store.token().map_err(refused)?).filter(|row| row.initialized) {
         let message = format!("there is token '{}' already", there.label);
         return Err(Failure::failed(message)
@@ -97,6 +106,26 @@ pub(super) fn init(app: &App, order: &Elsewhere<'_>) -> Result<()> {
     })
 }
 
+/// What the officer does with the identities of a token in a database.
+pub(super) fn identities(
+    at: At<'_>,
+    so_pin: &Secret,
+    asked: Identities<'_>,
+) -> Result<Vec<Identity>> {
+    let store = open(at)?;
+    let mut all = Vec::new();
+    let asked = Examination::Identities(asked);
+    let done = store.examine(store::Role::So, so_pin.expose(), asked, &mut |remark| {
+        if let Remark::Identity(name, pin) = remark {
+            let (failures, left) = (pin.failures.into(), pin.left.into());
+            let pin = PinStatus { failures, left, retry_at: pin.retry_at };
+            all.push(Identity { name: name.as_str().to_owned(), pin });
+        }
+        true
+    });
+    done.map(|_| all).map_err(refused)
+}
+
 /// Copies a token into a database, or out of one.
 pub(super) fn copy(app: &App, args: &Args) -> Result<()> {
     let is_url = |place: &PathBuf| place.to_str().is_some_and(|place| place.starts_with(SCHEME));
@@ -117,7 +146,8 @@ pub(super) fn copy(app: &App, args: &Args) -> Result<()> {
     let option = if args.so { &args.so_pin_source } else { &args.pin_source };
     let source = Source::find(role, option.as_deref(), &Uri::default())?;
     let pin = pin::existing(role, &args.from.display().to_string(), None, source.as_ref())?;
-    let store = open(url, args.password_source.as_deref(), args.pepper.as_deref())?;
+    let (password, pepper) = (args.password_source.as_deref(), args.pepper.as_deref());
+    let store = open(At { url, password, pepper })?;
     let path = absolute(file).map_err(|error| Failure::io("cannot find the file", &error))?;
     let what = if is_out { Examination::Backup(&path) } else { Examination::Restore(&path) };
     let seen = copied(app, &store, (role, &pin), what)?;
@@ -167,7 +197,7 @@ fn copied(
     Err(Failure::failed("the token is not as it should be; no copy was made"))
 }
 
-fn open(url: &str, password: Option<&str>, pepper: Option<&Path>) -> Result<PostgresStore> {
+fn open(At { url, password, pepper }: At<'_>) -> Result<PostgresStore> {
     let wrong = |wrong| Failure::usage(format!("the URL of the token's database: {wrong}"));
     let address: Address = url.parse().map_err(wrong)?;
     let password = password.map(|source| Source::parse(source)?.read()).transpose()?;

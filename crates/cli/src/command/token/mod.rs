@@ -5,6 +5,7 @@ mod copy;
 mod database;
 mod delete;
 mod examine;
+mod identity;
 mod import;
 pub(crate) mod init;
 mod list;
@@ -72,6 +73,11 @@ pub(crate) enum Command {
     ///
     /// Without an option the user changes the user PIN.
     Pin(pin::Args),
+    /// Add and revoke users with names, each with a PIN of its own
+    ///
+    /// An identity has what the token gives a user, logs in by C_LoginUser, and is named in the audit log. Each is revoked alone.
+    #[command(subcommand)]
+    Identity(identity::Command),
     /// Take out of a token what is damaged
     ///
     /// Says first what that is, as 'metaslot token verify' does. What is taken out is lost: make a copy
@@ -101,6 +107,7 @@ pub(crate) fn run(app: &App, command: Command) -> Result<()> {
         Command::Copy(args) => database::copy(app, &args),
         Command::Unlock(args) => pin::unlock(app, &args),
         Command::Pin(args) => pin::run(app, &args),
+        Command::Identity(command) => identity::run(app, &command),
         Command::Repair(args) => examine::repair(app, &args),
         Command::Verify(args) => examine::verify(app, &args),
     }
