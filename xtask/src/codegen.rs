@@ -16,6 +16,9 @@ use crate::header;
 /// for the width of `CK_ULONG`.
 const BINDINGS: &str = "src/bindings/x86_64-unknown-linux-gnu.rs";
 
+/// What the bindings do not have yet.
+const LATER: &str = "crates/ck/src/later.rs";
+
 /// Prefix, what it names, and the function that looks it up.
 const TABLES: &[(&str, &str, &str)] = &[
     ("CKM", "MECHANISM", "mechanism"),
@@ -57,7 +60,9 @@ pub(crate) fn task(arguments: &[String]) -> Result<()> {
 /// Writes the generated files, or with `check` only compares them.
 pub(crate) fn run(check: bool) -> Result<()> {
     let path = Metadata::read()?.source_of("cryptoki-sys")?.join(BINDINGS);
-    let bindings = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
+    let read =
+        |path: &Path| fs::read_to_string(path).with_context(|| format!("read {}", path.display()));
+    let bindings = read(&path)? + &read(&root().join(LATER))?;
     let mut stale = Vec::new();
     for (file, text) in [
         ("crates/ck/src/names.rs", names(&bindings)?),

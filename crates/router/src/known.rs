@@ -186,6 +186,7 @@ pub(crate) const ANSWERS: &[Answer] = &[
     known(CKM_BLAKE2B_512_HMAC_GENERAL, SIGNATURE, 0xde5fbf80),
     known(CKM_SALSA20, CIPHER, 0x785c769b),
     known(CKM_CHACHA20_POLY1305, CIPHER, 0x3eaebea8),
+    known(CKM_ML_DSA_EXTERNAL_MU, SIGNATURE, 0x72d0adcb),
 ];
 
 /// Signatures of mechanisms that make another one each time.

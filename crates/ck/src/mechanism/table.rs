@@ -441,6 +441,7 @@ pub(super) const MECHANISMS: &[MechanismRow] = &[
     row(CKM_ECDH_X_AES_KEY_WRAP, Shape::EcdhAes, &[CKK_EC_MONTGOMERY], Unit::Bits, "6.3"),
     row(CKM_ECDH_COF_AES_KEY_WRAP, Shape::EcdhAes, &[CKK_EC], Unit::Bits, "6.3"),
     row(CKM_PUB_KEY_FROM_PRIV_KEY, Shape::None, PAIRS, Unit::Bits, "6.43"),
+    row(CKM_ML_DSA_EXTERNAL_MU, Shape::SignContext, &[CKK_ML_DSA], Unit::Bytes, "draft of 3.3"),
 ];
 
 const _: () = {

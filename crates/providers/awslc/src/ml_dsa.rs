@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// Of public keys, in bytes.
 pub(crate) const SIZES: (u64, u64) = (1312, 2592);
 
-pub(crate) const ROWS: [Algorithm; 2] = checked([
+pub(crate) const ROWS: [Algorithm; 3] = checked([
     Algorithm {
         mechanism: CKM_ML_DSA_KEY_PAIR_GEN,
         key_sizes: SIZES,
@@ -31,6 +31,13 @@ pub(crate) const ROWS: [Algorithm; 2] = checked([
         key_sizes: SIZES,
         sign: Some(&MlDsa),
         verify: Some(&MlDsa),
+        ..Algorithm::NONE
+    },
+    Algorithm {
+        mechanism: CKM_ML_DSA_EXTERNAL_MU,
+        key_sizes: SIZES,
+        sign: Some(&ExternalMu),
+        verify: Some(&ExternalMu),
         ..Algorithm::NONE
     },
 ]);
@@ -170,5 +177,39 @@ impl Signature for MlDsa {
         params: &Params,
     ) -> Result<Box<dyn SignatureStream>> {
         Ok(parts::stream(key, Self::begin(direction, key, params)?))
+    }
+}
+
+/// `CKM_ML_DSA_EXTERNAL_MU`: the data is a µ.
+#[derive(Debug)]
+struct ExternalMu;
+
+fn of_mu(data: &[u8]) -> Result<&[u8; MU_LENGTH]> {
+    data.try_into().map_err(|_| Error::DATA_LEN_RANGE)
+}
+
+impl Signature for ExternalMu {
+    fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
+        // µ has its context already: another one would not be signed.
+        let empty = params.signing(direction)?.context.is_empty().then_some(());
+        empty.ok_or(Error::MECHANISM_PARAM_INVALID)?;
+        check(direction, key, params)
+    }
+
+    fn length(&self, key: &Key, _: &Params) -> usize {
+        length(key)
+    }
+
+    fn sign(&self, key: &Key, params: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
+        let deterministic = params.signing(Direction::Forward)?.deterministic;
+        sign(key, of_mu(data)?, deterministic, out)
+    }
+
+    fn verify(&self, key: &Key, _: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
+        verify(key, of_mu(data)?, signature)
+    }
+
+    fn start(&self, _: Direction, _: &Arc<Key>, _: &Params) -> Result<Box<dyn SignatureStream>> {
+        Err(Error::FUNCTION_NOT_SUPPORTED)
     }
 }

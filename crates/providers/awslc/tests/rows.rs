@@ -142,6 +142,14 @@ const VECTORS: &[(CK_MECHANISM_TYPE, &[&str])] = &[
             "nist/ml_dsa",
         ],
     ),
+    (
+        CKM_ML_DSA_EXTERNAL_MU,
+        &[
+            "wycheproof/mldsa_44_sign_seed_test",
+            "wycheproof/mldsa_87_sign_noseed_test",
+            "nist/ml_dsa",
+        ],
+    ),
     (CKM_HASH_ML_DSA, &["nist/ml_dsa"]),
     (CKM_HASH_ML_DSA_SHA224, &["nist/ml_dsa"]),
     (CKM_HASH_ML_DSA_SHA256, &["nist/ml_dsa"]),
