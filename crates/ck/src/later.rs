@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Numbers that the committee has given out for the version after 3.2. `cargo xtask codegen` reads this file after the bindings,
 //! so each is one line, in decimal.
-#![expect(clippy::unreadable_literal, reason = "as the bindings have them")]
 
 use crate::CK_MECHANISM_TYPE;
 

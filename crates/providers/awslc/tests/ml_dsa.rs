@@ -398,6 +398,38 @@ fn a_digest_that_is_none_of_its_function_is_refused() {
 }
 
 #[test]
+fn a_mu_of_another_length_or_with_a_context_is_refused() {
+    let [public, private] = generated(CKP_ML_DSA_44);
+    let row = algorithm(CKM_ML_DSA_EXTERNAL_MU);
+    let (sign, verify) = (row.sign.unwrap(), row.verify.unwrap());
+    let params = |length| Params::SignContext {
+        hedge: CKH_HEDGE_PREFERRED,
+        context: Bytes::from_elem(7, length),
+    };
+    for length in [1, 255, 256] {
+        let checked = [
+            sign.check(Direction::Forward, &private, &params(length)),
+            verify.check(Direction::Backward, &public, &params(length)),
+        ];
+        assert_eq!(checked, [Err(Error::MECHANISM_PARAM_INVALID); 2], "{length}");
+    }
+    let mut out = vec![0; 2420];
+    for params in [Params::None, params(0)] {
+        assert_eq!(sign.check(Direction::Forward, &private, &params), Ok(()));
+        for length in [0, 32, 63, 65, 128] {
+            let mu = vec![0; length];
+            assert_eq!(sign.sign(&private, &params, &mu, &mut out), Err(Error::DATA_LEN_RANGE));
+            assert_eq!(verify.verify(&public, &params, &mu, &out), Err(Error::DATA_LEN_RANGE));
+        }
+        assert_eq!(sign.sign(&private, &params, &[9; 64], &mut out), Ok(2420));
+        assert_eq!(verify.verify(&public, &params, &[9; 64], &out), Ok(()));
+        assert!(verify.verify(&public, &params, &[8; 64], &out).is_err());
+    }
+    let begun = sign.start(Direction::Forward, &private, &Params::None).map(|_| ());
+    assert_eq!(begun, Err(Error::FUNCTION_NOT_SUPPORTED));
+}
+
+#[test]
 fn a_signature_is_deterministic_where_that_is_asked_for() {
     let [public, private] = generated(CKP_ML_DSA_44);
     let row = algorithm(CKM_ML_DSA);
