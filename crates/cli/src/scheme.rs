@@ -270,7 +270,9 @@ impl Scheme {
             (_, Some(hash)) if number == hash.dsa => Ok(Self::dsa(hash, kind)),
             (_, Some(hash)) if number == hash.ecdsa => Ok(Self::ecdsa(hash, kind)),
             (_, Some(hash)) if number == hash.pss => Ok(Self::pss(hash)),
-            (CKM_RSA_PKCS | CKM_RSA_X_509 | CKM_EDDSA, None) => Ok(Self::one_shot(number)),
+            (CKM_RSA_PKCS | CKM_RSA_X_509 | CKM_EDDSA | CKM_ML_DSA_EXTERNAL_MU, None) => {
+                Ok(Self::one_shot(number))
+            }
             (_, Some(_)) if inside.is_none() => {
                 let name = mechanism_name(number).unwrap_or("this mechanism");
                 Err(Failure::usage(format!("{name} takes no --hash")))
@@ -440,6 +442,7 @@ mod tests {
             ("ml-dsa:44", "ml-dsa", Some("sha3-256"), "HASH_ML_DSA_SHA3_256"),
             ("ml-dsa:44", "hash-ml-dsa", Some("sha224"), "HASH_ML_DSA_SHA224"),
             ("ml-dsa:44", "hash-ml-dsa-shake256", None, "HASH_ML_DSA_SHAKE256"),
+            ("ml-dsa:44", "ml-dsa-external-mu", None, "ML_DSA_EXTERNAL_MU"),
             ("slh-dsa:sha2-128s", "slh-dsa", None, "SLH_DSA"),
             ("slh-dsa:sha2-128s", "hash-slh-dsa", Some("sha512"), "HASH_SLH_DSA_SHA512"),
             ("slh-dsa:sha2-128s", "hash-slh-dsa-sha3-256", None, "HASH_SLH_DSA_SHA3_256"),
@@ -448,6 +451,10 @@ mod tests {
             assert_eq!(choose(kind, Some(mechanism), hash).unwrap(), name, "{mechanism}");
         }
         assert!(choose("rsa:2048", Some("rsa-pss"), None).is_err());
+        assert!(choose("ml-dsa:44", Some("ml-dsa-external-mu"), Some("sha256")).is_err());
+        let mu =
+            Scheme::choose(&"ml-dsa:44".parse().unwrap(), Some("ml-dsa-external-mu"), None, ALL);
+        assert!(mu.unwrap().one_shot, "a µ is signed in one call");
         assert!(choose("rsa:2048", Some("sha256-rsa-pkcs"), Some("sha1")).is_err());
         assert!(choose("aes:256", Some("cmac"), Some("sha1")).is_err());
         assert!(choose("rsa:2048", Some("no-such"), None).is_err());
