@@ -181,7 +181,7 @@ fn work(
     params: Params,
 ) -> Result<Option<Work>> {
     // As the trailer ends that ANSI X9.31 wants.
-    let data = vec![0xcc_u8; job.bytes];
+    let data = vec![0xcc_u8; job.data_length()];
     let Some(pair) = pair else { return Ok(algorithm.digest.and_then(|row| digests(row, data))) };
     match job.operation {
         CKF_ENCRYPT => encrypts(algorithm, pair, params, data),

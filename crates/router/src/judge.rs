@@ -94,7 +94,7 @@ impl Judge {
     pub(crate) fn new(job: Job, pair: Option<Pair>, params: Params) -> Self {
         // No two neighbours alike.
         // 32 of these bytes end as ANSI X9.31 wants it.
-        let data = (13..=251).cycle().take(job.bytes).collect();
+        let data = (13..=251).cycle().take(job.data_length()).collect();
         Self { job, pair, params, data }
     }
 

@@ -241,7 +241,6 @@ fn judge(row: &MechanismRow, kind: Kind, pair: Option<Pair>) -> Option<Judge> {
     let bytes = match key_bits {
         0 if kind != DIGEST && takes_any_length(row, kind) => 1021,
         0 => 1024,
-        _ if row.number == CKM_ML_DSA_EXTERNAL_MU => 64,
         _ => 32,
     };
     let operation = match kind {
