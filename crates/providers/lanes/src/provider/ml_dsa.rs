@@ -5,7 +5,7 @@ use super::form::Form;
 use super::parts::{Plain, device_error, kept};
 use crate::ml_dsa::{self, PrivateKey, RANDOM_LENGTH, Set};
 use metaslot_awslc_wrapper::digest::Hash;
-use metaslot_awslc_wrapper::ml_dsa::Mu;
+use metaslot_awslc_wrapper::ml_dsa::{MU_LENGTH, Mu};
 use metaslot_awslc_wrapper::prehash::{Function, Hashing, LONGEST};
 use metaslot_awslc_wrapper::shake::Function::{Shake128, Shake256};
 use metaslot_awslc_wrapper::{Failed, random};
@@ -37,7 +37,11 @@ pub(super) fn rows(plain: Plain) -> Vec<Algorithm> {
         let sign = kept(MlDsa { form: *form, plain: row.sign? });
         Some(Algorithm { sign: Some(sign), verify: None, ..*row })
     });
-    made.collect()
+    let mu = plain.row(CKM_ML_DSA_EXTERNAL_MU).and_then(|row| {
+        let sign = kept(ExternalMu { plain: row.sign? });
+        Some(Algorithm { sign: Some(sign), verify: None, ..*row })
+    });
+    made.chain(mu).collect()
 }
 
 #[derive(Debug)]
@@ -72,6 +76,18 @@ struct Begun {
     mu: Mu,
     hashing: Option<(Function, Hashing)>,
     deterministic: bool,
+}
+
+/// Signs µ.
+fn sign(key: &Key, mu: &[u8; MU_LENGTH], deterministic: bool, out: &mut [u8]) -> Result<usize> {
+    let key = prepared(key)?;
+    let out = out.get_mut(..key.set().signature_length()).ok_or(Error::BUFFER_TOO_SMALL)?;
+    let mut fresh = [0; RANDOM_LENGTH];
+    if !deterministic {
+        random::fill(&mut fresh).map_err(device_error)?;
+    }
+    key.sign(mu, &fresh, out).map_err(device_error)?;
+    Ok(out.len())
 }
 
 impl MlDsa {
@@ -110,14 +126,7 @@ impl parts::Begun for Begun {
             self.mu.update(digest).map_err(device_error)?;
         }
         let mu = self.mu.finish().map_err(device_error)?;
-        let key = prepared(key)?;
-        let out = out.get_mut(..key.set().signature_length()).ok_or(Error::BUFFER_TOO_SMALL)?;
-        let mut fresh = [0; RANDOM_LENGTH];
-        if !self.deterministic {
-            random::fill(&mut fresh).map_err(device_error)?;
-        }
-        key.sign(&mu, &fresh, out).map_err(device_error)?;
-        Ok(out.len())
+        sign(key, &mu, self.deterministic, out)
     }
 
     fn verify(self, _: &Key, _: &[u8]) -> Result<()> {
@@ -163,5 +172,43 @@ impl Signature for MlDsa {
             }
             (Direction::Forward, _) => Ok(parts::stream(key, self.begin(key, params)?)),
         }
+    }
+}
+
+/// `CKM_ML_DSA_EXTERNAL_MU`: the data is a µ.
+#[derive(Debug)]
+struct ExternalMu {
+    plain: &'static dyn Signature,
+}
+
+impl Signature for ExternalMu {
+    fn serves(&self, key: &Key) -> bool {
+        ml_dsa::available() && set(key).is_some()
+    }
+
+    fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
+        self.plain.check(direction, key, params)
+    }
+
+    fn length(&self, key: &Key, params: &Params) -> usize {
+        self.plain.length(key, params)
+    }
+
+    fn sign(&self, key: &Key, params: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
+        let mu = data.try_into().map_err(|_| Error::DATA_LEN_RANGE)?;
+        sign(key, mu, params.signing(Direction::Forward)?.deterministic, out)
+    }
+
+    fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
+        self.plain.verify(key, params, data, signature)
+    }
+
+    fn start(
+        &self,
+        direction: Direction,
+        key: &Arc<Key>,
+        params: &Params,
+    ) -> Result<Box<dyn SignatureStream>> {
+        self.plain.start(direction, key, params)
     }
 }
