@@ -38,10 +38,15 @@ fn is_ours(metadata: &Metadata) -> bool {
 /// A page of this user's, or any for root. Nothing that stands in its place holds the reader up: no pipe, no
 /// link, no device, no directory, and no file of another length.
 pub(crate) fn open_to_read(path: &Path) -> io::Result<File> {
+    open_of_length(path, WORDS)
+}
+
+/// The same of a file of so many words.
+pub(crate) fn open_of_length(path: &Path, words: usize) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     let metadata = file.metadata()?;
-    if !metadata.is_file() || metadata.len() != (WORDS * 8) as u64 {
+    if !metadata.is_file() || metadata.len() != (words * 8) as u64 {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "no page of this version"));
     }
     if !is_ours(&metadata) {
@@ -50,10 +55,13 @@ pub(crate) fn open_to_read(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Takes away the page of a process that is gone: its owner may, and root, whatever the directory allows.
+/// Takes away the page of a process that is gone, and what its clients did: its owner may, and root, whatever the directory
+/// allows.
 pub(crate) fn remove(path: &Path) {
-    if fs::symlink_metadata(path).is_ok_and(|metadata| is_ours(&metadata)) {
-        drop(fs::remove_file(path));
+    for path in [path, &path.with_extension("clients")] {
+        if fs::symlink_metadata(path).is_ok_and(|metadata| is_ours(&metadata)) {
+            drop(fs::remove_file(path));
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 //! the layout. Nothing here draws conclusions: [`read`] gives the numbers, programs show them.
 #![forbid(unsafe_code)]
 
+pub mod clients;
 mod directory;
 mod ended;
 mod event;

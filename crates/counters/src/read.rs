@@ -246,7 +246,7 @@ fn of_sum(sum: &Raw) -> Process {
     Process { ended, since, pid: 0, program: String::new(), ..of_raw(sum) }
 }
 
-fn text(words: &[u64]) -> String {
+pub(crate) fn text(words: &[u64]) -> String {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     printable(String::from_utf8_lossy(&bytes).trim_end_matches('\0'))
 }
