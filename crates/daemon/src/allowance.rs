@@ -64,6 +64,11 @@ impl Allowances {
 }
 
 impl Allowance {
+    /// How much its user's connections take, and may take.
+    pub(crate) fn levels(&self) -> [usize; 2] {
+        [&self.taken, &self.memory].map(|level| level.load(Ordering::Relaxed))
+    }
+
     /// Room for so many bytes; none where there is not as much.
     pub(crate) fn room(&self, bytes: usize) -> Option<Room<'_>> {
         let memory = self.memory.load(Ordering::Relaxed);

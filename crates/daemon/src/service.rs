@@ -10,13 +10,14 @@ use crate::socket::{Socket, group_id};
 use crate::tokens::{Client, Tokens};
 use crate::{agent, connect, fence, manager, p11kit, remote, socket, tls};
 use clap::{Parser, Subcommand};
+use metaslot_counters::clients::Count;
 use metaslot_wiring::audit::Log;
 use metaslot_wiring::config::source::Source;
 use metaslot_wiring::config::{DaemonConfig, Reach};
 use metaslot_wiring::text::words;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -155,6 +156,10 @@ fn fence(daemon: &DaemonConfig, reach: &Reach) {
     metaslot_postgres::restart();
 }
 
+/// How a connection ends whose client stops in the middle, or sends what is no message.
+const GIVEN_UP: [ErrorKind; 3] =
+    [ErrorKind::WouldBlock, ErrorKind::TimedOut, ErrorKind::InvalidData];
+
 /// Serves one connection, until it ends.
 type Door = fn(UnixStream, &Client) -> io::Result<()>;
 
@@ -176,7 +181,12 @@ fn begin(stream: UnixStream, door: Door, tokens: &Arc<Tokens>) {
     let Ok(client) = tokens.admit(&stream) else { return };
     let tokens = Arc::clone(tokens);
     let work = move || {
-        door(stream, &tokens.client(client)).ok();
+        let client = tokens.client(client);
+        if let Err(error) = door(stream, &client)
+            && GIVEN_UP.contains(&error.kind())
+        {
+            client.seat.add(Count::GivenUp, 1);
+        }
     };
     spawn("client", work).ok();
 }

@@ -7,6 +7,7 @@ use crate::remote;
 use crate::rights::Rights;
 use crate::shared::Shared;
 use metaslot_ck::Error;
+use metaslot_counters::clients::{Clients, Seat, Who};
 use metaslot_engine::{CACHED, Config as EngineConfig, Engine, Policy, SlotConfig};
 use metaslot_router::Routes;
 use metaslot_spi::detail;
@@ -32,6 +33,8 @@ pub struct Tokens {
     /// What one client's operations tell of providers counts for all.
     routes: Arc<Routes>,
     allowances: Allowances,
+    /// Where it is counted what they do.
+    counted: Clients,
     given: RwLock<Given>,
     /// Those that have rights without a PIN.
     connected: Mutex<Vec<Weak<Granted>>>,
@@ -69,6 +72,8 @@ pub struct Client {
     pub log: Option<Log>,
     /// What it and its user's other processes may take.
     pub allowance: Allowance,
+    /// Where it is counted what it does.
+    pub seat: Seat,
     /// For how long it may stop in the middle of a message.
     pub patience: Duration,
     /// What it has without a PIN; `None` for nothing, or for what is not taken away.
@@ -101,6 +106,8 @@ impl Tokens {
             providers,
             routes: Arc::new(Routes::new(providers, settings)),
             allowances,
+            // Where there is no space, nothing is counted.
+            counted: Clients::open().unwrap_or_default(),
             given: RwLock::new(Given { clients: daemon.clients, log: None }),
             connected: Mutex::default(),
         })
@@ -113,8 +120,12 @@ impl Tokens {
     pub fn admit(&self, stream: &UnixStream) -> io::Result<Admitted> {
         let process = peer(stream)?;
         let allowance = self.allowances.admit(process.user);
-        let allowance = allowance.ok_or(io::ErrorKind::QuotaExceeded)?;
-        Ok(Admitted { peer: Peer::Process(process), allowance, stream: stream.try_clone()? })
+        let peer = Peer::Process(process);
+        let allowance = allowance.ok_or_else(|| {
+            self.who(&peer).iter().for_each(|who| self.counted.refused(who));
+            io::ErrorKind::QuotaExceeded
+        })?;
+        Ok(Admitted { peer, allowance, stream: stream.try_clone()? })
     }
 
     /// Who has proved to have these names, and is served by this connection.
@@ -159,7 +170,18 @@ impl Tokens {
         let mut connected = self.connected();
         connected.retain(|one| one.strong_count() > 0);
         connected.extend(granted.as_ref().map(Arc::downgrade));
-        Client { engine, log, allowance, patience: PATIENCE, granted }
+        let who = self.who(&peer);
+        let seat = who.map_or_else(Seat::default, |who| self.counted.seat(&who));
+        Client { engine, log, allowance, seat, patience: PATIENCE, granted }
+    }
+
+    /// Who a client is, where that is counted.
+    fn who(&self, peer: &Peer) -> Option<Who> {
+        let Peer::Process(process) = peer else { return None };
+        self.counted.is_open().then(|| {
+            let (program, service) = process.names();
+            Who { user: process.user, process: process.id.unwrap_or(0), program, service }
+        })
     }
 
     fn connected(&self) -> MutexGuard<'_, Vec<Weak<Granted>>> {

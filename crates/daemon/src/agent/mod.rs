@@ -11,6 +11,7 @@ use keys::Pair;
 use metaslot_ck::{CKF_SERIAL_SESSION, CKF_SIGN, Error, Result, SessionHandle};
 use metaslot_client::Message;
 use metaslot_client::protocol::{Reader, Writer};
+use metaslot_counters::clients::{Count, Level};
 use metaslot_engine::Engine;
 use metaslot_wiring::Company;
 use metaslot_wiring::caught::caught;
@@ -36,7 +37,7 @@ const SIGN_RESPONSE: u8 = 14;
 /// # Errors
 /// Where the connection breaks or stalls in the middle of a message, or one is longer than any that is served.
 pub fn serve(stream: UnixStream, client: &crate::Client) -> io::Result<()> {
-    let crate::Client { engine, allowance, .. } = client;
+    let crate::Client { engine, allowance, seat, .. } = client;
     let mut stream = stream;
     be_patient(&stream, client.patience)?;
     let _serves = Company::one_more();
@@ -53,6 +54,22 @@ pub fn serve(stream: UnixStream, client: &crate::Client) -> io::Result<()> {
                 framed(failure())
             }
         };
+        seat.add(Count::Calls, 1);
+        seat.add(Count::Received, length as u64);
+        seat.add(Count::Sent, answer.as_ref().len() as u64);
+        // Behind its length.
+        match answer.as_ref().get(4) {
+            Some(&SIGN_RESPONSE) => seat.add(Count::Operations, 1),
+            Some(&FAILURE) => seat.add(Count::Errors, 1),
+            _ => {}
+        }
+        if room.is_none() {
+            seat.add(Count::NoMemory, 1);
+        }
+        seat.set(Level::Sessions, client.sessions.len());
+        let [taken, allowed] = allowance.levels();
+        seat.set(Level::Memory, taken);
+        seat.set(Level::Allowed, allowed);
         stream.write_all(answer.as_ref())?;
         drop(room);
     }

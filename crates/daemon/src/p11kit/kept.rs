@@ -131,6 +131,11 @@ impl<'e> Kept<'e> {
         }
     }
 
+    /// How many sessions there are, and objects of sessions.
+    pub(super) fn levels(&self) -> [usize; 2] {
+        [self.sessions.len(), self.objects.len()]
+    }
+
     /// Those of the slots that are wanted.
     pub(super) fn sessions(&self, wanted: impl Fn(SlotId) -> bool) -> Vec<SessionHandle> {
         let wanted = self.sessions.iter().filter(|(_, (slot, _))| wanted(*slot));

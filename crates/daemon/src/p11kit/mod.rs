@@ -26,6 +26,7 @@ use metaslot_ck::{CKR_DEVICE_MEMORY, CKR_OK, Error, Function, Result, SessionHan
 use metaslot_client::Message;
 use metaslot_client::protocol::{Call, MALFORMED, Reader, Writer};
 use metaslot_counters as counters;
+use metaslot_counters::clients::{Count, Level};
 use metaslot_engine::OperationKind;
 use metaslot_wiring::Company;
 use metaslot_wiring::audit::{Act, Log, Note, audited};
@@ -70,14 +71,50 @@ fn takes_long(request: &Message) -> bool {
     call.is_some_and(|call| Act::logged(call.function).is_some())
 }
 
+/// What ends an operation, or uses a key or random numbers otherwise.
+const ENDS: [Function; 22] = [
+    Function::Digest,
+    Function::DigestFinal,
+    Function::Encrypt,
+    Function::EncryptFinal,
+    Function::Decrypt,
+    Function::DecryptFinal,
+    Function::Sign,
+    Function::SignFinal,
+    Function::SignRecover,
+    Function::Verify,
+    Function::VerifyFinal,
+    Function::VerifyRecover,
+    Function::SignMessage,
+    Function::SignMessageNext,
+    Function::VerifyMessage,
+    Function::VerifyMessageNext,
+    Function::GenerateKey,
+    Function::GenerateKeyPair,
+    Function::WrapKey,
+    Function::UnwrapKey,
+    Function::DeriveKey,
+    Function::GenerateRandom,
+];
+
+/// Whether a call is one of them.
+fn ends_operation(request: &Message) -> bool {
+    let number = Reader::new(request.as_ref()).begin().map(|(number, _)| number);
+    let call = number.ok().and_then(Call::numbered);
+    call.is_some_and(|call| ENDS.contains(&call.function))
+}
+
 impl Connection<'_> {
     /// What a request is answered with, behind room for a header.
     fn answer(&mut self, request: &Message) -> Message {
         let mut answer = frame::answer();
-        match caught(|| self.perform(request, &mut answer)) {
+        let result = caught(|| self.perform(request, &mut answer));
+        let answer = match result {
             Ok(()) => answer.finish(),
             Err(failed) => failure(failed),
-        }
+        };
+        self.count(request, result, &answer);
+        answer
     }
 
     /// The same of a request for which there is no room: the operation that it belongs to ends.
@@ -89,7 +126,32 @@ impl Connection<'_> {
             self.kept.settle(call.function, SessionHandle(session));
             counters::call(call.function, CKR_DEVICE_MEMORY);
         }
-        failure(Error::DEVICE_MEMORY)
+        let answer = failure(Error::DEVICE_MEMORY);
+        self.count(beginning, Err(Error::DEVICE_MEMORY), &answer);
+        answer
+    }
+
+    /// For the client's record.
+    fn count(&self, request: &Message, result: Result<()>, answer: &Message) {
+        let Client { seat, allowance, .. } = self.client;
+        seat.add(Count::Calls, 1);
+        seat.add(Count::Received, request.as_ref().len() as u64);
+        seat.add(Count::Sent, answer.as_ref().len() as u64);
+        match result {
+            Ok(()) if ends_operation(request) => seat.add(Count::Operations, 1),
+            Ok(()) => {}
+            Err(error) => {
+                seat.add(Count::Errors, 1);
+                if [Error::DEVICE_MEMORY, Error::SESSION_COUNT].contains(&error) {
+                    seat.add(Count::NoMemory, 1);
+                }
+            }
+        }
+        let ([sessions, objects], [taken, allowed]) = (self.kept.levels(), allowance.levels());
+        seat.set(Level::Sessions, sessions);
+        seat.set(Level::Objects, objects);
+        seat.set(Level::Memory, taken);
+        seat.set(Level::Allowed, allowed);
     }
 
     fn perform(&mut self, request: &Message, answer: &mut Writer) -> Result<()> {

@@ -4,6 +4,7 @@
 use metaslot_ck::*;
 use metaslot_client::protocol::{Call, Reader, Writer};
 use metaslot_client::{Carrier, Message, Module};
+use metaslot_counters::clients::Seat;
 use metaslot_daemon::fence::put_up;
 use metaslot_daemon::{Allowances, Client, p11kit};
 use metaslot_engine::{Config, Engine, Policy, SlotConfig};
@@ -149,7 +150,8 @@ pub(crate) fn unlimited(engine: Engine) -> Client {
 
 fn client_of(engine: Engine, allowances: &Allowances) -> Client {
     let allowance = allowances.admit(0).expect("there are not too many");
-    Client { engine, log: None, allowance, patience: Duration::from_secs(30), granted: None }
+    let (patience, seat) = (Duration::from_secs(30), Seat::default());
+    Client { engine, log: None, allowance, seat, patience, granted: None }
 }
 
 fn greet(stream: &mut UnixStream, version: u8) -> u8 {

@@ -8,6 +8,7 @@ mod agent;
 mod client;
 mod clients;
 mod common;
+mod counted;
 mod databases;
 mod far;
 mod fence;

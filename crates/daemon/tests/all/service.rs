@@ -16,7 +16,7 @@ use std::process::{Child, Command, Output, Stdio};
 const CLIENT: &str = "/usr/lib/x86_64-linux-gnu/pkcs11/p11-kit-client.so";
 
 /// A daemon that runs. It ends with its test.
-struct Daemon {
+pub(crate) struct Daemon {
     process: Child,
     directory: PathBuf,
 }
@@ -36,7 +36,7 @@ pub(crate) fn command(directory: &Path) -> Command {
 
 impl Daemon {
     /// It serves when it says so.
-    fn start(directory: &Path) -> Self {
+    pub(crate) fn start(directory: &Path) -> Self {
         Self::started(directory, &mut command(directory))
     }
 

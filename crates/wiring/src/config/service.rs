@@ -2,6 +2,7 @@
 //! Which service a process belongs to: what `only` and `except` of a provider name of this one, and a `[[client]]` of others.
 
 use super::setting::{Complaint, text, wrong};
+use crate::sink::program;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::geteuid;
 use std::ffi::OsStr;
@@ -55,6 +56,17 @@ impl Process {
                 poll(&mut ready, Some(&now)) != Ok(0)
             }
         }
+    }
+
+    /// What its program is called, and its systemd unit: the first service in the path of its control group, else the last slice,
+    /// since scopes have names made by chance. Both are empty where they are not known.
+    #[must_use]
+    pub fn names(&self) -> (String, String) {
+        let (program, group) = (program(self.id), cgroup(self));
+        if self.has_ended() {
+            return Default::default();
+        }
+        (program, group.as_deref().map(unit).unwrap_or_default())
     }
 
     /// A file in its directory of `/proc`.
@@ -225,6 +237,13 @@ fn cgroup(process: &Process) -> Option<PathBuf> {
     Some(Path::new(own).to_owned())
 }
 
+fn unit(group: &Path) -> String {
+    let names = Vec::from_iter(group.iter().filter_map(OsStr::to_str));
+    let service = names.iter().find(|name| name.ends_with(".service"));
+    let unit = service.or_else(|| names.iter().rfind(|name| name.ends_with(".slice")));
+    unit.map(|name| String::from(*name)).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -283,6 +302,26 @@ mod tests {
         drop(child.stdin.take());
         child.wait().expect("it ends");
         assert_eq!(is(&reused), [false; 2]);
+    }
+
+    #[test]
+    fn a_unit_has_no_name_made_by_chance() {
+        for (group, name) in [
+            ("/system.slice/nginx.service", "nginx.service"),
+            (
+                "/system.slice/system-postgresql.slice/postgresql@15-main.service/a",
+                "postgresql@15-main.service",
+            ),
+            ("/user.slice/user-1000.slice/session-3.scope", "user-1000.slice"),
+            (
+                "/user.slice/user-1000.slice/user@1000.service/app.slice/b.service",
+                "user@1000.service",
+            ),
+            ("/system.slice/docker-0123456789ab.scope", "system.slice"),
+            ("/", ""),
+        ] {
+            assert_eq!(unit(Path::new(group)), name);
+        }
     }
 
     #[test]

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What each client did is counted where others read it, and kept by service when it has gone.
+
+use crate::common::Raw;
+use crate::service::{Daemon, opened, place};
+use metaslot_ck::CKF_SERIAL_SESSION;
+use metaslot_counters::clients::{Count, Level, Server, served};
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// What the daemon's file says, as soon as it says what is waited for.
+fn said(counters: &Path, is_so: impl Fn(&Server) -> bool) -> Server {
+    let begun = Instant::now();
+    loop {
+        let all = served(&[counters.to_owned()]);
+        match all.into_iter().next() {
+            Some(server) if is_so(&server) => return server,
+            other => assert!(begun.elapsed() < Duration::from_secs(10), "{other:?}"),
+        }
+        sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn an_operator_sees_what_each_client_does_and_which_limits_it_met() {
+    let place = place();
+    let counters = place.path().join("counters");
+    fs::create_dir(&counters).expect("it is made");
+    let file = place.path().join("metaslotd.toml");
+    let text = fs::read_to_string(&file).expect("it is there");
+    let text = text.replace("counters = false", &format!("counters = \"{}\"", counters.display()));
+    let text = text.replace("[daemon]\n", "[daemon]\nconnections = 2\nmemory = 1\n");
+    fs::write(&file, text).expect("it is written");
+    let _daemon = Daemon::start(place.path());
+    let (mut raw, session) = opened(&place, 0);
+    let open = |raw: &mut Raw, slot| {
+        raw.number(10, |request| {
+            [slot, CKF_SERIAL_SESSION].into_iter().for_each(|one| request.number(one))
+        })
+    };
+    open(&mut raw, 77).expect_err("there is no such slot");
+    let bytes = raw.call(64, |request| {
+        request.number(session);
+        request.half(16);
+    });
+    bytes.expect("there are random numbers");
+    while open(&mut raw, 0).is_ok() {}
+    let server = said(&counters, |server| server.clients.len() == 1);
+    let [client] = &server.clients[..] else { panic!("one client") };
+    let user = rustix::process::geteuid().as_raw();
+    assert_eq!((client.number, client.user), (1, Some(user)));
+    assert_eq!(client.process, std::process::id());
+    let counts =
+        [Count::Errors, Count::NoMemory, Count::Operations].map(|one| client.counts.of(one));
+    assert_eq!(counts, [2, 1, 1]);
+    let levels = [Level::Sessions, Level::Memory, Level::Allowed].map(|one| client.level(one));
+    assert_eq!(levels, [128, 1 << 20, 1 << 20]);
+    let calls = client.counts.of(Count::Calls);
+    assert!(calls > levels[0] && client.counts.of(Count::Sent) > calls);
+    // One that says what is no message, and one too many.
+    let socket = place.path().join("socket");
+    let mut wrong = UnixStream::connect(&socket).expect("it listens");
+    wrong.write_all(&[2]).expect("it reads");
+    wrong.read_exact(&mut [0]).expect("it answers");
+    let mut third = UnixStream::connect(&socket).expect("it listens");
+    assert_eq!(third.read(&mut [0]).expect("it ends"), 0);
+    wrong.write_all(&[0xff; 64]).expect("it reads");
+    said(&counters, |server| server.clients.len() == 1);
+    drop(raw);
+    let server = said(&counters, |server| server.clients.is_empty());
+    let [service] = &server.services[..] else { panic!("one service") };
+    assert_eq!((service.user, service.connections, service.connected), (Some(user), 2, 0));
+    let counts = [Count::Calls, Count::GivenUp, Count::Refused].map(|one| service.counts.of(one));
+    assert_eq!(counts, [calls, 1, 1]);
+}
