@@ -5,10 +5,12 @@ use crate::common::Raw;
 use crate::service::{Daemon, opened, place};
 use metaslot_ck::CKF_SERIAL_SESSION;
 use metaslot_counters::clients::{Count, Level, Server, served};
+use metaslot_testkit::{module_path, not_run};
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -61,6 +63,7 @@ fn an_operator_sees_what_each_client_does_and_which_limits_it_met() {
     assert_eq!(levels, [128, 1 << 20, 1 << 20]);
     let calls = client.counts.of(Count::Calls);
     assert!(calls > levels[0] && client.counts.of(Count::Sent) > calls);
+    the_command_shows(place.path(), &counters);
     // One that says what is no message, and one too many.
     let socket = place.path().join("socket");
     let mut wrong = UnixStream::connect(&socket).expect("it listens");
@@ -76,4 +79,36 @@ fn an_operator_sees_what_each_client_does_and_which_limits_it_met() {
     assert_eq!((service.user, service.connections, service.connected), (Some(user), 2, 0));
     let counts = [Count::Calls, Count::GivenUp, Count::Refused].map(|one| service.counts.of(one));
     assert_eq!(counts, [calls, 1, 1]);
+}
+
+/// What `metaslot stat` says of the client, and of its service.
+fn the_command_shows(place: &Path, counters: &Path) {
+    let Some(program) = module_path().map(|module| module.with_file_name("metaslot")) else {
+        return not_run("metaslotd", "its clients in stat", "there is no libmetaslot.so");
+    };
+    if !program.exists() {
+        return not_run("metaslotd", "its clients in stat", "there is no command");
+    }
+    let file = place.join("stat.toml");
+    let text = format!("counters = \"{}\"\n", counters.display());
+    fs::write(&file, text).expect("it is written");
+    let said = |arguments: &[&str]| {
+        let mut command = Command::new(&program);
+        let output = command.arg("stat").args(arguments).env("METASLOT_CONF", &file).output();
+        let output = output.expect("it is built");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).expect("it is text")
+    };
+    let text = said(&[]);
+    assert!(text.contains(": 1 connected, 0 refused, 0 given up\nCLIENT "), "{text}");
+    let json = said(&["--json"]);
+    let compact = json.split_whitespace().collect::<String>();
+    for part in ["\"servers\":[{", "\"no_memory\":1", "\"sessions\":128", "\"operations\":1"] {
+        assert!(compact.contains(part), "{part} in {json}");
+    }
+    let collected = said(&["--prometheus"]);
+    let user = rustix::process::geteuid().as_raw();
+    let series = format!("metaslot_client_no_memory_total{{user=\"{user}\",unit=\"");
+    assert!(collected.contains(&series), "{collected}");
+    assert!(collected.lines().filter(|line| line.starts_with(&series)).count() == 1);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot stat`: what the counter pages of all processes say, once or at every interval.
 
+mod clients;
 pub(super) mod difference;
 pub(super) mod group;
 mod json;
@@ -14,6 +15,7 @@ use crate::failure::{Failure, Result};
 use crate::output::{Report, is_closed, write_out};
 use crate::places;
 use group::By;
+use metaslot_counters::clients::{Server, served};
 use metaslot_counters::read::{self, Process};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -124,7 +126,7 @@ fn textfile(path: &Path, args: &Args) -> Result<()> {
         if number > 0 {
             thread::sleep(args.interval.unwrap_or_default());
         }
-        replace(path, prometheus::text(&processes(args)).as_bytes())
+        replace(path, collected(args).as_bytes())
             .map_err(|error| Failure::io(format!("cannot write {}", path.display()), &error))?;
     }
     Ok(())
@@ -163,10 +165,10 @@ fn report(app: &App, args: &Args, number: u64, changes: &[Process], seconds: f64
 }
 
 fn once(app: &App, args: &Args) -> Result<()> {
-    let processes = processes(args);
     if args.prometheus {
-        return write_out(prometheus::text(&processes).as_bytes());
+        return write_out(collected(args).as_bytes());
     }
+    let processes = processes(args);
     if let (Some(pid), true) = (args.pid, processes.is_empty()) {
         return Err(Failure::not_found(format!("process {pid} has no counters")).hint(
             "one that has ended is in the numbers of all; one that runs began before there was a directory",
@@ -176,11 +178,14 @@ fn once(app: &App, args: &Args) -> Result<()> {
         tell_none(app);
     }
     tell_waiting(app, &processes);
-    app.output.print(&Report {
-        text: if processes.is_empty() { String::new() } else { totals(&processes, &args.by) },
-        json: json::document(&processes, &args.by, None),
-        uris: Vec::new(),
-    })
+    let mut text = if processes.is_empty() { String::new() } else { totals(&processes, &args.by) };
+    let mut json = json::document(&processes, &args.by, None);
+    if args.by.is_empty() {
+        let servers = servers(args);
+        text += &clients::text(&servers);
+        json["servers"] = clients::json(&servers);
+    }
+    app.output.print(&Report { text, json, uris: Vec::new() })
 }
 
 /// Everything, or only the rows that were asked for.
@@ -238,6 +243,18 @@ fn none() -> String {
             format!("{none}; a process counts from its start: {make}, then start the program")
         }
     }
+}
+
+/// For a collector.
+fn collected(args: &Args) -> String {
+    prometheus::text(&processes(args)) + &clients::prometheus(&servers(args))
+}
+
+/// Those that serve others.
+fn servers(args: &Args) -> Vec<Server> {
+    let mut all = served(&places::counters());
+    all.retain(|server| args.pid.is_none_or(|pid| pid == server.pid));
+    all
 }
 
 fn processes(args: &Args) -> Vec<Process> {

@@ -103,7 +103,7 @@ fn header(out: &mut String, name: &str, kind: &str, help: &str) {
     write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n").ok();
 }
 
-fn metric(out: &mut String, name: &str, kind: &str, help: &str, rows: &[(String, u64)]) {
+pub(super) fn metric(out: &mut String, name: &str, kind: &str, help: &str, rows: &[(String, u64)]) {
     header(out, name, kind, help);
     for (labels, value) in rows {
         match labels.is_empty() {
@@ -147,7 +147,7 @@ fn name_labels(names: &[Name]) -> String {
     labels(&all.iter().map(|(name, value)| (*name, value.as_str())).collect::<Vec<_>>())
 }
 
-fn labels(values: &[(&str, &str)]) -> String {
+pub(super) fn labels(values: &[(&str, &str)]) -> String {
     let escaped = |text: &str| text.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n");
     let labels = values.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value)));
     labels.collect::<Vec<_>>().join(",")
