@@ -21,7 +21,8 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 ///
 /// The file must not be cut while it is mapped: anyone who touches a word behind its end gets
 /// `SIGBUS`. So only a file that no other user may write is mapped, and both users (counters, a
-/// store's generation) only ever lengthen it. This user and root can end the process anyway.
+/// store's generation) only ever lengthen it: this user and root can end the process anyway. Or one
+/// is mapped that is sealed.
 #[derive(Debug)]
 pub struct SharedWords {
     start: NonNull<AtomicU64>,
@@ -82,6 +83,28 @@ impl SharedWords {
         let user = unsafe { libc::geteuid() };
         if metadata.uid() != user || metadata.mode() & WRITABLE_BY_OTHERS != 0 {
             return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        let start = os::map(count * 8, os::ACCESS, libc::MAP_SHARED, file.as_raw_fd())?;
+        Ok(Self { start: start.cast(), count })
+    }
+
+    /// Maps all `count` words of a file without a name that another process may have made: one of exactly this length, sealed
+    /// against a change of it, so that no touch is behind its end.
+    ///
+    /// # Errors
+    /// What the system says; [`io::ErrorKind::InvalidInput`] when it is another length,
+    /// [`io::ErrorKind::PermissionDenied`] when its length could be changed.
+    pub fn map_sealed(file: &File, count: usize) -> io::Result<Self> {
+        /// With the last one, no seal can be asked for later that this mapping would not survive.
+        const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+        // SAFETY: asks for a number.
+        let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
+        if seals < 0 || seals & SEALS != SEALS {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        // Huge pages are no such length: where there is none left, their first touch is SIGBUS.
+        if file.metadata()?.len() != (count * 8) as u64 {
+            return Err(io::ErrorKind::InvalidInput.into());
         }
         let start = os::map(count * 8, os::ACCESS, libc::MAP_SHARED, file.as_raw_fd())?;
         Ok(Self { start: start.cast(), count })
