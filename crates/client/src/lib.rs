@@ -55,7 +55,7 @@ pub use message::{MessageParams, Way};
 pub use module::{Initialize, Module};
 pub use object::Search;
 pub use operation::Whole;
-pub use remote::{Carrier, Message, Once, Patience};
+pub use remote::{Carrier, Found, Lane, Lanes, Message, Once, Patience};
 
 /// What p11-kit's protocol consists of, for who speaks it from the other side.
 pub mod protocol {

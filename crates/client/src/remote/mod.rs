@@ -5,11 +5,13 @@
 
 pub(crate) mod calls;
 pub(crate) mod kinds;
+mod lane;
 mod once;
 mod patience;
 mod request;
 pub(crate) mod wire;
 
+pub use lane::{Found, Lane, Lanes};
 pub use once::Once;
 pub use patience::Patience;
 pub use wire::Message;
