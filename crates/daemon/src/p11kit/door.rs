@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A client's socket. Requests that arrive together are read together, and their answers are sent together: before more is waited for, or
+//! A client's socket, and the memory beside it, if the client sent some with its greeting. Requests that arrive together are read together, and their answers are sent together: before more is waited for, or
 //! one of them takes long.
 
-use metaslot_client::{Message, Patience};
+use crate::stream::malformed;
+use metaslot_client::{Found, Lanes, Message, Patience};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, recv};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recv, recvmsg};
 use std::cell::RefCell;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::os::unix::net::UnixStream;
 use std::sync::OnceLock;
@@ -31,6 +33,9 @@ pub(super) struct Door {
     /// What is to be sent.
     answers: Message,
     patience: Patience,
+    lanes: Option<Lanes>,
+    /// Whether anything has arrived.
+    begun: bool,
 }
 
 impl Door {
@@ -43,6 +48,8 @@ impl Door {
             there: 0..0,
             answers: Message::default(),
             patience: Patience::default(),
+            lanes: None,
+            begun: false,
         })
     }
 
@@ -51,20 +58,69 @@ impl Door {
         let much = self.answers.as_ref().len() + answer.as_ref().len() > MUCH;
         if much {
             self.flush()?;
-            return self.stream.write_all(answer.as_ref());
+            return self.send(answer.as_ref());
         }
         self.answers.add(answer.as_ref()).ok_or_else(|| ErrorKind::OutOfMemory.into())
     }
 
+    /// Through the socket, to which a client that looks elsewhere is led.
+    fn send(&self, bytes: &[u8]) -> io::Result<()> {
+        if let Some(lanes) = &self.lanes {
+            lanes.answers().divert();
+        }
+        (&mut &self.stream).write_all(bytes)
+    }
+
+    /// What arrives first may bring memory. Any that is not as ours makes it is left alone.
+    fn begins(&mut self) -> io::Result<usize> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let mut room = [IoSliceMut::new(self.room.as_mut())];
+        AWAKE.fetch_sub(1, Ordering::Relaxed);
+        let arrived = recvmsg(&self.stream, &mut room, &mut control, RecvFlags::CMSG_CLOEXEC);
+        AWAKE.fetch_add(1, Ordering::Relaxed);
+        let arrived = arrived?;
+        self.begun = true;
+        let mut files = control.drain().filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(mut files) => files.next(),
+            _ => None,
+        });
+        self.lanes = files.next().and_then(|file| Lanes::of(&file.into()).ok());
+        Ok(arrived.bytes)
+    }
+
     /// Something, as soon as it is there. It is looked for where there are cores for every thread that serves and for its client.
     fn arrives(&mut self) -> io::Result<usize> {
+        if !self.begun {
+            return self.begins();
+        }
+        // Who has the answers may ask at once.
+        if let Some(lanes) = &self.lanes {
+            lanes.requests().open();
+        }
         self.flush()?;
         let (stream, room) = (&self.stream, RefCell::new(self.room.as_mut()));
-        let look = || match recv(stream, &mut **room.borrow_mut(), RecvFlags::DONTWAIT) {
-            Err(Errno::AGAIN) => None,
-            arrived => Some(arrived.map(|(read, _)| read).map_err(io::Error::from)),
+        let requests = self.lanes.as_ref().map(Lanes::requests);
+        let look = || {
+            let requests = requests.as_ref();
+            match requests.map_or(Found::Socket, |lane| lane.look(&mut room.borrow_mut())) {
+                Found::Nothing => return None,
+                Found::Bytes(read) => return Some(Ok(read)),
+                Found::Nonsense => return Some(Err(malformed())),
+                Found::Socket => {}
+            }
+            match recv(stream, &mut **room.borrow_mut(), RecvFlags::DONTWAIT) {
+                Err(Errno::AGAIN) => None,
+                arrived => Some(arrived.map(|(read, _)| read).map_err(io::Error::from)),
+            }
         };
         let sleep = || {
+            let requests = requests.as_ref();
+            match requests.map_or(Found::Socket, |lane| lane.leave(&mut room.borrow_mut())) {
+                Found::Bytes(read) => return Ok(read),
+                Found::Nonsense => return Err(malformed()),
+                Found::Nothing | Found::Socket => {}
+            }
             AWAKE.fetch_sub(1, Ordering::Relaxed);
             let arrived = (&mut &*stream).read(&mut room.borrow_mut());
             AWAKE.fetch_add(1, Ordering::Relaxed);
@@ -103,7 +159,11 @@ impl Write for Door {
             return Ok(());
         }
         let answers = std::mem::take(&mut self.answers);
-        self.stream.write_all(answers.as_ref())
+        let lanes = self.lanes.as_ref();
+        match lanes.is_some_and(|lanes| lanes.answers().put(answers.as_ref())) {
+            true => Ok(()),
+            false => self.send(answers.as_ref()),
+        }
     }
 }
 

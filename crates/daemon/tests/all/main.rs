@@ -13,6 +13,7 @@ mod databases;
 mod far;
 mod fence;
 mod fleet;
+mod lanes;
 mod malformed;
 mod moments;
 mod networks;

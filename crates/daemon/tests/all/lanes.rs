@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Requests and answers through memory that a client sent with its greeting.
+
+use crate::common::{Place, exchange, initialized};
+use crate::protocol::numbers;
+use metaslot_ck::*;
+use metaslot_client::protocol::{Call, GREETING, Reader, Writer};
+use metaslot_client::{Found, Lanes};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use std::fs::File;
+use std::io::{ErrorKind, IoSlice, Read as _, Write as _};
+use std::mem::MaybeUninit;
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::FileExt as _;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+fn memory(length: u64, seals: SealFlags) -> File {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let file = memfd_create(c"lanes", flags).expect("there is memory");
+    ftruncate(&file, length).expect("it grows");
+    fcntl_add_seals(&file, seals).expect("it is not sealed");
+    file.into()
+}
+
+fn sealed() -> File {
+    memory(Lanes::LENGTH, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
+}
+
+/// A connection that has this file with its greeting, initialised.
+fn greeted(place: &Place, file: &File) -> UnixStream {
+    let mut stream = place.connect();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let files = [file.as_fd()];
+    assert!(control.push(SendAncillaryMessage::ScmRights(&files)));
+    sendmsg(&stream, &[IoSlice::new(&[2])], &mut control, SendFlags::NOSIGNAL).expect("it is sent");
+    let mut version = [0];
+    stream.read_exact(&mut version).expect("it greets");
+    let begin = message(1, |request| {
+        request.bytes(Some(GREETING));
+        request.byte(0);
+        request.bytes(Some(&[]));
+    });
+    assert_eq!(answered(&exchange(&mut stream, &begin).expect("it answers")), 1);
+    stream
+}
+
+fn message(number: u32, parts: impl FnOnce(&mut Writer)) -> Vec<u8> {
+    let mut request = Writer::default();
+    request.begin(number, Call::numbered(number).expect("there is this call").request);
+    parts(&mut request);
+    request.finish().as_ref().to_vec()
+}
+
+fn answered(message: &metaslot_client::Message) -> u32 {
+    Reader::new(message.as_ref()).begin().expect("an answer").0
+}
+
+fn framed(code: u32, body: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(body.len()).expect("short");
+    [[code, 0, length].map(u32::to_be_bytes).as_flattened(), body].concat()
+}
+
+/// `C_GetSlotInfo` of slot 0.
+fn slot_info() -> Vec<u8> {
+    message(5, |request| numbers(request, &[0]))
+}
+
+#[test]
+fn requests_and_answers_go_through_the_memory() {
+    let place = Place::served();
+    initialized(&place);
+    let file = sealed();
+    let lanes = Lanes::of(&file).expect("it is sealed");
+    let mut stream = greeted(&place, &file);
+    // Whether it looks or is about to sleep when this is there: two at once.
+    let two = [framed(1, &slot_info()), framed(2, &slot_info())].concat();
+    file.write_all_at(&two, 64).expect("it is ours");
+    file.write_all_at(&(2 + two.len() as u64).to_ne_bytes(), 0).expect("it is ours");
+    let expected = exchange(&mut stream, &slot_info()).expect("it answers");
+    let expected = [framed(1, expected.as_ref()), framed(2, expected.as_ref())].concat();
+    let mut answers = vec![0; expected.len()];
+    stream.read_exact(&mut answers).expect("no answer is looked for in the memory");
+    assert_eq!(answers, expected);
+    let mut left = vec![1; two.len()];
+    file.read_exact_at(&mut left, 64).expect("it is as long");
+    assert!(left.iter().all(|byte| *byte == 0), "what was taken is wiped");
+    // One that is looked for there is there.
+    lanes.answers().open();
+    lanes.requests().divert();
+    stream.write_all(&framed(1, &slot_info())).expect("it is sent");
+    let until = Instant::now() + Duration::from_secs(20);
+    let found = loop {
+        match lanes.answers().look(&mut answers) {
+            Found::Nothing => assert!(Instant::now() < until, "it answers"),
+            found => break found,
+        }
+    };
+    assert_eq!(found, Found::Bytes(expected.len() / 2));
+    assert_eq!(answers[..expected.len() / 2], expected[..expected.len() / 2]);
+    assert_eq!(answered(&exchange(&mut stream, &slot_info()).expect("it answers")), 5);
+}
+
+#[test]
+fn memory_that_could_become_shorter_or_is_none_is_left_alone() {
+    let place = Place::served();
+    initialized(&place);
+    let fixed = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+    let files = [
+        memory(Lanes::LENGTH, SealFlags::GROW | SealFlags::SEAL),
+        memory(Lanes::LENGTH, SealFlags::SHRINK | SealFlags::GROW),
+        memory(4096, fixed),
+        memory(0, fixed),
+        memory(Lanes::LENGTH, fixed | SealFlags::WRITE),
+        File::open("/dev/zero").expect("it is there"),
+    ];
+    for file in files {
+        let mut stream = greeted(&place, &file);
+        for _ in 0..100 {
+            assert_eq!(answered(&exchange(&mut stream, &slot_info()).expect("it answers")), 5);
+        }
+        let mut state = [0; 8];
+        if file.metadata().is_ok_and(|metadata| metadata.len() > 0) {
+            file.read_exact_at(&mut state, 0).expect("it is as long");
+        }
+        assert_eq!(state, [0; 8], "nobody looks there");
+    }
+}
+
+#[test]
+fn what_is_in_the_memory_is_not_believed() {
+    let place = Place::served();
+    initialized(&place);
+    // More bytes than the lane has, of a request that ends in the middle, of a frame that cannot be.
+    let states = [2 + 4033_u64, u64::MAX, 1 << 40, 2 + 3, 2, 2 + 12];
+    for state in states {
+        let file = sealed();
+        let lanes = Lanes::of(&file).expect("it is sealed");
+        let mut stream = greeted(&place, &file);
+        let begun = Instant::now();
+        let ended = loop {
+            file.write_all_at(&state.to_ne_bytes(), 0).expect("it is ours");
+            match exchange(&mut stream, &slot_info()) {
+                Err(error) => break error.kind(),
+                Ok(_) => assert!(begun.elapsed() < Duration::from_secs(10), "{state}"),
+            }
+        };
+        assert!(
+            [ErrorKind::UnexpectedEof, ErrorKind::ConnectionReset, ErrorKind::BrokenPipe]
+                .contains(&ended),
+            "{state}: {ended}"
+        );
+        drop(lanes);
+        let mut other = greeted(&place, &sealed());
+        assert_eq!(answered(&exchange(&mut other, &slot_info()).expect("it answers")), 5);
+    }
+}
+
+#[test]
+fn a_request_that_changes_while_it_is_read_harms_no_other_client() {
+    let place = Place::served();
+    initialized(&place);
+    let until = Instant::now() + Duration::from_millis(500);
+    let mut other = greeted(&place, &sealed());
+    while Instant::now() < until {
+        let file = sealed();
+        let mut stream = greeted(&place, &file);
+        stream.set_read_timeout(Some(Duration::from_millis(5))).expect("it can");
+        for round in 0_u64..2000 {
+            // The state, its bytes, and the state of the answers, in any order.
+            let at = [0, 64, 72, 4096, 76, 84][usize::try_from(round % 6).expect("small")];
+            let value = round.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                >> [0, 52, 60, 63][(round / 6 % 4) as usize];
+            file.write_all_at(&value.to_ne_bytes(), at).expect("it is ours");
+        }
+        stream.write_all(&framed(7, &slot_info())).ok();
+        stream.read(&mut [0; 512]).ok();
+        assert_eq!(answered(&exchange(&mut other, &slot_info()).expect("it answers")), 5);
+    }
+}
