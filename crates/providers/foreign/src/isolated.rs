@@ -3,26 +3,25 @@
 //!
 //! One call is in it at a time. Where it dies or does not answer it is killed, and the next call finds that nothing runs.
 
+mod child;
+mod server;
+mod waiting;
+
+use child::Child;
 use metaslot_ck::Error;
 use metaslot_client::protocol::VERSION;
-use metaslot_client::{Carrier, Message, Patience};
+use metaslot_client::{Carrier, Found, Lane, Lanes, Message, Patience};
 use metaslot_memory::PerProcess;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::fs::fstat;
 use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType,
-    connect, recv, send, shutdown, socket_with,
-};
-use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open,
-    pidfd_send_signal, waitid,
-};
+use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::thread::sched_getaffinity;
 use std::cell::{Cell, RefCell};
 use std::iter::successors;
 use std::ops::Range;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -30,6 +29,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use waiting::{left, wait};
 
 /// Set in the process, in which no module is isolated again.
 const INSIDE: &str = "METASLOT_ISOLATED";
@@ -37,8 +37,6 @@ const INSIDE: &str = "METASLOT_ISOLATED";
 const LONGEST: usize = 1 << 26;
 /// Answers are usually shorter, all that are waited for together.
 const USUAL: usize = 1 << 12;
-/// How long a process has to end by itself.
-const PATIENCE: Duration = Duration::from_secs(2);
 /// How long a server that has gone is waited for, from the call on that found it gone.
 pub(crate) const ABSENCE: Duration = Duration::from_secs(5);
 /// Between two looks for it.
@@ -99,15 +97,8 @@ struct Process {
     /// Of requests.
     number: u32,
     patience: RefCell<Patience>,
-}
-
-/// A process that was started for its module.
-#[derive(Debug)]
-struct Child {
-    /// Of it, and of the group of processes that it leads.
-    id: Pid,
-    /// A host may wait for any child, and the number of one that has ended may be another's.
-    pidfd: OwnedFd,
+    /// Beside the socket; a server that knows of none never looks there.
+    lanes: Option<Lanes>,
 }
 
 /// Why there is no answer.
@@ -166,8 +157,11 @@ impl Isolated {
     fn process_with_its_socket(&self) -> MutexGuard<'static, Option<Process>> {
         let mut process = self.process();
         let lost = |process: &mut Process| file(&process.socket) != Ok(process.file);
-        // The descriptors are the host's by now.
-        process.take_if(lost).into_iter().for_each(std::mem::forget);
+        if let Some(mut lost) = process.take_if(lost) {
+            lost.lanes = None;
+            // The descriptors are the host's by now.
+            std::mem::forget(lost);
+        }
         process
     }
 
@@ -175,13 +169,13 @@ impl Isolated {
     fn started(&self, until: Instant) -> Result<(Process, u8), Failure> {
         let (socket, child) = match &self.isolation.program {
             Some(program) => self.spawned(program)?,
-            None => (connected(&self.module)?, None),
+            None => (server::connected(&self.module)?, None),
         };
         let file = file(&socket)?;
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let link = NEXT.fetch_add(1, Ordering::Relaxed);
-        let process =
-            Process { link, child, socket, file, number: 0, patience: RefCell::default() };
+        let (number, patience) = (0, RefCell::default());
+        let mut process = Process { link, child, socket, file, number, patience, lanes: None };
         match process.greet(until) {
             Ok(version) => Ok((process, version)),
             Err(failure) => {
@@ -287,9 +281,14 @@ impl Isolated {
 
 impl Process {
     /// The version of the protocol that both speak.
-    fn greet(&self, until: Instant) -> Result<u8, Failure> {
+    fn greet(&mut self, until: Instant) -> Result<u8, Failure> {
         let mut version = [0];
-        self.put(&[VERSION], until)?;
+        // What is started for its module is p11-kit's.
+        let server = self.child.is_none().then_some(&self.socket);
+        self.lanes = server.and_then(|socket| server::offer(socket, VERSION));
+        if self.lanes.is_none() {
+            self.put(&[VERSION], until)?;
+        }
         self.get(&mut version, until)?;
         Ok(version[0])
     }
@@ -306,13 +305,28 @@ impl Process {
             frames.add(header.as_flattened()).ok_or(Failure::Wrong)?;
             frames.add(request).ok_or(Failure::Wrong)?;
         }
-        self.put(frames.as_ref(), until)?;
+        self.ask(frames.as_ref(), requests.len() > 1, until)?;
         drop(frames);
         let mut arrived = Arrived::new(self, until)?;
         let numbers = successors(Some(after(first)), |number| Some(after(*number)));
         let answers = numbers.take(requests.len()).map(|number| arrived.answer(number));
         let answers = answers.collect::<Result<_, _>>()?;
         arrived.end().map(|()| answers)
+    }
+
+    /// Sends what is asked: through the memory, where that is an operation of one call and the server looks. Any other may have a PIN or
+    /// the value of a key, which shall be in no memory that could be swapped.
+    fn ask(&self, frames: &[u8], is_operation: bool, until: Instant) -> Result<(), Failure> {
+        if let Some(lanes) = &self.lanes {
+            if is_operation {
+                lanes.answers().open();
+                if lanes.requests().put(frames) {
+                    return Ok(());
+                }
+            }
+            lanes.requests().divert();
+        }
+        self.put(frames, until)
     }
 
     fn put(&self, mut bytes: &[u8], until: Instant) -> Result<(), Failure> {
@@ -332,17 +346,35 @@ impl Process {
     fn some(&self, room: &mut [u8], until: Instant) -> Result<usize, Failure> {
         left(until)?;
         let room = RefCell::new(room);
-        let look = || match recv(&self.socket, &mut **room.borrow_mut(), RecvFlags::DONTWAIT) {
+        let arrived = || match recv(&self.socket, &mut **room.borrow_mut(), RecvFlags::DONTWAIT) {
             Ok((0, _)) => Some(Err(Failure::Gone)),
             Ok((read, _)) => Some(Ok(read)),
             Err(Errno::AGAIN | Errno::INTR) => None,
             Err(error) => Some(Err(error.into())),
         };
-        let sleep = || loop {
-            self.wait(PollFlags::IN, until)?;
-            left(until)?;
-            if let Some(found) = look() {
-                return found;
+        let shared = |find: fn(Lane<'_>, &mut [u8]) -> Found| {
+            let lanes = self.lanes.as_ref();
+            let found = lanes.map(|lanes| find(lanes.answers(), &mut room.borrow_mut()));
+            found.unwrap_or(Found::Socket)
+        };
+        let look = || match shared(|lane, room| lane.look(room)) {
+            Found::Nothing => None,
+            Found::Bytes(read) => Some(Ok(read)),
+            Found::Nonsense => Some(Err(Failure::Wrong)),
+            Found::Socket => arrived(),
+        };
+        let sleep = || {
+            match shared(|lane, room| lane.leave(room)) {
+                Found::Bytes(read) => return Ok(read),
+                Found::Nonsense => return Err(Failure::Wrong),
+                Found::Nothing | Found::Socket => {}
+            }
+            loop {
+                self.wait(PollFlags::IN, until)?;
+                left(until)?;
+                if let Some(found) = arrived() {
+                    return found;
+                }
             }
         };
         self.patience.borrow_mut().wait(has_cores(), look, sleep)
@@ -369,7 +401,7 @@ impl Process {
     /// One that was started ends when nothing more comes, and if not it is killed.
     fn end(self) {
         shutdown(&self.socket, Shutdown::Both).ok();
-        if let Some(child) = self.child.filter(|child| !child.has_ended(PATIENCE)) {
+        if let Some(child) = self.child.filter(|child| !child.has_ended(child::PATIENCE)) {
             child.kill();
         }
     }
@@ -440,36 +472,6 @@ impl<'a> Arrived<'a> {
     }
 }
 
-impl Child {
-    /// With what it has begun. One that cannot be killed, as it is another user's by now or waits in the kernel, is left.
-    fn kill(self) {
-        if !self.has_ended(Duration::ZERO) {
-            kill_process_group(self.id, Signal::KILL).ok();
-            pidfd_send_signal(&self.pidfd, Signal::KILL).ok();
-            self.has_ended(PATIENCE);
-        }
-    }
-
-    /// Whether it ends within this time. The host may have waited for it already.
-    fn has_ended(&self, patience: Duration) -> bool {
-        let mut ends = [PollFd::new(&self.pidfd, PollFlags::IN)];
-        let ended = wait(&mut ends, Instant::now() + patience).is_ok();
-        if ended {
-            let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
-            waitid(WaitId::PidFd(self.pidfd.as_fd()), options).ok();
-        }
-        ended
-    }
-}
-
-/// A connection to a server. One whose queue is full counts as one that is not there.
-fn connected(path: &Path) -> Result<OwnedFd, Failure> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    connect(&socket, &SocketAddrUnix::new(path)?)?;
-    Ok(socket)
-}
-
 /// The number of the next request. A server takes 0 for none.
 fn after(number: u32) -> u32 {
     number.wrapping_add(1).max(1)
@@ -492,29 +494,10 @@ fn file(descriptor: &OwnedFd) -> rustix::io::Result<(u64, u64)> {
     fstat(descriptor).map(|file| (file.st_dev, file.st_ino))
 }
 
-/// What is left until then.
-fn left(until: Instant) -> Result<Duration, Failure> {
-    let left = until.saturating_duration_since(Instant::now());
-    if left.is_zero() { Err(Failure::Silent) } else { Ok(left) }
-}
-
-/// Waits until one of these is ready.
-fn wait(any: &mut [PollFd<'_>], until: Instant) -> Result<(), Failure> {
-    loop {
-        let left = until.saturating_duration_since(Instant::now());
-        let limit = Timespec::try_from(left).map_err(|_| Failure::Silent)?;
-        match poll(any, Some(&limit)) {
-            Ok(0) if left.is_zero() => return Err(Failure::Silent),
-            Ok(0) | Err(Errno::INTR) => {}
-            Ok(_) => return Ok(()),
-            Err(error) => return Err(error.into()),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::process::{Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
     use rustix::thread::set_thread_res_uid;
     use std::io::{Read as _, Write as _};
 
