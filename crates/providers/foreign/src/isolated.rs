@@ -4,10 +4,12 @@
 //! One call is in it at a time. Where it dies or does not answer it is killed, and the next call finds that nothing runs.
 
 mod child;
+mod failure;
 mod server;
 mod waiting;
 
 use child::Child;
+use failure::Failure;
 use metaslot_ck::Error;
 use metaslot_client::protocol::VERSION;
 use metaslot_client::{Carrier, Found, Lane, Lanes, Message, Patience};
@@ -99,29 +101,6 @@ struct Process {
     patience: RefCell<Patience>,
     /// Beside the socket; a server that knows of none never looks there.
     lanes: Option<Lanes>,
-}
-
-/// Why there is no answer.
-#[derive(Debug, Eq, PartialEq)]
-enum Failure {
-    /// The process has gone.
-    Gone,
-    /// It says nothing.
-    Silent,
-    /// What it says is too long.
-    Wrong,
-}
-
-impl From<std::io::Error> for Failure {
-    fn from(_: std::io::Error) -> Self {
-        Self::Gone
-    }
-}
-
-impl From<Errno> for Failure {
-    fn from(_: Errno) -> Self {
-        Self::Gone
-    }
 }
 
 impl Isolated {

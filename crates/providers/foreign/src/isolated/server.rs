@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A server that was there before: a connection to it, and the memory that it is offered beside that.
 
-use super::Failure;
+use super::failure::Failure;
 use metaslot_client::Lanes;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::io::Errno;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Waits that end at a time.
 
-use super::Failure;
+use super::failure::Failure;
 use rustix::event::{PollFd, Timespec, poll};
 use rustix::io::Errno;
 use std::time::{Duration, Instant};
