@@ -233,6 +233,30 @@ pub fn with_label(keys: &Keys, token: &Token, head: &Head, label: &str) -> Resul
     state.seal(keys)
 }
 
+/// The token's state with other identities than the token has.
+///
+/// # Errors
+/// As [`with_pin`].
+pub fn with_identities(
+    keys: &Keys,
+    token: &Token,
+    head: &Head,
+    identities: &Identities,
+) -> Result<Vec<u8>> {
+    current(keys, head)?;
+    let mut state = state::check(keys, token, head)?;
+    state.identities = state::identities(identities);
+    state.seal(keys)
+}
+
+/// Refuses a token whose own row is not as it was last written.
+///
+/// # Errors
+/// [`Error::Tampered`]
+pub fn check(keys: &Keys, token: &Token, head: &Head) -> Result<()> {
+    state::check(keys, token, head).map(drop)
+}
+
 /// How many changes the token's state counts; 0 where it does not open.
 #[must_use]
 pub fn commits(keys: &Keys, head: &Head) -> u64 {

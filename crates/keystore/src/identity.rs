@@ -61,7 +61,7 @@ impl Identities {
     ///
     /// # Errors
     /// [`Error::Identity`] where it is there already, or there are too many.
-    pub(crate) fn add(&mut self, identity: Identity) -> Result<()> {
+    pub fn add(&mut self, identity: Identity) -> Result<()> {
         if self.find(identity.name).is_some() {
             return Err(Error::Identity { name: identity.name, reason: "is there already" });
         }
@@ -77,7 +77,7 @@ impl Identities {
     ///
     /// # Errors
     /// [`Error::Identity`] where it is not there.
-    pub(crate) fn remove(&mut self, name: Name) -> Result<()> {
+    pub fn remove(&mut self, name: Name) -> Result<()> {
         self.existing(name)?;
         self.all.retain(|identity| identity.name != name);
         Ok(())
@@ -87,7 +87,7 @@ impl Identities {
     ///
     /// # Errors
     /// [`Error::Identity`] where it is not there.
-    pub(crate) fn set_wrap(&mut self, name: Name, wrap: Vec<u8>) -> Result<()> {
+    pub fn set_wrap(&mut self, name: Name, wrap: Vec<u8>) -> Result<()> {
         self.existing(name)?;
         for identity in self.all.iter_mut().filter(|identity| identity.name == name) {
             identity.pin = PinRow { wrap: Some(wrap.clone()), failures: 0, failed_at: 0 };

@@ -8,6 +8,7 @@
 mod address;
 mod cache;
 mod link;
+mod named;
 mod open;
 mod pin;
 mod rows;

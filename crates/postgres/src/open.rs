@@ -5,7 +5,7 @@ use crate::address::Address;
 use crate::cache::Cache;
 use crate::link::{Link, Open, Password, lock};
 use crate::rows::Whole;
-use metaslot_keystore::elsewhere::{self, Head, Keys, Memory, Pins};
+use metaslot_keystore::elsewhere::{self, Head, Identities, Keys, Memory, Pins};
 use metaslot_keystore::{Cost, Error};
 use metaslot_spi::store::TokenRow;
 use std::fmt;
@@ -74,6 +74,8 @@ pub struct PostgresStore {
     newest: Mutex<Option<(elsewhere::KeyId, u64)>>,
     /// The token's own row as it was when there was a database.
     pub(crate) known: Mutex<Option<TokenRow>>,
+    /// The identities, and the generation at which they were read.
+    pub(crate) identities: Mutex<Option<(u64, Identities)>>,
 }
 
 impl PostgresStore {
@@ -89,6 +91,7 @@ impl PostgresStore {
             cache: Cache::default(),
             newest: Mutex::default(),
             known: Mutex::default(),
+            identities: Mutex::default(),
         }
     }
 

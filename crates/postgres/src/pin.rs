@@ -18,13 +18,13 @@ const LOCKS: i32 = 0x4d53_4c54;
 
 /// Who tries a PIN of this token. The server takes it back with the connection, and ends that where nothing is heard of it for
 /// half a minute: a machine without power, or a process that is stopped, keeps no other one from trying.
-struct Attempt<'a> {
+pub(crate) struct Attempt<'a> {
     open: &'a Open<'a>,
     token: i32,
 }
 
 impl<'a> Attempt<'a> {
-    fn begin(open: &'a Open<'a>) -> Result<Self> {
+    pub(crate) fn begin(open: &'a Open<'a>) -> Result<Self> {
         let token = Whole::read(open)?.number;
         let sql =
             "SELECT pg_advisory_lock($1, $2), set_config('idle_session_timeout', '30s', false)";
@@ -65,10 +65,10 @@ pub(crate) fn keys(store: &PostgresStore, open: &Open<'_>, role: Role, pin: &[u8
     attempt(store, open, role, pin)
 }
 
-fn confirm(store: &PostgresStore, open: &Open<'_>, keys: &Keys) -> Result<()> {
+pub(crate) fn confirm(store: &PostgresStore, open: &Open<'_>, keys: &Keys) -> Result<()> {
     let floor = store.floor(keys);
     let head = store.around(open, SNAPSHOT, || {
-        let whole = Whole::here(open)?;
+        let whole = Whole::here(open)?.complete(open)?;
         let sql = "SELECT count(*) FROM metaslot.object WHERE token = $1 AND verified";
         let rows = open.write(sql, &[&whole.number])?;
         let there: i64 = rows.first().and_then(|row| row.try_get(0).ok()).unwrap_or(0);
@@ -81,7 +81,12 @@ fn confirm(store: &PostgresStore, open: &Open<'_>, keys: &Keys) -> Result<()> {
 }
 
 /// Counts, tries, and takes the count back after a right PIN.
-fn attempt(store: &PostgresStore, open: &Open<'_>, role: Role, pin: &[u8]) -> Result<Keys> {
+pub(crate) fn attempt(
+    store: &PostgresStore,
+    open: &Open<'_>,
+    role: Role,
+    pin: &[u8],
+) -> Result<Keys> {
     let whole = store.transact(open, |whole| {
         let row = pin_row(&whole, role);
         store.pins().can_try(row)?;
@@ -148,7 +153,8 @@ pub(crate) fn init_user(store: &PostgresStore, pin: &[u8]) -> Result<()> {
 /// A new PIN: its wrap, and no failures.
 fn set(store: &PostgresStore, open: &Open<'_>, keys: &Keys, role: Role, pin: &[u8]) -> Result<()> {
     let wrap = store.pins().wrap(keys, role, pin)?;
-    let head = store.transact(open, |mut whole| {
+    let head = store.transact(open, |whole| {
+        let mut whole = whole.complete(open)?;
         store.advance_anchor(keys, &whole.head)?;
         let (token, head) = (&whole.token, &whole.head);
         let state = elsewhere::with_pin(keys, token, head, (role, &wrap))?;
@@ -221,6 +227,10 @@ fn empty(store: &PostgresStore, open: &Open<'_>, so_pin: &[u8], label: &str) -> 
             let sql = format!("DELETE FROM metaslot.{table} WHERE token = $1");
             open.write(&sql, &[&whole.number])?;
         }
+        if whole.version >= schema::IDENTITIES {
+            let sql = "DELETE FROM metaslot.identity WHERE token = $1 AND name <> ''";
+            open.write(sql, &[&whole.number])?;
+        }
         let sql =
             "UPDATE metaslot.token SET label = $2, key_id = $3, so_wrap = $4, so_failures = 0,
                           so_failed_at = 0, user_wrap = NULL, user_failures = 0, user_failed_at = 0,
@@ -247,7 +257,8 @@ fn examined(
 /// Another label.
 pub(crate) fn rename(store: &PostgresStore, who: (Role, &[u8]), label: &str) -> Result<Examined> {
     examined(store, who, |open, keys| {
-        let head = store.transact(open, |mut whole| {
+        let head = store.transact(open, |whole| {
+            let mut whole = whole.complete(open)?;
             store.advance_anchor(&keys, &whole.head)?;
             let state = elsewhere::with_label(&keys, &whole.token, &whole.head, label)?;
             store.check_floor(&keys, &whole.head, store.floor(&keys))?;

@@ -3,7 +3,10 @@
 
 use crate::link::{Kept, Open};
 use metaslot_keystore::Error;
-use metaslot_keystore::elsewhere::{Head, Identities, PinRow, Rows, RowsMut, Stored, Token, path};
+use metaslot_keystore::elsewhere::{
+    Head, Identities, Identity, PinRow, Rows, RowsMut, Stored, Token, path,
+};
+use metaslot_spi::store::Name;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use tokio_postgres::Row;
@@ -21,6 +24,8 @@ pub(crate) struct Whole {
     /// The server's clock, in seconds since 1970.
     pub(crate) now: u64,
     pub(crate) generation: i64,
+    /// Of the tables.
+    pub(crate) version: i32,
 }
 
 /// The columns of [`Whole`].
@@ -48,7 +53,8 @@ impl Whole {
     fn found(open: &Open<'_>, rows: Vec<Row>) -> Result<Self> {
         let row = rows.first();
         let row = row.ok_or_else(|| Error::Uninitialized { path: open.place().to_owned() })?;
-        crate::schema::check(column(row, 13)?, open.place())?;
+        let version = column(row, 13)?;
+        crate::schema::check(version, open.place())?;
         let pin = |at: usize| -> Result<PinRow> {
             let failures: i32 = column(row, at + 1)?;
             let failures = u32::try_from(failures).map_err(|_| damaged())?;
@@ -64,8 +70,27 @@ impl Whole {
         let head =
             Head { key_id: fixed(row, 3)?, next_id: number(row, 10)?, state: column(row, 11)? };
         let (now, generation) = (number(row, 12)?, column(row, 14)?);
-        Ok(Self { number: column(row, 0)?, token, head, now, generation })
+        Ok(Self { number: column(row, 0)?, token, head, now, generation, version })
     }
+
+    /// With its identities, within the same transaction: only what compares the token with its state needs them.
+    pub(crate) fn complete(mut self, open: &Open<'_>) -> Result<Self> {
+        if self.version >= crate::schema::IDENTITIES {
+            let sql = "SELECT name, incarnation, wrap, failures, failed_at FROM metaslot.identity
+                       WHERE token = $1 AND name <> ''";
+            let rows = open.write(sql, &[&self.number])?;
+            let all = rows.iter().map(|row| identity(row).ok());
+            self.token.identities = Identities::new(all.collect());
+        }
+        Ok(self)
+    }
+}
+
+fn identity(row: &Row) -> Result<Identity> {
+    let name = Name::new(column::<&str>(row, 0)?.as_bytes()).ok_or_else(damaged)?;
+    let failures = u32::try_from(column::<i32>(row, 3)?).map_err(|_| damaged())?;
+    let pin = PinRow { wrap: Some(column(row, 2)?), failures, failed_at: number(row, 4)? };
+    Ok(Identity { name, incarnation: column::<i64>(row, 1)?.cast_unsigned(), pin })
 }
 
 fn damaged() -> Error {

@@ -7,10 +7,13 @@ use metaslot_keystore::Error;
 use std::path::Path;
 
 /// The version that this release writes.
-pub(crate) const FORMAT: i32 = 1;
+pub(crate) const FORMAT: i32 = 2;
+/// The first that has identities.
+pub(crate) const IDENTITIES: i32 = 2;
 
 /// What each version brought, beginning with the first.
-const STEPS: [&str; FORMAT as usize] = ["
+const STEPS: [&str; FORMAT as usize] = [
+    "
 CREATE SCHEMA metaslot;
 CREATE TABLE metaslot.format(
     one boolean PRIMARY KEY DEFAULT true CHECK(one),
@@ -60,7 +63,27 @@ CREATE TABLE metaslot.tree(
     entries bytea NOT NULL,
     PRIMARY KEY(token, node)
 );
-"];
+",
+    "
+CREATE TABLE metaslot.identity(
+    token integer NOT NULL REFERENCES metaslot.token ON DELETE CASCADE,
+    name text NOT NULL,
+    incarnation bigint NOT NULL,
+    wrap bytea NOT NULL,
+    failures integer NOT NULL,
+    failed_at bigint NOT NULL,
+    PRIMARY KEY(token, name)
+);
+DO $$ BEGIN
+    IF EXISTS(SELECT FROM pg_roles WHERE rolname = 'metaslot_use') THEN
+        GRANT SELECT, UPDATE(failures, failed_at) ON metaslot.identity TO metaslot_use;
+    END IF;
+    IF EXISTS(SELECT FROM pg_roles WHERE rolname = 'metaslot_change') THEN
+        GRANT INSERT, UPDATE, DELETE ON metaslot.identity TO metaslot_change;
+    END IF;
+END $$;
+",
+];
 
 /// What roles need, to be given by who owns the schema: `metaslot_use` opens tokens and uses their objects, `metaslot_change` also
 /// makes, changes and destroys these. Neither makes a token.
@@ -69,9 +92,10 @@ CREATE ROLE metaslot_use NOLOGIN;
 GRANT USAGE ON SCHEMA metaslot TO metaslot_use;
 GRANT SELECT ON ALL TABLES IN SCHEMA metaslot TO metaslot_use;
 GRANT UPDATE(so_failures, so_failed_at, user_failures, user_failed_at) ON metaslot.token TO metaslot_use;
+GRANT UPDATE(failures, failed_at) ON metaslot.identity TO metaslot_use;
 CREATE ROLE metaslot_change NOLOGIN IN ROLE metaslot_use;
 GRANT UPDATE ON metaslot.token TO metaslot_change;
-GRANT INSERT, UPDATE, DELETE ON metaslot.object, metaslot.lookup, metaslot.tree TO metaslot_change;
+GRANT INSERT, UPDATE, DELETE ON metaslot.object, metaslot.lookup, metaslot.tree, metaslot.identity TO metaslot_change;
 ";
 
 /// Which version the tables have; `None` where there are none.
@@ -105,7 +129,7 @@ pub(crate) fn migrate(open: &Open<'_>, place: &Path) -> Result<(), Error> {
     for step in STEPS.iter().skip(usize::try_from(found).unwrap_or(0)) {
         open.run(step)?;
     }
-    if (1..FORMAT).contains(&found) {
+    if found < FORMAT {
         open.write("UPDATE metaslot.format SET version = $1", &[&FORMAT])?;
     }
     Ok(())

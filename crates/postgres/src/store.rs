@@ -5,7 +5,7 @@ use crate::cache::{Moment, Query};
 use crate::link::lock;
 use crate::open::{PostgresStore, Result};
 use crate::rows::{Picture, Whole, Writing};
-use crate::{pin, search, table};
+use crate::{named, pin, search, table};
 use metaslot_ck as ck;
 use metaslot_counters as counters;
 use metaslot_keystore::Error;
@@ -13,7 +13,8 @@ use metaslot_keystore::elsewhere::{self, Keys, Stored};
 use metaslot_memory::Secret;
 use metaslot_spi::detail;
 use metaslot_spi::store::{
-    Change, Examination, Examined, Found, ObjectRow, Remark, Role, Scope, Store, Term, TokenRow,
+    Change, Examination, Examined, Found, Name, ObjectRow, Remark, Role, Scope, Store, Term,
+    TokenRow,
 };
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ impl PostgresStore {
     }
 
     fn write_all(&self, changes: &[Change]) -> Result<Vec<u64>> {
-        let keys = self.keys();
+        let keys = self.current_keys()?;
         let floor = keys.as_deref().map_or(0, |keys| self.floor(keys));
         let open = self.link.open()?;
         let _turn = lock(&open.lines.turn);
@@ -189,12 +190,43 @@ impl Store for PostgresStore {
         self.report(pin::check(self, role, pin).map(drop))
     }
 
+    fn login_as(&self, name: Name, pin: &[u8]) -> ck::Result<()> {
+        let result = self.report(named::login(self, name, pin));
+        if result.is_ok() {
+            counters::event(counters::Event::Login);
+        }
+        result
+    }
+
+    fn check_pin_as(&self, name: Name, pin: &[u8]) -> ck::Result<()> {
+        self.report(named::check(self, name, pin).map(drop))
+    }
+
+    fn set_pin_as(&self, name: Name, old: &[u8], new: &[u8]) -> ck::Result<()> {
+        self.report(named::change(self, name, old, new))
+    }
+
+    fn incarnation(&self, name: Name) -> ck::Result<Option<u64>> {
+        match nothing(self.incarnation_of(self.keys().as_deref(), name)) {
+            // None of them is one that the officer has added.
+            Err(Error::Tampered { .. }) => Ok(None),
+            found => self.report(found),
+        }
+    }
+
+    fn share_login(&self) -> ck::Result<()> {
+        let keys = self.keys().map(|keys| keys.unbound()).transpose();
+        self.report(keys.map(|keys| self.set_keys(keys)))
+    }
+
     fn logout(&self) {
         self.set_keys(None);
     }
 
     fn keeps_login(&self) -> bool {
-        let Some(keys) = self.keys() else { return false };
+        let Some(keys) = self.keys().filter(|keys| self.is_still_there(keys)) else {
+            return false;
+        };
         let now = self.link.generation();
         if now == Some(self.kept_login.load(Ordering::Relaxed)) {
             return true;
@@ -234,7 +266,7 @@ impl Store for PostgresStore {
     }
 
     fn read(&self, id: u64) -> ck::Result<Option<ObjectRow>> {
-        let keys = self.keys();
+        let keys = self.report(self.current_keys())?;
         let row = nothing(self.row(keys.as_deref(), id));
         self.report(row.and_then(|row| {
             let opened = row.map(|row| elsewhere::open(&row, keys.as_deref(), id));
@@ -243,8 +275,9 @@ impl Store for PostgresStore {
     }
 
     fn secrets(&self, id: u64, version: u64) -> ck::Result<Secret> {
-        let keys = self.keys().ok_or(Error::NotLoggedIn);
+        let keys = self.current_keys();
         self.report(keys.and_then(|keys| {
+            let keys = keys.ok_or(Error::NotLoggedIn)?;
             let row = self.row(Some(&keys), id)?.ok_or(Error::Gone { id })?;
             elsewhere::secrets(&row, &keys, id, version)
         }))
@@ -257,8 +290,11 @@ impl Store for PostgresStore {
         after: u64,
         limit: usize,
     ) -> ck::Result<Vec<Found>> {
-        // Also what is open is compared with what was written, where there is a login.
-        let keys = self.keys();
+        let keys = match scope {
+            // What is open is compared with what was written, where there is a login; a revoked one's keys do for that.
+            Scope::Public => self.keys(),
+            _ => self.report(self.current_keys())?,
+        };
         let scope = match scope {
             Scope::Private if keys.is_none() => return Ok(Vec::new()),
             Scope::Both if keys.is_none() => Scope::Public,
@@ -280,9 +316,8 @@ impl Store for PostgresStore {
             Examination::Remove(label) => self.report(pin::remove(self, (role, pin), label)),
             Examination::Backup(to) => self.report(table::save(self, (role, pin), to, remark)),
             Examination::Restore(from) => self.report(table::load(self, (role, pin), from, remark)),
-            Examination::Identities(_) => {
-                detail::set(format_args!("{}: it has no identities", self.config.address));
-                Err(ck::Error::FUNCTION_NOT_SUPPORTED)
+            Examination::Identities(asked) => {
+                self.report(named::administer(self, (role, pin), asked, remark))
             }
             Examination::Repair => {
                 detail::set(format_args!(
@@ -295,8 +330,9 @@ impl Store for PostgresStore {
     }
 
     fn restored(&self) -> ck::Result<u64> {
-        let keys = self.keys().ok_or(Error::NotLoggedIn);
+        let keys = self.current_keys();
         self.report(keys.and_then(|keys| {
+            let keys = keys.ok_or(Error::NotLoggedIn)?;
             let open = self.link.open()?;
             elsewhere::restored(&keys, &Whole::read(&open)?.head)
         }))

@@ -4,7 +4,7 @@
 use crate::link::{Open, lock};
 use crate::open::{PostgresStore, Result, SNAPSHOT, announced};
 use crate::rows::{OBJECT, Whole, Writing, signed, stored};
-use crate::{pin, schema};
+use crate::{named, pin, schema};
 use metaslot_keystore::Error;
 use metaslot_keystore::elsewhere::{
     Head, Listed, Loading, Node, Rows, RowsMut as _, Saving, Sink, Source, Stored, Table, Token,
@@ -25,7 +25,7 @@ pub(crate) fn look(
     let _turn = lock(&open.lines.turn);
     let keys = pin::keys(store, &open, role, pin)?;
     let (seen, head) = store.around(&open, SNAPSHOT, || {
-        let whole = Whole::here(&open)?;
+        let whole = Whole::here(&open)?.complete(&open)?;
         let head = whole.head.clone();
         let all = All::new(&open, whole);
         let seen = survey(&all, &keys, remark)?;
@@ -54,7 +54,7 @@ pub(crate) fn save(
     // A wrong PIN counts on the token itself.
     drop(pin::keys(store, &open, role, pin)?);
     let saving = store.around(&open, SNAPSHOT, || {
-        let all = All::new(&open, Whole::here(&open)?);
+        let all = All::new(&open, Whole::here(&open)?.complete(&open)?);
         Ok((Saving::of(&all, to)?, None))
     })?;
     saving.finish(store.pins(), (role, pin), remark)
@@ -129,7 +129,8 @@ impl Sink for Filling<'_> {
         )?;
         let number = rows.first().and_then(|row| row.try_get(0).ok());
         self.number.set(number.ok_or_else(|| Error::not_token("it was not made"))?);
-        Ok(())
+        let all = &token.identities;
+        all.iter().try_for_each(|one| named::insert(self.open, self.number.get(), one))
     }
 
     fn row(&self, id: u64, row: &Stored) -> Result<()> {
