@@ -57,6 +57,26 @@ fn said(line: &Value) -> String {
 }
 
 #[test]
+fn an_identity_logs_in_is_named_and_is_revoked_while_another_process_is_it() {
+    let (home, file) = home("identities", "");
+    home.run_with(&program("identities"), &[], &[("METASLOT_CONF", file.as_os_str())]);
+    let lines = lines(&home);
+    let of = |event: &str, field: &str, name: &str| {
+        let is_it = |line: &&Value| line["event"] == event && line[field] == name;
+        lines.iter().filter(is_it).filter(|line| line["result"] == "CKR_OK").count()
+    };
+    assert_eq!(of("identity-added", "name", "web"), 1);
+    assert_eq!(of("login", "name", "web"), 2, "of two processes");
+    assert_eq!(of("generated", "identity", "web"), 1);
+    assert_eq!(of("pin", "identity", "web"), 1);
+    assert_eq!(of("identity-revoked", "name", "web"), 1);
+    let user = lines.iter().rfind(|line| line["event"] == "login").expect("the user's");
+    assert!(user["identity"].is_null() && user["name"].is_null(), "{user}");
+    let text = fs::read_to_string(home.path().join("audit.log")).expect("there is a log");
+    assert!(!text.contains("first pin") && !text.contains("second pin"));
+}
+
+#[test]
 fn one_thing_of_each_kind_leaves_its_line_and_nothing_secret() {
     let (home, file) = home("audit-events", "");
     run(&home, &file, &["events"]);
