@@ -45,7 +45,7 @@ const fn call(
     Call { function, number, request, answer }
 }
 
-/// Those that our client asks for: every version of the protocol has them.
+/// Those that our client asks for: every version of the protocol has them, but `C_LoginUser`, which came with the second one.
 pub(super) const ASKED: &[Call] = &[
     call(Function::Initialize, 1, "ayyay", ""),
     call(Function::Finalize, 2, "", ""),
@@ -94,6 +94,7 @@ pub(super) const ASKED: &[Call] = &[
     call(Function::GenerateKeyPair, 59, "uMaAaA", "uu"),
     call(Function::SeedRandom, 63, "uay", ""),
     call(Function::GenerateRandom, 64, "ufy", "ay"),
+    call(Function::LoginUser, 66, "uuayay", ""),
 ];
 
 /// The others, of which those from 66 on came later.
@@ -116,7 +117,6 @@ const OTHERS: &[Call] = &[
     call(Function::UnwrapKey, 61, "uMuayaA", "u"),
     call(Function::DeriveKey, 62, "uMuaA", "u"),
     call(Function::WaitForSlotEvent, 65, "u", "u"),
-    call(Function::LoginUser, 66, "uuayay", ""),
     call(Function::SessionCancel, 67, "uu", ""),
     call(Function::MessageEncryptInit, 68, "uMu", ""),
     call(Function::EncryptMessage, 69, "uayayayfy", "ay"),

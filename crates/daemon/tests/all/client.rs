@@ -4,6 +4,7 @@
 use crate::common::{Place, SO, USER, initialized};
 use metaslot_ck::*;
 use metaslot_client::{Access, Mechanism, Once, Params, Session, Template, User};
+use metaslot_spi::store::{Examination, Identities, Name, NewPin, Role, Store};
 
 /// The object identifier of P-256.
 const P256: [u8; 10] = [0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
@@ -249,6 +250,30 @@ fn a_signature_over_the_socket_takes_little_longer_than_in_process() {
     }));
     println!("P-256: {over:?} over the socket, {inside:?} in process");
     assert!(over < inside + std::time::Duration::from_millis(20));
+}
+
+#[test]
+fn an_identity_logs_in_through_the_door() {
+    for version in [1, 2] {
+        let place = Place::served();
+        initialized(&place);
+        let web = Name::new(b"web").expect("a name");
+        let added = Examination::Identities(Identities::Add(web, NewPin(USER)));
+        place.store().examine(Role::So, SO, added, &mut |_| true).expect("the officer's PIN");
+        let module = place.module(version);
+        module.initialize().expect("it begins");
+        let session = module.open_session(SlotId(0), Access::ReadWrite).expect("a session opens");
+        for (name, pin) in [("web", &b"wrong-pin"[..]), ("mail", USER)] {
+            let refused = session.login_user(name, pin).map_err(|error| error.code);
+            assert_eq!(refused, Err(Error::PIN_INCORRECT));
+        }
+        session.login_user("web", USER).expect("its PIN");
+        assert_eq!(session.info().expect("a session").state, CKS_RW_USER_FUNCTIONS);
+        session.set_pin(USER, b"another-pin").expect("it is its own");
+        session.logout().expect("it logs out");
+        session.login(User::User, USER).expect("the user's is another");
+        module.finalize().expect("it ends");
+    }
 }
 
 /// A key of the session for AES, and one to sign with.
