@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The program: its configuration, its sockets, its ends.
 
-use crate::common::{Place, Raw, USER, initialized};
+use crate::common::{Place, Raw, SO, USER, initialized};
 use metaslot_ck::*;
+use metaslot_spi::store::{Examination, Identities, Name, NewPin, Role, Store};
 use metaslot_spi::{Params, RawValue};
 use metaslot_testkit::{left_out, module_path, not_run};
 use std::fs;
@@ -381,6 +382,16 @@ fn the_command_uses_what_a_service_has_without_asking_for_a_pin() {
     said("sign --key other --in pin --out pin.sig --pin-source pin", 0);
     let asks = said("key generate --label new", 4);
     assert!(asks.contains("no user PIN given"), "{asks}");
+    // An identity of the daemon's token logs in by our module, which passes its name on.
+    let web = Name::new(b"web").expect("a name");
+    let added = Examination::Identities(Identities::Add(web, NewPin(b"web-pin-1")));
+    let officer = place.store().examine(Role::So, SO, added, &mut |_| true);
+    officer.expect("the officer's PIN");
+    for (file, pin) in [("web", "web-pin-1"), ("new", "another-pin")] {
+        fs::write(place.path().join(file), pin).expect("it is written");
+    }
+    said("token identity pin web --pin-source web --new-pin-source new", 0);
+    said("token identity pin web --pin-source web --new-pin-source new", 4);
 }
 
 /// A program in namespaces of its own, if there are such here.

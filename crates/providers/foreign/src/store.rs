@@ -11,8 +11,8 @@ use metaslot_client::{Error as Failure, Result as Called, Session, Template, Tok
 use metaslot_memory::Secret;
 use metaslot_spi::provider::Provider;
 use metaslot_spi::store::{
-    Change, Examination, Examined, Found, Home, ObjectRow, OtherToken, PinState, Remark, Role,
-    Scope, Store, Term, TokenRow,
+    Change, Examination, Examined, Found, Home, Name, ObjectRow, OtherToken, PinState, Remark,
+    Role, Scope, Store, Term, TokenRow,
 };
 use metaslot_spi::{Attributes, Secrets, detail};
 
@@ -94,6 +94,21 @@ impl Store for ForeignStore {
 
     fn login(&self, role: Role, pin: &[u8]) -> Result<()> {
         self.0.login(role, pin)
+    }
+
+    fn login_as(&self, name: Name, pin: &[u8]) -> Result<()> {
+        self.0.login_as(name, pin)
+    }
+
+    fn set_pin_as(&self, _: Name, old: &[u8], new: &[u8]) -> Result<()> {
+        self.0.by_keeper(|keeper| keeper.set_pin(old, new))?;
+        self.0.has_changed_pin(new);
+        Ok(())
+    }
+
+    /// The module says so where a key is used, as of every login.
+    fn incarnation(&self, _: Name) -> Result<Option<u64>> {
+        Ok(Some(0))
     }
 
     /// Of such a token [`Home::keep_pin`] is asked.

@@ -10,7 +10,7 @@ use metaslot_ck::{
 };
 use metaslot_client::{Error as Failure, Result as Called, Session, User};
 use metaslot_memory::Secret;
-use metaslot_spi::store::Role;
+use metaslot_spi::store::{Name, Role};
 
 impl Token {
     /// Whether there is a login that can be made again.
@@ -40,7 +40,10 @@ impl Token {
         };
         let pin = pin.filter(|_| !state.refused).ok_or(REFUSED)?;
         let bound = Bound::to(state.link);
-        let answer = keeper.login(User::User, pin.expose());
+        let answer = match state.name {
+            Some(name) => keeper.login_user(name.as_str(), pin.expose()),
+            None => keeper.login(User::User, pin.expose()),
+        };
         drop(bound);
         // One that was right before is so after a pause, and a try in the pause is not counted.
         let waits = |code| state.pin.is_some() && code == Error::PIN_LOCKED;
@@ -102,12 +105,17 @@ impl Token {
     }
 
     /// Where there is a view's login alone, it becomes the slot's too for who has that PIN, and waits for the SO's end.
-    fn takes_over(&self, state: &mut State, role: Role, pin: &[u8]) -> Called<bool> {
+    fn takes_over(
+        &self,
+        state: &mut State,
+        (role, name): (Role, Option<Name>),
+        pin: &[u8],
+    ) -> Called<bool> {
         let alone = |state: &State| state.view && !state.own;
         if !alone(state) {
             return Ok(false);
         }
-        if role == Role::So {
+        if role == Role::So || name.is_some() {
             (state.view, state.waits) = (false, true);
             self.end_login(state);
             return Ok(false);
@@ -161,33 +169,44 @@ impl Token {
 
     /// `C_Login`. Without a PIN, by the one of the configuration, or by the token's own keypad.
     pub(crate) fn login(&self, role: Role, pin: &[u8]) -> Result<()> {
-        let answer = self.log_in(role, pin);
-        if role == Role::So && answer.is_err() {
+        self.log_in_or_resume((role, None), pin)
+    }
+
+    /// `C_LoginUser` of an identity of the token.
+    pub(crate) fn login_as(&self, name: Name, pin: &[u8]) -> Result<()> {
+        self.log_in_or_resume((Role::User, Some(name)), pin)
+    }
+
+    fn log_in_or_resume(&self, who: (Role, Option<Name>), pin: &[u8]) -> Result<()> {
+        let answer = self.log_in(who, pin);
+        if who != (Role::User, None) && answer.is_err() {
             self.apart(|| self.resume(&mut self.state()));
         }
         answer
     }
 
-    fn log_in(&self, role: Role, pin: &[u8]) -> Result<()> {
+    fn log_in(&self, who: (Role, Option<Name>), pin: &[u8]) -> Result<()> {
+        let (role, name) = who;
         let user = if role == Role::User { User::User } else { User::SecurityOfficer };
         let configured = self.pin_source.as_ref();
-        let configured = configured.filter(|_| pin.is_empty() && role == Role::User);
+        let configured = configured.filter(|_| pin.is_empty() && who == (Role::User, None));
         let configured = configured.map(|file| pin::read(file)).transpose()?;
         self.call_again(|| {
             let mut again = true;
             loop {
                 let mut state = self.state();
                 // Under the same lock: a login that a view begins meanwhile would make any PIN a right one.
-                if self.takes_over(&mut state, role, pin)? {
+                if self.takes_over(&mut state, who, pin)? {
                     return Ok(());
                 }
                 self.connect(&mut state)?;
                 let keeper = state.keeper.as_ref().ok_or(GONE)?;
                 let bound = Bound::to(state.link);
-                let answer = match &configured {
-                    Some(configured) => keeper.login(user, configured.expose()),
-                    None if pin.is_empty() => keeper.login_protected(user),
-                    None => keeper.login(user, pin),
+                let answer = match (&configured, name) {
+                    (Some(configured), _) => keeper.login(user, configured.expose()),
+                    (None, Some(name)) => keeper.login_user(name.as_str(), pin),
+                    (None, None) if pin.is_empty() => keeper.login_protected(user),
+                    (None, None) => keeper.login(user, pin),
                 };
                 drop(bound);
                 match answer {
@@ -199,10 +218,11 @@ impl Token {
                     answer => {
                         logged_in(answer)?;
                         state.login = Some(role);
+                        state.name = name;
                         state.own = true;
                         state.mine |= answer.is_ok();
                         let is_it = pin::is(self.pin_source.as_deref(), pin);
-                        state.configured = role == Role::User && is_it.unwrap_or(false);
+                        state.configured = who == (Role::User, None) && is_it.unwrap_or(false);
                         state.refused &= !state.configured;
                         if answer.is_ok() {
                             self.keep_login(&mut state, pin);
@@ -224,6 +244,16 @@ impl Token {
         }
     }
 
+    /// An identity that is logged in has changed its PIN.
+    pub(crate) fn has_changed_pin(&self, pin: &[u8]) {
+        self.apart(|| {
+            let mut state = self.state();
+            if state.pin.is_some() && state.name.is_some() {
+                self.keep_login(&mut state, pin);
+            }
+        });
+    }
+
     /// The user shall be logged in whenever the token is there, by this PIN or the configured one.
     pub(crate) fn remember(&self, pin: &[u8]) -> Result<()> {
         let pin = match pin.is_empty() {
@@ -231,7 +261,7 @@ impl Token {
             false => Some(Secret::try_copy_of(pin).ok_or(Error::DEVICE_MEMORY)?),
         };
         let mut state = self.state();
-        state.login = Some(Role::User);
+        (state.login, state.name) = (Some(Role::User), None);
         state.own = true;
         state.pin = pin;
         state.refused = false;
@@ -266,6 +296,7 @@ impl Token {
     fn end_login(&self, state: &mut State) {
         state.ends += 1;
         state.login = None;
+        state.name = None;
         state.configured = false;
         state.pin = None;
         state.pins.clear();

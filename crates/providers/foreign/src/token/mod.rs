@@ -19,7 +19,7 @@ use metaslot_ck::{
 use metaslot_client::{Access, Error as Failure, Once, Result as Called, Session, TokenInfo};
 use metaslot_memory::Secret;
 use metaslot_spi::provider::{Algorithm, Provider};
-use metaslot_spi::store::{Found, Role, Ticket};
+use metaslot_spi::store::{Found, Name, Role, Ticket};
 use metaslot_spi::{Key, Value, detail};
 use std::cell::Cell;
 use std::num::NonZeroU64;
@@ -100,6 +100,8 @@ struct State {
     idle: Vec<Session>,
     /// Who shall be logged in.
     login: Option<Role>,
+    /// By which name, where it is an identity's.
+    name: Option<Name>,
     /// The PIN of that login, where it is to be repeated by it.
     pin: Option<Secret>,
     /// Whether that login was made here; otherwise the host had made it.
