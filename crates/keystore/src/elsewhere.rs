@@ -376,7 +376,5 @@ pub fn secrets(row: &Stored, keys: &Keys, id: u64, version: u64) -> Result<Secre
 /// # Errors
 /// [`Error::Cryptography`]
 pub fn values(keys: Option<&Keys>, query: &[Term]) -> Result<Vec<[u8; 16]>> {
-    let mut terms: Vec<&Term> = query.iter().collect();
-    terms.sort_by_key(|term| search::rank(term.0));
-    terms.into_iter().map(|term| crypto::lookup(keys, term)).collect()
+    search::values(keys, query)
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finding rows by their index entries, without opening any.
+//! Finding rows by their index entries. Those that are found are compared with what was asked for: `SqliteStore::find`.
 
-use crate::crypto::{self, Keys};
+use crate::crypto::{self, Keys, LOOKUP};
 use crate::error::{Error, Result};
-use crate::schema::{signed, unsigned};
+use crate::schema::{Stored, signed, unsigned};
 use metaslot_ck::CK_ATTRIBUTE_TYPE;
 use metaslot_ck::attribute::AttributeRow;
 use metaslot_spi::store::{Found, Scope, Term};
@@ -12,27 +12,62 @@ use rusqlite::{Connection, ToSql, params_from_iter};
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-/// Rows above `after`, ascending, at most `limit`; private ones are named with `keys`.
+/// What is wrong with an entry of the index that leads to a row without it.
+pub(crate) const MOVED: &str = "a search finds it by what it does not have";
+
+/// What is asked for, as the index has it, the most selective attribute first.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    scope: Scope,
+    open: Vec<[u8; LOOKUP]>,
+    keyed: Vec<[u8; LOOKUP]>,
+}
+
+impl Asked {
+    /// Private rows are named with `keys`.
+    pub(crate) fn new(query: &[Term], scope: Scope, keys: Option<&Keys>) -> Result<Self> {
+        let (mut open, mut keyed) = (Vec::new(), Vec::new());
+        if scope != Scope::Private {
+            open = values(None, query)?;
+        }
+        if scope != Scope::Public {
+            keyed = values(keys, query)?;
+        }
+        Ok(Self { scope, open, keyed })
+    }
+
+    /// Whether that is everything.
+    pub(crate) const fn is_all(&self) -> bool {
+        self.open.is_empty() && self.keyed.is_empty()
+    }
+
+    /// Whether a row has all of it, of the kind that it was found as.
+    pub(crate) fn is_in(&self, row: &Stored, found: Found) -> bool {
+        let asked = if found.private { &self.keyed } else { &self.open };
+        let has: &[[u8; LOOKUP]] = row.terms.as_chunks().0;
+        row.private == found.private && asked.iter().all(|value| has.contains(value))
+    }
+}
+
+/// What the index has for a query: of private rows with keys, of open ones without.
+pub(crate) fn values(keys: Option<&Keys>, query: &[Term]) -> Result<Vec<[u8; LOOKUP]>> {
+    let mut terms: Vec<&Term> = query.iter().collect();
+    terms.sort_by_key(|term| rank(term.0));
+    terms.into_iter().map(|term| crypto::lookup(keys, term)).collect()
+}
+
+/// Rows above `after`, ascending, at most `limit`, as the index has them.
 pub(crate) fn search(
     connection: &Connection,
-    keys: Option<&Keys>,
-    query: &[Term],
-    scope: Scope,
+    asked: &Asked,
     after: u64,
     limit: usize,
 ) -> Result<Vec<Found>> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let mut terms: Vec<&Term> = query.iter().collect();
-    terms.sort_by_key(|term| rank(term.0));
-    let mut values = Vec::with_capacity(2 * terms.len());
-    for keys in named(scope, keys) {
-        for term in &terms {
-            values.push(crypto::lookup(keys, term)?);
-        }
-    }
-    let mut statement = connection.prepare_cached(&statement(terms.len(), scope))?;
+    let terms = asked.open.len().max(asked.keyed.len());
+    let mut statement = connection.prepare_cached(&statement(terms, asked.scope))?;
     let after = signed(after);
-    let values = values.iter().map(|value| value as &dyn ToSql);
+    let values = asked.open.iter().chain(&asked.keyed).map(|value| value as &dyn ToSql);
     let numbers = [&after as &dyn ToSql, &limit];
     let parameters = params_from_iter(numbers.into_iter().chain(values));
     let mut rows = statement.query(parameters)?;
@@ -47,13 +82,6 @@ pub(crate) fn search(
         found.push(Found { id, private });
     }
     Ok(found)
-}
-
-/// The keys under which the parts of a search name their values.
-fn named(scope: Scope, keys: Option<&Keys>) -> impl Iterator<Item = Option<&Keys>> {
-    let public = (scope != Scope::Private).then_some(None);
-    let private = (scope != Scope::Public).then_some(keys);
-    public.into_iter().chain(private)
 }
 
 /// The statement for so many terms: parameters 1 and 2 are where to begin and how many, then come
@@ -98,7 +126,7 @@ fn part(terms: usize, before: usize, private: bool) -> String {
 }
 
 /// The most selective attribute drives the search; the others are looked up for each of its rows.
-pub(crate) fn rank(attribute: CK_ATTRIBUTE_TYPE) -> usize {
+fn rank(attribute: CK_ATTRIBUTE_TYPE) -> usize {
     let mut indexed = AttributeRow::indexed();
     indexed.position(|known| known == attribute).unwrap_or(usize::MAX)
 }

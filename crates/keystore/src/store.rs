@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::gate::Database;
 use crate::open::{Announce, SqliteStore};
 use crate::schema::{Head, Stored, Token};
+use crate::search::Asked;
 use crate::state::{Known, State};
 use crate::{apply, backup, label, named, pin, schema, search, uncounted, verify};
 use metaslot_ck as ck;
@@ -17,6 +18,7 @@ use metaslot_spi::store::{
     Change, Examination, Examined, Found, Name, ObjectRow, Remark, Role, Scope, Store, Term,
     TokenRow,
 };
+use rusqlite::Connection;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
@@ -120,21 +122,46 @@ impl SqliteStore {
 
     /// A row that is the one that was last written. `None` where there is to be none.
     fn authentic(&self, database: &Database, keys: &Arc<Keys>, id: u64) -> Result<Option<Stored>> {
-        let row = match self.read_remembered(database, keys, id)? {
-            Some(row) => row,
-            None => database.snapshot(|connection| {
-                let (head, row) = schema::read_together(connection, id)?;
+        if let Some(row) = self.read_remembered(database, keys, id)? {
+            row.as_ref().map_or(Ok(()), |row| apply::check(keys, id, row))?;
+            return Ok(row);
+        }
+        database.snapshot(|connection| {
+            let mut known = None;
+            let row = self.last_written(connection, keys, &mut known, id)?;
+            self.remember(database, known);
+            Ok(row)
+        })
+    }
+
+    /// The same within a snapshot, whose tree is `known` once it was read.
+    fn last_written(
+        &self,
+        connection: &Connection,
+        keys: &Arc<Keys>,
+        known: &mut Option<Known>,
+        id: u64,
+    ) -> Result<Option<Stored>> {
+        let known = match known {
+            Some(known) => known,
+            None => {
+                let head = Head::read(connection)?;
                 // After another process made the token anew, our keys are those of the old one.
                 apply::current(Some(keys), &head)?;
-                let mut known = Known::recall(&self.read_last, keys, &head.state)?;
-                apply::check_last(connection, keys, &mut known.tree, id, row.as_ref())?;
-                known.keep(&self.read_last);
-                database.remember();
-                Ok(row)
-            })?,
+                known.insert(Known::recall(&self.read_last, keys, &head.state)?)
+            }
         };
+        let row = Stored::read(connection, id)?;
+        apply::check_last(connection, keys, &mut known.tree, id, row.as_ref())?;
         row.as_ref().map_or(Ok(()), |row| apply::check(keys, id, row))?;
         Ok(row)
+    }
+
+    fn remember(&self, database: &Database, known: Option<Known>) {
+        if let Some(known) = known {
+            known.keep(&self.read_last);
+            database.remember();
+        }
     }
 
     /// The same, in one statement. `None` where the tree has to be read with the row.
@@ -153,6 +180,45 @@ impl SqliteStore {
             Some(expected) => apply::compare(id, row.as_ref(), expected).map(|()| Some(row)),
             None => Ok(None),
         }
+    }
+
+    /// What the index has for a query, compared with the rows, all of one moment: who writes the file may have moved entries. A
+    /// row that is damaged is not found, and the others are.
+    fn find(
+        &self,
+        database: &Database,
+        keys: Option<&Arc<Keys>>,
+        asked: &Asked,
+        (mut after, limit): (u64, usize),
+    ) -> Result<Vec<Found>> {
+        database.snapshot(|connection| {
+            let (mut known, mut all) = (None, Vec::new());
+            loop {
+                let wanted = limit - all.len();
+                let found = search::search(connection, asked, after, wanted)?;
+                let is_last = found.len() < wanted;
+                for found in found {
+                    after = found.id;
+                    let row = match keys {
+                        Some(keys) => self.last_written(connection, keys, &mut known, after),
+                        None => Stored::read(connection, after),
+                    };
+                    match row {
+                        Ok(row) if row.as_ref().is_some_and(|row| asked.is_in(row, found)) => {
+                            all.push(found);
+                        }
+                        Ok(_) => return Err(Error::damaged(after, search::MOVED)),
+                        Err(Error::Damaged { .. }) => counters::event(counters::Event::DamagedRow),
+                        Err(error) => return Err(error),
+                    }
+                }
+                if is_last || all.len() == limit {
+                    break;
+                }
+            }
+            self.remember(database, known);
+            Ok(all)
+        })
     }
 
     fn read_secrets(&self, id: u64, version: u64) -> Result<Secret> {
@@ -291,17 +357,17 @@ impl Store for SqliteStore {
         after: u64,
         limit: usize,
     ) -> ck::Result<Vec<Found>> {
-        let keys = match scope {
-            Scope::Public => None,
-            _ => self.report(self.current_keys())?,
-        };
+        let keys = self.report(self.current_keys())?;
         let scope = match scope {
             Scope::Private if keys.is_none() => return Ok(Vec::new()),
             Scope::Both if keys.is_none() => Scope::Public,
             scope => scope,
         };
-        let found = self.gate.read(|database| {
-            search::search(&database.connection, keys.as_deref(), query, scope, after, limit)
+        let found = Asked::new(query, scope, keys.as_deref()).and_then(|asked| {
+            self.gate.read(|database| match asked.is_all() {
+                true => search::search(&database.connection, &asked, after, limit),
+                false => self.find(database, keys.as_ref(), &asked, (after, limit)),
+            })
         });
         self.report(nothing(found))
     }

@@ -7,7 +7,7 @@ mod common;
 use common::{Sandbox, USER, examine, find, insert, private, public};
 use metaslot_ck::Error;
 use metaslot_keystore::SqliteStore;
-use metaslot_spi::store::{Change, Role, Scope, Store};
+use metaslot_spi::store::{Change, Found, Role, Scope, Store};
 use std::fs;
 
 /// Ten private rows and two public ones, checked.
@@ -292,4 +292,97 @@ fn pages_that_lead_back_to_themselves_end_a_search_with_an_error() {
     }
     // It says what is wrong, or that there is something.
     assert!(examine(&store, USER, false).map_or(true, |(examined, _)| examined.findings > 0));
+}
+
+/// What a search by a label gives, with a login and without.
+fn searched(store: &SqliteStore, label: &str) -> [Result<Vec<u64>, Error>; 2] {
+    let query = [common::term(metaslot_ck::CKA_LABEL, label)];
+    let ids = |found: Vec<Found>| found.iter().map(|row| row.id).collect();
+    let with = store.search(&query, Scope::Both, 0, 9).map(ids);
+    store.logout();
+    let without = store.search(&query, Scope::Both, 0, 9).map(ids);
+    store.login(Role::User, USER).unwrap_or_default();
+    [with, without]
+}
+
+/// `id`'s entries of the index become those that `of` had.
+fn move_entries(place: &Sandbox, id: u64, of: u64) {
+    place
+        .raw()
+        .execute_batch(&format!(
+            "DELETE FROM lookup WHERE object = {id};
+             INSERT OR IGNORE INTO lookup SELECT value, {id} FROM old WHERE object = {of}"
+        ))
+        .unwrap();
+}
+
+#[test]
+fn a_search_finds_nothing_by_entries_that_were_moved() {
+    const WRONG: Error = Error::DEVICE_ERROR;
+    let (place, store, ids) = place();
+    place.raw().execute_batch("CREATE TABLE old AS SELECT * FROM lookup").unwrap();
+    let (one, two, cert, other) = (ids[0], ids[1], ids[10], ids[11]);
+    let restore = || {
+        let undo = "DELETE FROM lookup; INSERT INTO lookup SELECT * FROM old";
+        place.raw().execute_batch(undo).unwrap();
+        assert_eq!(find(&store, "key 0"), [one]);
+    };
+    // Two private objects, two open ones, and one of each.
+    for (a, b) in [(one, two), (cert, other), (one, cert)] {
+        move_entries(&place, a, b);
+        move_entries(&place, b, a);
+        let label = if a == cert { "certificate 0" } else { "key 0" };
+        let without = if a == cert { Err(WRONG) } else { Ok(Vec::new()) };
+        assert_eq!(searched(&store, label), [Err(WRONG), without], "{a} and {b}");
+        assert!(store.last_error().unwrap().contains("by what it does not have"));
+        restore();
+    }
+    let open = "INSERT OR IGNORE INTO lookup SELECT value, 99 FROM old WHERE object = ";
+    // One more object, and one that there is to be.
+    place.raw().execute_batch(&format!("{} {one}", open.replace("99", &two.to_string()))).unwrap();
+    assert_eq!(searched(&store, "key 0")[0], Err(WRONG));
+    restore();
+    place.raw().execute_batch(&format!("{open} {one}; {open} {cert}")).unwrap();
+    assert_eq!(searched(&store, "key 0")[0], Err(WRONG));
+    assert_eq!(searched(&store, "certificate 0"), [Err(WRONG), Err(WRONG)]);
+    restore();
+    // The others are found, and a check says what was changed.
+    move_entries(&place, one, two);
+    assert_eq!(find(&store, "key 2"), [ids[2]]);
+    assert_eq!(found(&store), [one, one]);
+}
+
+#[test]
+fn a_search_finds_no_row_that_was_changed_to_be_found() {
+    let (place, store, ids) = place();
+    let (one, two) = (ids[0].cast_signed(), ids[1].cast_signed());
+    let raw = place.raw();
+    // The second one's row says that it has what the first one has, and so does the index.
+    raw.execute_batch(&format!(
+        "CREATE TABLE old AS SELECT * FROM object;
+         CREATE TABLE index_then AS SELECT * FROM lookup;
+         UPDATE object SET terms = (SELECT terms FROM old WHERE id = {one}) WHERE id = {two};
+         INSERT OR IGNORE INTO lookup SELECT value, {two} FROM lookup WHERE object = {one}"
+    ))
+    .unwrap();
+    assert_eq!(searched(&store, "key 0"), [Ok(vec![ids[0]]), Ok(Vec::new())]);
+    // It is the row that it was before it got another label.
+    raw.execute_batch(
+        "DELETE FROM object; INSERT INTO object SELECT * FROM old;
+         DELETE FROM lookup; INSERT INTO lookup SELECT * FROM index_then",
+    )
+    .unwrap();
+    let record = private("another");
+    store.write(vec![Change::Update { id: ids[0], version: 1, record }]).unwrap();
+    raw.execute_batch(&format!(
+        "DELETE FROM object WHERE id = {one};
+         INSERT INTO object SELECT * FROM old WHERE id = {one};
+         INSERT OR IGNORE INTO lookup SELECT * FROM index_then WHERE object = {one}"
+    ))
+    .unwrap();
+    assert_eq!(searched(&store, "key 0"), [Ok(Vec::new()), Ok(Vec::new())]);
+    // The others of its class are found, a few at a time, too.
+    let class = [(metaslot_ck::CKA_CLASS, vec![3])];
+    assert_eq!(common::ids(&store, &class, Scope::Both, 0, 100), ids[1..]);
+    assert_eq!(common::ids(&store, &class, Scope::Both, 0, 3), ids[1..4]);
 }
