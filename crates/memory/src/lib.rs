@@ -17,7 +17,7 @@ pub use per_process::PerProcess;
 pub use protected::{Held, Protected};
 pub use secret::{Exhausted, Secret};
 pub use shared::{
-    SharedWords, WIPED_WORDS, file_at, has_locked, lock_whole, share_byte, unlock_whole,
+    Offered, SharedWords, WIPED_WORDS, file_at, has_locked, lock_whole, share_byte, unlock_whole,
     wiped_on_fork,
 };
 pub use stack::{is_own_stack, wipe_deep_stack, wipe_shallow_stack, wipe_stack, wiping};

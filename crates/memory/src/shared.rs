@@ -22,7 +22,7 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// The file must not be cut while it is mapped: anyone who touches a word behind its end gets
 /// `SIGBUS`. So only a file that no other user may write is mapped, and both users (counters, a
 /// store's generation) only ever lengthen it: this user and root can end the process anyway. Or one
-/// is mapped that is sealed.
+/// is mapped that is sealed: [`Offered`].
 #[derive(Debug)]
 pub struct SharedWords {
     start: NonNull<AtomicU64>,
@@ -88,28 +88,6 @@ impl SharedWords {
         Ok(Self { start: start.cast(), count })
     }
 
-    /// Maps all `count` words of a file without a name that another process may have made: one of exactly this length, sealed
-    /// against a change of it, so that no touch is behind its end.
-    ///
-    /// # Errors
-    /// What the system says; [`io::ErrorKind::InvalidInput`] when it is another length,
-    /// [`io::ErrorKind::PermissionDenied`] when its length could be changed.
-    pub fn map_sealed(file: &File, count: usize) -> io::Result<Self> {
-        /// With the last one, no seal can be asked for later that this mapping would not survive.
-        const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
-        // SAFETY: asks for a number.
-        let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
-        if seals < 0 || seals & SEALS != SEALS {
-            return Err(io::ErrorKind::PermissionDenied.into());
-        }
-        // Huge pages are no such length: where there is none left, their first touch is SIGBUS.
-        if file.metadata()?.len() != (count * 8) as u64 {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        let start = os::map(count * 8, os::ACCESS, libc::MAP_SHARED, file.as_raw_fd())?;
-        Ok(Self { start: start.cast(), count })
-    }
-
     /// The words.
     #[must_use]
     pub const fn words(&self) -> &[AtomicU64] {
@@ -124,6 +102,64 @@ impl Drop for SharedWords {
         // SAFETY: the mapping is ours, and no reference into it outlives `self`.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.count * 8) };
     }
+}
+
+/// The mapping of a memfd that another process has, too, which is not touched yet: a page that this process takes away is one that the
+/// next touch has to make anew, and where there is no memory for it, that is `SIGBUS`.
+#[derive(Debug)]
+pub struct Offered {
+    words: SharedWords,
+    file: File,
+}
+
+/// What its maker sets: with these its length stays.
+const LENGTH: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW;
+/// Without writable mappings of later, nor `write`, no hole is punched either; and with the last one no seal is set later.
+const CONTENT: libc::c_int = libc::F_SEAL_FUTURE_WRITE | libc::F_SEAL_SEAL;
+
+impl Offered {
+    /// Maps all `count` words of a file of exactly this length, which is sealed against a change of it.
+    ///
+    /// # Errors
+    /// What the system says; [`io::ErrorKind::InvalidInput`] when it is another length,
+    /// [`io::ErrorKind::PermissionDenied`] when its length could be changed.
+    pub fn map(file: File, count: usize) -> io::Result<Self> {
+        // Before it is mapped: no file but a memfd has these seals.
+        sealed(&file, LENGTH)?;
+        if file.metadata()?.len() != (count * 8) as u64 {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let start = os::map(count * 8, os::ACCESS, libc::MAP_SHARED, file.as_raw_fd())?;
+        Ok(Self { words: SharedWords { start: start.cast(), count }, file })
+    }
+
+    /// Seals the file, and has all of its pages there: no process can take one away from then on, so that no touch is `SIGBUS`. Who has it
+    /// mapped by now can write to it, and later mappings are for reading only. Either process may seal it, or both.
+    ///
+    /// # Errors
+    /// What the system says: before Linux 5.1 there is no such seal, or there is no memory;
+    /// [`io::ErrorKind::PermissionDenied`] when another process has sealed it in another way.
+    pub fn keep(self) -> io::Result<SharedWords> {
+        let number = self.file.as_raw_fd();
+        // SAFETY: sets flags of a file. Where the other process was first, it fails, and what was set is looked at below.
+        unsafe { libc::fcntl(number, libc::F_ADD_SEALS, LENGTH | CONTENT) };
+        sealed(&self.file, LENGTH | CONTENT)?;
+        let length = libc::off_t::try_from(self.words.count * 8).map_err(io::Error::other)?;
+        // After the seals: what was punched before is there again.
+        // SAFETY: gives pages to a file.
+        match unsafe { libc::fallocate(number, 0, 0, length) } {
+            0 => Ok(self.words),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+/// Whether it has all of these seals.
+fn sealed(file: &File, wanted: libc::c_int) -> io::Result<()> {
+    // SAFETY: asks for a number.
+    let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
+    let has_all = seals >= 0 && seals & wanted == wanted;
+    has_all.then_some(()).ok_or_else(|| io::ErrorKind::PermissionDenied.into())
 }
 
 /// How many words [`wiped_on_fork`] gives.

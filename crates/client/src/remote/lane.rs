@@ -13,7 +13,9 @@
 //! The other process is not believed: it may write anything at any time. The state is read once, the length in it checked, and the
 //! bytes are copied before anything of them is read.
 
-use metaslot_memory::SharedWords;
+use metaslot_memory::{Offered, SharedWords};
+use std::fs::File;
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const AWAY: u64 = 0;
@@ -81,7 +83,17 @@ pub enum Found {
 #[derive(Debug)]
 pub struct Lane<'a, W = AtomicU64>(&'a [W]);
 
-impl<W: Word> Lane<'_, W> {
+impl<'a, W: Word> Lane<'a, W> {
+    /// The lane in these words: one of state, seven that stay empty, and its room.
+    ///
+    /// # Panics
+    /// With less than eight words.
+    #[must_use]
+    pub const fn new(words: &'a [W]) -> Self {
+        assert!(words.len() >= BYTES, "no state");
+        Self(words)
+    }
+
     fn state(&self) -> &W {
         &self.0[0]
     }
@@ -162,24 +174,32 @@ impl Lanes {
     /// How long it is, in bytes.
     pub const LENGTH: u64 = 2 * LANE as u64 * 8;
 
-    /// The memory that is open as this file, if its length cannot change.
+    /// Maps the memory that is open as this file. The other process does so as well before one of them [keeps](Self::keep) it.
     ///
     /// # Errors
-    /// As [`SharedWords::map_sealed`].
-    pub fn of(file: &std::fs::File) -> std::io::Result<Self> {
-        SharedWords::map_sealed(file, 2 * LANE).map(Self)
+    /// As [`Offered::map`].
+    pub fn offered(file: File) -> io::Result<Offered> {
+        Offered::map(file, 2 * LANE)
+    }
+
+    /// What was mapped, once the other process can take none of it away.
+    ///
+    /// # Errors
+    /// As [`Offered::keep`].
+    pub fn keep(offered: Offered) -> io::Result<Self> {
+        offered.keep().map(Self)
     }
 
     /// From the client to the server.
     #[must_use]
     pub fn requests(&self) -> Lane<'_> {
-        Lane(&self.0.words()[..LANE])
+        Lane::new(&self.0.words()[..LANE])
     }
 
     /// From the server to the client.
     #[must_use]
     pub fn answers(&self) -> Lane<'_> {
-        Lane(&self.0.words()[LANE..])
+        Lane::new(&self.0.words()[LANE..])
     }
 }
 

@@ -85,7 +85,8 @@ impl Door {
             RecvAncillaryMessage::ScmRights(mut files) => files.next(),
             _ => None,
         });
-        self.lanes = files.next().and_then(|file| Lanes::of(&file.into()).ok());
+        let offered = files.next().and_then(|file| Lanes::offered(file.into()).ok());
+        self.lanes = offered.and_then(|offered| Lanes::keep(offered).ok());
         Ok(arrived.bytes)
     }
 

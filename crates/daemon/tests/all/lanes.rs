@@ -5,14 +5,20 @@ use crate::common::{Place, exchange, initialized};
 use crate::protocol::numbers;
 use metaslot_client::protocol::{Call, GREETING, Reader, Writer};
 use metaslot_client::{Found, Lanes};
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+use metaslot_memory::{Offered, SharedWords};
+use rustix::fs::{
+    FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, ftruncate, memfd_create,
+};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use std::fs::File;
 use std::io::{ErrorKind, IoSlice, Read as _, Write as _};
 use std::mem::MaybeUninit;
-use std::os::fd::AsFd as _;
-use std::os::unix::fs::FileExt as _;
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::os::unix::net::UnixStream;
+use std::sync::Barrier;
+use std::sync::atomic::Ordering;
+use std::thread;
 use std::time::{Duration, Instant};
 
 fn memory(length: u64, seals: SealFlags) -> File {
@@ -23,8 +29,38 @@ fn memory(length: u64, seals: SealFlags) -> File {
     file.into()
 }
 
+const LENGTH: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
+
+/// As our client makes it.
 fn sealed() -> File {
-    memory(Lanes::LENGTH, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
+    memory(Lanes::LENGTH, LENGTH)
+}
+
+/// A connection with memory beside it.
+struct Beside {
+    stream: UnixStream,
+    lanes: Lanes,
+    /// The same.
+    words: SharedWords,
+    file: File,
+}
+
+impl Beside {
+    fn new(place: &Place) -> Self {
+        let file = sealed();
+        let count = usize::try_from(Lanes::LENGTH / 8).expect("small");
+        let again = || file.try_clone().expect("it is open");
+        let (lanes, words) = (Lanes::offered(again()), Offered::map(again(), count));
+        let stream = greeted(place, &file);
+        let lanes = lanes.and_then(Lanes::keep).expect("it keeps its length");
+        let words = words.and_then(Offered::keep).expect("it was mapped before");
+        Self { stream, lanes, words, file }
+    }
+
+    /// Writes a word, whatever the other side does.
+    fn write(&self, at: usize, value: u64) {
+        self.words.words()[at].store(value, Ordering::SeqCst);
+    }
 }
 
 /// A connection that has this file with its greeting, initialised.
@@ -71,14 +107,17 @@ fn slot_info() -> Vec<u8> {
 fn requests_and_answers_go_through_the_memory() {
     let place = Place::served();
     initialized(&place);
-    let file = sealed();
-    let lanes = Lanes::of(&file).expect("it is sealed");
-    let mut stream = greeted(&place, &file);
-    let expected = exchange(&mut stream, &slot_info()).expect("it answers");
+    let mut beside = Beside::new(&place);
+    let expected = exchange(&mut beside.stream, &slot_info()).expect("it answers");
     let expected = [1, 2, 7].map(|code| framed(code, expected.as_ref()));
     let two = [framed(1, &slot_info()), framed(2, &slot_info())].concat();
-    file.write_all_at(&two, 64).expect("it is ours");
-    file.write_all_at(&(2 + two.len() as u64).to_ne_bytes(), 0).expect("it is ours");
+    for (part, at) in two.chunks(8).zip(8..) {
+        let mut all = [0; 8];
+        all[..part.len()].copy_from_slice(part);
+        beside.write(at, u64::from_ne_bytes(all));
+    }
+    beside.write(0, 2 + two.len() as u64);
+    let Beside { mut stream, lanes, file, .. } = beside;
     // It finds them before or after this, as it looks or sleeps. No answer is looked for in the memory.
     stream.write_all(&framed(7, &slot_info())).expect("it reads");
     let mut answers = vec![0; expected.iter().map(Vec::len).sum()];
@@ -110,13 +149,16 @@ fn requests_and_answers_go_through_the_memory() {
 fn memory_that_could_become_shorter_or_is_none_is_left_alone() {
     let place = Place::served();
     initialized(&place);
-    let fixed = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
     let files = [
-        memory(Lanes::LENGTH, SealFlags::GROW | SealFlags::SEAL),
-        memory(Lanes::LENGTH, SealFlags::SHRINK | SealFlags::GROW),
-        memory(4096, fixed),
-        memory(0, fixed),
-        memory(Lanes::LENGTH, fixed | SealFlags::WRITE),
+        memory(Lanes::LENGTH, SealFlags::GROW),
+        memory(Lanes::LENGTH, SealFlags::SHRINK),
+        // Holes could be punched.
+        memory(Lanes::LENGTH, LENGTH | SealFlags::SEAL),
+        // It cannot be mapped.
+        memory(Lanes::LENGTH, LENGTH | SealFlags::WRITE),
+        memory(Lanes::LENGTH, LENGTH | SealFlags::FUTURE_WRITE),
+        memory(4096, LENGTH),
+        memory(0, LENGTH),
         File::open("/dev/zero").expect("it is there"),
     ];
     for file in files {
@@ -132,6 +174,41 @@ fn memory_that_could_become_shorter_or_is_none_is_left_alone() {
     }
 }
 
+/// Whether its pages can be taken away.
+fn punched(file: &File) -> bool {
+    let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    fallocate(file, hole, 0, Lanes::LENGTH).is_ok()
+}
+
+/// With a page that is not there the next touch ends the daemon where there is no memory for another.
+#[test]
+fn no_page_can_be_taken_away_that_the_daemon_touches() {
+    let place = Place::served();
+    initialized(&place);
+    for _ in 0..100 {
+        let file = sealed();
+        let begun = Barrier::new(2);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                begun.wait();
+                let until = Instant::now() + Duration::from_secs(2);
+                while punched(&file) && Instant::now() < until {}
+            });
+            begun.wait();
+            let mut stream = greeted(&place, &file);
+            let blocks = || file.metadata().expect("it is open").blocks() * 512;
+            assert_eq!(blocks(), Lanes::LENGTH, "all of it is there");
+            assert!(!punched(&file), "it could be taken away");
+            assert!(ftruncate(&file, 0).is_err() && file.write_at(b"x", 0).is_err());
+            let number = format!("/proc/self/fd/{}", file.as_raw_fd());
+            let again = File::options().read(true).write(true).open(number).expect("it is ours");
+            assert!(Lanes::offered(again).is_err(), "it is written to by who had it at first");
+            assert_eq!(answered(&exchange(&mut stream, &slot_info()).expect("it answers")), 5);
+            assert_eq!(blocks(), Lanes::LENGTH);
+        });
+    }
+}
+
 #[test]
 fn what_is_in_the_memory_is_not_believed() {
     let place = Place::served();
@@ -139,13 +216,11 @@ fn what_is_in_the_memory_is_not_believed() {
     // More bytes than the lane has, of a request that ends in the middle, of a frame that cannot be.
     let states = [2 + 4033_u64, u64::MAX, 1 << 40, 2 + 3, 2, 2 + 12];
     for state in states {
-        let file = sealed();
-        let lanes = Lanes::of(&file).expect("it is sealed");
-        let mut stream = greeted(&place, &file);
+        let mut beside = Beside::new(&place);
         let begun = Instant::now();
         let ended = loop {
-            file.write_all_at(&state.to_ne_bytes(), 0).expect("it is ours");
-            match exchange(&mut stream, &slot_info()) {
+            beside.write(0, state);
+            match exchange(&mut beside.stream, &slot_info()) {
                 Err(error) => break error.kind(),
                 Ok(_) => assert!(begun.elapsed() < Duration::from_secs(10), "{state}"),
             }
@@ -155,7 +230,6 @@ fn what_is_in_the_memory_is_not_believed() {
                 .contains(&ended),
             "{state}: {ended}"
         );
-        drop(lanes);
         let mut other = greeted(&place, &sealed());
         assert_eq!(answered(&exchange(&mut other, &slot_info()).expect("it answers")), 5);
     }
@@ -168,19 +242,18 @@ fn a_request_that_changes_while_it_is_read_harms_no_other_client() {
     let until = Instant::now() + Duration::from_millis(500);
     let mut other = greeted(&place, &sealed());
     while Instant::now() < until {
-        let file = sealed();
-        let mut stream = greeted(&place, &file);
-        stream.set_read_timeout(Some(Duration::from_millis(5))).expect("it can");
+        let mut beside = Beside::new(&place);
+        beside.stream.set_read_timeout(Some(Duration::from_millis(5))).expect("it can");
         for round in 0_u64..2000 {
             // The state, its bytes, and the state of the answers, in any order.
-            let at = [0, 64, 72, 4096, 76, 84][usize::try_from(round % 6).expect("small")];
+            let at = [0, 8, 9, 512, 9, 10][usize::try_from(round % 6).expect("small")];
             let value = round.wrapping_mul(0x9e37_79b9_7f4a_7c15)
                 >> [0, 52, 60, 63][(round / 6 % 4) as usize];
-            file.write_all_at(&value.to_ne_bytes(), at).expect("it is ours");
+            beside.write(at, value);
         }
-        stream.write_all(&framed(7, &slot_info())).ok();
+        beside.stream.write_all(&framed(7, &slot_info())).ok();
         // An answer, its end, or none in time.
-        stream.read_exact(&mut [0; 12]).ok();
+        beside.stream.read_exact(&mut [0; 12]).ok();
         assert_eq!(answered(&exchange(&mut other, &slot_info()).expect("it answers")), 5);
     }
 }

@@ -264,11 +264,12 @@ impl Process {
         let mut version = [0];
         // What is started for its module is p11-kit's.
         let server = self.child.is_none().then_some(&self.socket);
-        self.lanes = server.and_then(|socket| server::offer(socket, VERSION));
-        if self.lanes.is_none() {
+        let offered = server.and_then(|socket| server::offer(socket, VERSION));
+        if offered.is_none() {
             self.put(&[VERSION], until)?;
         }
         self.get(&mut version, until)?;
+        self.lanes = offered.and_then(|offered| Lanes::keep(offered).ok());
         Ok(version[0])
     }
 

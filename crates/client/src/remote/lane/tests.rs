@@ -41,15 +41,15 @@ fn what_is_put_while_the_reader_goes_arrives_once() {
     loom::model(move || {
         let words: Arc<[Modelled; WORDS]> = Arc::new(std::array::from_fn(|_| Modelled::new(0)));
         let socket = Arc::new(Flag::new(false));
-        Lane(&words[..]).open();
+        Lane::new(&words[..]).open();
         let (theirs, sent) = (Arc::clone(&words), Arc::clone(&socket));
         let writer = loom::thread::spawn(move || {
-            if !Lane(&theirs[..]).put(&text) {
+            if !Lane::new(&theirs[..]).put(&text) {
                 sent.store(true, Ordering::Release);
             }
         });
         let mut room = [0; 16];
-        let lane = Lane(&words[..]);
+        let lane = Lane::new(&words[..]);
         let found = match lane.look(&mut room) {
             Found::Nothing => lane.leave(&mut room),
             found => found,
@@ -69,14 +69,14 @@ fn what_is_put_while_the_reader_goes_arrives_once() {
 fn what_is_taken_makes_room_for_the_next() {
     loom::model(|| {
         let words: Arc<[Modelled; WORDS]> = Arc::new(std::array::from_fn(|_| Modelled::new(0)));
-        Lane(&words[..]).open();
+        Lane::new(&words[..]).open();
         let theirs = Arc::clone(&words);
         let writer = loom::thread::spawn(move || {
-            let first = Lane(&theirs[..]).put(&[1; 16]);
-            let second = Lane(&theirs[..]).put(&[2; 9]);
+            let first = Lane::new(&theirs[..]).put(&[1; 16]);
+            let second = Lane::new(&theirs[..]).put(&[2; 9]);
             (first, second)
         });
-        let (lane, mut room) = (Lane(&words[..]), [0; 16]);
+        let (lane, mut room) = (Lane::new(&words[..]), [0; 16]);
         let first = lane.look(&mut room);
         if first == Found::Bytes(16) {
             assert_eq!(room, [1; 16]);
@@ -96,7 +96,7 @@ fn what_is_taken_makes_room_for_the_next() {
 #[test]
 fn a_state_of_nonsense_is_found_to_be_that() {
     let words = words();
-    let lane = Lane(&words[..]);
+    let lane = Lane::new(&words[..]);
     let mut room = [0; 16];
     for state in [FULL + 17, FULL + (1 << 32), u64::MAX] {
         words[0].store(state, Ordering::Relaxed);
@@ -114,7 +114,7 @@ fn a_state_of_nonsense_is_found_to_be_that() {
 #[test]
 fn what_is_too_long_or_not_looked_for_goes_through_the_socket() {
     let words = words();
-    let lane = Lane(&words[..]);
+    let lane = Lane::new(&words[..]);
     let mut room = [0; 17];
     assert!(!lane.put(b"x"), "it does not look");
     lane.open();

@@ -3,6 +3,7 @@
 
 use super::failure::Failure;
 use metaslot_client::Lanes;
+use metaslot_memory::Offered;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::io::Errno;
 use rustix::net::{
@@ -24,18 +25,18 @@ pub(super) fn connected(path: &Path) -> Result<OwnedFd, Failure> {
 }
 
 /// Greets a server, and sends the memory with that. The client makes it: the server then needs no more than to map it, and what it takes
-/// is the client's. A server that does not know of it reads the greeting, and the kernel closes the file. `None` where nothing was
-/// sent.
-pub(super) fn offer(socket: &OwnedFd, version: u8) -> Option<Lanes> {
+/// is the client's. A server that does not know of it reads the greeting, and the kernel closes the file. One that does has mapped it
+/// when it answers. `None` where nothing was sent.
+pub(super) fn offer(socket: &OwnedFd, version: u8) -> Option<Offered> {
     let file = made().ok()?;
-    let lanes = Lanes::of(&file).ok()?;
+    let offered = Lanes::offered(file.try_clone().ok()?).ok()?;
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     let files = [file.as_fd()];
     let fits = control.push(SendAncillaryMessage::ScmRights(&files));
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     let sent = fits && sendmsg(socket, &[IoSlice::new(&[version])], &mut control, flags) == Ok(1);
-    sent.then_some(lanes)
+    sent.then_some(offered)
 }
 
 /// It keeps its length.
@@ -47,7 +48,7 @@ fn made() -> rustix::io::Result<File> {
         file => file?,
     };
     ftruncate(&file, Lanes::LENGTH)?;
-    fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+    fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW)?;
     Ok(file.into())
 }
 
@@ -57,15 +58,16 @@ mod tests {
     use super::*;
     use metaslot_ck::Error;
     use metaslot_client::{Carrier as _, Found, Message};
+    use metaslot_memory::SharedWords;
     use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
     use std::io::{IoSliceMut, Read as _, Write as _};
-    use std::os::unix::fs::FileExt as _;
     use std::os::unix::net::{UnixListener, UnixStream};
+    use std::sync::atomic::Ordering;
     use std::thread::{self, JoinHandle};
     use std::time::Duration;
 
     /// What a server does with its connection and the memory that it was sent.
-    type Serves = fn(UnixStream, Lanes, File);
+    type Serves = fn(UnixStream, Lanes, SharedWords);
 
     fn served(name: &str, serves: Serves) -> (Isolated, JoinHandle<()>) {
         let path = std::env::temp_dir().join(format!("metaslot-{name}-{}", std::process::id()));
@@ -81,8 +83,12 @@ mod tests {
                 panic!("it brings memory");
             };
             let file = File::from(files.next().expect("one"));
+            let count = usize::try_from(Lanes::LENGTH / 8).expect("small");
+            let words = Offered::map(file.try_clone().expect("it is open"), count);
+            let lanes = Lanes::offered(file).and_then(Lanes::keep).expect("it keeps its length");
+            let words = words.and_then(Offered::keep).expect("it was mapped before");
             stream.write_all(&version).expect("it reads");
-            serves(stream, Lanes::of(&file).expect("it keeps its length"), file);
+            serves(stream, lanes, words);
         });
         let isolation = Isolation { program: None, limit: Duration::from_secs(20) };
         let isolated = Isolated::new(&isolation, path.clone()).expect("it is there");
@@ -162,11 +168,10 @@ mod tests {
     #[test]
     fn a_server_that_ends_or_says_nonsense_is_found_out() {
         let ends: Serves = |mut stream, lanes, _| looks(&mut stream, &lanes);
-        let nonsense: Serves = |mut stream, lanes, file| {
+        let nonsense: Serves = |mut stream, lanes, words| {
             looks(&mut stream, &lanes);
             taken(&lanes);
-            let answers = Lanes::LENGTH / 2;
-            file.write_all_at(&u64::MAX.to_ne_bytes(), answers).expect("it is as long");
+            words.words()[words.words().len() / 2].store(u64::MAX, Ordering::Release);
             // Whether it looks there still or sleeps: then the end wakes it.
         };
         for (name, serves, why) in [
