@@ -11,6 +11,7 @@ mod configuration;
 mod der;
 mod input;
 mod keyfile;
+mod lane;
 pub mod mutate;
 mod parameter;
 mod row;
@@ -30,7 +31,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 8] = [
     Target { name: "template", run: template::run, inputs: 3_000 },
     Target { name: "parameter", run: parameter::run, inputs: 8_000 },
     Target { name: "configuration", run: configuration::run, inputs: 6_000 },
@@ -38,4 +39,5 @@ pub const TARGETS: [Target; 7] = [
     Target { name: "uri", run: uri::run, inputs: 30_000 },
     Target { name: "keyfile", run: keyfile::run, inputs: 2_000 },
     Target { name: "row", run: row::run, inputs: 3_000 },
+    Target { name: "lane", run: lane::run, inputs: 20_000 },
 ];

@@ -46,6 +46,11 @@ fn no_row_harms() {
     short_run("row");
 }
 
+#[test]
+fn no_lane_of_shared_memory_harms() {
+    short_run("lane");
+}
+
 /// In a process of its own, with a token in which every key is tried.
 #[test]
 fn no_key_file_harms() {
