@@ -5,7 +5,7 @@ use crate::cancel::UncancelledStore;
 use crate::config::metaslot::Keystore;
 use crate::config::{Config, ForeignConfig, PoolConfig, TokenConfig};
 use crate::environment::{runtime_directories, volatile_directories};
-use crate::outside::apart;
+use crate::outside::{apart, asked};
 use crate::remote::{Open, Remote};
 use crate::signal::unbroken;
 use metaslot_engine::{MAX_SLOTS, Policy, SlotConfig};
@@ -143,7 +143,9 @@ impl Slots {
                 self.absent.push((module.name, String::from("is disabled in the configuration")));
                 continue;
             }
-            let (tokens, missing) = metaslot_foreign::open(&module, apart);
+            let is_server = module.isolation.as_ref().is_some_and(|how| how.program.is_none());
+            let around = if is_server { asked } else { apart };
+            let (tokens, missing) = metaslot_foreign::open(&module, around);
             self.keyless.extend(tokens.iter().find_map(ForeignStore::provider));
             // A module that is not trusted is not trusted with names among ours either.
             let shown = shown.or_else(|| (!module.trusted).then_some(false));
