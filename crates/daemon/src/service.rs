@@ -180,15 +180,16 @@ fn listen(listener: UnixListener, door: Door, tokens: Arc<Tokens>) -> io::Result
 fn begin(stream: UnixStream, door: Door, tokens: &Arc<Tokens>) {
     let Ok(client) = tokens.admit(&stream) else { return };
     let tokens = Arc::clone(tokens);
-    let work = move || {
-        let client = tokens.client(client);
-        if let Err(error) = door(stream, &client)
-            && GIVEN_UP.contains(&error.kind())
-        {
-            client.seat.add(Count::GivenUp, 1);
-        }
-    };
-    spawn("client", work).ok();
+    spawn("client", move || serve_one(stream, door, &tokens.client(client))).ok();
+}
+
+/// Until it ends, and counts how.
+fn serve_one(stream: UnixStream, door: Door, client: &Client) {
+    if let Err(error) = door(stream, client)
+        && GIVEN_UP.contains(&error.kind())
+    {
+        client.seat.add(Count::GivenUp, 1);
+    }
 }
 
 /// Clients of other machines.
@@ -202,8 +203,6 @@ impl tls::Serve for Peers {
     fn begin(&self, names: Vec<String>, stream: UnixStream) -> io::Result<()> {
         let client = self.0.admit_named(names, &stream)?;
         let tokens = Arc::clone(&self.0);
-        spawn("client", move || {
-            p11kit::serve(stream, &tokens.client(client)).ok();
-        })
+        spawn("client", move || serve_one(stream, p11kit::serve, &tokens.client(client)))
     }
 }

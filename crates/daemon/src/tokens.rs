@@ -7,7 +7,7 @@ use crate::remote;
 use crate::rights::Rights;
 use crate::shared::Shared;
 use metaslot_ck::Error;
-use metaslot_counters::clients::{Clients, Seat, Who};
+use metaslot_counters::clients::{Clients, Seat, User, Who};
 use metaslot_engine::{CACHED, Config as EngineConfig, Engine, Policy, SlotConfig};
 use metaslot_router::Routes;
 use metaslot_spi::detail;
@@ -122,7 +122,7 @@ impl Tokens {
         let allowance = self.allowances.admit(process.user);
         let peer = Peer::Process(process);
         let allowance = allowance.ok_or_else(|| {
-            self.who(&peer).iter().for_each(|who| self.counted.refused(who));
+            self.counted.refused(&self.who(&peer));
             io::ErrorKind::QuotaExceeded
         })?;
         Ok(Admitted { peer, allowance, stream: stream.try_clone()? })
@@ -137,12 +137,14 @@ impl Tokens {
             .name_of(&names)
             .ok_or_else(|| io::Error::other("no [[client]] names it any more"))?;
         let allowance = self.allowances.admit_named(&name);
-        let enough =
-            || io::Error::new(io::ErrorKind::QuotaExceeded, "its name has enough connections");
-        let allowance = allowance.ok_or_else(enough)?;
         // What it is called in the audit log.
         names.insert(0, name);
-        Ok(Admitted { peer: Peer::Named(names), allowance, stream: stream.try_clone()? })
+        let peer = Peer::Named(names);
+        let allowance = allowance.ok_or_else(|| {
+            self.counted.refused(&self.who(&peer));
+            io::Error::new(io::ErrorKind::QuotaExceeded, "its name has enough connections")
+        })?;
+        Ok(Admitted { peer, allowance, stream: stream.try_clone()? })
     }
 
     /// The first of a certificate's names that a section has.
@@ -170,18 +172,24 @@ impl Tokens {
         let mut connected = self.connected();
         connected.retain(|one| one.strong_count() > 0);
         connected.extend(granted.as_ref().map(Arc::downgrade));
-        let who = self.who(&peer);
-        let seat = who.map_or_else(Seat::default, |who| self.counted.seat(&who));
+        let seat = self.counted.seat(&self.who(&peer));
         Client { engine, log, allowance, seat, patience: PATIENCE, granted }
     }
 
     /// Who a client is, where that is counted.
-    fn who(&self, peer: &Peer) -> Option<Who> {
-        let Peer::Process(process) = peer else { return None };
-        self.counted.is_open().then(|| {
-            let (program, service) = process.names();
-            Who { user: process.user, process: process.id.unwrap_or(0), program, service }
-        })
+    fn who(&self, peer: &Peer) -> Who {
+        match peer {
+            _ if !self.counted.is_open() => Who::default(),
+            Peer::Process(process) => {
+                let (program, service) = process.names();
+                let user = User::Local(process.user);
+                Who { user, process: process.id.unwrap_or(0), program, service }
+            }
+            Peer::Named(names) => {
+                let service = names.first().cloned().unwrap_or_default();
+                Who { user: User::Remote, service, ..Who::default() }
+            }
+        }
     }
 
     fn connected(&self) -> MutexGuard<'_, Vec<Weak<Granted>>> {

@@ -47,6 +47,8 @@ const COUNTS: usize = 24;
 const LEVELS: usize = 40;
 /// The user of what has no record of its own.
 const OTHERS: u64 = u64::MAX;
+/// The user of clients of other machines: no user of this one has it.
+const REMOTE: u64 = 1 << 32;
 
 /// What is counted of a client.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -103,13 +105,40 @@ struct Page {
 #[derive(Clone, Debug, Default)]
 pub struct Who {
     /// Its user.
-    pub user: u32,
-    /// Its process.
+    pub user: User,
+    /// Its process; 0 where that is not known.
     pub process: u32,
     /// What its program is called.
     pub program: String,
-    /// The service that it belongs to.
+    /// The service that it belongs to; of another machine, the name in its certificate.
     pub service: String,
+}
+
+/// Whose client one is.
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+pub enum User {
+    /// A user of this machine.
+    Local(u32),
+    /// On another machine, and known by a certificate.
+    Remote,
+    /// Unknown: a record of all that had none of their own.
+    #[default]
+    Others,
+}
+
+impl User {
+    fn word(self) -> u64 {
+        match self {
+            Self::Local(user) => user.into(),
+            Self::Remote => REMOTE,
+            Self::Others => OTHERS,
+        }
+    }
+
+    fn of_word(word: u64) -> Self {
+        let other = if word == REMOTE { Self::Remote } else { Self::Others };
+        u32::try_from(word).map_or(other, Self::Local)
+    }
 }
 
 /// The record of one client, as long as it is connected.
@@ -171,11 +200,11 @@ impl Clients {
         let free = (0..CLIENTS - 1).map(client).find(|at| page.word(*at, NUMBER) == 0);
         let (at, shared) = free.map_or((client(CLIENTS - 1), true), |at| (at, false));
         if shared {
-            page.describe(at, OTHERS, &Who::default());
+            page.describe(at, &Who::default());
             page.set(at, NUMBER, 1);
             page.set(at, SERVICE, SERVICES as u64 - 1);
         } else {
-            page.describe(at, u64::from(who.user), who);
+            page.describe(at, who);
             page.set(at, SERVICE, ((service - HEADER) / RECORD) as u64);
             page.set(at, NUMBER, *next);
         }
@@ -215,7 +244,7 @@ impl Page {
 
     /// The record of a user's service, a new one where there is none yet.
     fn service(&self, who: &Who) -> usize {
-        let user = u64::from(who.user);
+        let user = who.user.word();
         let name = packed::<16>(&who.service);
         let all = (0..SERVICES - 1).map(|at| HEADER + at * RECORD);
         let is_it = |at: &usize| {
@@ -227,20 +256,17 @@ impl Page {
             return known;
         }
         let free = all.into_iter().find(|at| self.word(*at, SINCE) == 0);
-        let (at, user) = free.map_or((HEADER + (SERVICES - 1) * RECORD, OTHERS), |at| (at, user));
+        let known = |at| (at, Who { process: 0, program: String::new(), ..who.clone() });
+        let others = || (HEADER + (SERVICES - 1) * RECORD, Who::default());
+        let (at, who) = free.map_or_else(others, known);
         if self.word(at, SINCE) == 0 {
-            let who = if user == OTHERS {
-                Who::default()
-            } else {
-                Who { process: 0, program: String::new(), ..who.clone() }
-            };
-            self.describe(at, user, &who);
+            self.describe(at, &who);
         }
         at
     }
 
-    fn describe(&self, at: usize, user: u64, who: &Who) {
-        self.set(at, USER, user);
+    fn describe(&self, at: usize, who: &Who) {
+        self.set(at, USER, who.user.word());
         self.set(at, PROCESS, u64::from(who.process));
         let texts =
             [(PROGRAM, &packed::<2>(&who.program)[..]), (NAME, &packed::<16>(&who.service))];
@@ -321,6 +347,7 @@ mod tests {
     }
 
     fn who(user: u32, service: &str) -> Who {
+        let user = User::Local(user);
         Who { user, process: 7, program: "nginx\u{1b}".into(), service: service.into() }
     }
 
@@ -338,7 +365,7 @@ mod tests {
         let server = read(&directory);
         assert_eq!((server.pid, server.clients.len()), (std::process::id(), 3));
         let first = &server.clients[0];
-        assert_eq!((first.number, first.user, first.process), (1, Some(33), 7));
+        assert_eq!((first.number, first.user, first.process), (1, User::Local(33), 7));
         assert_eq!((&*first.program, &*first.service), ("nginx\\u{1b}", "nginx.service"));
         assert_eq!((first.counts.of(Count::Calls), first.level(Level::Sessions)), (5, 2));
         let calls = |server: &Server| {
@@ -355,9 +382,14 @@ mod tests {
         assert_eq!(server.services[1].counts.of(Count::Refused), 1);
         let numbers = Vec::from_iter(server.clients.iter().map(|client| client.number));
         assert_eq!(numbers, [2, 3]);
-        let again = clients.seat(&who(0, ""));
-        assert_eq!(read(&directory).clients.last().map(|client| client.number), Some(4));
-        drop((again, seats));
+        let far = Who { user: User::Remote, service: "web1.example".into(), ..Who::default() };
+        let far = clients.seat(&far);
+        let server = read(&directory);
+        let last = server.clients.last().map(|client| (client.number, client.user));
+        assert_eq!(last, Some((4, User::Remote)));
+        let names = server.services.iter().map(|one| (one.user, &*one.service));
+        assert!(Vec::from_iter(names).contains(&(User::Remote, "web1.example")));
+        drop((far, seats));
         assert!(read(&directory).clients.is_empty());
         fs::remove_dir_all(directory).unwrap();
     }

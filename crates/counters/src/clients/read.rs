@@ -3,7 +3,7 @@
 
 use super::{
     ALL, CHANGES, CLIENTS, COUNT, COUNTS, Count, HEADER, LEVEL, LEVELS, Level, MAGIC, NAME, NUMBER,
-    OTHERS, PROCESS, PROGRAM, RECORD, SERVICE, SERVICES, SINCE, USER, VERSION,
+    PROCESS, PROGRAM, RECORD, SERVICE, SERVICES, SINCE, USER, User, VERSION,
 };
 use crate::directory;
 use crate::raw::words;
@@ -31,8 +31,8 @@ pub struct Counts([u64; COUNT]);
 /// One service of one user, since the process began.
 #[derive(Clone, Debug)]
 pub struct Served {
-    /// The user; `None` where this is of all that had no record.
-    pub user: Option<u32>,
+    /// The user.
+    pub user: User,
     /// Its name; empty where it is not known.
     pub service: String,
     /// Clients that there were.
@@ -49,8 +49,8 @@ pub struct Served {
 pub struct Client {
     /// Its number: no other has had it.
     pub number: u64,
-    /// The user; `None` where this is of all that had no record.
-    pub user: Option<u32>,
+    /// The user.
+    pub user: User,
     /// Its process.
     pub process: u32,
     /// What its program is called.
@@ -139,7 +139,7 @@ fn server(path: &Path, pid: u32) -> io::Result<Server> {
 
 fn of_words(pid: u32, all: &[u64]) -> Server {
     let (services, clients) = all.split_at(SERVICES * RECORD);
-    let user = |record: &[u64]| u32::try_from(record[USER]).ok().filter(|_| record[USER] != OTHERS);
+    let user = |record: &[u64]| User::of_word(record[USER]);
     let name = |record: &[u64]| text(&record[NAME..][..16]);
     let mut known = Vec::from_iter(services.chunks_exact(RECORD).map(|record| Served {
         user: user(record),

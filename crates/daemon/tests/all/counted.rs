@@ -4,7 +4,7 @@
 use crate::common::Raw;
 use crate::service::{Daemon, opened, place};
 use metaslot_ck::CKF_SERIAL_SESSION;
-use metaslot_counters::clients::{Count, Level, Server, served};
+use metaslot_counters::clients::{Count, Level, Server, User, served};
 use metaslot_testkit::{module_path, not_run};
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -15,7 +15,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// What the daemon's file says, as soon as it says what is waited for.
-fn said(counters: &Path, is_so: impl Fn(&Server) -> bool) -> Server {
+pub(crate) fn said(counters: &Path, is_so: impl Fn(&Server) -> bool) -> Server {
     let begun = Instant::now();
     loop {
         let all = served(&[counters.to_owned()]);
@@ -53,8 +53,8 @@ fn an_operator_sees_what_each_client_does_and_which_limits_it_met() {
     while open(&mut raw, 0).is_ok() {}
     let server = said(&counters, |server| server.clients.len() == 1);
     let [client] = &server.clients[..] else { panic!("one client") };
-    let user = rustix::process::geteuid().as_raw();
-    assert_eq!((client.number, client.user), (1, Some(user)));
+    let user = User::Local(rustix::process::geteuid().as_raw());
+    assert_eq!((client.number, client.user), (1, user));
     assert_eq!(client.process, std::process::id());
     let counts =
         [Count::Errors, Count::NoMemory, Count::Operations].map(|one| client.counts.of(one));
@@ -76,7 +76,7 @@ fn an_operator_sees_what_each_client_does_and_which_limits_it_met() {
     drop(raw);
     let server = said(&counters, |server| server.clients.is_empty());
     let [service] = &server.services[..] else { panic!("one service") };
-    assert_eq!((service.user, service.connections, service.connected), (Some(user), 2, 0));
+    assert_eq!((service.user, service.connections, service.connected), (user, 2, 0));
     let counts = [Count::Calls, Count::GivenUp, Count::Refused].map(|one| service.counts.of(one));
     assert_eq!(counts, [calls, 1, 1]);
 }

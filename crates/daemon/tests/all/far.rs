@@ -2,10 +2,12 @@
 //! Clients of another machine: a daemon that listens, and `metaslotd connect`, with real certificates and real sockets.
 
 use crate::common::{Killed, Place, Raw, SO, USER, compiled, initialized, pairs};
+use crate::counted::said;
 use crate::protocol::{begin, mechanism, transform};
 use crate::restart::{client, counted, wait};
 use crate::service::{found, opened};
 use metaslot_ck::*;
+use metaslot_counters::clients::{Count, User};
 use metaslot_daemon::Tokens;
 use metaslot_testkit::{module_path, not_run};
 use metaslot_wiring::config::DaemonConfig;
@@ -128,6 +130,17 @@ fn configure(place: &Place, address: &str, clients: &str) {
     fs::write(place.path().join("metaslotd.toml"), text).expect("it is written");
 }
 
+/// Where it is to count what clients do.
+fn counters_of(place: &Place) -> PathBuf {
+    let counters = place.path().join("counters");
+    fs::create_dir(&counters).expect("it is made");
+    let file = place.path().join("metaslotd.toml");
+    let text = fs::read_to_string(&file).expect("it is there");
+    let there = format!("counters = {counters:?}");
+    fs::write(file, text.replace("counters = false", &there)).expect("it is written");
+    counters
+}
+
 fn section(name: &str, rest: &str) -> String {
     format!("[[client]]\nservices = [\"tls:{name}\"]\ntoken = \"door\"\n{rest}\n")
 }
@@ -172,6 +185,7 @@ fn a_name_of_a_certificate_has_what_its_sections_give_it() {
     let clients =
         [section("WEB1.example", SIGN), section("spiffe://example/web", "operations = []")];
     let place = place(&format!("{}{more}", clients.concat()));
+    let counters = counters_of(&place);
     let (_daemon, port) = daemon(&place);
     let near = connected(&place, port, "web1");
     let (mut raw, session) = opened(&place, 0);
@@ -191,6 +205,11 @@ fn a_name_of_a_certificate_has_what_its_sections_give_it() {
     assert_eq!(refused, Err(Error::PIN_INCORRECT));
     let line = fs::read_to_string(place.path().join("token/audit")).expect("a line");
     assert!(line.contains(",\"tls\":\"WEB1.example\",\"event\":\"login\","), "{line}");
+    let server = said(&counters, |server| !server.clients.is_empty());
+    let client = &server.clients[0];
+    let counts = [Count::Operations, Count::Errors].map(|one| client.counts.of(one));
+    assert_eq!((client.user, &*client.service, client.process), (User::Remote, "WEB1.example", 0));
+    assert_eq!(counts, [1, 2]);
     // More than is on its way at once, in both directions.
     let long = raw.bytes(64, |request| {
         request.number(session);

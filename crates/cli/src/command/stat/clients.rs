@@ -3,7 +3,7 @@
 
 use super::prometheus::{labels, metric};
 use crate::output::Table;
-use metaslot_counters::clients::{Client, Count, Counts, Level, Served, Server};
+use metaslot_counters::clients::{Client, Count, Counts, Level, Served, Server, User};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -73,18 +73,22 @@ fn row(client: &Client) -> Vec<String> {
     who.into_iter().chain(place).chain(counts).chain(levels).chain([met]).collect()
 }
 
-fn user(user: Option<u32>) -> String {
-    user.map_or_else(|| String::from("others"), |user| user.to_string())
+fn user(user: User) -> String {
+    match user {
+        User::Local(user) => user.to_string(),
+        User::Remote => String::from("tls"),
+        User::Others => String::from("others"),
+    }
 }
 
 /// Each daemon with its services and its clients.
 pub(super) fn json(servers: &[Server]) -> Value {
     let service = |one: &Served| {
-        let head = json!({"user": one.user, "unit": one.service, "connections": one.connections, "connected": one.connected});
+        let head = json!({"user": user(one.user), "unit": one.service, "connections": one.connections, "connected": one.connected});
         numbers(head, &one.counts, |level| one.level(level))
     };
     let client = |one: &Client| {
-        let head = json!({"number": one.number, "user": one.user, "pid": one.process, "program": one.program, "unit": one.service, "since": one.since});
+        let head = json!({"number": one.number, "user": user(one.user), "pid": one.process, "program": one.program, "unit": one.service, "since": one.since});
         numbers(head, &one.counts, |level| one.level(level))
     };
     let server = |one: &Server| {
