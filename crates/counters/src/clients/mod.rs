@@ -70,9 +70,11 @@ pub enum Count {
     GivenUp,
     /// Connections that were refused, as the user had enough. No client has any: a service has.
     Refused,
+    /// Requests that tried a PIN which was not right.
+    WrongPins,
 }
 
-const COUNT: usize = Count::Refused as usize + 1;
+const COUNT: usize = Count::WrongPins as usize + 1;
 
 /// What a client has now.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

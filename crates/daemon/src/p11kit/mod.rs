@@ -142,8 +142,10 @@ impl Connection<'_> {
             Ok(()) => {}
             Err(error) => {
                 seat.add(Count::Errors, 1);
-                if [Error::DEVICE_MEMORY, Error::SESSION_COUNT].contains(&error) {
-                    seat.add(Count::NoMemory, 1);
+                match error {
+                    Error::DEVICE_MEMORY | Error::SESSION_COUNT => seat.add(Count::NoMemory, 1),
+                    Error::PIN_INCORRECT => seat.add(Count::WrongPins, 1),
+                    _ => {}
                 }
             }
         }

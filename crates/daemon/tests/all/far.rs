@@ -207,9 +207,10 @@ fn a_name_of_a_certificate_has_what_its_sections_give_it() {
     assert!(line.contains(",\"tls\":\"WEB1.example\",\"event\":\"login\","), "{line}");
     let server = said(&counters, |server| !server.clients.is_empty());
     let client = &server.clients[0];
-    let counts = [Count::Operations, Count::Errors].map(|one| client.counts.of(one));
+    let counts = [Count::Operations, Count::Errors, Count::WrongPins];
+    let counts = counts.map(|one| client.counts.of(one));
     assert_eq!((client.user, &*client.service, client.process), (User::Remote, "WEB1.example", 0));
-    assert_eq!(counts, [1, 2]);
+    assert_eq!(counts, [1, 2, 1]);
     // More than is on its way at once, in both directions.
     let long = raw.bytes(64, |request| {
         request.number(session);

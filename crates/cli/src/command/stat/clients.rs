@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 /// Each count, its name for programs, and what it is.
-const COUNTS: [(Count, &str, &str); 8] = [
+const COUNTS: [(Count, &str, &str); 9] = [
     (Count::Calls, "calls", "calls of clients"),
     (Count::Errors, "errors", "those that failed"),
     (Count::Operations, "operations", "those that ended an operation, or used a key otherwise"),
@@ -17,6 +17,7 @@ const COUNTS: [(Count, &str, &str); 8] = [
     (Count::NoMemory, "no_memory", "calls for which the user had no memory left"),
     (Count::GivenUp, "given_up", "connections that stopped in a message, or sent none"),
     (Count::Refused, "refused", "connections beyond those that the user may have"),
+    (Count::WrongPins, "wrong_pins", "tries of a PIN that was not right"),
 ];
 
 /// Each level, likewise.
