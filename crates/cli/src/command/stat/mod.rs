@@ -14,6 +14,7 @@ use crate::app::App;
 use crate::failure::{Failure, Result};
 use crate::output::{Report, is_closed, write_out};
 use crate::places;
+use clients::Users;
 use group::By;
 use metaslot_counters::clients::{Server, served};
 use metaslot_counters::read::{self, Process};
@@ -182,8 +183,9 @@ fn once(app: &App, args: &Args) -> Result<()> {
     let mut json = json::document(&processes, &args.by, None);
     if args.by.is_empty() {
         let servers = servers(args);
-        text += &clients::text(&servers);
-        json["servers"] = clients::json(&servers);
+        let users = Users::read();
+        text += &clients::text(&servers, &users);
+        json["servers"] = clients::json(&servers, &users);
     }
     app.output.print(&Report { text, json, uris: Vec::new() })
 }
@@ -247,7 +249,7 @@ fn none() -> String {
 
 /// For a collector.
 fn collected(args: &Args) -> String {
-    prometheus::text(&processes(args)) + &clients::prometheus(&servers(args))
+    prometheus::text(&processes(args)) + &clients::prometheus(&servers(args), &Users::read())
 }
 
 /// Those that serve others.
