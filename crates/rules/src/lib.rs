@@ -18,7 +18,9 @@ mod template;
 pub use attributes::{Birth, Origin, change, check, complete, may_follow, protected, within};
 pub use lineage::oblige;
 pub use login::Login;
-pub use offspring::{both_lengths, derived_template, inherit, permitted_length, with_imposed};
+pub use offspring::{
+    agreed_length, both_lengths, derived_template, inherit, permitted_length, with_imposed,
+};
 pub use policy::Policy;
 pub use purpose::Purposes;
 pub use subject::{Subject, standing};

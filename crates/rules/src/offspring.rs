@@ -11,7 +11,8 @@ use crate::template::{Typed, class_of, typed};
 use metaslot_ck::attribute;
 use metaslot_ck::*;
 use metaslot_spi::lengths::Lengths;
-use metaslot_spi::{Attributes, Params, Template, Value};
+use metaslot_spi::provider::{Direction, Encapsulation};
+use metaslot_spi::{Attributes, Key, Params, Template, Value};
 
 /// What `template` of a key imposes on its offspring, with what the caller says of it.
 ///
@@ -44,10 +45,11 @@ pub(crate) fn unless_said(template: &mut Attributes, attribute: CK_ATTRIBUTE_TYP
     }
 }
 
-/// A template of a derived key, with class and key type, and with what the base key imposes.
+/// A template of a key that is derived, encapsulated or decapsulated, with class and key type, and with what the base key's
+/// template of the name `imposes` says.
 pub fn derived_template(
     mechanism: CK_MECHANISM_TYPE,
-    base: &Attributes,
+    (base, imposes): (&Attributes, CK_ATTRIBUTE_TYPE),
     template: Template,
     login: Login,
 ) -> Result<Attributes> {
@@ -63,7 +65,7 @@ pub fn derived_template(
     check(&typed_rest, class, attribute::MAKE, login)?;
     let mut all = typed_rest.attributes;
     all.set(CKA_CLASS, Value::Ulong(class));
-    let mut all = with_imposed(all, base, CKA_DERIVE_TEMPLATE, login)?;
+    let mut all = with_imposed(all, base, imposes, login)?;
     if let Some(length) = typed(lengths, Some(class))?.attributes.remove(CKA_VALUE_LEN) {
         if all.get(CKA_VALUE_LEN).is_some_and(|imposed| imposed != &length) {
             return Err(Error::TEMPLATE_INCONSISTENT);
@@ -98,7 +100,10 @@ pub fn permitted_length(
     natural: Option<usize>,
     all: &Attributes,
 ) -> Result<usize> {
-    let length = derived_length(all, natural, of_one_step(params))?;
+    permitted(policy, base, derived_length(all, natural, of_one_step(params))?, all)
+}
+
+fn permitted(policy: Policy, base: &Facts, length: usize, all: &Attributes) -> Result<usize> {
     if all.ulong(CKA_CLASS) == Some(CKO_SECRET_KEY) {
         policy.making(all, true)?;
         if !base.readable {
@@ -106,6 +111,27 @@ pub fn permitted_length(
         }
     }
     Ok(length)
+}
+
+/// How long a secret is that is encapsulated, or decapsulated, for a template, where the policy lets a key be made of it; `None` where
+/// the ciphertext says it.
+///
+/// # Errors
+/// `CKR_TEMPLATE_INCONSISTENT` for a length that the mechanism does not give.
+pub fn agreed_length(
+    policy: Policy,
+    (algorithm, direction): (&dyn Encapsulation, Direction),
+    (base, key): (&Facts, &Key),
+    params: &Params,
+    all: &Attributes,
+) -> Result<Option<usize>> {
+    let told = algorithm.carries() && direction == Direction::Backward;
+    let length = derived_length(all, algorithm.natural_length(key, params), false);
+    match length.and_then(|length| permitted(policy, base, length, all)) {
+        Err(Error::TEMPLATE_INCOMPLETE) if told => policy.making(all, true).map(|()| None),
+        Ok(length) if !algorithm.gives(key, params, length) => Err(Error::TEMPLATE_INCONSISTENT),
+        length => length.map(Some),
+    }
 }
 
 /// How many bytes to derive: what the template says, what the key type fixes, or what comes out.

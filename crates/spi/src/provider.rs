@@ -647,18 +647,41 @@ pub trait Encapsulation: Sync {
     /// `CKR_KEY_TYPE_INCONSISTENT`
     fn ciphertext_length(&self, key: &Key, params: &Params) -> Result<usize>;
 
-    /// Length of the secret, in bytes.
-    fn secret_length(&self, key: &Key, params: &Params) -> usize;
+    /// As [`Derive::natural_length`].
+    fn natural_length(&self, key: &Key, params: &Params) -> Option<usize>;
 
-    /// The new secret; its ciphertext goes to `out`, which is [`Self::ciphertext_length`] long.
+    /// Whether a secret can have this length, in bytes.
+    fn gives(&self, key: &Key, params: &Params, length: usize) -> bool {
+        self.natural_length(key, params) == Some(length)
+    }
+
+    /// Whether the ciphertext carries a secret that the caller makes, and says how long it is.
+    fn carries(&self) -> bool {
+        false
+    }
+
+    /// Writes a new secret, or takes the one that is there where this [carries](Self::carries) it; its ciphertext goes to `out`,
+    /// which is [`Self::ciphertext_length`] long.
     ///
     /// # Errors
     /// `CKR_DEVICE_ERROR`
-    fn encapsulate(&self, key: &Key, params: &Params, out: &mut [u8]) -> Result<Secret>;
+    fn encapsulate(
+        &self,
+        key: &Key,
+        params: &Params,
+        secret: &mut [u8],
+        out: &mut [u8],
+    ) -> Result<()>;
 
-    /// The secret of a ciphertext.
+    /// The secret of a ciphertext, of this length where one is said.
     ///
     /// # Errors
     /// `CKR_WRAPPED_KEY_LEN_RANGE`, `CKR_WRAPPED_KEY_INVALID`
-    fn decapsulate(&self, key: &Key, params: &Params, ciphertext: &[u8]) -> Result<Secret>;
+    fn decapsulate(
+        &self,
+        key: &Key,
+        params: &Params,
+        length: Option<usize>,
+        ciphertext: &[u8],
+    ) -> Result<Secret>;
 }

@@ -44,10 +44,10 @@ impl Engine {
         }
         let (base, approved) = self.parent(&mut session, token, base, mechanism, &params)?;
         let login = token.login_state();
-        let mut templates =
-            vec![rules::derived_template(mechanism, base.attributes(), template, login)?];
-        for template in params.take_further() {
-            templates.push(rules::derived_template(mechanism, base.attributes(), template, login)?);
+        let mut templates = Vec::new();
+        for template in std::iter::once(template).chain(params.take_further()) {
+            let own = (base.attributes(), CKA_DERIVE_TEMPLATE);
+            templates.push(rules::derived_template(mechanism, own, template, login)?);
         }
         let by = self.key(&base)?;
         let (count, algorithm) = self

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `C_EncapsulateKey` and `C_DecapsulateKey` (PKCS#11 3.2 §5.18.8, §5.18.9).
 
+use super::set_parity;
 use crate::engine::Engine;
 use crate::object::Object;
 use crate::output::{Output, Written};
 use crate::session::SessionGuard;
 use crate::token::Token;
-use metaslot_ck::attribute;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_router::Count;
-use metaslot_rules::policy::purposes_of_agreed;
-use metaslot_rules::{self as rules, Birth, Origin};
-use metaslot_rules::{class_of, typed, with_imposed};
+use metaslot_rules::{self as rules, Birth, Origin, Subject};
 use metaslot_spi::provider::{Algorithm, Direction, Encapsulation};
-use metaslot_spi::{Attributes, NewObject, Params, Template, Value};
+use metaslot_spi::{Attributes, Params, Template};
 use std::sync::Arc;
 
 /// One of the two functions.
@@ -47,6 +45,8 @@ struct Ready {
     by: Arc<Object>,
     template: Attributes,
     algorithm: &'static dyn Encapsulation,
+    /// Of the secret, where it is known.
+    length: Option<usize>,
     count: Count,
     approved: bool,
 }
@@ -75,11 +75,20 @@ impl Engine {
         // What fails after the secret is there leaves no ciphertext behind.
         let written = out.exact(length, |room| {
             let mut ciphertext = vec![0; length];
+            let secret = Secret::try_zeroed(ready.length.unwrap_or(0));
+            let mut secret = secret.ok_or(Error::DEVICE_MEMORY)?;
+            if ready.algorithm.carries() {
+                self.random_bytes(secret.expose_mut())?;
+                set_parity(ready.template.ulong(CKA_KEY_TYPE), secret.expose_mut());
+            }
             let watch = metaslot_counters::begin();
-            let secret = ready.algorithm.encapsulate(key, params, &mut ciphertext);
-            ready.count.done(length, secret.is_ok(), watch);
-            let (by, template) = (&ready.by, std::mem::take(&mut ready.template));
-            made = Some(self.agreed(&mut session, token, &ENCAPSULATE, by, template, secret?)?);
+            let done =
+                ready.algorithm.encapsulate(key, params, secret.expose_mut(), &mut ciphertext);
+            ready.count.done(length, done.is_ok(), watch);
+            done?;
+            let (with, template) =
+                ((ready.by.subject(), params), std::mem::take(&mut ready.template));
+            made = Some(self.agreed(&mut session, token, &ENCAPSULATE, with, template, secret)?);
             room.copy_from_slice(&ciphertext);
             Ok(())
         })?;
@@ -109,10 +118,10 @@ impl Engine {
             self.ready(&mut session, token, &DECAPSULATE, (mechanism, params), private, template)?;
         let key = self.key(&ready.by)?;
         let watch = metaslot_counters::begin();
-        let secret = ready.algorithm.decapsulate(key, params, ciphertext);
+        let secret = ready.algorithm.decapsulate(key, params, ready.length, ciphertext);
         ready.count.done(ciphertext.len(), secret.is_ok(), watch);
-        let (by, template) = (&ready.by, std::mem::take(&mut ready.template));
-        let made = self.agreed(&mut session, token, &DECAPSULATE, by, template, secret?)?;
+        let (with, template) = ((ready.by.subject(), params), std::mem::take(&mut ready.template));
+        let made = self.agreed(&mut session, token, &DECAPSULATE, with, template, secret?)?;
         session.recent.keep(Some(ready.by));
         session.recent.completes(ready.approved);
         Ok(made)
@@ -132,23 +141,20 @@ impl Engine {
         let by = self.key_for(session, key, way.usage, mechanism).map_err(refused)?;
         let policy = token.policy();
         let approved = policy.approving(mechanism, way.flag, Some(by.facts().key_type))?;
-        policy.agreeing(by.facts())?;
-        let mut template = secret_template(token, way, &by, template)?;
-        policy.making(&template, true)?;
+        policy.approving_params(params, false)?;
+        policy.agreeing(mechanism, way.direction, by.subject())?;
+        let own = (by.attributes(), way.imposes);
+        let mut template = rules::derived_template(mechanism, own, template, token.login_state())?;
         let key = self.key(&by)?;
         let of = |row| (way.of)(row).filter(|row| row.serves(key));
         let (count, algorithm) = self
             .route_with(&by, mechanism, of)
             .map_err(|_| self.kept_here(&by).err().unwrap_or(Error::KEY_SIZE_RANGE))?;
         algorithm.check(way.direction, key, params)?;
-        let length = algorithm.secret_length(key, params);
-        policy.long_enough(length, Error::KEY_SIZE_RANGE)?;
-        match template.remove(CKA_VALUE_LEN) {
-            Some(said) if said != Value::Ulong(length as CK_ULONG) => {
-                Err(Error::TEMPLATE_INCONSISTENT)
-            }
-            _ => Ok(Ready { by, template, algorithm, count, approved }),
-        }
+        let (what, with) = ((algorithm, way.direction), (by.facts(), &**key));
+        let length = rules::agreed_length(policy, what, with, params, &template)?;
+        template.remove(CKA_VALUE_LEN);
+        Ok(Ready { by, template, algorithm, length, count, approved })
     }
 
     /// The key of a secret that was agreed on.
@@ -157,56 +163,23 @@ impl Engine {
         session: &mut SessionGuard<'_>,
         token: &Token,
         way: &Way,
-        by: &Object,
+        (by, params): (&Subject, &Params),
         template: Attributes,
-        secret: Secret,
+        mut secret: Secret,
     ) -> Result<ObjectHandle> {
-        let object = self.secret_of(token, way, by, template, secret)?;
-        self.add(session, vec![object]).map(|handles| handles[0])
-    }
-
-    fn secret_of(
-        &self,
-        token: &Token,
-        way: &Way,
-        by: &Object,
-        template: Attributes,
-        secret: Secret,
-    ) -> Result<NewObject> {
+        set_parity(template.ulong(CKA_KEY_TYPE), secret.expose_mut());
         let made = self.secret_key(&template, secret).map_err(|error| match error {
             // The mechanism says how long it is.
             Error::ATTRIBUTE_VALUE_INVALID | Error::KEY_SIZE_RANGE => Error::TEMPLATE_INCONSISTENT,
             other => other,
         })?;
         let policy = token.policy();
-        let purposes = purposes_of_agreed(by.subject(), way.imposes, &template);
+        let purposes = policy.purposes_of_agreed(by, way.imposes, params, &template)?;
         // The other side knows it.
         let origin = Origin::Derived { always_sensitive: false, never_extractable: false };
         let birth = Birth::new(origin, purposes, token.login_state());
         let object = rules::complete(birth, CKO_SECRET_KEY, template, made)?;
-        policy.agreed(by.subject(), way.imposes, &object.attributes)?;
-        Ok(object)
+        policy.agreed(by, way.imposes, &object.attributes)?;
+        self.add(session, vec![object]).map(|handles| handles[0])
     }
-}
-
-/// A template of an agreed secret, with class and key type, and with what the key imposes.
-fn secret_template(
-    token: &Token,
-    way: &Way,
-    by: &Object,
-    template: Template,
-) -> Result<Attributes> {
-    if class_of(&template).is_some_and(|class| class != CKO_SECRET_KEY) {
-        return Err(Error::TEMPLATE_INCONSISTENT);
-    }
-    let login = token.login_state();
-    let typed = typed(template, Some(CKO_SECRET_KEY))?;
-    rules::check(&typed, CKO_SECRET_KEY, attribute::MAKE, login)?;
-    let mut all = typed.attributes;
-    all.set(CKA_CLASS, Value::Ulong(CKO_SECRET_KEY));
-    let mut all = with_imposed(all, by.attributes(), way.imposes, login)?;
-    if all.get(CKA_KEY_TYPE).is_none() {
-        all.set(CKA_KEY_TYPE, Value::Ulong(CKK_GENERIC_SECRET));
-    }
-    Ok(all)
 }

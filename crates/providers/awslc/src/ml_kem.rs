@@ -78,15 +78,23 @@ impl Encapsulation for MlKem {
         prepared(key).map(|key| key.set().ciphertext_length())
     }
 
-    fn secret_length(&self, _: &Key, _: &Params) -> usize {
-        SECRET_LENGTH
+    fn natural_length(&self, _: &Key, _: &Params) -> Option<usize> {
+        Some(SECRET_LENGTH)
     }
 
-    fn encapsulate(&self, key: &Key, _: &Params, out: &mut [u8]) -> Result<Secret> {
-        prepared(key)?.encapsulate(out).map_err(|Failed| Error::DEVICE_ERROR)
+    fn encapsulate(&self, key: &Key, _: &Params, secret: &mut [u8], out: &mut [u8]) -> Result<()> {
+        let made = prepared(key)?.encapsulate(out).map_err(|Failed| Error::DEVICE_ERROR)?;
+        secret.copy_from_slice(made.expose());
+        Ok(())
     }
 
-    fn decapsulate(&self, key: &Key, _: &Params, ciphertext: &[u8]) -> Result<Secret> {
+    fn decapsulate(
+        &self,
+        key: &Key,
+        _: &Params,
+        _: Option<usize>,
+        ciphertext: &[u8],
+    ) -> Result<Secret> {
         let key = prepared(key)?;
         if ciphertext.len() != key.set().ciphertext_length() {
             return Err(Error::WRAPPED_KEY_LEN_RANGE);

@@ -78,7 +78,7 @@ fn opener() -> &'static dyn Encapsulation {
 
 fn opens(key: &Key, ciphertext: &[u8]) -> Result<Vec<u8>> {
     opener().check(Direction::Backward, key, &Params::None)?;
-    let secret = opener().decapsulate(key, &Params::None, ciphertext)?;
+    let secret = opener().decapsulate(key, &Params::None, None, ciphertext)?;
     Ok(secret.expose().to_vec())
 }
 
@@ -87,9 +87,9 @@ fn seals(key: &Key, length: usize) -> Result<(Vec<u8>, Vec<u8>)> {
     row.check(Direction::Forward, key, &Params::None)?;
     assert_eq!(row.ciphertext_length(key, &Params::None), Ok(length));
     let mut ciphertext = vec![0; length];
-    let secret = row.encapsulate(key, &Params::None, &mut ciphertext)?;
-    assert_eq!(secret.len(), row.secret_length(key, &Params::None));
-    Ok((secret.expose().to_vec(), ciphertext))
+    let mut secret = vec![0; row.natural_length(key, &Params::None).unwrap()];
+    row.encapsulate(key, &Params::None, &mut secret, &mut ciphertext)?;
+    Ok((secret, ciphertext))
 }
 
 #[test]

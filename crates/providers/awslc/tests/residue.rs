@@ -14,6 +14,7 @@ use metaslot_awslc::AWSLC as PROVIDER;
 use metaslot_awslc::AWSLC;
 use metaslot_awslc_wrapper::digest::Hash;
 use metaslot_ck::*;
+use metaslot_memory::Secret;
 use metaslot_memory::wiping;
 use metaslot_spi::provider::{Direction, Keys, Provider};
 use metaslot_spi::{Bytes, Key, Params, Tls, Value};
@@ -291,9 +292,10 @@ fn a_dropped_ml_kem_key_leaves_nothing() {
             let row = algorithm(CKM_ML_KEM);
             let mut ciphertext = [0; 1568];
             let seal = row.encapsulate.unwrap();
-            let sealed = seal.encapsulate(public, &Params::None, &mut ciphertext).unwrap();
+            let mut sealed = Secret::zeroed(32);
+            seal.encapsulate(public, &Params::None, sealed.expose_mut(), &mut ciphertext).unwrap();
             let open = row.decapsulate.unwrap();
-            let opened = open.decapsulate(private, &Params::None, &ciphertext).unwrap();
+            let opened = open.decapsulate(private, &Params::None, None, &ciphertext).unwrap();
             assert_eq!(sealed.expose(), opened.expose());
         }],
     );

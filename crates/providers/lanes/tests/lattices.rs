@@ -50,9 +50,9 @@ fn what_lanes_cannot_is_no_fault_of_the_key() {
     let Pair { public, private } = of(CKM_ML_KEM_KEY_PAIR_GEN, CKK_ML_KEM, CKP_ML_KEM_512);
     let row = algorithm(CKM_ML_KEM);
     let (seal, open) = (row.encapsulate.unwrap(), row.decapsulate.unwrap());
-    let sealed = seal.encapsulate(&public, &Params::None, &mut [0; 768]).map(drop);
+    let sealed = seal.encapsulate(&public, &Params::None, &mut [0; 32], &mut [0; 768]);
     assert_eq!(sealed, Err(Error::DEVICE_ERROR));
-    let opened = open.decapsulate(&private, &Params::None, &[0; 768]).map(drop);
+    let opened = open.decapsulate(&private, &Params::None, None, &[0; 768]).map(drop);
     assert_eq!(opened, Err(Error::DEVICE_ERROR));
 }
 

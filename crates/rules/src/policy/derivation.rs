@@ -8,11 +8,13 @@
 //! exception that follows from the same rule: what it gives is the key of the expand step.
 
 use super::table::{DERIVES, KeyUse};
+use super::weak::MIN_KEY;
 use super::{Policy, Refusal};
 use crate::facts::{Facts, has_elements};
 use crate::purpose::Purposes;
 use crate::subject::Subject;
 use metaslot_ck::*;
+use metaslot_spi::provider::Direction;
 use metaslot_spi::{Attributes, Params, Value};
 
 /// Of the digests that an HMAC is made with, in bytes, but for MD2.
@@ -62,9 +64,22 @@ impl Policy {
         self.refuse(Refusal::RelatedKeys, !key.readable && brought, Error::KEY_INDIGESTIBLE)
     }
 
-    /// May this key encapsulate or decapsulate? With a public key every user may.
-    pub fn agreeing(self, key: &Facts) -> Result<()> {
-        self.using_key(KeyUse::Decapsulate, key)
+    /// May this key encapsulate or decapsulate by this mechanism? With a public key every user may.
+    pub fn agreeing(
+        self,
+        mechanism: CK_MECHANISM_TYPE,
+        direction: Direction,
+        key: &Subject,
+    ) -> Result<()> {
+        let facts = key.facts();
+        self.refuse(Refusal::WeakGroups, facts.weak_group, Error::KEY_SIZE_RANGE)?;
+        if direction == Direction::Forward {
+            self.sealing(facts)?;
+        }
+        self.using_key(KeyUse::Decapsulate, facts)?;
+        let tells = matches!(mechanism, CKM_RSA_PKCS | CKM_RSA_X_509);
+        let leaks = tells && hides_all(key, CKA_DECAPSULATE_TEMPLATE);
+        self.refuse(Refusal::WrapMechanisms, leaks, Error::MECHANISM_INVALID)
     }
 
     /// May `result` be derived from `base`?
@@ -84,7 +99,11 @@ impl Policy {
         if base.facts().readable {
             return Ok(());
         }
+        let short = result.ulong(CKA_VALUE_LEN).is_some_and(|length| length < MIN_KEY as u64);
+        self.refuse(Refusal::ShortKeys, short, Error::WRAPPED_KEY_LEN_RANGE)?;
         if secret || own.is_some_and(hides) {
+            let shown = !secret && otherwise(base, template);
+            self.refuse(Refusal::RelatedKeys, shown, Error::KEY_FUNCTION_NOT_PERMITTED)?;
             let open = secret
                 && (!result.bool(CKA_SENSITIVE)
                     || (result.bool(CKA_EXTRACTABLE) && !base.attributes().bool(CKA_EXTRACTABLE)));
@@ -126,12 +145,7 @@ impl Policy {
         template: &Attributes,
     ) -> Result<Purposes> {
         if base.class() != CKO_SECRET_KEY || base.facts().readable {
-            // The KDFs are digests of the agreed value and what the caller knows, and a key for use is
-            // digested: of the two, only the value itself may be had.
-            let digests = matches!(params, Params::Ecdh1 { kdf, .. } if *kdf != CKD_NULL);
-            let both = digests && hides_all(base, CKA_DERIVE_TEMPLATE);
-            self.refuse(Refusal::RelatedKeys, both, Error::MECHANISM_PARAM_INVALID)?;
-            return Ok(purposes_of_agreed(base, CKA_DERIVE_TEMPLATE, template));
+            return self.purposes_of_agreed(base, CKA_DERIVE_TEMPLATE, params, template);
         }
         let imposed = imposed_purposes(base.attributes(), CKA_DERIVE_TEMPLATE, CKO_SECRET_KEY);
         let extracts = matches!(params, Params::Hkdf { extract: true, expand: false, .. });
@@ -147,20 +161,41 @@ impl Policy {
     }
 }
 
-/// What a secret is for that a private key agrees on, or that it decapsulates, or a public one encapsulates. `imposes` is the name of
-/// the template of the key that says what all of them are; `template` is the caller's, with that in it.
-#[must_use]
-pub fn purposes_of_agreed(
-    base: &Subject,
-    imposes: CK_ATTRIBUTE_TYPE,
-    template: &Attributes,
-) -> Purposes {
-    // What can be agreed on again would be another thing the next time.
-    let own = match hides_all(base, imposes) {
-        true => Purposes::USE,
-        false => Purposes::at_birth(template, CKO_SECRET_KEY),
+impl Policy {
+    /// What a secret is for that a private key agrees on, or that it decapsulates, or a public one encapsulates. `imposes` is the name
+    /// of the template of the key that says what all of them are; `template` is the caller's, with that in it.
+    pub fn purposes_of_agreed(
+        self,
+        base: &Subject,
+        imposes: CK_ATTRIBUTE_TYPE,
+        params: &Params,
+        template: &Attributes,
+    ) -> Result<Purposes> {
+        let hidden = hides_all(base, imposes);
+        // The KDFs are digests of the agreed value and what the caller knows, and a key for use is
+        // digested: of the two, only the value itself may be had.
+        let digests = matches!(params, Params::Ecdh1 { kdf, .. } if *kdf != CKD_NULL);
+        self.refuse(Refusal::RelatedKeys, digests && hidden, Error::MECHANISM_PARAM_INVALID)?;
+        // What can be agreed on again would be another thing the next time.
+        let own = match hidden {
+            true => Purposes::USE,
+            false => Purposes::at_birth(template, CKO_SECRET_KEY),
+        };
+        Ok(imposed_purposes(base.attributes(), imposes, CKO_SECRET_KEY).unwrap_or(own))
+    }
+}
+
+/// Whether a private key gives what it agrees on in another way than under the template of this name: RSA computes the same to decrypt
+/// and to sign.
+fn otherwise(key: &Subject, imposes: CK_ATTRIBUTE_TYPE) -> bool {
+    let may = |usage: &CK_ATTRIBUTE_TYPE| key.facts().may(*usage);
+    let own = key.attributes().get(imposes);
+    let another = |(usage, template): (CK_ATTRIBUTE_TYPE, CK_ATTRIBUTE_TYPE)| {
+        may(&usage) && key.attributes().get(template) != own
     };
-    imposed_purposes(base.attributes(), imposes, CKO_SECRET_KEY).unwrap_or(own)
+    let agrees = [(CKA_DERIVE, CKA_DERIVE_TEMPLATE), (CKA_DECAPSULATE, CKA_DECAPSULATE_TEMPLATE)];
+    let raw = [CKA_DECRYPT, CKA_SIGN, CKA_SIGN_RECOVER];
+    agrees.into_iter().any(another) || key.facts().key_type == CKK_RSA && raw.iter().any(may)
 }
 
 /// Whether a protected key's template of this name keeps all of its offspring from being read.

@@ -8,7 +8,7 @@ mod table;
 mod transport;
 mod weak;
 
-pub use derivation::{imposed_purposes, purposes_of_agreed};
+pub use derivation::imposed_purposes;
 pub use refusal::Refusal;
 pub use table::{KeyUse, WrapForm};
 pub use transport::{NonceBy, described, makes_other, said_purposes, wrap_form};

@@ -13,7 +13,7 @@ const MIN_GCM_TAG: u64 = 12;
 /// No other tag and no truncated MAC below this, in bytes (SP 800-38B App. A, SP 800-38C App. B).
 const MIN_TAG: u64 = 8;
 /// No generated, derived, unwrapped or wrapped secret key below this (112 bits), in bytes.
-const MIN_KEY: usize = 14;
+pub(super) const MIN_KEY: usize = 14;
 /// No RSA key below this is made or signs, in bits.
 const MIN_RSA: u64 = 2048;
 /// Nothing below this wraps a key, in bits of security.
@@ -84,6 +84,13 @@ impl Policy {
             _ => false,
         };
         self.refuse(Refusal::ShortTags, short, Error::MECHANISM_PARAM_INVALID)
+    }
+
+    /// May a public key be sent a new secret?
+    pub(super) fn sealing(self, key: &Facts) -> Result<()> {
+        let small = (1..MIN_RSA).contains(&key.modulus_bits);
+        self.refuse(Refusal::WeakRsa, small, Error::KEY_SIZE_RANGE)?;
+        self.refuse(Refusal::WeakCurves, key.weak_curve, Error::KEY_SIZE_RANGE)
     }
 
     /// `CKF_…` of the operations that a mechanism may be used for.
