@@ -42,6 +42,7 @@ mod public_key;
 mod rc4;
 mod rsa;
 mod rsa_cipher;
+mod rsa_encapsulation;
 mod rsa_key;
 mod rsa_pkcs1;
 mod rsa_pss;

@@ -21,6 +21,8 @@ pub(crate) const ROWS: [Algorithm; 4] = checked([
         decrypt: Some(&RsaCipher::Pkcs1),
         wrap: Some(&RsaCipher::Pkcs1),
         unwrap: Some(&RsaCipher::Pkcs1),
+        encapsulate: Some(&RsaCipher::Pkcs1),
+        decapsulate: Some(&RsaCipher::Pkcs1),
         sign: Some(&rsa_raw::Pkcs1),
         verify: Some(&rsa_raw::Pkcs1),
         sign_recover: Some(&rsa_raw::Pkcs1),
@@ -34,6 +36,8 @@ pub(crate) const ROWS: [Algorithm; 4] = checked([
         decrypt: Some(&RsaCipher::X509),
         wrap: Some(&RsaCipher::X509),
         unwrap: Some(&RsaCipher::X509),
+        encapsulate: Some(&RsaCipher::X509),
+        decapsulate: Some(&RsaCipher::X509),
         sign: Some(&rsa_raw::X509),
         verify: Some(&rsa_raw::X509),
         sign_recover: Some(&rsa_raw::X509),
@@ -47,6 +51,8 @@ pub(crate) const ROWS: [Algorithm; 4] = checked([
         decrypt: Some(&RsaCipher::Oaep),
         wrap: Some(&RsaCipher::Oaep),
         unwrap: Some(&RsaCipher::Oaep),
+        encapsulate: Some(&RsaCipher::Oaep),
+        decapsulate: Some(&RsaCipher::Oaep),
         ..Algorithm::NONE
     },
 ]);

@@ -25,7 +25,7 @@ pub(crate) enum RsaCipher {
 
 impl RsaCipher {
     /// The longest message, in bytes.
-    fn room(self, rsa: &Rsa, params: &Params) -> Result<usize> {
+    pub(crate) fn room(self, rsa: &Rsa, params: &Params) -> Result<usize> {
         let overhead = match self {
             Self::Pkcs1 => PKCS1_OVERHEAD,
             Self::Oaep => 2 * oaep(params)?.hash.length() + 2,
@@ -34,7 +34,13 @@ impl RsaCipher {
         rsa.size().checked_sub(overhead).ok_or(Error::KEY_SIZE_RANGE)
     }
 
-    fn seal(self, key: &Key, params: &Params, message: &[u8], out: &mut [u8]) -> Result<usize> {
+    pub(crate) fn seal(
+        self,
+        key: &Key,
+        params: &Params,
+        message: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize> {
         let rsa = prepared(key)?;
         let size = rsa.size();
         let out = &mut out[..size];
