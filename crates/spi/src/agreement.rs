@@ -27,7 +27,7 @@ enum Kdf {
 }
 
 /// No derived key is longer, in bytes.
-const MAX_LENGTH: usize = 1 << 16;
+pub(crate) const MAX_LENGTH: usize = 1 << 16;
 
 impl<'a> Agreement<'a> {
     /// Reads them.

@@ -13,6 +13,7 @@ pub mod curves;
 pub mod der;
 pub mod detail;
 mod direction;
+pub mod ephemeral;
 pub mod field_key;
 pub mod hashes;
 pub mod key;

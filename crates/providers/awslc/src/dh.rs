@@ -8,13 +8,27 @@ use metaslot_awslc_wrapper::field::Group;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::agreement::Agreement;
+use metaslot_spi::ephemeral::Ephemeral;
 use metaslot_spi::field_key::FieldKind;
 use metaslot_spi::provider::{Algorithm, Derive, Keys, checked};
 use metaslot_spi::{Key, Params};
 
 const fn row(mechanism: CK_MECHANISM_TYPE) -> Algorithm {
-    Algorithm { mechanism, key_sizes: SIZES_BITS, derive: Some(&Dh), ..Algorithm::NONE }
+    Algorithm {
+        mechanism,
+        key_sizes: SIZES_BITS,
+        derive: Some(&Dh),
+        encapsulate: Some(&EPHEMERAL),
+        decapsulate: Some(&EPHEMERAL),
+        ..Algorithm::NONE
+    }
 }
+
+const EPHEMERAL: Ephemeral = Ephemeral {
+    derive: &Dh,
+    pairs: |key| if key.key_type() == CKK_DH { &Pairs(CKK_DH) } else { &Pairs(CKK_X9_42_DH) },
+    length: |key| key.bytes(CKA_PRIME).map(<[u8]>::len),
+};
 
 pub(crate) const ROWS: [Algorithm; 4] = checked([
     pair_row(CKM_DH_PKCS_KEY_PAIR_GEN, &Pairs(CKK_DH)),

@@ -88,7 +88,7 @@ pub(crate) fn prepared(key: &Key) -> Result<&EcKey> {
 }
 
 #[derive(Debug)]
-struct KeyPair;
+pub(crate) struct KeyPair;
 
 impl GeneratePair for KeyPair {
     fn serves(&self, public: &Attributes) -> bool {

@@ -9,6 +9,7 @@ use metaslot_awslc_wrapper::ec::EcKey;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::agreement::Agreement;
+use metaslot_spi::ephemeral::Ephemeral;
 use metaslot_spi::provider::{Algorithm, Derive, Keys, checked};
 use metaslot_spi::{Key, Params, number_key};
 
@@ -17,6 +18,8 @@ const fn row(mechanism: CK_MECHANISM_TYPE) -> Algorithm {
         mechanism,
         key_sizes: ec::SIZES,
         derive: Some(&Ecdh),
+        encapsulate: Some(&EPHEMERAL),
+        decapsulate: Some(&EPHEMERAL),
         extra_flags: ec::FLAGS,
         ..Algorithm::NONE
     }
@@ -25,6 +28,23 @@ const fn row(mechanism: CK_MECHANISM_TYPE) -> Algorithm {
 // Every curve here has cofactor 1, and X25519 clears its own: both mechanisms are one.
 pub(crate) const ROWS: [Algorithm; 2] =
     checked([row(CKM_ECDH1_DERIVE), row(CKM_ECDH1_COFACTOR_DERIVE)]);
+
+const EPHEMERAL: Ephemeral = Ephemeral {
+    derive: &Ecdh,
+    pairs: |key| match key.key_type() {
+        CKK_EC_MONTGOMERY => &montgomery::KeyPair,
+        _ => &ec::KeyPair,
+    },
+    length: public_length,
+};
+
+/// Length of the public values that agree with a key, in bytes.
+pub(crate) fn public_length(key: &Key) -> Result<usize> {
+    match key.key_type() {
+        CKK_EC_MONTGOMERY => Ok(montgomery::LENGTH),
+        _ => Ok(ec::prepared(key)?.curve().point_length()),
+    }
+}
 
 #[derive(Debug)]
 struct Ecdh;

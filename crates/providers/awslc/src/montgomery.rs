@@ -29,7 +29,7 @@ pub(crate) const X25519_KEYS: NumberCurve = NumberCurve {
 };
 
 #[derive(Debug)]
-struct KeyPair;
+pub(crate) struct KeyPair;
 
 impl GeneratePair for KeyPair {
     fn serves(&self, public: &Attributes) -> bool {

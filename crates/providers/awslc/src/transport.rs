@@ -60,10 +60,9 @@ fn agreed(by: &Params, length: usize, agree: impl FnOnce() -> Result<Secret>) ->
 impl By {
     /// How much goes before the wrapped key, in bytes.
     fn head(&self, key: &Key) -> Result<usize> {
-        match (self, key.key_type()) {
-            (Self::Oaep, _) => Ok(rsa_key::prepared(key)?.size()),
-            (Self::Agreement, CKK_EC_MONTGOMERY) => Ok(montgomery::LENGTH),
-            (Self::Agreement, _) => Ok(ec::prepared(key)?.curve().point_length()),
+        match self {
+            Self::Oaep => Ok(rsa_key::prepared(key)?.size()),
+            Self::Agreement => ecdh::public_length(key),
         }
     }
 

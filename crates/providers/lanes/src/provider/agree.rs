@@ -8,6 +8,7 @@ use super::parts::{Held, Message, Plain, kept, put};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::agreement::Agreement;
+use metaslot_spi::ephemeral::NoKeys;
 use metaslot_spi::provider::{Algorithm, Derive, Keys, Postponed};
 use metaslot_spi::{Bytes, Key, Params};
 use std::fmt::Debug;
@@ -114,15 +115,6 @@ impl<'a> Agreed<'a> {
     /// Writes it.
     pub(super) fn answer(&self, out: &mut [u8]) -> Result<usize> {
         put(self.secret.expose(), out)
-    }
-}
-
-/// An agreement names no other keys.
-struct NoKeys;
-
-impl Keys for NoKeys {
-    fn key(&self, _: ObjectHandle) -> Result<Arc<Key>> {
-        Err(Error::KEY_HANDLE_INVALID)
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! ECDH with one key pair a side (PKCS#11 3.2 §6.3.17, §6.3.18), with the cofactor and without.
 
-use super::key::{curve, point, private};
+use super::key::{KeyPair, curve, point, private};
 use super::row::{Meetings, row, size};
 use crate::binary::{self, Curve, PublicKey};
 use crate::provider::batch::{Batch, Meeting};
@@ -10,16 +10,30 @@ use crate::provider::parts::{Held, Size, put};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::agreement::Agreement;
+use metaslot_spi::ephemeral::Ephemeral;
 use metaslot_spi::provider::{Algorithm, Derive, Keys, Postponed};
 use metaslot_spi::{Key, Params};
 use std::sync::Arc;
 
 pub(super) fn rows() -> Vec<Algorithm> {
-    let algorithm = |mechanism, ecdh| Algorithm { derive: Some(ecdh), ..row(mechanism) };
+    let algorithm = |mechanism, own: &'static Ephemeral| Algorithm {
+        derive: Some(own.derive),
+        encapsulate: Some(own),
+        decapsulate: Some(own),
+        ..row(mechanism)
+    };
     vec![
-        algorithm(CKM_ECDH1_DERIVE, &Ecdh { cofactor: false }),
-        algorithm(CKM_ECDH1_COFACTOR_DERIVE, &Ecdh { cofactor: true }),
+        algorithm(CKM_ECDH1_DERIVE, &const { ephemeral(&Ecdh { cofactor: false }) }),
+        algorithm(CKM_ECDH1_COFACTOR_DERIVE, &const { ephemeral(&Ecdh { cofactor: true }) }),
     ]
+}
+
+const fn ephemeral(derive: &'static Ecdh) -> Ephemeral {
+    let length = |key: &Key| {
+        let curve = curve(key).ok_or(Error::KEY_TYPE_INCONSISTENT)?;
+        Ok(1 + 2 * curve.field_length())
+    };
+    Ephemeral { derive, pairs: |_| &KeyPair, length }
 }
 
 static AGREE: Meetings<Agree> = [const { Meeting::new(Agree) }; Curve::ALL.len()];

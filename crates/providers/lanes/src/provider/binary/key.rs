@@ -156,7 +156,7 @@ pub(crate) fn decode(der: &[u8]) -> Result<NewObject> {
 }
 
 #[derive(Debug)]
-struct KeyPair;
+pub(super) struct KeyPair;
 
 impl GeneratePair for KeyPair {
     fn serves(&self, public: &Attributes) -> bool {
