@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! An `Init` function and the one after it in one call, by our own interface: it does what the two do, and counts what they count.
+//! One call that does what others do together: an `Init` function and the one after it, by our own interface, which counts what they
+//! count; and encapsulation.
 
 #[expect(dead_code, reason = "this file uses its own part")]
 mod harness;
@@ -33,4 +34,9 @@ fn one_call_does_and_counts_what_two_do() {
         (calls(Function::EncryptInit).calls, 6),
         (calls(Function::Encrypt).calls, calls(Function::Encrypt).errors)
     );
+}
+
+#[test]
+fn what_is_encapsulated_is_what_is_decrypted_and_derived() {
+    Home::new("carried").run(&program("agreed_or_carried"), &[]);
 }
