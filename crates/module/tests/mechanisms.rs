@@ -91,6 +91,7 @@ fn vectors(more: &serde_json::Map<String, serde_json::Value>) -> BTreeMap<String
     for file in [
         "openssl/ciphers",
         "openssl/classics",
+        "openssl/encapsulation",
         "openssl/groups",
         "openssl/old_ciphers",
         "openssl/tls",

@@ -15,7 +15,7 @@ use crate::derive::value_is;
 use crate::file::{Verdict, hex};
 
 /// Without `.json`, in `testdata`.
-const FILES: [&str; 11] = [
+const FILES: [&str; 12] = [
     "nist/agreement",
     "nist/ike",
     "nist/lms",
@@ -23,6 +23,7 @@ const FILES: [&str; 11] = [
     "nist/tls",
     "nist/x963",
     "openssl/classics",
+    "openssl/encapsulation",
     "openssl/groups",
     "openssl/old_ciphers",
     "openssl/tls",
@@ -122,6 +123,7 @@ fn number(name: &Value) -> Result<u64> {
         ("CKA_EXPONENT_2", CKA_EXPONENT_2),
         ("CKA_COEFFICIENT", CKA_COEFFICIENT),
         ("CKA_EC_PARAMS", CKA_EC_PARAMS),
+        ("CKA_EC_POINT", CKA_EC_POINT),
         ("CKA_VALUE", CKA_VALUE),
     ];
     let found = known.iter().find(|row| row.0 == name);
@@ -171,6 +173,7 @@ fn one(session: &Session, vector: &Value) -> Result<Verdict> {
             session.destroy(public)?;
             return Ok(Verdict::of_check(verdict));
         }
+        Some("decapsulate") => return decapsulated(session, &mechanism, vector),
         Some("wrap") => return wraps(session, &mechanism, vector),
         Some("generate") => return generated(session, &mechanism, &laid, vector),
         _ => {}
@@ -274,8 +277,14 @@ fn connection(
 /// A half of a pair as its attributes say it.
 fn half(session: &Session, class: u64, said: &Value) -> Result<ObjectHandle> {
     let mut template = match class {
-        CKO_PRIVATE_KEY => readable(class).bool(CKA_SIGN, true).bool(CKA_DERIVE, true),
-        _ => Template::new().class(class).token(false).bool(CKA_VERIFY, true),
+        CKO_PRIVATE_KEY => {
+            readable(class).bool(CKA_SIGN, true).bool(CKA_DERIVE, true).bool(CKA_DECAPSULATE, true)
+        }
+        _ => Template::new()
+            .class(class)
+            .token(false)
+            .bool(CKA_VERIFY, true)
+            .bool(CKA_ENCAPSULATE, true),
     };
     for (name, value) in said.as_object().context("no key")? {
         template = match name.as_str() {
@@ -328,6 +337,32 @@ fn unwrapped(session: &Session, mechanism: &Mechanism<'_>, vector: &Value) -> Re
         let opened = session.unwrap(mechanism, private, &wrapped[..length], &template);
         ensure!(opened.is_err(), "opened although it was cut to {length}");
     }
+    Ok(verdict)
+}
+
+/// Opens a ciphertext; then encapsulates for the other half, and opens that.
+fn decapsulated(session: &Session, mechanism: &Mechanism<'_>, vector: &Value) -> Result<Verdict> {
+    let (ciphertext, value) = (hex(&vector["ct"])?, hex(&vector["value"])?);
+    let private = half(session, CKO_PRIVATE_KEY, &vector["private"])?;
+    let public = half(session, CKO_PUBLIC_KEY, &vector["public"])?;
+    let template = readable(CKO_SECRET_KEY).key_type(CKK_GENERIC_SECRET);
+    let said = match vector["length"].as_u64() {
+        Some(length) => template.clone().ulong(CKA_VALUE_LEN, length),
+        None => template.clone(),
+    };
+    let opened = session.decapsulate(mechanism, private, &ciphertext, &said);
+    let verdict = value_is(session, opened, &value);
+    if verdict.is_accepted() {
+        let said = template.ulong(CKA_VALUE_LEN, value.len() as u64);
+        let (sealed, own) = session.encapsulate(mechanism, public, &said)?;
+        let value = session.attribute(own, CKA_VALUE)?;
+        let opened = session.decapsulate(mechanism, private, &sealed, &said);
+        ensure!(value_is(session, opened, &value).is_accepted(), "our own opens otherwise");
+        let (again, other) = session.encapsulate(mechanism, public, &said)?;
+        ensure!(again != sealed && session.attribute(other, CKA_VALUE)? != value, "it comes twice");
+        [own, other].into_iter().try_for_each(|key| session.destroy(key))?;
+    }
+    [private, public].into_iter().try_for_each(|key| session.destroy(key))?;
     Ok(verdict)
 }
 
