@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Encapsulation by RSA, ECDH and Diffie-Hellman: what comes out of a ciphertext is what C_Decrypt or C_DeriveKey make of it, and what
- * fails makes no key and writes nothing. */
+/* Encapsulation by RSA, ECDH and Diffie-Hellman: what comes out of a ciphertext is what C_Decrypt or
+ * C_DeriveKey make of it, and what fails makes no key and writes nothing. */
 #include "common.h"
 
 /* ffdhe2048 (RFC 7919 appendix A.1) */
@@ -298,22 +298,32 @@ static void hidden(CK_BYTE *params, CK_ULONG length)
 		own[1].type = CKA_DECRYPT;
 		pair(CKM_RSA_PKCS_KEY_PAIR_GEN, &size, 1, own, 4);
 		for (int at = 0; at < 2; at++) {
-			CK_RV expected = at == 1 ? CKR_MECHANISM_INVALID : with ? CKR_KEY_FUNCTION_NOT_PERMITTED : CKR_OK;
+			CK_RV expected = with ? CKR_KEY_FUNCTION_NOT_PERMITTED : CKR_OK;
+			if (at == 1) expected = CKR_MECHANISM_INVALID;
 			sealed_length = sizeof(sealed);
-			OK(p11->C_EncapsulateKey(session, &by[at], public_key, says, 1, sealed, &sealed_length, &here));
-			EXPECT(p11->C_DecapsulateKey(session, &by[at], private_key, says, 1, sealed, sealed_length, &there), expected);
+			OK(p11->C_EncapsulateKey(session, &by[at], public_key, says, 1, sealed,
+						 &sealed_length, &here));
+			EXPECT(p11->C_DecapsulateKey(session, &by[at], private_key, says, 1, sealed,
+						     sealed_length, &there),
+			       expected);
 			if (expected != CKR_OK) continue;
 			OK(p11->C_GetAttributeValue(session, there, &shown, 1));
 			CHECK(sensitive);
-			EXPECT(p11->C_DecapsulateKey(session, &by[at], private_key, readable, 2, sealed, sealed_length, &there), CKR_TEMPLATE_INCONSISTENT);
+			EXPECT(p11->C_DecapsulateKey(session, &by[at], private_key, readable, 2, sealed,
+						     sealed_length, &there),
+			       CKR_TEMPLATE_INCONSISTENT);
 		}
 		own[1].type = CKA_DERIVE;
 		pair(CKM_EC_KEY_PAIR_GEN, &domain, 1, own, 4);
 		sealed_length = sizeof(sealed);
 		OK(p11->C_EncapsulateKey(session, &by[2], public_key, says, 1, sealed, &sealed_length, &here));
-		EXPECT(p11->C_DecapsulateKey(session, &by[2], private_key, says, 1, sealed, sealed_length, &there), with ? CKR_KEY_FUNCTION_NOT_PERMITTED : CKR_OK);
+		EXPECT(p11->C_DecapsulateKey(session, &by[2], private_key, says, 1, sealed, sealed_length,
+					     &there),
+		       with ? CKR_KEY_FUNCTION_NOT_PERMITTED : CKR_OK);
 		p.kdf = CKD_SHA256_KDF;
-		EXPECT(p11->C_DecapsulateKey(session, &by[2], private_key, says, 1, sealed, sealed_length, &there), CKR_MECHANISM_PARAM_INVALID);
+		EXPECT(p11->C_DecapsulateKey(session, &by[2], private_key, says, 1, sealed, sealed_length,
+					     &there),
+		       CKR_MECHANISM_PARAM_INVALID);
 		p.kdf = CKD_NULL;
 	}
 	/* The other way round: what is derived is hidden, and decapsulated it is not. */
@@ -326,6 +336,35 @@ static void hidden(CK_BYTE *params, CK_ULONG length)
 	p.pPublicData = sealed;
 	p.ulPublicDataLen = sealed_length;
 	EXPECT(p11->C_DeriveKey(session, &by[2], private_key, says, 1, &there), CKR_KEY_FUNCTION_NOT_PERMITTED);
+}
+
+/* A key that was wrapped under RSA does not come back as a secret that was carried: no pair is for both. */
+static void transport(void)
+{
+	CK_ULONG bits = 2048, bytes = 32;
+	CK_RSA_PKCS_OAEP_PARAMS oaep = {CKM_SHA256, CKG_MGF1_SHA256, CKZ_DATA_SPECIFIED, NULL, 0};
+	CK_MECHANISM by_oaep = {CKM_RSA_PKCS_OAEP, &oaep, sizeof(oaep)};
+	CK_MECHANISM generate = {CKM_RSA_PKCS_KEY_PAIR_GEN, NULL, 0}, aes = {CKM_AES_KEY_GEN, NULL, 0};
+	CK_ATTRIBUTE public[] = {{CKA_MODULUS_BITS, &bits, sizeof(bits)}, {CKA_WRAP, &yes, 1}};
+	CK_ATTRIBUTE private[] = {{CKA_UNWRAP, &yes, 1}, {CKA_SENSITIVE, &yes, 1}, {CKA_EXTRACTABLE, &no, 1},
+				  {CKA_DECAPSULATE, &yes, 1}};
+	CK_ATTRIBUTE carried[] = {{CKA_VALUE_LEN, &bytes, sizeof(bytes)}, {CKA_SENSITIVE, &yes, 1},
+				  {CKA_EXTRACTABLE, &yes, 1}};
+	CK_OBJECT_HANDLE key, there;
+	OK(p11->C_GenerateKey(session, &aes, carried, 3, &key));
+	for (CK_ULONG both = 0; both < 2; both++) {
+		CK_RV wraps = both ? CKR_KEY_NOT_WRAPPABLE : CKR_OK;
+		OK(p11->C_GenerateKeyPair(session, &generate, public, 2, private, 3 + both, &public_key,
+					  &private_key));
+		sealed_length = sizeof(sealed);
+		EXPECT(p11->C_WrapKey(session, &by_oaep, public_key, key, sealed, &sealed_length), wraps);
+		if (both) continue;
+		EXPECT(p11->C_DecapsulateKey(session, &by_oaep, private_key, readable, 2, sealed,
+					     sealed_length, &there),
+		       CKR_KEY_FUNCTION_NOT_PERMITTED);
+		EXPECT(p11->C_SetAttributeValue(session, private_key, private + 3, 1),
+		       CKR_ATTRIBUTE_READ_ONLY);
+	}
 }
 
 /* Keys that may not, of another type, made without being asked; a session that is closed. */
@@ -352,9 +391,20 @@ static void keys(CK_BYTE *params, CK_ULONG length)
 	pair(CKM_EC_KEY_PAIR_GEN, domain, 1, NULL, 0);
 	refuse(&pkcs, NULL, 0, CKR_KEY_TYPE_INCONSISTENT);
 	refuse(&none, NULL, 0, CKR_MECHANISM_PARAM_INVALID);
+	CK_BYTE modulus[128], exponent[] = {1, 0, 1};
+	CK_OBJECT_CLASS class = CKO_PUBLIC_KEY;
+	CK_KEY_TYPE rsa_type = CKK_RSA;
+	CK_ULONG bytes = 32;
+	CK_ATTRIBUTE weak[] = {{CKA_CLASS, &class, sizeof(class)}, {CKA_KEY_TYPE, &rsa_type, sizeof(rsa_type)},
+			       {CKA_MODULUS, modulus, 128}, {CKA_PUBLIC_EXPONENT, exponent, 3},
+			       {CKA_ENCAPSULATE, &yes, 1}};
+	CK_ATTRIBUTE says = {CKA_VALUE_LEN, &bytes, sizeof(bytes)};
 	p.kdf = 4711;
 	refuse(&mechanism, NULL, 0, CKR_MECHANISM_PARAM_INVALID);
 	p.kdf = CKD_NULL;
+	memset(modulus, 0xc5, sizeof(modulus));
+	OK(p11->C_CreateObject(session, weak, 5, &public_key));
+	refuse(&pkcs, &says, 1, CKR_KEY_SIZE_RANGE);
 	OK(p11->C_CloseSession(other));
 	EXPECT(p11->C_EncapsulateKey(other, &mechanism, public_key, NULL, 0, scratch, &room, &made),
 	       CKR_SESSION_HANDLE_INVALID);
@@ -383,6 +433,7 @@ int main(void)
 	modulo(CKM_DH_PKCS_KEY_PAIR_GEN, CKM_DH_PKCS_DERIVE, 0);
 	modulo(CKM_X9_42_DH_KEY_PAIR_GEN, CKM_X9_42_DH_DERIVE, 1);
 	hidden(p256, sizeof(p256));
+	transport();
 	keys(p256, sizeof(p256));
 	OK(p11->C_Finalize(NULL));
 	return 0;
