@@ -60,7 +60,8 @@ impl Engine {
                 made.attributes.set(attribute, value.clone());
             }
         }
-        if [CKA_PARAMETER_SET, CKA_PRIME].iter().any(|said| made.attributes.get(*said).is_some()) {
+        let by_value = [CKA_PARAMETER_SET, CKA_PRIME, CKA_HSS_LEVELS];
+        if by_value.iter().any(|said| base.attributes().get(*said).is_some()) {
             let key_type = Some(base.facts().key_type);
             let info = base.attributes().bytes(CKA_PUBLIC_KEY_INFO);
             let info = info.and_then(|info| public_value(key_type, info));

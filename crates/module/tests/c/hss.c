@@ -101,9 +101,14 @@ static void travels(CK_ULONG length)
 {
 	CK_OBJECT_CLASS class = CKO_PUBLIC_KEY, private_class = CKO_PRIVATE_KEY;
 	CK_KEY_TYPE type = CKK_HSS;
-	CK_BYTE bytes[60];
-	CK_ATTRIBUTE value = {CKA_VALUE, bytes, sizeof(bytes)};
+	CK_BYTE bytes[60], again[60];
+	CK_MECHANISM derive = {CKM_PUB_KEY_FROM_PRIV_KEY, NULL, 0};
+	CK_ATTRIBUTE value = {CKA_VALUE, bytes, sizeof(bytes)}, same = {CKA_VALUE, again, sizeof(again)};
 	OK(p11->C_GetAttributeValue(session, public_key, &value, 1));
+	OK(p11->C_DeriveKey(session, &derive, private_key, NULL, 0, &public_key));
+	OK(p11->C_GetAttributeValue(session, public_key, &same, 1));
+	CHECK(same.ulValueLen == value.ulValueLen && memcmp(bytes, again, same.ulValueLen) == 0);
+	OK(verify("message", length));
 	CK_ULONG levels = number_of(public_key, CKA_HSS_LEVELS), tree = number_of(public_key, CKA_HSS_LMS_TYPE);
 	CK_ATTRIBUTE template[] = {{CKA_CLASS, &class, sizeof(class)}, {CKA_KEY_TYPE, &type, sizeof(type)}, value,
 				   {CKA_HSS_LEVELS, &levels, sizeof(levels)}, {CKA_HSS_LMS_TYPE, &tree, sizeof(tree)}};
