@@ -73,6 +73,10 @@ pub fn derived_template(
         all.set(CKA_VALUE_LEN, length);
     }
     if class == CKO_SECRET_KEY && all.get(CKA_KEY_TYPE).is_none() {
+        // PKCS#11 3.2 §6.64: keys of this one are of several types, and it wants to be told.
+        if mechanism == CKM_IKE1_PRF_DERIVE {
+            return Err(Error::TEMPLATE_INCOMPLETE);
+        }
         all.set(CKA_KEY_TYPE, Value::Ulong(CKK_GENERIC_SECRET));
     }
     Ok(all)

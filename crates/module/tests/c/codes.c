@@ -159,6 +159,14 @@ static void a_step_of_ike_is_one_of_two(void)
 	CK_ULONG size = 16;
 	CK_ATTRIBUTE template[] = {{CKA_VALUE_LEN, &size, sizeof size}};
 	EXPECT(p11->C_DeriveKey(session, &mechanism, base, template, 1, &derived), CKR_KEY_SIZE_RANGE);
+	/* Nor has a key of IKE 1 a type that nobody says. */
+	CK_IKE1_PRF_DERIVE_PARAMS first = {.prfMechanism = CKM_SHA256_HMAC, .hKeygxy = base, .pCKYi = out,
+					   .ulCKYiLen = 8, .pCKYr = out, .ulCKYrLen = 8};
+	CK_MECHANISM once = {CKM_IKE1_PRF_DERIVE, &first, sizeof first};
+	CK_KEY_TYPE generic = CKK_GENERIC_SECRET;
+	CK_ATTRIBUTE typed[] = {template[0], {CKA_KEY_TYPE, &generic, sizeof generic}};
+	EXPECT(p11->C_DeriveKey(session, &once, base, typed, 1, &derived), CKR_TEMPLATE_INCOMPLETE);
+	OK(p11->C_DeriveKey(session, &once, base, typed, 2, &derived));
 }
 
 static void what_waits_for_its_tag_is_bounded(void)
