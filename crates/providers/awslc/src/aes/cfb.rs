@@ -12,22 +12,20 @@ use metaslot_spi::{Key, Params};
 use std::fmt;
 use std::sync::Arc;
 
-pub(super) const ROW: Algorithm = Algorithm {
-    wrap: Some(&ByCipher(Feedback::Cipher(16))),
-    unwrap: Some(&ByCipher(Feedback::Cipher(16))),
-    ..row(CKM_AES_CFB128, &Feedback::Cipher(16))
-};
-pub(super) const CFB64_ROW: Algorithm = row(CKM_AES_CFB64, &Feedback::Cipher(8));
-pub(super) const CFB8_ROW: Algorithm = row(CKM_AES_CFB8, &Feedback::Cipher(1));
-pub(super) const CFB1_ROW: Algorithm = row(CKM_AES_CFB1, &Feedback::Bit);
-pub(super) const OFB_ROW: Algorithm = row(CKM_AES_OFB, &Feedback::Output);
+pub(super) const ROW: Algorithm = row(CKM_AES_CFB128, &ByCipher(Feedback::Cipher(16)));
+pub(super) const CFB64_ROW: Algorithm = row(CKM_AES_CFB64, &ByCipher(Feedback::Cipher(8)));
+pub(super) const CFB8_ROW: Algorithm = row(CKM_AES_CFB8, &ByCipher(Feedback::Cipher(1)));
+pub(super) const CFB1_ROW: Algorithm = row(CKM_AES_CFB1, &ByCipher(Feedback::Bit));
+pub(super) const OFB_ROW: Algorithm = row(CKM_AES_OFB, &ByCipher(Feedback::Output));
 
-const fn row(mechanism: CK_MECHANISM_TYPE, mode: &'static Feedback) -> Algorithm {
+const fn row(mechanism: CK_MECHANISM_TYPE, mode: &'static ByCipher<Feedback>) -> Algorithm {
     Algorithm {
         mechanism,
         key_sizes: KEYS,
-        encrypt: Some(mode),
-        decrypt: Some(mode),
+        encrypt: Some(&mode.0),
+        decrypt: Some(&mode.0),
+        wrap: Some(mode),
+        unwrap: Some(mode),
         ..Algorithm::NONE
     }
 }
