@@ -263,13 +263,20 @@ impl Token {
         let kept = lock(&self.keeping).pop();
         let session =
             kept.map_or_else(|| self.module.open_session(self.slot, Access::ReadOnly), Ok)?;
-        let done = call(&session).inspect_err(|error| self.hears(*error));
-        if done.is_err() && self.is_gone() {
+        let done = call(&session);
+        self.keep_open(session, done.as_ref().err());
+        done
+    }
+
+    fn keep_open(&self, session: Session, error: Option<&metaslot_client::Error>) {
+        if let Some(error) = error {
+            self.hears(*error);
+        }
+        if error.is_some() && self.is_gone() {
             std::mem::forget(session);
         } else {
             lock(&self.keeping).push(session);
         }
-        done
     }
 
     /// An error of the module's may be that all sessions are gone.

@@ -241,10 +241,7 @@ impl Key {
         let token = session.token();
         let values = session.attributes(handle, ATTRIBUTES);
         let values = values.map_err(|error| token.failed("read a key", error))?;
-        let get = |attribute| {
-            let place = ATTRIBUTES.iter().position(|other| *other == attribute);
-            place.and_then(|place| values[place].clone()).unwrap_or_default()
-        };
+        let get = |attribute| value_of(&values, attribute);
         let numbers = |bytes: Vec<u8>| -> Vec<u64> {
             bytes
                 .chunks_exact(8)
@@ -595,6 +592,13 @@ fn shown_point((token, handle): &(Arc<Token>, ObjectHandle), curve: &Curve) -> V
 
 fn carried() -> MutexGuard<'static, HashMap<u64, Arc<Key>>> {
     lock(CARRIED.get())
+}
+
+/// Of the values of `ATTRIBUTES`, in that order, this one's; nothing where it is not there.
+#[inline(never)]
+fn value_of(values: &[Option<Vec<u8>>], attribute: CK_ATTRIBUTE_TYPE) -> Vec<u8> {
+    let place = ATTRIBUTES.iter().position(|other| *other == attribute);
+    place.and_then(|place| values[place].clone()).unwrap_or_default()
 }
 
 fn attempt<T>(

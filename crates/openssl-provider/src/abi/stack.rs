@@ -36,15 +36,14 @@ struct Call<'a> {
     ended: Option<thread::Result<()>>,
 }
 
-/// What `call` answers: on a large stack where this is a job.
+/// What `call` answers: on a large stack where this is a job. For calls of a few nanoseconds: its code is there twice.
 #[inline]
-pub(crate) fn deep<T>(call: impl FnOnce() -> T) -> T {
-    // Jobs have stacks of their own. Which one this is takes less time to find out than whether it is a job.
-    if is_own_stack() { call() } else { elsewhere(call) }
+pub(crate) fn deep_at_once<T>(call: impl FnOnce() -> T) -> T {
+    if is_own_stack() { call() } else { deep(call) }
 }
 
-#[inline(never)]
-fn elsewhere<T>(call: impl FnOnce() -> T) -> T {
+/// What `call` answers: on a large stack where this is a job.
+pub(crate) fn deep<T>(call: impl FnOnce() -> T) -> T {
     let (mut call, mut answer) = (Some(call), None);
     let ended = run(&mut || answer = call.take().map(|call| call()));
     // Where there was no stack, what the call holds stays: its end would need one, too.
@@ -58,7 +57,8 @@ fn elsewhere<T>(call: impl FnOnce() -> T) -> T {
 
 /// The same for all, so that it is there once.
 fn run(call: &mut dyn FnMut()) -> thread::Result<()> {
-    if !job::is_inside() {
+    // Jobs have stacks of their own. Which one this is takes less time to find out than whether it is a job.
+    if is_own_stack() || !job::is_inside() {
         call();
         return Ok(());
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Sessions: taken for a call, or for as long as a message is in one.
 
-use crate::abi::deep;
+use crate::abi::{deep, deep_at_once};
 use crate::failure::{Failure, Gone, Result};
 use crate::host::{Token, lock};
 use metaslot_ck::SessionHandle;
@@ -226,7 +226,7 @@ impl Bulk {
             let call = |session: &Session| session.whole_in_two(what, mechanism, data, out);
             return self.once(provider, name(), call);
         };
-        deep(|| module.whole(session, what, mechanism, data, out))
+        deep_at_once(|| module.whole(session, what, mechanism, data, out))
             .map_err(|error| self.failed(provider, name(), error))
     }
 

@@ -16,11 +16,11 @@ pub(super) fn algorithms(provider: &Arc<Provider>, asked: c_int) -> Table<Algori
         return Table::null();
     }
     match asked {
-        operation::DIGEST => offered(provider, digest::rows()),
-        operation::CIPHER => offered(provider, cipher::rows()),
-        operation::MAC => offered(provider, mac::rows()),
-        operation::KDF => offered(provider, kdf::rows()),
-        operation::RAND => offered(provider, random::rows()),
+        operation::DIGEST => offered(provider, &mut digest::rows()),
+        operation::CIPHER => offered(provider, &mut cipher::rows()),
+        operation::MAC => offered(provider, &mut mac::rows()),
+        operation::KDF => offered(provider, &mut kdf::rows()),
+        operation::RAND => offered(provider, &mut random::rows()),
         _ => Table::null(),
     }
 }

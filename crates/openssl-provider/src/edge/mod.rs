@@ -98,6 +98,12 @@ fn kept(rows: Vec<Algorithm>) -> Table<Algorithm> {
 
 /// 1 or 0, and then why.
 fn answer(provider: &Provider, call: impl FnOnce() -> Result<()>) -> c_int {
+    let mut call = Some(call);
+    done(provider, &mut || call.take().map_or(Ok(()), |call| call()))
+}
+
+/// The same for all, so that it is there once.
+fn done(provider: &Provider, call: &mut dyn FnMut() -> Result<()>) -> c_int {
     caught(0, || answered(provider, provider.core.unless_failed(call)))
 }
 
@@ -113,13 +119,12 @@ fn answered(provider: &Provider, done: Result<()>) -> c_int {
 
 /// What `call` makes, or NULL, and then why.
 fn made<T>(provider: &Provider, call: impl FnOnce() -> Result<T>) -> Context<T> {
-    caught(Context::null(), || match provider.core.unless_failed(call) {
-        Ok(made) => Context::new(made),
-        Err(failure) => {
-            provider.raise(&failure);
-            Context::null()
-        }
-    })
+    let mut context = Context::null();
+    answer(provider, || {
+        context = Context::new(call()?);
+        Ok(())
+    });
+    context
 }
 
 /// The convention of answers whose length varies: NULL asks for the longest, and so much room there must be.

@@ -85,7 +85,7 @@ pub(super) extern "C" fn get<T: Work>(context: Context<T>, mut params: Params) -
 /// Those of the rows that the token has.
 pub(super) fn offered(
     provider: &Arc<Provider>,
-    rows: impl Iterator<Item = Row>,
+    rows: &mut dyn Iterator<Item = Row>,
 ) -> Table<Algorithm> {
     let has: &dyn Fn(&Row) -> bool = match provider.offer() {
         Offer::Nothing => return Table::null(),
@@ -95,6 +95,7 @@ pub(super) fn offered(
             token.has(row.needs) && (row.needs != CKM_AES_KEY_WRAP || token.encrypts(row.needs))
         },
     };
-    let rows = rows.filter(|row| has(row)).map(|row| row.algorithm);
-    kept(rows.chain([Algorithm::END]).collect())
+    let mut offered: Vec<_> = rows.filter(has).map(|row| row.algorithm).collect();
+    offered.push(Algorithm::END);
+    kept(offered)
 }
