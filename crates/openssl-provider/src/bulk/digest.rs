@@ -199,7 +199,9 @@ impl Digest {
         let held = self.provider.bulk().session(&self.provider)?;
         let is_copied = held.call(&self.provider, WHAT, |session| {
             session.digest_init(&Mechanism::new(self.row.mechanism))?;
-            session.digest_update(&self.bytes)?;
+            if !self.bytes.is_empty() {
+                session.digest_update(&self.bytes)?;
+            }
             Ok(session.module().is_metaslot() || session.operation_state().is_ok())
         })?;
         self.rest = Rest::Kept;
