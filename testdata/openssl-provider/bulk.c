@@ -530,6 +530,7 @@ static void wraps(const char *name)
 	EVP_CIPHER *ciphers[] = { EVP_CIPHER_fetch(NULL, name, OURS), EVP_CIPHER_fetch(NULL, name, THEIRS) };
 	EVP_CIPHER_CTX *contexts[2];
 	unsigned char key[32], iv[8], *outs[] = { one, other };
+	int pads = strstr(name, "PAD") != NULL;
 	with = name;
 	CHECK(ciphers[0] && ciphers[1]);
 	CHECK(EVP_CIPHER_get_mode(ciphers[0]) == EVP_CIPHER_get_mode(ciphers[1]));
@@ -550,7 +551,7 @@ static void wraps(const char *name)
 		if (!forward && length >= 24 && chance(4)) {
 			// One that was wrapped, and now and then another.
 			CHECK(EVP_CipherInit_ex2(contexts[1], ciphers[1], key, own_iv ? iv : NULL, 1, NULL));
-			CHECK(length % 8 || EVP_CipherUpdate(contexts[1], back, places, input, length - 8));
+			CHECK(length % 8 || EVP_CipherUpdate(contexts[1], back, places, input, length - 8 - (pads ? (int)chance(8) : 0)));
 			if (length % 8 == 0)
 				memcpy(input, back, length);
 			input[chance(length)] ^= chance(4) == 0;
@@ -600,7 +601,7 @@ static void ciphers(void)
 	static const char *const names[] = { "AES-128-GCM", "AES-192-GCM", "AES-256-GCM", "AES-128-CCM", "AES-256-CCM",
 		"ChaCha20-Poly1305", "AES-128-CBC", "AES-192-CBC", "AES-256-CBC", "AES-128-CTR", "AES-192-CTR", "AES-256-CTR",
 		"AES-128-ECB", "AES-192-ECB", "AES-256-ECB", "AES-128-XTS", "AES-256-XTS", "AES-128-CFB", "AES-192-CFB",
-		"AES-256-CFB", "AES-128-OFB", "AES-192-OFB", "AES-256-OFB" };
+		"AES-256-CFB", "AES-128-CFB8", "AES-192-CFB8", "AES-256-CFB8", "AES-128-CFB1", "AES-192-CFB1", "AES-256-CFB1", "AES-128-OFB", "AES-192-OFB", "AES-256-OFB" };
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		cipher(names[i]);
 	for (size_t i = 0; i < 6; i += i == 0 ? 5 : 1) {
@@ -621,10 +622,14 @@ static void ciphers(void)
 	for (int forward = 0; forward < 2; forward++) {
 		registers("AES-128-CTR", forward);
 		registers("AES-192-CFB", forward);
+		registers("AES-256-CFB8", forward);
+		registers("AES-128-CFB1", forward);
 		registers("AES-256-OFB", forward);
 	}
 	wraps("AES-128-WRAP");
 	wraps("AES-256-WRAP");
+	wraps("AES-128-WRAP-PAD");
+	wraps("AES-192-WRAP-PAD");
 	padding_at_the_end("AES-128-CBC");
 	padding_at_the_end("AES-256-ECB");
 }

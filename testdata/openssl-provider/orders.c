@@ -203,7 +203,7 @@ static void without_an_iv(void) {
 }
 
 int main(void) {
-    static const char *const names[] = { "AES-128-CBC", "AES-256-ECB", "AES-128-CTR", "AES-192-CFB", "AES-256-OFB", "AES-128-XTS", "AES-256-WRAP" };
+    static const char *const names[] = { "AES-128-CBC", "AES-256-ECB", "AES-128-CTR", "AES-192-CFB", "AES-128-CFB8", "AES-256-CFB1", "AES-256-OFB", "AES-128-XTS", "AES-256-WRAP", "AES-128-WRAP-PAD" };
     seed = 88172645463325252U;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         ciphers(names[i]);

@@ -42,7 +42,7 @@ fn ciphers_are_those_of_openssl_however_a_message_is_cut() {
     compares(
         "ciphers",
         "CKM_AES_GCM CKM_AES_CCM CKM_CHACHA20_POLY1305 CKM_AES_CBC CKM_AES_CTR CKM_AES_CFB128 CKM_AES_OFB \
-         CKM_AES_ECB CKM_AES_XTS CKM_AES_KEY_WRAP",
+         CKM_AES_ECB CKM_AES_XTS CKM_AES_CFB8 CKM_AES_CFB1 CKM_AES_KEY_WRAP CKM_AES_KEY_WRAP_KWP",
     );
 }
 

@@ -30,6 +30,11 @@ pub(crate) enum Mode {
     Xts = 0x1_0001,
     /// Of keys (RFC 3394), which comes whole.
     Wrap = 0x1_0002,
+    /// CFB by bytes and by bits, which libcrypto counts as CFB.
+    Bytes = 0x2_0000,
+    Bits = 0x2_0001,
+    /// Of anything (RFC 5649).
+    Padded = 0x2_0002,
 }
 
 /// A cipher.
@@ -48,19 +53,22 @@ const fn aes(names: &'static CStr, mode: Mode, key: usize) -> Row {
         Mode::Ecb => (CKM_AES_ECB, CKK_AES),
         Mode::Cbc => (CKM_AES_CBC, CKK_AES),
         Mode::Cfb => (CKM_AES_CFB128, CKK_AES),
+        Mode::Bytes => (CKM_AES_CFB8, CKK_AES),
+        Mode::Bits => (CKM_AES_CFB1, CKK_AES),
         Mode::Ofb => (CKM_AES_OFB, CKK_AES),
         Mode::Ctr => (CKM_AES_CTR, CKK_AES),
         Mode::Gcm => (CKM_AES_GCM, CKK_AES),
         Mode::Ccm => (CKM_AES_CCM, CKK_AES),
         Mode::Xts => (CKM_AES_XTS, CKK_AES_XTS),
         Mode::Wrap => (CKM_AES_KEY_WRAP, CKK_AES),
+        Mode::Padded => (CKM_AES_KEY_WRAP_KWP, CKK_AES),
         Mode::Stream => (CKM_CHACHA20_POLY1305, CKK_CHACHA20),
     };
     Row { names, mechanism, mode, key, key_type }
 }
 
 #[rustfmt::skip]
-pub(crate) static ROWS: [Row; 27] = [
+pub(crate) static ROWS: [Row; 36] = [
     aes(c"AES-128-GCM:id-aes128-GCM:2.16.840.1.101.3.4.1.6", Mode::Gcm, 16),
     aes(c"AES-192-GCM:id-aes192-GCM:2.16.840.1.101.3.4.1.26", Mode::Gcm, 24),
     aes(c"AES-256-GCM:id-aes256-GCM:2.16.840.1.101.3.4.1.46", Mode::Gcm, 32),
@@ -80,6 +88,12 @@ pub(crate) static ROWS: [Row; 27] = [
     aes(c"AES-128-CFB:2.16.840.1.101.3.4.1.4", Mode::Cfb, 16),
     aes(c"AES-192-CFB:2.16.840.1.101.3.4.1.24", Mode::Cfb, 24),
     aes(c"AES-256-CFB:2.16.840.1.101.3.4.1.44", Mode::Cfb, 32),
+    aes(c"AES-128-CFB8", Mode::Bytes, 16),
+    aes(c"AES-192-CFB8", Mode::Bytes, 24),
+    aes(c"AES-256-CFB8", Mode::Bytes, 32),
+    aes(c"AES-128-CFB1", Mode::Bits, 16),
+    aes(c"AES-192-CFB1", Mode::Bits, 24),
+    aes(c"AES-256-CFB1", Mode::Bits, 32),
     aes(c"AES-128-OFB:2.16.840.1.101.3.4.1.3", Mode::Ofb, 16),
     aes(c"AES-192-OFB:2.16.840.1.101.3.4.1.23", Mode::Ofb, 24),
     aes(c"AES-256-OFB:2.16.840.1.101.3.4.1.43", Mode::Ofb, 32),
@@ -88,6 +102,9 @@ pub(crate) static ROWS: [Row; 27] = [
     aes(c"AES-128-WRAP:id-aes128-wrap:AES128-WRAP:2.16.840.1.101.3.4.1.5", Mode::Wrap, 16),
     aes(c"AES-192-WRAP:id-aes192-wrap:AES192-WRAP:2.16.840.1.101.3.4.1.25", Mode::Wrap, 24),
     aes(c"AES-256-WRAP:id-aes256-wrap:AES256-WRAP:2.16.840.1.101.3.4.1.45", Mode::Wrap, 32),
+    aes(c"AES-128-WRAP-PAD:id-aes128-wrap-pad:AES128-WRAP-PAD:2.16.840.1.101.3.4.1.8", Mode::Padded, 16),
+    aes(c"AES-192-WRAP-PAD:id-aes192-wrap-pad:AES192-WRAP-PAD:2.16.840.1.101.3.4.1.28", Mode::Padded, 24),
+    aes(c"AES-256-WRAP-PAD:id-aes256-wrap-pad:AES256-WRAP-PAD:2.16.840.1.101.3.4.1.48", Mode::Padded, 32),
 ];
 
 impl Row {
@@ -100,7 +117,7 @@ impl Row {
     pub(crate) const fn block(&self) -> usize {
         match self.mode {
             Mode::Ecb | Mode::Cbc => BLOCK,
-            Mode::Wrap => HALF,
+            Mode::Wrap | Mode::Padded => HALF,
             _ => 1,
         }
     }
@@ -111,12 +128,17 @@ impl Row {
             Mode::Ecb => 0,
             Mode::Gcm | Mode::Ccm | Mode::Stream => 12,
             Mode::Wrap => HALF,
+            Mode::Padded => HALF / 2,
             _ => BLOCK,
         }
     }
 
     pub(crate) const fn is_aead(&self) -> bool {
         matches!(self.mode, Mode::Gcm | Mode::Ccm | Mode::Stream)
+    }
+
+    pub(crate) const fn wraps(&self) -> bool {
+        matches!(self.mode, Mode::Wrap | Mode::Padded)
     }
 
     pub(crate) const fn form(&self) -> Form {
@@ -126,12 +148,14 @@ impl Row {
     /// What it says of itself by libcrypto's name.
     pub(crate) fn answer(&self, name: &[u8]) -> Option<usize> {
         Some(match name {
+            b"mode" if matches!(self.mode, Mode::Bytes | Mode::Bits) => Mode::Cfb as usize,
+            b"mode" if self.wraps() => Mode::Wrap as usize,
             b"mode" => self.mode as usize,
             b"keylen" => self.key,
             b"ivlen" => self.iv(),
             b"blocksize" => self.block(),
             b"aead" => self.is_aead().into(),
-            b"custom-iv" => (self.is_aead() || matches!(self.mode, Mode::Xts | Mode::Wrap)).into(),
+            b"custom-iv" => (self.is_aead() || self.wraps() || self.mode == Mode::Xts).into(),
             b"cts" | b"tls-multi" | b"has-randkey" | b"encrypt-then-mac" => 0,
             _ => return None,
         })

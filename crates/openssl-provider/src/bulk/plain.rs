@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Ciphers that do not authenticate. What one part of a message hands on to the next is known here (the last block of CBC and CFB, the counter of CTR,
+//! Ciphers that do not authenticate. What one part of a message hands on to the next is known here (the last bytes of CBC and CFB, the counter of CTR,
 //! what is left of a key stream): each part is a message of its own for the token, and nothing stays in a session.
 
 use super::cipher::{BLOCK, HALF, Mode, Pass, Row};
@@ -153,7 +153,7 @@ impl Plain {
 
     /// The end: with padding one block more, or one less.
     pub(crate) fn finish(&mut self, mut pass: Pass<'_>) -> Result<usize> {
-        if !matches!(self.row.mode, Mode::Xts | Mode::Wrap) {
+        if !self.row.wraps() && self.row.mode != Mode::Xts {
             keyed(&mut self.key)?;
         }
         let (step, used) = (BLOCK, self.used);
@@ -194,11 +194,11 @@ impl Plain {
         let length = pass.length;
         match self.row.mode {
             Mode::Cfb | Mode::Ofb | Mode::Ctr => return self.stream(&mut pass),
-            Mode::Wrap => return self.wrap(pass),
+            Mode::Wrap | Mode::Padded => return self.wrap(pass),
             Mode::Xts if !self.has_iv || length < BLOCK => {
                 return Err(Failure::input("an IV or a whole block is missing"));
             }
-            Mode::Xts => {}
+            Mode::Xts | Mode::Bytes | Mode::Bits => {}
             _ if !length.is_multiple_of(BLOCK) => {
                 return Err(Failure::input("the data is not a whole number of blocks"));
             }
@@ -251,16 +251,7 @@ impl Plain {
             }
         }
         let (mode, step) = (self.row.mode, BLOCK);
-        let params = match mode {
-            Mode::Ecb => Parameter::None,
-            Mode::Wrap if !self.has_iv => Parameter::None,
-            Mode::Wrap => Parameter::Bytes(&self.iv[..HALF]),
-            Mode::Ctr => Parameter::Ctr { bits: 128, block: self.iv },
-            _ => Parameter::Bytes(&self.iv),
-        };
-        let (mechanism, forward) =
-            (Mechanism::with(self.row.mechanism, params), self.forward || mode == Mode::Ctr);
-        let length = keyed(&mut self.key)?.pass(forward, &mechanism, data, out)?;
+        let length = self.call(data, out)?;
         if length != out.len() {
             return Err(Failure::unsupported("the module keeps a part of the message back"));
         }
@@ -268,6 +259,13 @@ impl Plain {
             Mode::Cbc | Mode::Cfb => {
                 let sealed = if self.forward { &*out } else { data };
                 self.iv[..step].copy_from_slice(&sealed[length - step..]);
+            }
+            // What is encrypted next are the last bytes of the ciphertext, however few have come.
+            Mode::Bytes | Mode::Bits => {
+                let sealed = if self.forward { &*out } else { data };
+                let new = length.min(step);
+                self.iv.copy_within(new.., 0);
+                self.iv[step - new..].copy_from_slice(&sealed[length - new..]);
             }
             Mode::Ctr => {
                 let counter = u128::from_be_bytes(self.iv);
@@ -283,27 +281,55 @@ impl Plain {
         Ok(())
     }
 
+    fn call(&mut self, data: &[u8], out: &mut [u8]) -> Result<usize> {
+        let mode = self.row.mode;
+        let params = match mode {
+            Mode::Ecb => Parameter::None,
+            Mode::Wrap | Mode::Padded if !self.has_iv => Parameter::None,
+            Mode::Wrap | Mode::Padded => Parameter::Bytes(&self.iv[..self.row.iv()]),
+            Mode::Ctr => Parameter::Ctr { bits: 128, block: self.iv },
+            _ => Parameter::Bytes(&self.iv),
+        };
+        let (mechanism, forward) =
+            (Mechanism::with(self.row.mechanism, params), self.forward || mode == Mode::Ctr);
+        keyed(&mut self.key)?.pass(forward, &mechanism, data, out)
+    }
+
     /// A key, which comes out longer by its check, or shorter.
     fn wrap(&mut self, mut pass: Pass<'_>) -> Result<usize> {
         let length = pass.length;
         if length == 0 {
             return Ok(0);
         }
-        let made = if self.forward { length + HALF } else { length.saturating_sub(HALF) };
-        // Who asks for a length only may ask for one that is none.
+        let pads = self.row.mode == Mode::Padded;
+        let made = match (self.forward, pads) {
+            (true, true) => length.next_multiple_of(HALF) + HALF,
+            (true, false) => length + HALF,
+            (false, _) => length.saturating_sub(HALF),
+        };
+        // Who asks for a length only may ask for one that is none; with padding one block is enough.
         let asks = pass.out.is_null();
-        let least = if asks { HALF } else { BLOCK };
-        if !length.is_multiple_of(HALF) || length.min(made) < least {
+        let least = if asks || pads { HALF } else { BLOCK };
+        if !(self.forward && pads) && (!length.is_multiple_of(HALF) || length.min(made) < least) {
             return Err(Failure::input("no key of this length is wrapped"));
         }
         if asks {
             return Ok(made);
         }
+        if pads && pass.room >= length {
+            // libcrypto speaks of one block more than the input, where the padding may come to that: EVP_EncryptUpdate(3) tells programs to have room.
+            pass.room = pass.room.max(made);
+        }
+        let mut done = 0;
         self.joined(length, |cipher, room| {
             room.copy_from_slice(pass.bytes());
-            cipher.step(room, pass.out(made)?)
+            done = cipher.call(room, pass.out(made)?)?;
+            Ok(())
         })?;
-        Ok(made)
+        if done == made || pads && !self.forward {
+            return Ok(done);
+        }
+        Err(Failure::unsupported("the module wraps to another length"))
     }
 
     /// CFB, OFB and CTR: any number of bytes. Of the last block so much of the key stream is kept as no byte had.

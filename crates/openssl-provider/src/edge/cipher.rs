@@ -8,7 +8,7 @@ use crate::abi::{
     Algorithm, Answer, Context, Dispatch, Input, Kind, Output, Param, Params, Place, Table,
     caught_here,
 };
-use crate::bulk::cipher::{self, Mode, Pass, ROWS};
+use crate::bulk::cipher::{self, Pass, ROWS};
 use crate::bulk::message::Cipher;
 use crate::failure::Result;
 use crate::kind::for_each;
@@ -202,9 +202,9 @@ const fn functions<const N: usize>() -> [Dispatch; FUNCTIONS] {
         Dispatch::new(number::UPDATE, update as *const ()),
         Dispatch::new(number::FINAL, finish as *const ()),
         // libcrypto tells by it what EVP_Cipher(3) answers.
-        match ROWS[N].mode {
-            Mode::Wrap => Dispatch::new(number::UPDATE, update as *const ()),
-            _ => Dispatch::new(number::CIPHER, whole as *const ()),
+        match ROWS[N].wraps() {
+            true => Dispatch::new(number::UPDATE, update as *const ()),
+            false => Dispatch::new(number::CIPHER, whole as *const ()),
         },
         Dispatch::new(number::SET_CTX_PARAMS, set as *const ()),
         Dispatch::new(number::SETTABLE_CTX_PARAMS, settable as *const ()),
@@ -216,8 +216,7 @@ const fn functions<const N: usize>() -> [Dispatch; FUNCTIONS] {
     ]
 }
 
-static TABLES: [[Dispatch; FUNCTIONS]; ROWS.len()] =
-    for_each!(functions 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26);
+static TABLES: [[Dispatch; FUNCTIONS]; ROWS.len()] = for_each!(functions 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35);
 
 /// All of them.
 pub(super) fn rows() -> impl Iterator<Item = Row> {

@@ -7,7 +7,7 @@ use crate::abi::{Algorithm, Answer, Context, Params, Table, caught_here};
 use crate::bulk::{Owner, Work};
 use crate::failure::Result;
 use crate::provider::{Offer, Provider};
-use metaslot_ck::{CK_MECHANISM_TYPE, CKM_AES_KEY_WRAP};
+use metaslot_ck::{CK_MECHANISM_TYPE, CKM_AES_KEY_WRAP, CKM_AES_KEY_WRAP_KWP};
 use std::ffi::{CStr, c_int};
 use std::sync::Arc;
 
@@ -92,7 +92,8 @@ pub(super) fn offered(
         Offer::All => &|_| true,
         // A module may wrap by it, and encrypt nothing.
         Offer::Of(token) => &move |row| {
-            token.has(row.needs) && (row.needs != CKM_AES_KEY_WRAP || token.encrypts(row.needs))
+            let wraps = matches!(row.needs, CKM_AES_KEY_WRAP | CKM_AES_KEY_WRAP_KWP);
+            token.has(row.needs) && (!wraps || token.encrypts(row.needs))
         },
     };
     let mut offered: Vec<_> = rows.filter(has).map(|row| row.algorithm).collect();
