@@ -378,6 +378,27 @@ static void counts(const char *type) {
     ERR_clear_error();
 }
 
+// No digest at all is signed as the number zero, as OpenSSL does it, and each takes the other's signature.
+static void of_nothing(const char *type, EVP_PKEY *key) {
+    OSSL_PARAM *parts = NULL;
+    is(type, 1, EVP_PKEY_todata(key, EVP_PKEY_KEYPAIR, &parts));
+    EVP_PKEY *both[] = {key, made_of(type, "provider=default", EVP_PKEY_KEYPAIR, parts)};
+    for (int i = 0; i < 4; i++) {
+        unsigned char signature[200], digest[32] = {0};
+        size_t length = sizeof signature;
+        EVP_PKEY_CTX *sign = EVP_PKEY_CTX_new(both[i % 2], NULL), *verify = EVP_PKEY_CTX_new(both[i / 2], NULL);
+        is("an empty digest", 1, EVP_PKEY_sign_init(sign) == 1 && EVP_PKEY_sign(sign, signature, &length, digest, 0) == 1);
+        is("its signature", 1, EVP_PKEY_verify_init(verify) == 1 && EVP_PKEY_verify(verify, signature, length, digest, 0) == 1);
+        is("that of zero", 1, EVP_PKEY_verify(verify, signature, length, digest, sizeof digest));
+        digest[31] = 1;
+        is("that of one", 0, EVP_PKEY_verify(verify, signature, length, digest, sizeof digest) == 1);
+        EVP_PKEY_CTX_free(sign);
+        EVP_PKEY_CTX_free(verify);
+    }
+    EVP_PKEY_free(both[1]);
+    OSSL_PARAM_free(parts);
+}
+
 // A child, and its own, use the key of a parent that has used it and one that has not.
 static int child(EVP_PKEY *used, EVP_PKEY *fresh) {
     pid_t pid = fork();
@@ -461,8 +482,10 @@ int main(int argc, char **argv) {
         survives(argv[i], key);
         if (EVP_PKEY_is_a(key, "RSA"))
             without_primes(key);
-        if (EVP_PKEY_is_a(key, "EC"))
+        if (EVP_PKEY_is_a(key, "EC")) {
             points(key);
+            of_nothing("EC", key);
+        }
         unloads(argv[i]);
         EVP_PKEY_free(shared);
         EVP_PKEY_free(fresh);

@@ -528,9 +528,10 @@ impl Signature {
                 Does::Sign(mechanism) => (mechanism, digest.to_vec()),
                 _ => return Err(Failure::unsupported("such a key does not sign")),
             },
-            (Form::Ec, _) => (CKM_ECDSA, digest.to_vec()),
+            (Form::Ec, _) => (CKM_ECDSA, number(digest).to_vec()),
             (Form::Field(mechanism), _) if !key.kind.agrees_only() => {
                 // FIPS 186-4 §4.6: as many of its first bits as the order has.
+                let digest = number(digest);
                 let used = key.public.order_length().unwrap_or_default().min(digest.len());
                 (*mechanism, digest[..used].to_vec())
             }
@@ -645,6 +646,11 @@ impl Signature {
 fn most(key: &Key, hash: &Hash) -> usize {
     let bits = usize::try_from(key.public.bits(key.kind)).unwrap_or_default();
     bits.saturating_sub(1).div_ceil(8).saturating_sub(hash.length + 2)
+}
+
+/// A digest as the number that ECDSA and DSA sign: no bytes are zero, which tokens want to be told.
+const fn number(digest: &[u8]) -> &[u8] {
+    if digest.is_empty() { &[0; 20] } else { digest }
 }
 
 /// A `DigestInfo` (RFC 8017 §9.2); of a pair of digests nothing but them.
