@@ -800,6 +800,35 @@ static void lower_bounds(void)
 	}
 }
 
+// Parts of the information are added to what a context has, before it derives and after; then it begins anew.
+static void information_is_added(void)
+{
+	unsigned char key[32], salt[20], info[60], made[64];
+	EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_from_name(NULL, "HKDF", NULL);
+	with = "HKDF by EVP_PKEY_CTX";
+	fill(key, sizeof key);
+	fill(salt, sizeof salt);
+	fill(info, sizeof info);
+	for (int round = 0; round < 3; round++) {
+		CHECK(EVP_PKEY_derive_init(context) == 1 && EVP_PKEY_CTX_set_hkdf_md(context, EVP_sha256()) == 1);
+		CHECK(EVP_PKEY_CTX_set1_hkdf_salt(context, salt, sizeof salt) == 1);
+		CHECK(EVP_PKEY_CTX_set1_hkdf_key(context, key, sizeof key) == 1);
+		for (int length = 0; length < 60; length += 20) {
+			size_t size = sizeof made;
+			CHECK(EVP_PKEY_CTX_add1_hkdf_info(context, info + length, 20) == 1);
+			if (length == 0 && round == 0)
+				continue;
+			CHECK(EVP_PKEY_derive(context, made, &size) == 1);
+			OSSL_PARAM params[] = { OSSL_PARAM_construct_utf8_string("digest", "SHA256", 0),
+				OSSL_PARAM_construct_octet_string("key", key, sizeof key),
+				OSSL_PARAM_construct_octet_string("salt", salt, sizeof salt),
+				OSSL_PARAM_construct_octet_string("info", info, (size_t)length + 20), OSSL_PARAM_END };
+			CHECK(derived("HKDF", THEIRS, params, one, sizeof made) == 1 && !memcmp(one, made, sizeof made));
+		}
+	}
+	EVP_PKEY_CTX_free(context);
+}
+
 static void kdfs(void)
 {
 	static const struct {
@@ -850,6 +879,7 @@ static void kdfs(void)
 		same("PBKDF2", params, 1 + chance(100));
 	}
 	lower_bounds();
+	information_is_added();
 	static const char *const others[] = { "MD5", "SHA3-256", "SHA3-512", "SHA256" };
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
 		OSSL_PARAM params[] = { OSSL_PARAM_construct_utf8_string("digest", (char *)others[i], 0),

@@ -109,9 +109,10 @@ impl Work for Kdf {
         Ok(())
     }
 
-    /// How much it gives: as much as is wanted, or a digest.
+    /// How much it gives: as much as is wanted, or a digest. And what HKDF has of the information, to which EVP_PKEY_CTX_add1_hkdf_info(3) adds.
     fn answer(&self, name: &[u8]) -> Option<Answer<'_>> {
         let length = match (name, self.step) {
+            (b"info", _) if self.kind == Kind::Hkdf => return Some(Answer::Octets(&self.info)),
             (b"size", Step::Extract) => self.digest?.length,
             (b"size", _) => return Some(Answer::Large(&[0xff; 8])),
             _ => return None,

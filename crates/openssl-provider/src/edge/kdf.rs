@@ -34,6 +34,10 @@ extern "C" fn derive(context: KdfContext, mut out: Output, length: usize, params
 }
 
 extern "C" fn gettable(_context: KdfContext, _home: Home) -> Table<Param> {
+    Table::of(&GETTABLE[1..])
+}
+
+extern "C" fn gettable_of_hkdf(_context: KdfContext, _home: Home) -> Table<Param> {
     Table::of(&GETTABLE)
 }
 
@@ -41,7 +45,9 @@ extern "C" fn settable(_context: KdfContext, _home: Home) -> Table<Param> {
     Table::of(&SETTABLE)
 }
 
-static GETTABLE: [Param; 2] = [Param::named(c"size", Kind::Unsigned), Param::END];
+/// The first is of HKDF only.
+static GETTABLE: [Param; 3] =
+    [Param::named(c"info", Kind::Octets), Param::named(c"size", Kind::Unsigned), Param::END];
 
 static SETTABLE: [Param; 13] = [
     Param::named(c"digest", Kind::Utf8),
@@ -69,7 +75,12 @@ const fn functions<const N: usize>() -> [Dispatch; 10] {
         Dispatch::new(number::SET_CTX_PARAMS, work::set::<Kdf> as *const ()),
         Dispatch::new(number::SETTABLE_CTX_PARAMS, settable as *const ()),
         Dispatch::new(number::GET_CTX_PARAMS, work::get::<Kdf> as *const ()),
-        Dispatch::new(number::GETTABLE_CTX_PARAMS, gettable as *const ()),
+        match KINDS[N] {
+            kdf::Kind::Hkdf => {
+                Dispatch::new(number::GETTABLE_CTX_PARAMS, gettable_of_hkdf as *const ())
+            }
+            _ => Dispatch::new(number::GETTABLE_CTX_PARAMS, gettable as *const ()),
+        },
         Dispatch::END,
     ]
 }
