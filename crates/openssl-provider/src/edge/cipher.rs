@@ -12,6 +12,7 @@ use crate::bulk::cipher::{self, Pass, ROWS};
 use crate::bulk::message::Cipher;
 use crate::failure::Result;
 use crate::kind::for_each;
+use metaslot_memory::PerProcess;
 use std::ffi::c_int;
 
 type CipherContext = Context<Cipher>;
@@ -192,9 +193,18 @@ static SETTABLE: [Param; 11] = [
 /// How many there are of each algorithm, with the end.
 const FUNCTIONS: usize = 15;
 
-const fn functions<const N: usize>() -> [Dispatch; FUNCTIONS] {
+/// What is another function for each row: libcrypto passes no row.
+type OfRow = (extern "C" fn(Home) -> CipherContext, extern "C" fn(Params) -> c_int);
+
+const fn of_row<const N: usize>() -> OfRow {
+    (new::<N>, get_params::<N>)
+}
+
+static OF_ROWS: [OfRow; ROWS.len()] = for_each!(of_row 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35);
+
+fn functions(row: &cipher::Row, (new, get_params): OfRow) -> [Dispatch; FUNCTIONS] {
     [
-        Dispatch::new(number::NEWCTX, new::<N> as *const ()),
+        Dispatch::new(number::NEWCTX, new as *const ()),
         Dispatch::new(number::FREECTX, work::free::<Cipher> as *const ()),
         Dispatch::new(number::DUPCTX, copy as *const ()),
         Dispatch::new(number::ENCRYPT_INIT, encrypt as *const ()),
@@ -202,7 +212,7 @@ const fn functions<const N: usize>() -> [Dispatch; FUNCTIONS] {
         Dispatch::new(number::UPDATE, update as *const ()),
         Dispatch::new(number::FINAL, finish as *const ()),
         // libcrypto tells by it what EVP_Cipher(3) answers.
-        match ROWS[N].wraps() {
+        match row.wraps() {
             true => Dispatch::new(number::UPDATE, update as *const ()),
             false => Dispatch::new(number::CIPHER, whole as *const ()),
         },
@@ -210,17 +220,25 @@ const fn functions<const N: usize>() -> [Dispatch; FUNCTIONS] {
         Dispatch::new(number::SETTABLE_CTX_PARAMS, settable as *const ()),
         Dispatch::new(number::GET_CTX_PARAMS, get as *const ()),
         Dispatch::new(number::GETTABLE_CTX_PARAMS, gettable_here as *const ()),
-        Dispatch::new(number::GET_PARAMS, get_params::<N> as *const ()),
+        Dispatch::new(number::GET_PARAMS, get_params as *const ()),
         Dispatch::new(number::GETTABLE_PARAMS, gettable as *const ()),
         Dispatch::END,
     ]
 }
 
-static TABLES: [[Dispatch; FUNCTIONS]; ROWS.len()] = for_each!(functions 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35);
+/// Made when they are asked for first: in the file each would take twice as much for its relocations, in mode `keys`, too. Forked children have
+/// their parent's.
+static TABLES: PerProcess<&'static [[Dispatch; FUNCTIONS]]> = PerProcess::new(|old| match old {
+    Some(tables) => tables,
+    None => {
+        let tables = ROWS.iter().zip(OF_ROWS).map(|(row, own)| functions(row, own));
+        tables.collect::<Vec<_>>().leak()
+    }
+});
 
 /// All of them.
 pub(super) fn rows() -> impl Iterator<Item = Row> {
-    ROWS.iter().zip(&TABLES).map(|(row, functions)| Row {
+    ROWS.iter().zip(*TABLES.get()).map(|(row, functions)| Row {
         needs: row.mechanism,
         algorithm: Algorithm::new(row.names, PROPERTIES, functions),
     })
