@@ -11,8 +11,16 @@ use super::openssl_provider::{
 const CLIENT: &str = "OpenSSL, our provider, mode all";
 const COMMANDS: &str = include_str!("../../../testdata/openssl-provider/all.txt");
 
-/// The configuration of the page, with what the page adds for this mode.
+/// The configuration of the page, with what the page adds for this mode, where nothing is in a token and nothing needs a login.
 pub(crate) fn configure_all(token: &mut TestToken) -> Result<()> {
+    configure_all_and_keys(token)?;
+    let text = std::fs::read_to_string(token.path("openssl.cnf"))?;
+    let text: Vec<_> = text.lines().filter(|line| !line.starts_with("pin-source")).collect();
+    token.write("openssl.cnf", text.join("\n") + "\n").map(|_| ())
+}
+
+/// The same with the PIN, for keys of the token beside those of files.
+pub(crate) fn configure_all_and_keys(token: &mut TestToken) -> Result<()> {
     configure(token)?;
     let added = PAGE.split("```").find(|text| text.contains("\ndefault_properties"));
     let added = added.context("no configuration for all in the page")?;
@@ -23,9 +31,7 @@ pub(crate) fn configure_all(token: &mut TestToken) -> Result<()> {
     let text = std::fs::read_to_string(&file)?;
     let text = text.replace("[start]\n", &format!("[start]\n{start}\n"));
     let text = text.replace("[metaslot]\n", &format!("[metaslot]\n{section}\n"));
-    // Nothing of it is in a token, and nothing needs a login.
-    let text: Vec<_> = text.lines().filter(|line| !line.starts_with("pin-source")).collect();
-    token.write("openssl.cnf", format!("{}\n[{algorithms}\n", text.join("\n"))).map(|_| ())
+    token.write("openssl.cnf", format!("{text}\n[{algorithms}\n")).map(|_| ())
 }
 
 /// Another module may be made of libcrypto itself, as SoftHSM is.

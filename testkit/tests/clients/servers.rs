@@ -23,6 +23,8 @@ const FORKS: &str = "pkcs11-module-cache-keys = false";
 enum By {
     Pkcs11Provider,
     OurOwn,
+    /// The same, with everything else by the module, too.
+    OurOwnInAll,
     /// Our own, and the file has the key itself.
     OurOwnOfFile,
 }
@@ -33,7 +35,7 @@ impl By {
         match self {
             Self::Pkcs11Provider => token.called(name),
             Self::OurOwn => token.called(&format!("own-{name}")),
-            Self::OurOwnOfFile => {
+            Self::OurOwnInAll | Self::OurOwnOfFile => {
                 let signed = !token.is_ours() || bridged::signatures(token)? > 0;
                 ensure!(signed, "the module made no signature");
                 Ok(())
@@ -63,6 +65,8 @@ fn prepare(token: &mut TestToken, by: By, kind: &str, group: &str) -> Result<()>
             token.spy()?;
             own::configure(token)?;
         }
+        By::OurOwnInAll if token.is_ours() => openssl_provider_all::configure_all_and_keys(token)?,
+        By::OurOwnInAll => own::configure(token)?,
         By::OurOwnOfFile => {}
     }
     provider::certificate(token, "site")?;
@@ -79,6 +83,7 @@ fn serves(
     for (by, name, file) in [
         (By::Pkcs11Provider, "pkcs11-provider", &theirs),
         (By::OurOwn, "our provider", &ours),
+        (By::OurOwnInAll, "our provider, mode all, a key in the token", &ours),
         (By::OurOwnOfFile, "our provider, a key in a file", &ours),
     ] {
         let needs = provider::needs(file, &command, more);
