@@ -8,6 +8,7 @@
 use crate::apply::Batch;
 use crate::crypto::Keys;
 use crate::error::{Error, Result};
+use crate::rows::RowsMut;
 use crate::state::Memory;
 use metaslot_spi::store::Change;
 use rusqlite::Connection;
@@ -16,7 +17,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The change sets that wait.
 #[derive(Debug, Default)]
-pub(crate) struct Queue {
+pub struct Queue {
     state: Mutex<State>,
     turned: Condvar,
 }
@@ -44,22 +45,29 @@ enum JobState {
 
 /// What became of a group.
 #[derive(Debug)]
-pub(crate) struct Outcomes {
+pub struct Outcomes {
     /// The ids for each job; `None` for those that have failed.
     ids: Vec<Option<Vec<u64>>>,
     /// The keys that sealed the token's state, which a logout meanwhile does not take away; `None`
     /// where it is the same.
-    pub(crate) keys: Option<Arc<Keys>>,
+    pub keys: Option<Arc<Keys>>,
 }
 
 /// What the leader took out of the queue. Whatever is not answered when it goes away has failed.
 #[derive(Debug)]
-pub(crate) struct Group(Vec<Arc<Job>>);
+pub struct Group {
+    jobs: Vec<Arc<Job>>,
+    /// The changes of each; `None` for those that have failed.
+    work: Vec<Option<Vec<Change>>>,
+}
 
 impl Queue {
     /// Queues a change set and waits until it is durable. `commit` is run by the leader: it takes
     /// a [`Group`] by the closure that it is given, once it holds every lock.
-    pub(crate) fn submit(
+    ///
+    /// # Errors
+    /// What the change set was answered with.
+    pub fn submit(
         &self,
         changes: Vec<Change>,
         keys: Option<Arc<Keys>>,
@@ -82,7 +90,7 @@ impl Queue {
         state.leading = true;
         drop(state);
         let leader = Leader(self);
-        commit(&|| Group(mem::take(&mut self.lock().waiting)));
+        commit(&|| Group::new(mem::take(&mut self.lock().waiting)));
         // The leader's own job was in the queue, so it is answered, unless no group was taken.
         let result = job.result();
         if result.is_none() {
@@ -136,31 +144,33 @@ impl Job {
 }
 
 impl Group {
-    /// How many change sets.
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
+    fn new(jobs: Vec<Arc<Job>>) -> Self {
+        let work = jobs.iter().map(|job| job.take()).collect();
+        Self { jobs, work }
     }
 
-    /// The keys of a login, if a job has them.
-    pub(crate) fn keys(&self) -> Option<&Keys> {
-        self.0.iter().find_map(|job| job.keys.as_deref())
+    /// How many change sets.
+    pub(crate) const fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// The keys of the logins under which they were queued.
+    pub fn keys(&self) -> impl Iterator<Item = &Keys> {
+        self.jobs.iter().filter_map(|job| job.keys.as_deref())
     }
 
     /// Applies every change set inside the transaction that is open. A set that fails is answered
     /// at once, the transaction is begun anew, and the others are applied again: savepoints would
     /// have SQLite copy every page that is changed, for the sake of what hardly ever happens. The
     /// ids of the others are given back until the commit is done.
-    pub(crate) fn apply(&self, connection: &Connection, memory: &Memory) -> Result<Outcomes> {
-        let mut work: Vec<Option<Vec<Change>>> = self.0.iter().map(|job| job.take()).collect();
+    pub(crate) fn apply(&mut self, connection: &Connection, memory: &Memory) -> Result<Outcomes> {
         loop {
-            let (failed, error) = match self.apply_once(connection, memory, &work) {
+            let (failed, error) = match self.apply_once(connection, memory) {
                 Ok(outcomes) => return Ok(outcomes),
                 Err((Some(failed), error)) => (failed, error),
                 Err((None, error)) => return Err(error),
             };
-            work[failed] = None;
-            *self.0[failed].lock() = JobState::Done(Err(error.clone()));
-            if work.iter().all(Option::is_none) {
+            if !self.refuse(failed, &error) {
                 return Err(error);
             }
             if !connection.is_autocommit() {
@@ -171,15 +181,14 @@ impl Group {
     }
 
     /// What becomes of each job, or which one failed; none did where it is the transaction.
-    fn apply_once(
+    pub(crate) fn apply_once(
         &self,
-        connection: &Connection,
+        rows: &dyn RowsMut,
         memory: &Memory,
-        work: &[Option<Vec<Change>>],
     ) -> std::result::Result<Outcomes, (Option<usize>, Error)> {
-        let mut batch = Batch::begin(connection, memory).map_err(|error| (None, error))?;
-        let mut all_ids = Vec::with_capacity(work.len());
-        for (at, (job, changes)) in self.0.iter().zip(work).enumerate() {
+        let mut batch = Batch::begin(rows, memory).map_err(|error| (None, error))?;
+        let mut all_ids = Vec::with_capacity(self.work.len());
+        for (at, (job, changes)) in self.jobs.iter().zip(&self.work).enumerate() {
             let ids = changes.as_ref().map(|changes| batch.apply(changes, job.keys.as_ref()));
             all_ids.push(ids.transpose().map_err(|error| (Some(at), error))?);
         }
@@ -187,9 +196,16 @@ impl Group {
         Ok(Outcomes { ids: all_ids, keys })
     }
 
+    /// Answers one job, which takes no part any more. Whether there is another.
+    pub fn refuse(&mut self, failed: usize, error: &Error) -> bool {
+        self.work[failed] = None;
+        *self.jobs[failed].lock() = JobState::Done(Err(error.clone()));
+        self.work.iter().any(Option::is_some)
+    }
+
     /// Answers those whose changes are durable.
-    pub(crate) fn succeed(&self, outcomes: Outcomes) {
-        for (job, ids) in self.0.iter().zip(outcomes.ids) {
+    pub fn succeed(&self, outcomes: Outcomes) {
+        for (job, ids) in self.jobs.iter().zip(outcomes.ids) {
             if let Some(ids) = ids {
                 *job.lock() = JobState::Done(Ok(ids));
             }
@@ -197,13 +213,21 @@ impl Group {
     }
 
     /// Answers every job that has no answer yet.
-    pub(crate) fn fail(&self, error: &Error) {
-        for job in &self.0 {
+    pub fn fail(&self, error: &Error) {
+        for job in &self.jobs {
             let mut state = job.lock();
             if !matches!(*state, JobState::Done(_)) {
                 *state = JobState::Done(Err(error.clone()));
             }
         }
+    }
+
+    /// Each by itself, of those that have no answer yet.
+    #[must_use]
+    pub fn split(mut self) -> Vec<Self> {
+        let all = mem::take(&mut self.jobs).into_iter().zip(mem::take(&mut self.work));
+        let left = all.filter(|(_, work)| work.is_some());
+        left.map(|(job, work)| Self { jobs: vec![job], work: vec![work] }).collect()
     }
 }
 

@@ -2,6 +2,7 @@
 //! What a token is in another database than SQLite's: its rows are sealed, indexed and authenticated in the same way, and its
 //! PINs are counted by the same rule. Nothing here reads or writes but through [`Rows`] and [`RowsMut`].
 
+pub use crate::commit::{Group, Outcomes, Queue};
 pub use crate::crypto::{KeyId, Keys, Serial};
 pub use crate::exchange::{Loading, Node, Saving, Sink, Source};
 pub use crate::identity::{Identities, Identity};
@@ -9,7 +10,7 @@ pub use crate::rows::{Rows, RowsMut};
 pub use crate::schema::{Head, PinRow, Stored, Token};
 pub use crate::survey::{Listed, Table, survey};
 
-use crate::apply::{self, Batch};
+use crate::apply;
 use crate::crypto;
 use crate::error::{Error, Result};
 use crate::kdf::Cost;
@@ -18,9 +19,8 @@ use crate::tree::{self, Tree};
 use crate::{anchor, limit, pepper, pin, search, wrap};
 use metaslot_awslc_wrapper::digest;
 use metaslot_memory::Secret;
-use metaslot_spi::store::{Change, Name, ObjectRow, PinState, Role, Term};
+use metaslot_spi::store::{Name, ObjectRow, PinState, Role, Term};
 use std::path::Path;
-use std::sync::Arc;
 
 /// The state of a token that was written last, with what is known of the tree under it.
 #[derive(Debug, Default)]
@@ -300,20 +300,22 @@ pub fn current(keys: &Keys, head: &Head) -> Result<()> {
     if keys.id == head.key_id { Ok(()) } else { Err(Error::NotLoggedIn) }
 }
 
-/// Applies a change set within a transaction, which must be given up where this fails. Gives the new ids, and whether the
-/// token's state is another one.
+/// Applies what a group has left, within a transaction, which must be given up where this fails. What has failed comes with the
+/// number of its change set, where it is the fault of that.
 ///
 /// # Errors
 /// [`Error::NotLoggedIn`], [`Error::Gone`], [`Error::Damaged`], [`Error::Tampered`]; what the database says.
 pub fn apply(
     rows: &dyn RowsMut,
-    keys: Option<&Arc<Keys>>,
-    changes: &[Change],
+    group: &Group,
     memory: &Memory,
-) -> Result<(Vec<u64>, bool)> {
-    let mut batch = Batch::begin(rows, &memory.0)?;
-    let ids = batch.apply(changes, keys)?;
-    Ok((ids, batch.finish()?.is_some()))
+) -> std::result::Result<Outcomes, (Option<usize>, Error)> {
+    // Where statements are sent later, another's may have failed.
+    let is_its_own = |error: &Error| {
+        matches!(error, Error::NotLoggedIn | Error::Gone { .. } | Error::Damaged { .. })
+    };
+    let blamed = |(at, error): (Option<usize>, Error)| (at.filter(|_| is_its_own(&error)), error);
+    group.apply_once(rows, &memory.0).map_err(blamed)
 }
 
 /// The numbers of the nodes that lead to a row, whatever the tree's height is.

@@ -46,7 +46,7 @@ impl SqliteStore {
         let failed = self.gate.write_in_turn(|database| {
             let group = group.insert(take());
             let applied = self.commit(database, Announce::Yes, || {
-                if let Some(keys) = group.keys() {
+                if let Some(keys) = group.keys().next() {
                     database.check_current()?;
                     self.advance_held(database, keys)?;
                 }

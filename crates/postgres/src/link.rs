@@ -270,7 +270,8 @@ impl Open<'_> {
         });
         match done {
             Some(answer) => answer.map_err(|error| {
-                if is_over(&error) {
+                // What the server has not said itself says nothing of what it has done.
+                if is_over(&error) || error.code().is_none() {
                     self.give_up();
                 }
                 self.link.said(&error)
@@ -295,6 +296,11 @@ impl Open<'_> {
     /// Both connections are given up: it is not known what is open on them.
     pub(crate) fn give_up(&self) {
         self.lines.give_up();
+    }
+
+    /// Whether they are: whether a transaction was committed may not be known.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.lines.is_given_up()
     }
 
     /// One statement on the reading connection.

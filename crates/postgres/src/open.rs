@@ -5,7 +5,7 @@ use crate::address::Address;
 use crate::cache::Cache;
 use crate::link::{Link, Open, Password, lock};
 use crate::rows::Whole;
-use metaslot_keystore::elsewhere::{self, Head, Identities, Keys, Memory, Pins};
+use metaslot_keystore::elsewhere::{self, Head, Identities, Keys, Memory, Pins, Queue};
 use metaslot_keystore::{Cost, Error};
 use metaslot_spi::store::TokenRow;
 use std::fmt;
@@ -69,6 +69,7 @@ pub struct PostgresStore {
     /// The generation at which the keys were seen to be the token's.
     pub(crate) kept_login: AtomicU64,
     pub(crate) written_last: Memory,
+    pub(crate) queue: Queue,
     pub(crate) cache: Cache,
     /// How many changes the token had when it was last looked at with these keys.
     newest: Mutex<Option<(elsewhere::KeyId, u64)>>,
@@ -88,6 +89,7 @@ impl PostgresStore {
             keys: RwLock::new(None),
             kept_login: AtomicU64::new(u64::MAX),
             written_last: Memory::default(),
+            queue: Queue::default(),
             cache: Cache::default(),
             newest: Mutex::default(),
             known: Mutex::default(),

@@ -10,7 +10,7 @@ use metaslot_spi::store::Name;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use tokio_postgres::Row;
-use tokio_postgres::types::FromSql;
+use tokio_postgres::types::{FromSql, ToSql};
 
 type Result<T> = std::result::Result<T, Error>;
 
@@ -212,6 +212,80 @@ pub(crate) struct Writing<'a> {
     pub(crate) head: Head,
     /// The head as it was written.
     pub(crate) wrote: RefCell<Option<Head>>,
+    added: RefCell<Added>,
+}
+
+/// What comes anew, to be written by one statement for each table.
+#[derive(Default)]
+struct Added {
+    ids: Vec<i64>,
+    rows: Vec<Stored>,
+    values: Vec<Vec<u8>>,
+    listed: Vec<i64>,
+    nodes: BTreeMap<i64, Vec<u8>>,
+    size: usize,
+}
+
+/// So many bytes are written at once, and some.
+const AT_ONCE: usize = 1 << 20;
+/// What a row has beside its attributes and secrets, in bytes, and some.
+const ROW: usize = 512;
+
+impl<'a> Writing<'a> {
+    pub(crate) fn new(open: &'a Open<'a>, number: i32, head: Head) -> Self {
+        Self { open, number, head, wrote: RefCell::default(), added: RefCell::default() }
+    }
+
+    /// Sends with the next statement what is to be added.
+    pub(crate) fn flush(&self) {
+        let Added { ids, rows, values, listed, nodes, .. } = self.added.take();
+        if !ids.is_empty() {
+            fn all<T: ToSql + Sync + 'static>(rows: &[Stored], of: impl Fn(&Stored) -> T) -> Kept {
+                Box::new(rows.iter().map(of).collect::<Vec<T>>())
+            }
+            let sql = "INSERT INTO metaslot.object(token, id, version, private, verified, attributes, secrets, terms, tag)
+                       SELECT $1, n.* FROM unnest($2::bigint[], $3::bigint[], $4::boolean[], $5::boolean[], $6::bytea[],
+                                                  $7::bytea[], $8::bytea[], $9::bytea[]) n";
+            self.execute(
+                sql,
+                vec![
+                    Box::new(ids),
+                    all(&rows, |row| signed(row.version)),
+                    all(&rows, |row| row.private),
+                    all(&rows, |row| row.verified),
+                    all(&rows, |row| row.attributes.clone()),
+                    all(&rows, |row| row.secrets.clone()),
+                    all(&rows, |row| row.terms.clone()),
+                    all(&rows, |row| row.tag.clone()),
+                ],
+            );
+        }
+        if !values.is_empty() {
+            let sql = "INSERT INTO metaslot.lookup(token, value, object)
+                       SELECT $1, n.* FROM unnest($2::bytea[], $3::bigint[]) n ON CONFLICT DO NOTHING";
+            self.execute(sql, vec![Box::new(values), Box::new(listed)]);
+        }
+        if !nodes.is_empty() {
+            let (numbers, entries): (Vec<i64>, Vec<Vec<u8>>) = nodes.into_iter().unzip();
+            let sql = "INSERT INTO metaslot.tree(token, node, entries)
+                       SELECT $1, n.* FROM unnest($2::bigint[], $3::bytea[]) n
+                       ON CONFLICT(token, node) DO UPDATE SET entries = excluded.entries";
+            self.execute(sql, vec![Box::new(numbers), Box::new(entries)]);
+        }
+    }
+
+    fn add(&self, size: usize, what: impl FnOnce(&mut Added)) -> Result<()> {
+        let is_full = {
+            let mut added = self.added.borrow_mut();
+            what(&mut added);
+            added.size += size;
+            added.size > AT_ONCE
+        };
+        if is_full {
+            self.flush();
+        }
+        Ok(())
+    }
 }
 
 impl Rows for Writing<'_> {
@@ -221,6 +295,7 @@ impl Rows for Writing<'_> {
 
     fn stored(&self, id: u64) -> Result<Option<Stored>> {
         let Ok(signed) = i64::try_from(id) else { return Ok(None) };
+        self.flush();
         let sql =
             format!("SELECT {OBJECT} FROM metaslot.object o WHERE o.token = $1 AND o.id = $2");
         let rows = self.open.write(&sql, &[&self.number, &signed])?;
@@ -228,6 +303,7 @@ impl Rows for Writing<'_> {
     }
 
     fn node(&self, number: i64) -> Result<Option<Vec<u8>>> {
+        self.flush();
         let sql = "SELECT entries FROM metaslot.tree WHERE token = $1 AND node = $2";
         let rows = self.open.write(sql, &[&self.number, &number])?;
         rows.first().map(|row| column(row, 0)).transpose()
@@ -235,14 +311,37 @@ impl Rows for Writing<'_> {
 }
 
 impl Writing<'_> {
-    fn execute(&self, sql: &str, more: Vec<Kept>) -> Result<()> {
+    fn execute(&self, sql: &str, more: Vec<Kept>) {
         let number: Kept = Box::new(self.number);
         self.open.later(sql, [number].into_iter().chain(more).collect());
-        Ok(())
     }
 
-    fn row(&self, sql: &str, id: u64, row: &Stored) -> Result<()> {
-        self.execute(
+    /// A statement that goes after all before it.
+    fn then(&self, sql: &str, more: Vec<Kept>) -> Result<()> {
+        self.flush();
+        self.execute(sql, more);
+        Ok(())
+    }
+}
+
+fn listed(values: &[[u8; 16]]) -> Vec<Vec<u8>> {
+    values.iter().map(|value| value.to_vec()).collect()
+}
+
+impl RowsMut for Writing<'_> {
+    fn insert(&self, id: u64, row: &Stored) -> Result<()> {
+        let size = row.attributes.len() + row.secrets.as_ref().map_or(0, Vec::len) + ROW;
+        self.add(size, |added| {
+            added.ids.push(signed(id));
+            added.rows.push(row.clone());
+        })
+    }
+
+    fn update(&self, id: u64, row: &Stored) -> Result<()> {
+        let sql =
+            "UPDATE metaslot.object SET version = $3, private = $4, verified = $5, attributes = $6,
+                          secrets = $7, terms = $8, tag = $9 WHERE token = $1 AND id = $2";
+        self.then(
             sql,
             vec![
                 Box::new(signed(id)),
@@ -256,55 +355,31 @@ impl Writing<'_> {
             ],
         )
     }
-}
-
-fn listed(values: &[[u8; 16]]) -> Vec<Vec<u8>> {
-    values.iter().map(|value| value.to_vec()).collect()
-}
-
-impl RowsMut for Writing<'_> {
-    fn insert(&self, id: u64, row: &Stored) -> Result<()> {
-        let sql = "INSERT INTO metaslot.object(token, id, version, private, verified, attributes, secrets, terms, tag)
-                   VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9)";
-        self.row(sql, id, row)
-    }
-
-    fn update(&self, id: u64, row: &Stored) -> Result<()> {
-        let sql =
-            "UPDATE metaslot.object SET version = $3, private = $4, verified = $5, attributes = $6,
-                          secrets = $7, terms = $8, tag = $9 WHERE token = $1 AND id = $2";
-        self.row(sql, id, row)
-    }
 
     fn delete(&self, id: u64) -> Result<()> {
         let sql = "DELETE FROM metaslot.object WHERE token = $1 AND id = $2";
-        self.execute(sql, vec![Box::new(signed(id))])
+        self.then(sql, vec![Box::new(signed(id))])
     }
 
     fn list(&self, id: u64, values: &[[u8; 16]]) -> Result<()> {
-        let sql = "INSERT INTO metaslot.lookup(token, value, object)
-                   SELECT $1, value, $2 FROM unnest($3::bytea[]) value ON CONFLICT DO NOTHING";
-        self.execute(sql, vec![Box::new(signed(id)), Box::new(listed(values))])
+        self.add(0, |added| {
+            added.values.extend(listed(values));
+            added.listed.extend(values.iter().map(|_| signed(id)));
+        })
     }
 
     fn unlist(&self, id: u64, values: &[[u8; 16]]) -> Result<()> {
         let sql =
             "DELETE FROM metaslot.lookup WHERE token = $1 AND object = $2 AND value = ANY($3)";
-        self.execute(sql, vec![Box::new(signed(id)), Box::new(listed(values))])
+        self.then(sql, vec![Box::new(signed(id)), Box::new(listed(values))])
     }
 
     fn write_node(&self, number: i64, entries: &[u8]) -> Result<()> {
-        match entries.is_empty() {
-            true => {
-                let sql = "DELETE FROM metaslot.tree WHERE token = $1 AND node = $2";
-                self.execute(sql, vec![Box::new(number)])
-            }
-            false => {
-                let sql = "INSERT INTO metaslot.tree(token, node, entries) VALUES($1, $2, $3)
-                           ON CONFLICT(token, node) DO UPDATE SET entries = excluded.entries";
-                self.execute(sql, vec![Box::new(number), Box::new(entries.to_vec())])
-            }
+        if entries.is_empty() {
+            let sql = "DELETE FROM metaslot.tree WHERE token = $1 AND node = $2";
+            return self.then(sql, vec![Box::new(number)]);
         }
+        self.add(entries.len(), |added| _ = added.nodes.insert(number, entries.to_vec()))
     }
 
     fn write_head(&self, next_id: u64, state: Option<&[u8]>) -> Result<()> {
@@ -313,6 +388,6 @@ impl RowsMut for Writing<'_> {
         *self.wrote.borrow_mut() = Some(head);
         let sql =
             "UPDATE metaslot.token SET next_id = $2, row_set = coalesce($3, row_set) WHERE id = $1";
-        self.execute(sql, vec![Box::new(signed(next_id)), Box::new(state.map(<[u8]>::to_vec))])
+        self.then(sql, vec![Box::new(signed(next_id)), Box::new(state.map(<[u8]>::to_vec))])
     }
 }

@@ -2,21 +2,20 @@
 //! The engine's trait.
 
 use crate::cache::{Moment, Query};
-use crate::link::lock;
+use crate::link::{Open, lock};
 use crate::open::{PostgresStore, Result};
 use crate::rows::{Picture, Whole, Writing};
 use crate::{named, pin, search, table};
 use metaslot_ck as ck;
 use metaslot_counters as counters;
 use metaslot_keystore::Error;
-use metaslot_keystore::elsewhere::{self, Keys, Stored};
+use metaslot_keystore::elsewhere::{self, Group, Keys, Stored};
 use metaslot_memory::Secret;
 use metaslot_spi::detail;
 use metaslot_spi::store::{
     Change, Examination, Examined, Found, Name, ObjectRow, Remark, Role, Scope, Store, Term,
     TokenRow,
 };
-use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -32,32 +31,73 @@ impl PostgresStore {
         })
     }
 
-    fn write_all(&self, changes: &[Change]) -> Result<Vec<u64>> {
-        let keys = self.current_keys()?;
-        let floor = keys.as_deref().map_or(0, |keys| self.floor(keys));
-        let open = self.link.open()?;
-        let _turn = lock(&open.lines.turn);
-        let (ids, head) = self.transact(&open, |whole| {
-            if let Some(keys) = keys.as_deref()
-                && elsewhere::current(keys, &whole.head).is_ok()
-            {
-                self.check_floor(keys, &whole.head, floor)?;
-                self.advance_anchor(keys, &whole.head)?;
+    /// Commits what waits by then, in as few transactions as it takes: [`Queue::submit`]. What fails where it is not known whose
+    /// fault that is, is tried again by itself, unless the connection has failed.
+    fn commit_group(&self, take: &dyn Fn() -> Group) {
+        let mut group = None;
+        let done = self.link.open().and_then(|open| {
+            let _turn = lock(&open.lines.turn);
+            let Err(error) = self.commit(&open, &mut group, take) else { return Ok(()) };
+            let alone = group.take().map(Group::split).unwrap_or_default();
+            if alone.len() < 2 || open.is_given_up() {
+                alone.iter().for_each(|one| one.fail(&error));
+                return if alone.is_empty() { Err(error) } else { Ok(()) };
             }
-            let writing = Writing {
-                open: &open,
-                number: whole.number,
-                head: whole.head,
-                wrote: RefCell::default(),
-            };
-            let (ids, sealed) =
-                elsewhere::apply(&writing, keys.as_ref(), changes, &self.written_last)?;
-            Ok(((ids, writing.wrote.take().filter(|_| sealed)), true))
-        })?;
-        if let (Some(keys), Some(head)) = (&keys, &head) {
-            self.follow(&open, keys, head)?;
+            for one in alone {
+                let mut one = Some(one);
+                if let (Err(error), Some(one)) = (self.commit(&open, &mut one, take), &one) {
+                    one.fail(&error);
+                }
+            }
+            Ok(())
+        });
+        if let Err(error) = done {
+            group.unwrap_or_else(take).fail(&error);
         }
-        Ok(ids)
+    }
+
+    /// Commits a group, which is taken once the token's row is locked, and answers it; one that is left unanswered has failed
+    /// before it was committed, or with the connection.
+    fn commit(
+        &self,
+        open: &Open<'_>,
+        group: &mut Option<Group>,
+        take: &dyn Fn() -> Group,
+    ) -> Result<()> {
+        loop {
+            let mut at_fault = None;
+            let done = self.transact(open, |whole| {
+                let group = group.get_or_insert_with(take);
+                let is_ours = |keys: &&Keys| elsewhere::current(keys, &whole.head).is_ok();
+                if let Some(keys) = group.keys().find(is_ours) {
+                    self.check_floor(keys, &whole.head, self.floor(keys))?;
+                    self.advance_anchor(keys, &whole.head)?;
+                }
+                let writing = Writing::new(open, whole.number, whole.head);
+                let applied = elsewhere::apply(&writing, group, &self.written_last);
+                let outcomes = applied.map_err(|(at, error)| {
+                    at_fault = at;
+                    error
+                })?;
+                Ok(((outcomes, writing.wrote.take()), true))
+            });
+            let Some(group) = group.as_mut() else { return done.map(drop) };
+            match (done, at_fault) {
+                (Ok((outcomes, head)), _) => {
+                    let sealed = outcomes.keys.as_ref().zip(head.as_ref());
+                    let followed =
+                        sealed.map_or(Ok(()), |(keys, head)| self.follow(open, keys, head));
+                    match followed {
+                        Ok(()) => group.succeed(outcomes),
+                        Err(error) => group.fail(&error),
+                    }
+                    return Ok(());
+                }
+                (Err(error), Some(at)) if !group.refuse(at, &error) => return Ok(()),
+                (Err(_), Some(_)) => {}
+                (Err(error), None) => return Err(error),
+            }
+        }
     }
 
     fn moment(&self, keys: Option<&Keys>) -> Moment {
@@ -255,13 +295,16 @@ impl Store for PostgresStore {
     }
 
     fn write(&self, changes: Vec<Change>) -> ck::Result<Vec<u64>> {
-        let done = self.write_all(&changes);
-        // Also where it is not known whether they were changed.
         let changed = |change: &Change| match change {
             Change::Insert(_) => None,
             Change::Update { id, .. } | Change::Delete { id, .. } => Some(*id),
         };
-        self.cache.forget(&Vec::from_iter(changes.iter().filter_map(changed)));
+        let changed = Vec::from_iter(changes.iter().filter_map(changed));
+        let done = self
+            .current_keys()
+            .and_then(|keys| self.queue.submit(changes, keys, |take| self.commit_group(take)));
+        // Also where it is not known whether they were changed.
+        self.cache.forget(&changed);
         self.report(done)
     }
 

@@ -11,7 +11,7 @@ use metaslot_keystore::elsewhere::{
     survey,
 };
 use metaslot_spi::store::{Examined, Remark, Role};
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::path::Path;
 
 /// [`metaslot_spi::store::Examination::Look`]
@@ -97,7 +97,7 @@ struct Filling<'a> {
 impl Filling<'_> {
     fn objects(&self) -> Writing<'_> {
         let head = Head { key_id: [0; 16], next_id: 0, state: Vec::new() };
-        Writing { open: self.open, number: self.number.get(), head, wrote: RefCell::default() }
+        Writing::new(self.open, self.number.get(), head)
     }
 }
 
@@ -136,11 +136,16 @@ impl Sink for Filling<'_> {
     fn row(&self, id: u64, row: &Stored) -> Result<()> {
         let rows = self.objects();
         rows.insert(id, row)?;
-        rows.list(id, row.terms.as_chunks().0)
+        rows.list(id, row.terms.as_chunks().0)?;
+        rows.flush();
+        Ok(())
     }
 
     fn node(&self, (number, entries): &Node) -> Result<()> {
-        self.objects().write_node(*number, entries)
+        let rows = self.objects();
+        rows.write_node(*number, entries)?;
+        rows.flush();
+        Ok(())
     }
 }
 
@@ -153,7 +158,7 @@ struct All<'a> {
 impl<'a> All<'a> {
     fn new(open: &'a Open<'a>, whole: Whole) -> Self {
         let Whole { number, token, head, .. } = whole;
-        Self { rows: Writing { open, number, head, wrote: RefCell::default() }, token }
+        Self { rows: Writing::new(open, number, head), token }
     }
 
     fn number(&self, sql: &str) -> Result<u64> {

@@ -7,7 +7,7 @@ mod common;
 use common::{Place, SO, USER, examine, find, insert, private, public, told, until};
 use metaslot_ck::{CKA_UNIQUE_ID, Error};
 use metaslot_postgres::{Config, PostgresStore};
-use metaslot_spi::store::{Change, Examination, Role, Scope, Store};
+use metaslot_spi::store::{Change, Examination, Record, Role, Scope, Store};
 use std::time::Duration;
 
 #[test]
@@ -193,6 +193,54 @@ fn a_search_finds_nothing_by_what_the_database_has_moved() {
         ["one", "two", "three", "four"].map(|label| find(&late, label)),
         [one, two, three, four].map(|id| vec![id])
     );
+}
+
+/// What these write while the token's row is locked: each is written by a thread of its own, and all are waiting when it is
+/// unlocked.
+fn written_at_once(
+    place: &Place,
+    store: &PostgresStore,
+    all: Vec<Vec<Change>>,
+) -> Vec<Result<Vec<u64>, Error>> {
+    std::thread::scope(|scope| {
+        scope.spawn(|| place.sql("SELECT pg_sleep(1) FROM metaslot.token FOR UPDATE"));
+        until("the row is locked", || {
+            place.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") == "1"
+        });
+        let all = all.into_iter().map(|changes| scope.spawn(move || store.write(changes)));
+        let all = Vec::from_iter(all);
+        all.into_iter().map(|one| one.join().unwrap()).collect()
+    })
+}
+
+#[test]
+fn what_threads_write_at_once_is_one_transaction_and_what_fails_fails_alone() {
+    let Some(place) = Place::new("group") else { return };
+    let store = place.user();
+    let generation = || place.sql("SELECT generation FROM metaslot.token").parse::<u64>().unwrap();
+    let label = |at: usize| format!("key {at}");
+    let one = |at: usize| vec![Change::Insert(private(&label(at)))];
+    let before = generation();
+    let written = written_at_once(&place, &store, (0..8).map(one).collect());
+    assert!(written.iter().all(Result::is_ok), "{written:?}");
+    assert_eq!(generation(), before + 1);
+    // One that finds no object, and one that the server refuses.
+    place.sql("ALTER TABLE metaslot.object ADD CHECK(octet_length(attributes) < 4000)");
+    let long = Record { attributes: vec![0; 4000], ..private("long") };
+    let gone = Change::Delete { id: 1 << 40, version: 1, unique_id: None };
+    let mut all: Vec<_> = (8..14).map(one).collect();
+    all.insert(2, vec![Change::Insert(long)]);
+    all.insert(5, vec![Change::Insert(private("never")), gone]);
+    let written = written_at_once(&place, &store, all);
+    let failed: Vec<_> = written.iter().map(|one| one.as_ref().err().copied()).collect();
+    let mut expected = [None; 8];
+    (expected[2], expected[5]) = (Some(Error::DEVICE_ERROR), Some(Error::OBJECT_HANDLE_INVALID));
+    assert_eq!(failed, expected);
+    for at in 0..14 {
+        assert_eq!(find(&store, &label(at)).len(), 1);
+    }
+    assert!(find(&store, "never").is_empty());
+    assert_eq!(examine(&store).0.rows, 14);
 }
 
 #[test]
