@@ -22,3 +22,4 @@ pub use address::Address;
 pub use link::{Password, restart};
 pub use open::{Config, PostgresStore};
 pub use schema::ROLES;
+pub use tls::certificates;

@@ -45,7 +45,11 @@ impl Tls {
     }
 }
 
-fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+/// The certificates in a PEM file; at least one.
+///
+/// # Errors
+/// The file's name and what is wrong with it.
+pub fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let read = read.map_err(|error| format!("{}: {error}", file.display()))?;
     if read.is_empty() {

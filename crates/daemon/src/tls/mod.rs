@@ -15,12 +15,13 @@ pub(crate) use listener::{Listener, Serve};
 pub(crate) use server::Server;
 pub(crate) use trouble::Trouble;
 
+use metaslot_postgres::certificates;
 use metaslot_wiring::config::ListenConfig;
 use rustls::RootCertStore;
 use rustls::crypto::aws_lc_rs::{default_provider, kx_group};
 use rustls::crypto::{CryptoProvider, SupportedKxGroup};
+use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -32,16 +33,6 @@ const GROUPS: [&dyn SupportedKxGroup; 4] =
 
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(CryptoProvider { kx_groups: GROUPS.to_vec(), ..default_provider() })
-}
-
-/// The certificates in a file; at least one.
-fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    let read = read.map_err(|error| format!("{}: {error}", file.display()))?;
-    if read.is_empty() {
-        return Err(format!("{}: no certificate is in it", file.display()));
-    }
-    Ok(read)
 }
 
 /// The authorities in a file. One that is no certificate is an error: who relies on it would be refused.
