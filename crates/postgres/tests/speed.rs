@@ -6,12 +6,12 @@
 mod common;
 
 use common::{Place, USER, find, insert, private};
+use metaslot_postgres::PostgresStore;
 use metaslot_spi::store::{Change, Record, Role, Scope, Store};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
-/// Connections that write at once.
-const WRITERS: usize = 4;
 /// What is asked of the store and of the server, each.
 const ROUNDS: usize = 50;
 
@@ -36,28 +36,42 @@ fn fill(place: &Place, objects: usize) {
     ));
 }
 
-/// How long one of these creates takes, over so many writers at once.
-fn created(place: &Place, each: usize) -> Duration {
-    let stores = [(); WRITERS].map(|()| place.store());
+/// How long one of these creates takes, over so many threads at once, which share as many stores as there are.
+fn created(place: &Place, stores: usize, threads: usize, each: usize) -> Duration {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let stores = Vec::from_iter((0..stores).map(|_| place.store()));
     stores.iter().for_each(|store| store.login(Role::User, USER).unwrap());
+    let make = |store: &PostgresStore| {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        insert(store, key(&format!("key {number}")))
+    };
+    stores.iter().for_each(|store| _ = make(store));
     let begun = Instant::now();
     scope(|scope| {
-        for (at, store) in stores.iter().enumerate() {
-            scope.spawn(move || {
-                (0..each).for_each(|n| _ = insert(store, key(&format!("{at} {n}"))))
-            });
+        for at in 0..threads {
+            let store = &stores[at % stores.len()];
+            scope.spawn(move || (0..each).for_each(|_| _ = make(store)));
         }
     });
-    begun.elapsed() / u32::try_from(WRITERS * each).unwrap()
+    begun.elapsed() / u32::try_from(threads * each).unwrap()
 }
 
-/// The same rows by plain statements, each transaction of an object and its entries.
-fn inserted(place: &Place, each: usize) -> Duration {
-    place.sql("CREATE SEQUENCE public.next START 1000000000; GRANT USAGE ON SEQUENCE public.next TO PUBLIC");
+/// The same rows by plain statements, each transaction of an object and its entries, on a connection for each thread.
+fn inserted(place: &Place, threads: usize, each: usize) -> Duration {
     let script = "WITH o AS (INSERT INTO metaslot.object SELECT 2, nextval('public.next'), 1, true, true, decode(repeat('07', 428), 'hex'), \
                   decode(repeat('07', 60), 'hex'), decode(repeat('07', 48), 'hex'), decode(repeat('07', 32), 'hex') RETURNING id) \
                   INSERT INTO metaslot.lookup SELECT 2, decode(md5(id || ' ' || k), 'hex'), id FROM o, generate_series(1, 3) k;\n";
-    place.pgbench(script, WRITERS, each) / u32::try_from(WRITERS).unwrap()
+    place.pgbench(script, threads, each) / u32::try_from(threads).unwrap()
+}
+
+/// Creates beside plain statements, with as many threads as these have connections.
+fn compared(place: &Place, stores: usize, threads: usize, all: usize) {
+    let each = (all / threads).max(4);
+    let (ours, plain) = (created(place, stores, threads, each), inserted(place, threads, each));
+    let ratio = plain.as_secs_f64() / ours.as_secs_f64();
+    println!(
+        "a create by {threads} threads of {stores} daemons: {ours:?}, plain {plain:?}: {ratio:.2} of the rate"
+    );
 }
 
 fn median(mut times: Vec<Duration>) -> (Duration, Duration) {
@@ -70,8 +84,7 @@ fn found(place: &Place) -> (Duration, Duration) {
     let store = place.store();
     store.login(Role::User, USER).unwrap();
     let ask = |at: usize| {
-        let query =
-            [(metaslot_ck::CKA_LABEL, format!("{} {}", at % WRITERS, at / WRITERS).into_bytes())];
+        let query = [(metaslot_ck::CKA_LABEL, format!("key {at}").into_bytes())];
         let begun = Instant::now();
         assert_eq!(store.search(&query, Scope::Both, 0, 9).unwrap().len(), 1);
         begun.elapsed()
@@ -112,14 +125,16 @@ fn seen(place: &Place) -> (Duration, Duration) {
 
 #[test]
 fn what_a_token_costs_beside_plain_statements() {
-    let Some(place) = Place::new("speed") else { return };
+    let Some(mut place) = Place::new("speed") else { return };
     let given = std::env::var("METASLOT_OBJECTS").ok().and_then(|number| number.parse().ok());
-    let (objects, each) = given.map_or((1000, ROUNDS), |objects: usize| (objects, 5 * ROUNDS));
+    let (objects, all) = given.map_or((1000, ROUNDS), |objects: usize| (objects, 20 * ROUNDS));
+    place.sync();
     drop(place.token());
     fill(&place, objects);
-    let (ours, plain) = (created(&place, each), inserted(&place, each));
-    let ratio = plain.as_secs_f64() / ours.as_secs_f64();
-    println!("a create by {WRITERS} writers: {ours:?}, plain {plain:?}: {ratio:.2} of the rate");
+    place.sql("CREATE SEQUENCE public.next START 1000000000");
+    for (stores, threads) in [(1, 1), (1, 8), (1, 64), (4, 4)] {
+        compared(&place, stores, threads, all);
+    }
     let ((first, again), bare) = (found(&place), queried(&place));
     let ratio = first.as_secs_f64() / bare.as_secs_f64();
     println!(

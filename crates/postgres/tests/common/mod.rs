@@ -28,6 +28,8 @@ pub(crate) struct Place {
     machine: Machine,
     port: u16,
     server: Option<Server>,
+    /// Whether what is committed is on the disk: tests need it in the kernel only.
+    syncs: bool,
 }
 
 /// A machine that a server is on.
@@ -82,7 +84,7 @@ impl Place {
         fs::remove_dir_all(&home).unwrap_or_default();
         fs::create_dir(&home).unwrap();
         let port = machine.port();
-        let mut place = Self { home, machine, port, server: None };
+        let mut place = Self { home, machine, port, server: None, syncs: false };
         place.certify("");
         fs::write(place.path("password"), PASSWORD).unwrap();
         if is_root() {
@@ -134,7 +136,8 @@ impl Place {
         let home = self.home.with_extension(name);
         fs::remove_dir_all(&home).unwrap_or_default();
         fs::create_dir(&home).unwrap();
-        let mut standby = Self { home, port: machine.port(), machine, server: None };
+        let port = machine.port();
+        let mut standby = Self { home, port, machine, server: None, syncs: false };
         for name in ["ca.pem", "server.pem", "server.key"] {
             fs::copy(self.path(name), standby.path(name)).unwrap();
         }
@@ -181,7 +184,8 @@ impl Place {
         let server = self
             .postgres("postgres")
             .args(["-D", &self.file("data"), "-c", &format!("port={}", self.port)])
-            .line("-c unix_socket_directories= -c fsync=off")
+            .line("-c unix_socket_directories=")
+            .args(["-c", if self.syncs { "fsync=on" } else { "fsync=off" }])
             .args(["-c", &format!("listen_addresses={}", self.machine.address)])
             .args(["-c", "ssl=on", "-c", &format!("ssl_cert_file={}", self.file("server.pem"))])
             .args(["-c", &format!("ssl_key_file={}", self.file("server.key"))]);
@@ -193,6 +197,13 @@ impl Place {
         self.server = Some(served.unwrap());
         // It listens before it serves.
         until("it serves", || self.psql("SELECT 1").output().is_ok_and(|out| out.status == 0));
+    }
+
+    /// From now on what is committed is on the disk.
+    pub(crate) fn sync(&mut self) {
+        self.stop();
+        self.syncs = true;
+        self.start();
     }
 
     /// Ends the server and all of its connections.
