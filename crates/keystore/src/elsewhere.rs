@@ -360,6 +360,17 @@ pub fn open(row: &Stored, keys: Option<&Keys>, id: u64) -> Result<Option<ObjectR
     }))
 }
 
+/// What an uninitialised place answers to a question about objects: that there are none.
+///
+/// # Errors
+/// Every other one.
+pub fn nothing<T: Default>(result: Result<T>) -> Result<T> {
+    match result {
+        Err(Error::Uninitialized { .. }) => Ok(T::default()),
+        result => result,
+    }
+}
+
 /// The secrets of a row that [`authentic`] gave, at this version.
 ///
 /// # Errors

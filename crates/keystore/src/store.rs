@@ -3,6 +3,7 @@
 
 use crate::commit::Group;
 use crate::crypto::Keys;
+use crate::elsewhere::{self, nothing};
 use crate::error::{Error, Result};
 use crate::gate::Database;
 use crate::open::{Announce, SqliteStore};
@@ -103,20 +104,12 @@ impl SqliteStore {
     fn read_row(&self, id: u64) -> Result<Option<ObjectRow>> {
         let keys = self.current_keys()?;
         self.gate.read(|database| {
-            let Some(keys) = keys else {
-                let row = Stored::read(&database.connection, id)?;
-                return Ok(row.filter(|row| !row.private).map(|row| public(row, false)));
+            let row = match &keys {
+                None => Stored::read(&database.connection, id)?,
+                Some(keys) => self.authentic(database, keys, id)?,
             };
-            let Some(row) = self.authentic(database, &keys, id)? else { return Ok(None) };
-            if !row.private {
-                let verified = row.verified;
-                return Ok(Some(public(row, verified)));
-            }
-            let place = apply::place(&keys, id, &row);
-            let attributes = keys.open_attributes(&place, &row.attributes)?;
-            let attributes =
-                attributes.ok_or_else(|| Error::damaged(id, "its attributes do not open"))?;
-            Ok(Some(ObjectRow { attributes, ..public(row, true) }))
+            let opened = row.map(|row| elsewhere::open(&row, keys.as_deref(), id));
+            Ok(opened.transpose()?.flatten())
         })
     }
 
@@ -225,34 +218,8 @@ impl SqliteStore {
         let keys = self.current_keys()?.ok_or(Error::NotLoggedIn)?;
         self.gate.read(|database| {
             let row = self.authentic(database, &keys, id)?.ok_or(Error::Gone { id })?;
-            if row.version != version {
-                return Err(Error::Gone { id });
-            }
-            let Some(sealed) = &row.secrets else {
-                return Err(Error::damaged(id, "it has no secrets"));
-            };
-            let place = apply::place(&keys, id, &row);
-            let secrets = keys.open_secrets(&place, &row.attributes, sealed)?;
-            secrets.ok_or_else(|| Error::damaged(id, "its secrets do not open"))
+            elsewhere::secrets(&row, &keys, id, version)
         })
-    }
-}
-
-fn public(row: Stored, verified: bool) -> ObjectRow {
-    ObjectRow {
-        version: row.version,
-        private: row.private,
-        verified,
-        has_secrets: row.secrets.is_some(),
-        attributes: row.attributes,
-    }
-}
-
-/// What an uninitialised place answers to a question about objects.
-fn nothing<T: Default>(result: Result<T>) -> Result<T> {
-    match result {
-        Err(Error::Uninitialized { .. }) => Ok(T::default()),
-        result => result,
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{named, pin, search, table};
 use metaslot_ck as ck;
 use metaslot_counters as counters;
 use metaslot_keystore::Error;
-use metaslot_keystore::elsewhere::{self, Group, Keys, Stored};
+use metaslot_keystore::elsewhere::{self, Group, Keys, Stored, nothing};
 use metaslot_memory::Secret;
 use metaslot_spi::detail;
 use metaslot_spi::store::{
@@ -198,14 +198,6 @@ impl PostgresStore {
                 known.ok_or(error)
             }
         }
-    }
-}
-
-/// What an uninitialised place answers to a question about objects.
-fn nothing<T: Default>(result: Result<T>) -> Result<T> {
-    match result {
-        Err(Error::Uninitialized { .. }) => Ok(T::default()),
-        result => result,
     }
 }
 
