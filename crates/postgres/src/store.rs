@@ -43,10 +43,17 @@ impl PostgresStore {
                 alone.iter().for_each(|one| one.fail(&error));
                 return if alone.is_empty() { Err(error) } else { Ok(()) };
             }
+            // A row that stays locked keeps all of them waiting once.
+            let mut locked = None;
             for one in alone {
                 let mut one = Some(one);
-                if let (Err(error), Some(one)) = (self.commit(&open, &mut one, take), &one) {
+                let done = match &locked {
+                    Some(error) => Err(Error::clone(error)),
+                    None => self.commit(&open, &mut one, take),
+                };
+                if let (Err(error), Some(one)) = (done, &one) {
                     one.fail(&error);
+                    locked = Some(error).filter(|error| matches!(error, Error::File { .. }));
                 }
             }
             Ok(())
