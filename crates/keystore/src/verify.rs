@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::format::FORMAT;
 use crate::open::SqliteStore;
 use crate::schema::{Head, Stored, Token, signed, unsigned};
+use crate::search::MOVED;
 use crate::state::{Difference, State};
 use crate::tree::{self, Entry, Tree};
 use crate::v1::{self, BATCH};
@@ -353,7 +354,7 @@ impl<'a> Survey<'a> {
         for id in &strangers {
             // The damaged ones are in the order of their numbers, too.
             if self.damaged.binary_search(id).is_err() {
-                self.find(Some(*id), "a search finds it by what it does not have")?;
+                self.find(Some(*id), MOVED)?;
             }
         }
         if !known && strangers.is_empty() {
