@@ -41,7 +41,7 @@ pub struct Target {
     /// Whose counter goes up; `None` for the row without a name.
     pub counted: Option<Identity>,
     /// What the PIN is tried at, and to whom it belongs.
-    wrap: Vec<u8>,
+    pub(crate) wrap: Vec<u8>,
     owner: Vec<u8>,
     serial: Serial,
 }
@@ -94,7 +94,8 @@ impl Pins<'_> {
     pub fn target(self, token: &Token, name: Name, now: u64) -> Result<Target> {
         let found = token.identities.find(name);
         let counted = found.filter(|identity| may_try(&identity.pin, now).is_ok()).cloned();
-        let like = counted.as_ref().map_or_else(|| decoy(token, name), |identity| &identity.pin);
+        // One that is locked costs what it did before, or its name would be told by the difference.
+        let like = found.map_or_else(|| decoy(token, name), |identity| &identity.pin);
         self.can_try(like)?;
         let mut wrap = like.wrap.clone().unwrap_or_default();
         if counted.is_none() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Identities: named users of a token, each with a PIN and a wrap of the master key of its own.
 
-use crate::crypto;
+use crate::crypto::{self, Keys};
 use crate::error::{Error, Result};
 use crate::limit::PinRow;
 use metaslot_spi::store::Name;
@@ -93,6 +93,20 @@ impl Identities {
             identity.pin = PinRow { wrap: Some(wrap.clone()), failures: 0, failed_at: 0 };
         }
         Ok(())
+    }
+
+    /// Refuses a new PIN of an identity that is another one by now; by itself also where its PIN is not the one that it has shown.
+    ///
+    /// # Errors
+    /// [`Error::IdentityRefused`] for itself, [`Error::Identity`] for the officer, whose `keys` are bound to none.
+    pub fn check_still(&self, keys: &Keys, identity: &Identity) -> Result<()> {
+        let is_it = |now: &&Identity| now.incarnation == identity.incarnation;
+        match (self.find(identity.name).filter(is_it), keys.bound) {
+            (Some(now), Some(_)) if now.pin.wrap == identity.pin.wrap => Ok(()),
+            (Some(_), None) => Ok(()),
+            (_, Some(_)) => Err(Error::IdentityRefused),
+            (None, None) => Err(Error::Identity { name: identity.name, reason: "is not there" }),
+        }
     }
 
     /// The one of this name, for the officer.

@@ -23,26 +23,27 @@ use rusqlite::Connection;
 
 /// [`metaslot_spi::store::Store::login_as`]
 pub(crate) fn login(store: &SqliteStore, name: Name, pin: &[u8]) -> Result<()> {
-    pin::admit(store, keys(store, name, pin)?, || keys(store, name, pin))
+    let keys = || attempt(store, name, pin).map(|(keys, _)| keys);
+    pin::admit(store, keys()?, keys)
 }
 
 /// [`metaslot_spi::store::Store::check_pin_as`]
 pub(crate) fn check(store: &SqliteStore, name: Name, pin: &[u8]) -> Result<()> {
-    store.confirm(&keys(store, name, pin)?)
+    store.confirm(&attempt(store, name, pin)?.0)
 }
 
 /// [`metaslot_spi::store::Store::set_pin_as`]
 pub(crate) fn change(store: &SqliteStore, name: Name, old: &[u8], new: &[u8]) -> Result<()> {
-    let keys = keys(store, name, old)?;
-    set_pin(store, &keys, name, new)
+    let (keys, identity) = attempt(store, name, old)?;
+    set_pin(store, &keys, &identity, new)
 }
 
 fn pins(store: &SqliteStore) -> Pins<'_> {
     Pins { cost: store.config.kdf, pepper: store.config.pepper.as_deref() }
 }
 
-/// Counts, tries, and takes the count back after a right PIN.
-fn keys(store: &SqliteStore, name: Name, pin: &[u8]) -> Result<Keys> {
+/// Counts, tries, and takes the count back after a right PIN. Gives the keys, and whose PIN it was, as it was then.
+fn attempt(store: &SqliteStore, name: Name, pin: &[u8]) -> Result<(Keys, Identity)> {
     let locks = store.gate.locks()?;
     let _attempt = locks.login.hold()?;
     let target = in_place(store, |database| {
@@ -66,7 +67,7 @@ fn keys(store: &SqliteStore, name: Name, pin: &[u8]) -> Result<Keys> {
         Ok(Some(keys)) => {
             // The PIN was right; on a disk that has become full the count stays until the next right one.
             clear(0, 0).unwrap_or_default();
-            Ok(keys)
+            target.counted.map(|identity| (keys, identity)).ok_or(Error::IdentityRefused)
         }
         Ok(None) => {
             counters::event(counters::Event::LoginFailure);
@@ -132,7 +133,10 @@ pub(crate) fn administer(
         }
         Asked::Add(name, NewPin(pin)) => add(store, &keys, name, pin)?,
         Asked::Revoke(name) => revoke(store, &keys, name)?,
-        Asked::SetPin(name, NewPin(pin)) => set_pin(store, &keys, name, pin)?,
+        Asked::SetPin(name, NewPin(pin)) => {
+            let token = read(store, &keys)?;
+            set_pin(store, &keys, token.identities.existing(name)?, pin)?;
+        }
     }
     Ok(Examined::default())
 }
@@ -186,22 +190,16 @@ fn revoke(store: &SqliteStore, keys: &Keys, name: Name) -> Result<()> {
     })
 }
 
-/// By itself, whose incarnation is in the keys, or by the officer.
-fn set_pin(store: &SqliteStore, keys: &Keys, name: Name, pin: &[u8]) -> Result<()> {
-    let token = read(store, keys)?;
-    let identity = token.identities.existing(name)?;
+/// By itself, as it was when its PIN was tried, or by the officer. The wrap is bound to its incarnation. What the officer has set
+/// since an identity's own PIN was tried stays.
+fn set_pin(store: &SqliteStore, keys: &Keys, identity: &Identity, pin: &[u8]) -> Result<()> {
     let wrap = pins(store).wrap_of(keys, identity, pin)?;
     change_set(store, keys, |connection, token| {
-        // The wrap is bound to it.
-        if token.identities.existing(name)?.incarnation != identity.incarnation
-            || keys.bound.is_some_and(|bound| bound != (name, identity.incarnation))
-        {
-            return Err(Error::NotLoggedIn);
-        }
-        token.identities.set_wrap(name, wrap.clone())?;
+        token.identities.check_still(keys, identity)?;
+        token.identities.set_wrap(identity.name, wrap.clone())?;
         connection.execute(
             "UPDATE identity SET wrap = ?2, failures = 0, failed_at = 0 WHERE name = ?1",
-            (name.as_str(), &wrap),
+            (identity.name.as_str(), &wrap),
         )?;
         Ok(())
     })
@@ -235,4 +233,74 @@ fn change_set(
     });
     emptied.unwrap_or_default();
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kdf::{Cost, Kdf};
+    use crate::open::Config;
+    use crate::wrap;
+    use metaslot_spi::store::Store as _;
+    use std::path::{Path, PathBuf};
+
+    const SO: &[u8] = b"so-pin-1";
+
+    fn place(name: &str) -> PathBuf {
+        let name = format!("metaslot-keystore-{}-{name}", std::process::id());
+        std::env::temp_dir().join(name)
+    }
+
+    fn store(place: &Path, passes: u32) -> SqliteStore {
+        let kdf = Cost::Fixed(Kdf::Argon2id { memory_kib: 64, passes, lanes: 1 });
+        SqliteStore::new(Config { kdf, ..Config::new(place.join("db")) })
+    }
+
+    fn name(name: &str) -> Name {
+        Name::new(name.as_bytes()).expect("it is one")
+    }
+
+    fn officer(store: &SqliteStore, asked: Asked<'_>) {
+        administer(store, (Role::So, SO), asked, &mut |_| true).expect("the officer may");
+    }
+
+    #[test]
+    fn a_pin_that_the_officer_has_replaced_meanwhile_sets_no_other() {
+        let place = place("replaced-meanwhile");
+        let (mine, web) = (store(&place, 1), name("web"));
+        mine.initialize(SO, "token").expect("it is made");
+        officer(&mine, Asked::Add(web, NewPin(b"first")));
+        let (keys, identity) = attempt(&mine, web, b"first").expect("the PIN is right");
+        officer(&store(&place, 1), Asked::SetPin(web, NewPin(b"second")));
+        let set = set_pin(&mine, &keys, &identity, b"third");
+        assert!(matches!(set, Err(Error::IdentityRefused)), "{set:?}");
+        attempt(&mine, web, b"second").expect("it is what the officer has set");
+        std::fs::remove_dir_all(&place).expect("it goes");
+    }
+
+    #[test]
+    fn an_attempt_costs_the_same_when_its_name_is_locked() {
+        let place = place("costs");
+        let mine = store(&place, 1);
+        mine.initialize(SO, "token").expect("it is made");
+        let all: Vec<_> = (1..=6).map(|passes| (passes, name(&format!("web-{passes}")))).collect();
+        for (passes, name) in &all {
+            officer(&store(&place, *passes), Asked::Add(*name, NewPin(b"a pin")));
+        }
+        let cost = |failures: u32, name: Name| {
+            let lock = "UPDATE identity SET failures = ?1";
+            in_place(&mine, |database| Ok(database.connection.execute(lock, [failures])?))
+                .expect("it can be written");
+            let token = mine.gate.read(|database| Ok(Token::read(&database.connection)?));
+            let token = token.expect("it is there").expect("it is there");
+            let target = pins(&mine).target(&token, name, now()).expect("it can be tried");
+            assert_eq!(target.counted.is_none(), failures > 0);
+            wrap::kdf(&target.wrap).expect("it says what it costs")
+        };
+        for (passes, name) in all {
+            let own = Kdf::Argon2id { memory_kib: 64, passes, lanes: 1 };
+            assert_eq!([cost(0, name), cost(10, name)], [own, own], "{name:?}");
+        }
+        std::fs::remove_dir_all(&place).expect("it goes");
+    }
 }

@@ -23,7 +23,7 @@ pub(crate) fn check(store: &PostgresStore, name: Name, pin: &[u8]) -> Result<Key
     let open = store.link.open()?;
     let _turn = lock(&open.lines.turn);
     let _attempt = Attempt::begin(&open)?;
-    let keys = attempt(store, &open, name, pin)?;
+    let (keys, _) = attempt(store, &open, name, pin)?;
     pin::confirm(store, &open, &keys)?;
     Ok(keys)
 }
@@ -33,13 +33,18 @@ pub(crate) fn change(store: &PostgresStore, name: Name, old: &[u8], new: &[u8]) 
     let open = store.link.open()?;
     let _turn = lock(&open.lines.turn);
     let _attempt = Attempt::begin(&open)?;
-    let keys = attempt(store, &open, name, old)?;
-    set_pin(store, &open, &keys, name, new)
+    let (keys, identity) = attempt(store, &open, name, old)?;
+    set_pin(store, &open, &keys, &identity, new)
 }
 
 /// Counts, tries, and takes the count back after a right PIN. What is not there, or not tried now, is counted in the row
-/// without a name, and costs the same.
-fn attempt(store: &PostgresStore, open: &Open<'_>, name: Name, pin: &[u8]) -> Result<Keys> {
+/// without a name, and costs the same. Gives the keys, and whose PIN it was, as it was then.
+fn attempt(
+    store: &PostgresStore,
+    open: &Open<'_>,
+    name: Name,
+    pin: &[u8],
+) -> Result<(Keys, Identity)> {
     let (whole, target) = store.transact(open, |whole| {
         let whole = whole.complete(open)?;
         let target = store.pins().target(&whole.token, name, whole.now)?;
@@ -52,7 +57,7 @@ fn attempt(store: &PostgresStore, open: &Open<'_>, name: Name, pin: &[u8]) -> Re
     match store.pins().try_at(&target, pin) {
         Ok(Some(keys)) => {
             write_count(open, &whole, counted, (0, 0))?;
-            Ok(keys)
+            target.counted.map(|identity| (keys, identity)).ok_or(Error::IdentityRefused)
         }
         Ok(None) => {
             counters::event(counters::Event::LoginFailure);
@@ -119,7 +124,10 @@ pub(crate) fn administer(
                 open.write(sql, &[&whole.number, &name.as_str()]).map(drop)
             })?;
         }
-        Asked::SetPin(name, NewPin(pin)) => set_pin(store, &open, &keys, name, pin)?,
+        Asked::SetPin(name, NewPin(pin)) => {
+            let whole = read(store, &open)?;
+            set_pin(store, &open, &keys, whole.token.identities.existing(name)?, pin)?;
+        }
     }
     Ok(Examined::default())
 }
@@ -204,27 +212,21 @@ pub(crate) fn insert(open: &Open<'_>, token: i32, identity: &Identity) -> Result
         .map(drop)
 }
 
-/// By itself, whose incarnation is in the keys, or by the officer.
+/// By itself, as it was when its PIN was tried, or by the officer. The wrap is bound to its incarnation.
 fn set_pin(
     store: &PostgresStore,
     open: &Open<'_>,
     keys: &Keys,
-    name: Name,
+    identity: &Identity,
     pin: &[u8],
 ) -> Result<()> {
-    let identity = read(store, open)?.token.identities.existing(name)?.clone();
-    let wrap = store.pins().wrap_of(keys, &identity, pin)?;
+    let wrap = store.pins().wrap_of(keys, identity, pin)?;
     change_set(store, open, keys, |whole, identities| {
-        // The wrap is bound to it.
-        if identities.existing(name)?.incarnation != identity.incarnation
-            || keys.bound().is_some_and(|bound| bound != (name, identity.incarnation))
-        {
-            return Err(Error::NotLoggedIn);
-        }
-        identities.set_wrap(name, wrap.clone())?;
+        identities.check_still(keys, identity)?;
+        identities.set_wrap(identity.name, wrap.clone())?;
         let sql = "UPDATE metaslot.identity SET wrap = $3, failures = 0, failed_at = 0
                    WHERE token = $1 AND name = $2";
-        open.write(sql, &[&whole.number, &name.as_str(), &wrap]).map(drop)
+        open.write(sql, &[&whole.number, &identity.name.as_str(), &wrap]).map(drop)
     })
 }
 
