@@ -56,7 +56,7 @@ pub struct Examined {
     pub removed: CK_ULONG,
 }
 
-type Notify = unsafe extern "C" fn(*mut c_void, *const RawRemark) -> CK_RV;
+type Notify = unsafe extern "C" fn(*mut c_void, Option<&RawRemark>) -> CK_RV;
 
 type ExamineToken = unsafe extern "C" fn(
     CK_SLOT_ID,
@@ -434,12 +434,11 @@ impl From<&RawEstimate> for Estimate {
     }
 }
 
-/// Hands what the module tells to the closure behind `application`.
-unsafe extern "C" fn told(application: *mut c_void, raw: *const RawRemark) -> CK_RV {
+/// Hands what the module tells to the closure behind `application`. The module's structure lives until this returns.
+unsafe extern "C" fn told(application: *mut c_void, raw: Option<&RawRemark>) -> CK_RV {
+    let Some(raw) = raw else { return CKR_ARGUMENTS_BAD };
     // SAFETY: it is what `examine` passes, which waits meanwhile.
     let remark = unsafe { &mut *application.cast::<&mut dyn FnMut(Remark) -> bool>() };
-    // SAFETY: the module's structure lives until we return.
-    let raw = unsafe { raw.read() };
     let goes_on = remark(Remark {
         done: raw.done,
         total: raw.total,
