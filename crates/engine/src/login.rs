@@ -187,6 +187,7 @@ impl Engine {
         let slot = self.sessions.info(session)?.slot;
         let token = self.token(slot)?;
         let _changing = token.changing();
+        *token.identity() = None;
         if token.login_state() == Login::Public {
             return Err(Error::USER_NOT_LOGGED_IN);
         }
@@ -224,6 +225,7 @@ impl Engine {
         self.sessions.settle();
         if !self.find_witness(token) {
             self.log_out(token);
+            *token.identity() = None;
         }
     }
 
@@ -240,7 +242,8 @@ impl Engine {
         token.store.init_pin(pin)
     }
 
-    /// `C_SetPIN`: that of who is logged in, without a login the user's.
+    /// `C_SetPIN`: that of who is logged in, without a login the user's. An identity that was revoked, and has not logged out, sets
+    /// no other PIN than its own.
     ///
     /// # Errors
     /// As PKCS#11 3.2 §5.5.9 names them.
@@ -253,8 +256,8 @@ impl Engine {
         check_length(&pin_lengths(&token.store.token()?), new)?;
         let identity = *token.identity();
         match (token.login_state(), identity) {
-            (Login::User, Some(name)) => token.store.set_pin_as(name, old, new),
             (Login::So, _) => token.store.set_pin(Role::So, old, new),
+            (_, Some(name)) => token.store.set_pin_as(name, old, new),
             _ => token.store.set_pin(Role::User, old, new),
         }
     }

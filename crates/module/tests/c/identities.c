@@ -80,7 +80,10 @@ static void other(int from, int to)
 	CHECK(p11->C_EncryptInit(session, &ecb, key) != CKR_OK);
 	CHECK(find(session, &key) == 0);
 	CHECK(state(session) == CKS_RW_PUBLIC_SESSION);
+	/* No other PIN than its own, which it has none any more; without a login it is the user's. */
+	EXPECT(p11->C_SetPIN(session, user_pin, 4, second_pin, 10), CKR_PIN_INCORRECT);
 	EXPECT(p11->C_Logout(session), CKR_USER_NOT_LOGGED_IN);
+	OK(p11->C_SetPIN(session, user_pin, 4, user_pin, 4));
 	EXPECT(login_as(session, web, second_pin), CKR_PIN_INCORRECT);
 	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
 	CHECK(find(session, &key) == 1);
