@@ -5,13 +5,16 @@ use std::time::{Duration, Instant};
 
 /// What comes in this time is not slept for: to sleep and be woken takes about as long.
 const SOON: Duration = Duration::from_micros(50);
+/// What comes later was not kept waiting: the other process had nothing to say, and looking took a twentieth of the time.
+const IDLE: Duration = SOON.saturating_mul(20);
 /// After looking in vain once it is slept for so often, and each further time twice as often.
 const FIRST: u32 = 16;
 /// But no more often than that.
 const MOST: u32 = 1 << 12;
 
-/// What was learned from the last waits for one process. It looks where that has just answered soon, until it has looked in vain: the
-/// other process then has no core, as on a machine that is busy, and this one only keeps it waiting.
+/// What was learned from the last waits for one process. It looks where that has just answered soon, until it has looked in vain
+/// for what then came within a millisecond: the other process has no core, as on a machine that is busy, and this one only keeps it
+/// waiting.
 #[derive(Debug, Default)]
 pub struct Patience {
     /// Waits that are still to be slept through.
@@ -32,7 +35,8 @@ impl Patience {
         sleep: impl FnOnce() -> T,
     ) -> T {
         let began = Instant::now();
-        if may && self.soon && self.sleeps == 0 {
+        let looks = may && self.soon && self.sleeps == 0;
+        if looks {
             while began.elapsed() < SOON {
                 if let Some(found) = look() {
                     self.next = 0;
@@ -40,12 +44,15 @@ impl Patience {
                 }
                 std::hint::spin_loop();
             }
+        }
+        let found = sleep();
+        let took = began.elapsed();
+        self.soon = took < SOON;
+        self.sleeps = self.sleeps.saturating_sub(1);
+        if looks && took < IDLE {
             self.next = (2 * self.next).clamp(FIRST, MOST);
             self.sleeps = self.next;
         }
-        let found = sleep();
-        self.soon = began.elapsed() < SOON;
-        self.sleeps = self.sleeps.saturating_sub(1);
         found
     }
 }
@@ -76,6 +83,18 @@ mod tests {
         // Until it is found.
         while !patience.wait(true, || Some(true), || false) {}
         assert!((1..=2).contains(&looked_in_vain(&mut patience, 20)));
+    }
+
+    #[test]
+    fn who_had_nothing_to_say_is_looked_for_when_it_speaks_again() {
+        let mut patience = Patience::default();
+        let soon = |patience: &mut Patience| patience.wait(true, || Some(true), || false);
+        while !soon(&mut patience) {}
+        for _ in 0..3 {
+            patience.wait(true, || None, || thread::sleep(2 * IDLE));
+            // What comes first is slept for, and says that it is back.
+            assert!(!soon(&mut patience) && soon(&mut patience));
+        }
     }
 
     #[test]
