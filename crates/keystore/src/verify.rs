@@ -5,7 +5,7 @@
 use crate::apply;
 use crate::crypto::{KeyId, Keys, LOOKUP};
 use crate::error::{Error, Result};
-use crate::format::FORMAT;
+use crate::format::{FORMAT, IDENTITIES};
 use crate::open::SqliteStore;
 use crate::schema::{Head, Stored, Token, signed, unsigned};
 use crate::search::MOVED;
@@ -411,20 +411,27 @@ impl<'a> Survey<'a> {
         }
         state.next_id = ids_end(&state, &head).max(last + 1);
         let token = Token::read(connection)?;
-        if state.identities
-            != token
-                .as_ref()
-                .map(|token| crate::state::identities(&token.identities))
-                .unwrap_or_default()
-        {
-            // Which of them is another's doing is not known.
-            connection.execute("DELETE FROM identity WHERE name != ''", ())?;
+        let there = token.as_ref().map(|token| crate::state::identities(&token.identities));
+        let is_changed = state.identities != there.unwrap_or_default();
+        if forget_identities(connection, is_changed)? {
             state.identities = crate::state::Digest::default();
         }
         state.label = crate::state::name(token.as_ref().map(|token| token.label.as_bytes()));
         connection.execute("UPDATE token SET key_id = ?1", [self.keys.id])?;
         state.write_next(connection, self.keys).map(drop)
     }
+}
+
+/// Takes identities out where they were changed: which of them is another's doing is not known. Their table goes from a store that
+/// says that it has none, where the first one would make it.
+fn forget_identities(connection: &Connection, is_changed: bool) -> Result<bool> {
+    let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if version < IDENTITIES {
+        connection.execute_batch("DROP TABLE IF EXISTS identity")?;
+    } else if is_changed {
+        connection.execute("DELETE FROM identity WHERE name != ''", ())?;
+    }
+    Ok(is_changed)
 }
 
 fn replace_it(reason: &str) -> String {

@@ -273,6 +273,21 @@ fn rows_that_are_no_identities_and_wraps_of_others_are_seen() {
 }
 
 #[test]
+fn a_repair_goes_on_where_the_store_denies_that_it_has_identities() {
+    let version = "PRAGMA user_version = 2";
+    for change in [&format!("{version}; DROP TABLE identity"), version] {
+        let (place, store) = place();
+        place.raw().execute_batch(change).unwrap();
+        assert_eq!(store.login(Role::User, USER), Err(Error::DEVICE_ERROR), "{change}");
+        examine(&store, SO, true).unwrap();
+        assert_eq!(names(&store), [""; 0], "{change}");
+        add(&store, "web", MAIL);
+        place.store().login_as(name("web"), MAIL).unwrap();
+        assert!(store.login_as(name("web"), WEB).is_err());
+    }
+}
+
+#[test]
 fn a_store_of_before_a_revocation_is_older_than_its_anchor() {
     let (place, outside) = (Sandbox::in_memory(), Sandbox::in_memory());
     std::fs::create_dir_all(outside.path()).unwrap();
