@@ -30,8 +30,9 @@ fn one_call_does_and_counts_what_two_do() {
     // One more digest was in parts; and of each there were some that were refused.
     let (begun, done) = (calls(Function::DigestInit), calls(Function::Digest));
     assert_eq!((begun.calls - 1, begun.errors), (done.calls, 0));
+    // One of them was of no operation that there is: nothing has begun.
     assert_eq!(
-        (calls(Function::EncryptInit).calls, 6),
+        (calls(Function::EncryptInit).calls + 1, 6),
         (calls(Function::Encrypt).calls, calls(Function::Encrypt).errors)
     );
 }

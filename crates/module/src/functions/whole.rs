@@ -18,23 +18,22 @@ pub(crate) extern "C" fn whole(
     out: Given<'_, CK_BYTE>,
     out_length: Given<'_, CK_ULONG>,
 ) -> CK_RV {
-    let (first, second) = match operation {
-        CKF_DIGEST => (Function::DigestInit, Function::Digest),
-        CKF_DECRYPT => (Function::DecryptInit, Function::Decrypt),
-        _ => (Function::EncryptInit, Function::Encrypt),
+    let what = match operation {
+        CKF_DIGEST => Ok((Function::DigestInit, Function::Digest, None)),
+        CKF_ENCRYPT => Ok((Function::EncryptInit, Function::Encrypt, Some(Direction::Forward))),
+        CKF_DECRYPT => Ok((Function::DecryptInit, Function::Decrypt, Some(Direction::Backward))),
+        _ => Err(Error::ARGUMENTS_BAD),
     };
+    // Another operation is refused as one of these, and nothing has begun.
+    let second = what.map_or(Function::Encrypt, |(_, second, _)| second);
     enter_session(second, session, |engine, caller, session| {
+        let (first, _, direction) = what?;
         counters::call(first, CKR_OK);
         let output = caller.output(out, out_length)?;
         let input = caller.input(data, length, &output)?;
-        let direction = match operation {
-            CKF_DIGEST => {
-                let mechanism = caller.mechanism_alone(mechanism)?;
-                return output.fill(|out| engine.digest_whole(session, mechanism, &input, out));
-            }
-            CKF_ENCRYPT => Direction::Forward,
-            CKF_DECRYPT => Direction::Backward,
-            _ => return Err(Error::ARGUMENTS_BAD),
+        let Some(direction) = direction else {
+            let mechanism = caller.mechanism_alone(mechanism)?;
+            return output.fill(|out| engine.digest_whole(session, mechanism, &input, out));
         };
         let (mechanism, mut params) = caller.mechanism(mechanism)?;
         let with = (mechanism, &mut params, ObjectHandle(key));
