@@ -4,6 +4,7 @@
 use super::setting::{Complaint, text, wrong};
 use crate::sink::program;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
 use rustix::process::geteuid;
 use std::ffi::OsStr;
 use std::fs;
@@ -53,7 +54,8 @@ impl Process {
             Handle::Held(held) => {
                 let mut ready = [PollFd::new(held, PollFlags::IN)];
                 let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-                poll(&mut ready, Some(&now)) != Ok(0)
+                // A signal that comes at this moment says nothing of it.
+                retry_on_intr(|| poll(&mut ready, Some(&now))) != Ok(0)
             }
         }
     }
@@ -247,8 +249,13 @@ fn unit(group: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::process::{Pid, PidfdFlags, pidfd_open};
+    use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+    use rustix::thread::gettid;
+    use std::hint::spin_loop;
     use std::process::{Command, Stdio};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+    use std::time::{Duration, Instant};
     use toml::de::DeTable;
 
     fn ask(list: &str) -> Result<bool, String> {
@@ -302,6 +309,32 @@ mod tests {
         drop(child.stdin.take());
         child.wait().expect("it ends");
         assert_eq!(is(&reused), [false; 2]);
+    }
+
+    #[test]
+    fn a_signal_ends_no_process_that_is_looked_at() {
+        let usr2 = signal_hook::consts::SIGUSR2;
+        signal_hook::flag::register(usr2, Arc::default()).expect("it can be handled");
+        let own = Pid::from_raw(std::process::id().cast_signed()).expect("it has a number");
+        let held = pidfd_open(own, PidfdFlags::empty()).expect("the kernel has them");
+        let handle = Handle::Held(Arc::new(held));
+        let here = Process { handle, ..Process::new(geteuid().as_raw(), None) };
+        let looks = gettid();
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            // By a thread's number it is that thread which the kernel wakes first.
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    kill_process(looks, Signal::USR2).expect("it runs");
+                    // As long as a look takes, or its signal comes outside of one.
+                    (0..400).for_each(|_| spin_loop());
+                }
+            });
+            let begun = Instant::now();
+            while begun.elapsed() < Duration::from_millis(500) && !here.has_ended() {}
+            is_over.store(true, Ordering::Relaxed);
+            assert!(!here.has_ended() && begun.elapsed() >= Duration::from_millis(500));
+        });
     }
 
     #[test]
