@@ -32,6 +32,8 @@ impl Passed {
             };
             let socket = all.take_unix_listener(at).map_err(|error| unfit(words(&error)))?;
             let socket = socket.ok_or_else(|| unfit(String::from("is taken")))?;
+            // One that does not wait would be asked again and again.
+            socket.set_nonblocking(false).map_err(|error| unfit(words(&error)))?;
             let address = socket.local_addr().map_err(|error| unfit(words(&error)))?;
             let path = address.as_pathname().ok_or_else(|| unfit(String::from("has no path")))?;
             match socket_acceptconn(&socket) {

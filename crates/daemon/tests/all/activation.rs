@@ -3,6 +3,7 @@
 
 use crate::common::Place;
 use crate::service::{command, place};
+use rustix::fs::{OFlags, fcntl_getfl};
 use std::fs::{self, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpListener;
@@ -59,8 +60,12 @@ fn clients_wait_for_the_daemon_and_for_the_one_after_it() {
     };
     for _ in 0..2 {
         let early = connected(&path);
+        // As a manager has it that waits by itself; the flag is of both ends of what is passed.
+        listener.set_nonblocking(true).expect("it is ours");
         let daemon = start();
         assert_eq!(answer(early).expect("it is served"), [1]);
+        let flags = fcntl_getfl(&listener).expect("it is ours");
+        assert!(!flags.contains(OFlags::NONBLOCK), "who waits asks again and again");
         assert!(place.path().join("agent").exists(), "the other one it makes itself");
         end(daemon);
         assert!(path.exists() && !place.path().join("agent").exists());
