@@ -21,8 +21,9 @@ const LEAVE: Duration = Duration::from_secs(30);
 /// An alert is given so long to arrive, and so many bytes that cross it are read: a reset would take it away.
 const LINGER: (Duration, usize) = (Duration::from_secs(1), 1 << 16);
 /// A machine that is silent for so long is asked whether it is there, so often, and so many times.
-const KEEPALIVE: (Duration, Duration, u32) = (Duration::from_secs(60), Duration::from_secs(10), 6);
-/// What was sent is acknowledged within so many milliseconds, or the other machine has gone.
+const KEEPALIVE: (Duration, Duration, u32) = (Duration::from_secs(30), Duration::from_secs(5), 6);
+/// What was sent is acknowledged within so many milliseconds, or the other machine has gone. So it has where it was silent for as
+/// long and the last question is not answered: the kernel counts no questions where it has this limit.
 const ACKNOWLEDGED: u32 = 60_000;
 
 /// A connection to another machine that both sides know each other by.
@@ -289,6 +290,12 @@ mod tests {
         fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
             None
         }
+    }
+
+    #[test]
+    fn a_silent_machine_is_asked_as_often_as_is_said() {
+        let (idle, interval, times) = KEEPALIVE;
+        assert_eq!((idle + interval * times).as_millis(), u128::from(ACKNOWLEDGED));
     }
 
     #[test]
