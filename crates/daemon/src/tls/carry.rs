@@ -109,10 +109,16 @@ impl Far {
         }
     }
 
+    /// Ends it: this side does not serve the other one.
+    pub(crate) fn refuse(mut self) {
+        self.leave();
+        self.part();
+    }
+
     /// Carries all that comes, until one of both sides has ended. `heard` is called when the other machine has said something.
     ///
     /// # Errors
-    /// Where the other machine does not end it as it should.
+    /// Where the other machine does not end it as it should, or ends it before it has said anything.
     pub(crate) fn carry(mut self, near: &UnixStream, heard: impl FnOnce()) -> Result<(), Trouble> {
         near.set_nonblocking(true)?;
         let carried = self.carry_all(near, heard);
@@ -131,6 +137,10 @@ impl Far {
         loop {
             if there.is_empty() {
                 match self.plaintext(inward.as_mut())? {
+                    // It has not served this one: why, only its own side knows.
+                    Some(0) if heard.is_some() => {
+                        return Err(io::Error::from(ErrorKind::UnexpectedEof).into());
+                    }
                     Some(0) => return Ok(()),
                     Some(length) => {
                         there = 0..length;

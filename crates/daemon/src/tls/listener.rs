@@ -105,7 +105,10 @@ impl Listener {
         });
         match near {
             Ok(near) => drop(far.carry(&near, || ())),
-            Err(error) => self.say(from, &names, &error),
+            Err(error) => {
+                self.say(from, &names, &error);
+                far.refuse();
+            }
         }
     }
 

@@ -365,6 +365,21 @@ fn rubbish_and_silence_cost_nobody_else() {
 }
 
 #[test]
+fn who_has_enough_connections_sees_that_one_more_ends() {
+    let place = place(&format!("connections = 1\n{}", section("web1.example", SIGN)));
+    let (daemon, port) = daemon(&place);
+    let near = connected(&place, port, "web1");
+    let (mut raw, session) = opened(&place, 0);
+    let mut other = UnixStream::connect(place.path().join("socket")).expect("it listens");
+    other.write_all(&[2]).expect("it waits");
+    other.set_read_timeout(Some(PATIENCE)).expect("a time");
+    assert!(!other.read(&mut [0]).is_ok_and(|read| read > 0), "it is served");
+    near.line(": it has ended the connection");
+    daemon.line("its name has enough connections");
+    assert_eq!(found(&mut raw, session, CKO_PRIVATE_KEY).len(), 1);
+}
+
+#[test]
 fn renewed_certificates_are_shown_and_a_name_that_is_taken_away_ends() {
     let place = place(&section("web1.example", SIGN));
     let (daemon, port) = daemon(&place);
