@@ -87,6 +87,15 @@ fn a_wrong_pin_is_not_tried_again_by_the_service_manager() {
 }
 
 #[test]
+fn what_is_not_there_yet_when_the_machine_starts_is_waited_for() {
+    for unit in [UNIT, CONNECT] {
+        let (beginning, rest) = unit.split_once("[Service]\n").expect("it has sections");
+        assert!(beginning.contains("StartLimitIntervalSec=0\n"));
+        assert!(rest.contains("Restart=on-failure\n") && rest.contains("RestartSec=1s\n"));
+    }
+}
+
+#[test]
 fn the_page_has_each_option() {
     let help = |of: &[&str]| run(Command::new(env!("CARGO_BIN_EXE_metaslotd")).args(of)).1;
     let help = help(&["--help"]) + &help(&["connect", "--help"]);
