@@ -97,14 +97,17 @@ impl Listener {
             Ok(far) => far,
             Err(trouble) => return self.say(from, &names.shown(), &trouble),
         };
-        drop(stranger);
         let names = names.shown();
         let near = UnixStream::pair().and_then(|(near, other)| {
             serve.begin(names.clone(), other)?;
             Ok(near)
         });
         match near {
-            Ok(near) => drop(far.carry(&near, || ())),
+            Ok(near) => {
+                drop(stranger);
+                drop(far.carry(&near, || ()));
+            }
+            // It counts until it has ended, as one that is not authenticated.
             Err(error) => {
                 self.say(from, &names, &error);
                 far.refuse();
