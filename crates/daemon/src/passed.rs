@@ -6,9 +6,10 @@ use crate::failure::Failure;
 use listenfd::ListenFd;
 use metaslot_wiring::text::words;
 use rustix::net::sockopt::socket_acceptconn;
-use std::env;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 /// Those that are not in use yet.
 #[derive(Debug, Default)]
@@ -44,9 +45,12 @@ impl Passed {
         taken.collect::<Result<_, _>>().map(Self)
     }
 
-    /// The one at a path.
+    /// The one at a path, to which links may lead.
     pub(crate) fn at(&mut self, path: &Path) -> Option<UnixListener> {
-        let place = self.0.iter().position(|(one, _)| one == path)?;
+        let file = |path: &Path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+        let there = file(path);
+        let is_it = |one: &Path| one == path || there.is_some() && file(one) == there;
+        let place = self.0.iter().position(|(one, _)| is_it(one))?;
         Some(self.0.swap_remove(place).1)
     }
 

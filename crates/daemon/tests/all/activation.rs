@@ -8,7 +8,7 @@ use std::fs::{self, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -70,6 +70,19 @@ fn clients_wait_for_the_daemon_and_for_the_one_after_it() {
         end(daemon);
         assert!(path.exists() && !place.path().join("agent").exists());
     }
+}
+
+#[test]
+fn one_path_may_lead_to_it_by_a_link() {
+    let place = place();
+    let link = place.path().join("link");
+    symlink(place.path(), &link).expect("it is made");
+    // As /var/run and /run.
+    let listener = listener(&link.join("socket"));
+    let early = connected(&link.join("socket"));
+    let daemon = passed(&place, listener, "$$").stderr(Stdio::null()).spawn();
+    assert_eq!(answer(early).expect("it is served"), [1]);
+    end(daemon.expect("it is built"));
 }
 
 #[test]
