@@ -36,7 +36,7 @@ pub(crate) struct Session {
     /// no operation has such a key.
     rows_seen: Option<u64>,
     /// The kind of operation that began last with a key that wants a login for each use.
-    locked_last: Option<OperationKind>,
+    pub(crate) locked_last: Option<OperationKind>,
 }
 
 impl Session {

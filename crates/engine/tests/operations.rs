@@ -282,6 +282,14 @@ fn one_login_is_for_the_operation_that_began_last() {
     engine.sign_recover_init(session, CKM_RSA_PKCS, Params::None, key).expect("it begins");
     log_in().expect("the PIN is right");
     recover().expect("it signs");
+    // What is whole is no operation, and the login is not for it.
+    engine.cipher_init(Backward, session, CKM_RSA_PKCS, Params::None, key).expect("it begins");
+    engine.sign_recover_init(session, CKM_RSA_PKCS, Params::None, key).expect("it begins");
+    let with = (CKM_RSA_PKCS, &mut Params::None, key);
+    let whole = engine.cipher_whole(Backward, session, with, &[1; 256], &mut Output::ask());
+    assert_eq!(whole, Ok(()));
+    log_in().expect("the PIN is right");
+    recover().expect("it signs");
 }
 
 /// PKCS#11 3.2 §4.9

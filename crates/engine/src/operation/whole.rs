@@ -54,7 +54,10 @@ impl Engine {
         out: &mut Output<'_>,
     ) -> Result<()> {
         let (mut session, kind) = (self.session(session)?, cipher::kind(direction));
+        let waiting = session.locked_last;
         let choice = self.choose::<dyn Cipher>(&mut session, kind, (mechanism, params), key)?;
+        // No login can be for this.
+        session.locked_last = waiting;
         let watch = metaslot_counters::begin();
         if !choice.count.has_choice()
             && choice.lock == Lock::Open
