@@ -69,12 +69,11 @@ impl Engine {
                 out.at_most(longest, |room| algorithm.run(direction, key, params, input, room))
             });
             if !done.is_err_and(is_providers) {
-                let (count, approved) = (choice.count, choice.approved);
-                session.recent.keep(Some(choice.object));
                 if done == Ok(Written::Done) {
-                    session.recent.completes(approved);
+                    session.recent.completes(choice.approved);
                 }
-                return counted(count, input.len(), watch, done);
+                session.recent.keep(Some(choice.object));
+                return counted(choice.count, input.len(), watch, done);
             }
         }
         let params = std::mem::replace(params, Params::None);
