@@ -189,20 +189,20 @@ type Sayer = unsafe extern "C" fn(*mut CK_UTF8CHAR, *mut CK_ULONG) -> CK_RV;
 
 /// What such a function says; `None` when it fails.
 fn words(function: Sayer) -> Option<String> {
-    let mut used: CK_ULONG = 0;
-    // SAFETY: NULL asks for the length.
-    let rv = unsafe { function(ptr::null_mut(), &raw mut used) };
-    let room = length(used).min(LONGEST);
-    if rv != CKR_OK || room == 0 {
-        return (rv == CKR_OK).then(String::new);
+    let call = |text: &mut [u8]| {
+        let mut used = ulong(text.len());
+        let place = if text.is_empty() { ptr::null_mut() } else { text.as_mut_ptr() };
+        // SAFETY: `text` has room for so many bytes; NULL asks how many there are.
+        let rv = unsafe { function(place, &raw mut used) };
+        (rv == CKR_OK).then_some(length(used))
+    };
+    // A longer text than is fetched is not promised room.
+    let mut text = vec![0; call(&mut [])?.min(LONGEST)];
+    if !text.is_empty() {
+        let used = call(&mut text)?;
+        text.truncate(used);
     }
-    let mut text = vec![0; room];
-    // A longer text than is fetched must not be promised room.
-    used = ulong(room);
-    // SAFETY: `text` has room for `used` bytes.
-    let rv = unsafe { function(text.as_mut_ptr(), &raw mut used) };
-    text.truncate(length(used));
-    (rv == CKR_OK).then(|| String::from_utf8_lossy(&text).into_owned())
+    Some(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// A function that says something of a slot's token.
