@@ -168,7 +168,8 @@ typedef struct METASLOT_FUNCTION_LIST {
 	CK_RV (*ConfigurationProblem)(CK_UTF8CHAR *pText, CK_ULONG *pulTextLen);
 	/* Since 1.8. What C_DigestInit and C_Digest do, or those of CKF_ENCRYPT or CKF_DECRYPT in the place of CKF_DIGEST,
 	 * in one call, which takes less time. A digest has no key. It is none of the session's operations, which go on;
-	 * threads may make such calls in one session at the same time. A NULL pOut asks for the length. */
+	 * threads may make such calls in one session at the same time. A NULL pOut asks for the length. No login can be
+	 * for it: CKR_USER_NOT_LOGGED_IN with a key that has CKA_ALWAYS_AUTHENTICATE. */
 	CK_RV (*Whole)(CK_SESSION_HANDLE hSession, CK_FLAGS operation, CK_MECHANISM *pMechanism, CK_OBJECT_HANDLE hKey,
 	    CK_BYTE *pData, CK_ULONG ulDataLen, CK_BYTE *pOut, CK_ULONG *pulOutLen);
 	/* Since 1.8. Lists the identities of a token (at most 256), adds one, revokes one, or sets the PIN of one, which
