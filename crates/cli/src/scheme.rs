@@ -19,6 +19,9 @@ pub(crate) struct Scheme {
     pub(crate) number: usize,
 }
 
+/// Bytes of a µ of ML-DSA (FIPS 204, algorithm 7, line 6).
+const MU: usize = 64;
+
 /// The mechanisms of one hash.
 struct Hash {
     name: &'static str,
@@ -324,8 +327,12 @@ impl Scheme {
     }
 
     /// Bare ECDSA takes a digest: of anything that is longer than the curve's numbers it signs the
-    /// first bytes, so that one signature fits every file that begins so.
+    /// first bytes, so that one signature fits every file that begins so. A µ has one length.
     pub(crate) fn check_length(&self, length: usize) -> Result<()> {
+        if self.mechanism.number == CKM_ML_DSA_EXTERNAL_MU && length != MU {
+            let what = format!("a µ has {MU} bytes, and {length} bytes are none");
+            return Err(Failure::usage(what).hint("a message is signed by -m ml-dsa"));
+        }
         let is_bare = self.mechanism.number == CKM_ECDSA && self.digest.is_none();
         let is_digest = HASHES.iter().any(|hash| hash.length == length as CK_ULONG);
         if !is_bare || is_digest || length <= self.number {
@@ -481,6 +488,16 @@ mod tests {
         for length in [33, 47, 63, 65, 100_000] {
             assert!(check("ecdsa", None, length).is_err(), "{length}");
             assert!(check("ecdsa", Some("sha256"), length).is_ok(), "{length}");
+        }
+    }
+
+    #[test]
+    fn a_mu_has_one_length() {
+        let kind = "ml-dsa:65".parse().unwrap();
+        let scheme = Scheme::choose(&kind, Some("ml-dsa-external-mu"), None, ALL).unwrap();
+        assert!(scheme.check_length(64).is_ok());
+        for length in [0, 63, 65, 100_000] {
+            assert!(scheme.check_length(length).is_err(), "{length}");
         }
     }
 
