@@ -41,7 +41,7 @@ impl Engine {
         active.conclude(&mut Recent::default(), data.len(), watch, result)
     }
 
-    /// `C_EncryptInit` and `C_Encrypt`, or those that decrypt. The parameters may be gone afterwards.
+    /// `C_EncryptInit` and `C_Encrypt`, or those that decrypt. The parameters may be gone afterwards. No login can be for it.
     ///
     /// # Errors
     /// As PKCS#11 3.2 §5.8.1 and §5.8.2 name them, or §5.10.1 and §5.10.2.
@@ -56,7 +56,6 @@ impl Engine {
         let (mut session, kind) = (self.session(session)?, cipher::kind(direction));
         let waiting = session.locked_last;
         let choice = self.choose::<dyn Cipher>(&mut session, kind, (mechanism, params), key)?;
-        // No login can be for this.
         session.locked_last = waiting;
         let watch = metaslot_counters::begin();
         if !choice.count.has_choice()
