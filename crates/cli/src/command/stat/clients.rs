@@ -124,16 +124,21 @@ fn part(of: u64, all: u64) -> String {
 
 /// Names of users.
 #[derive(Debug, Default)]
-pub(super) struct Users(String);
+pub(in crate::command) struct Users(String);
 
 impl Users {
     /// Of this machine.
-    pub(super) fn read() -> Self {
-        Self(fs::read_to_string("/etc/passwd").unwrap_or_default())
+    pub(in crate::command) fn read() -> Self {
+        Self::of(&fs::read_to_string("/etc/passwd").unwrap_or_default())
+    }
+
+    /// Of the text of `/etc/passwd`.
+    pub(in crate::command) fn of(text: &str) -> Self {
+        Self(text.to_owned())
     }
 
     /// A user's name, or its number.
-    fn name(&self, user: User) -> String {
+    pub(in crate::command) fn name(&self, user: User) -> String {
         let user = match user {
             User::Local(user) => user.to_string(),
             User::Remote => return String::from("tls"),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot stat`: what the counter pages of all processes say, once or at every interval.
 
-mod clients;
+pub(super) mod clients;
 pub(super) mod difference;
 pub(super) mod group;
 mod json;

@@ -12,6 +12,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Paragraph, RenderDirection, Sparkline};
+use std::iter;
 
 /// The eighths of a bar.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -246,10 +247,12 @@ fn cut(text: &str, width: usize) -> String {
 /// Processes, what failed, and on a large screen the times of what is chosen.
 fn draw_below(frame: &mut Frame<'_>, view: &View, colours: Colours, area: Rect) {
     let times_too = area.width >= 140 && is_large(frame.area());
-    let mut widths = vec![Constraint::Length(38), Constraint::Fill(1)];
+    // Names of units are long.
+    let left = if area.width >= 120 && !view.clients.is_empty() { 58 } else { 38 };
+    let mut widths = vec![Constraint::Length(left), Constraint::Fill(1)];
     widths.extend(times_too.then_some(Constraint::Fill(1)));
     let areas = Layout::horizontal(widths).spacing(2).split(area);
-    list(frame, " processes ", processes(view, colours), colours, areas[0]);
+    list(frame, " processes ", processes(view, colours, left), colours, areas[0]);
     list(frame, " answers and events ", happenings(view, colours), colours, areas[1]);
     if let Some(area) = areas.get(2) {
         let series = view.selected().map_or(&view.total, |row| row.1);
@@ -275,13 +278,24 @@ fn list(
     frame.render_widget(Paragraph::new(lines).block(section(title, colours)), area);
 }
 
-fn processes(view: &View, colours: Colours) -> Vec<Line<'static>> {
-    let line = |(pid, program, cell): &(u32, String, Cell)| {
-        let idle = if cell.operations == 0 { colours.dim } else { Style::new() };
-        let done = rate(cell.operations, view.seconds);
-        Line::styled(format!("{pid:>7} {:16} {done:>7} op/s", cut(program, 16)), idle)
+/// Below a daemon its clients, by user and unit.
+fn processes(view: &View, colours: Colours, width: u16) -> Vec<Line<'static>> {
+    // Behind it are a number of seven digits and what it is.
+    let width = usize::from(width).saturating_sub(14);
+    let line = |name: &str, operations| {
+        let idle = if operations == 0 { colours.dim } else { Style::new() };
+        let done = rate(operations, view.seconds);
+        Line::styled(format!("{:width$} {done:>7} op/s", cut(name, width)), idle)
     };
-    view.processes.iter().map(line).collect()
+    let clients = |process: u32| {
+        let own = view.clients.iter().filter(move |unit| unit.pid == process);
+        own.map(|unit| line(&format!("   - {}", unit.name(&view.users)), unit.operations))
+    };
+    let lines = |(pid, program, cell): &(u32, String, Cell)| {
+        let process = line(&format!("{pid:>7} {program}"), cell.operations);
+        iter::once(process).chain(clients(*pid)).collect::<Vec<_>>()
+    };
+    view.processes.iter().flat_map(lines).collect()
 }
 
 fn happenings(view: &View, colours: Colours) -> Vec<Line<'static>> {
@@ -297,7 +311,12 @@ fn happenings(view: &View, colours: Colours) -> Vec<Line<'static>> {
     let batches = [Event::LaneBatch, Event::LaneBatched, Event::MemoryNotLocked];
     let events = view.events.iter().filter(|row| !batches.contains(&row.0));
     let events = events.map(|(what, count)| line(*count, event(*what).to_owned(), Style::new()));
-    answers.chain(events).collect()
+    let met = view.clients.iter().flat_map(|unit| {
+        let name = unit.name(&view.users);
+        unit.troubles().map(move |(what, count)| (format!("{name}: {what}"), count))
+    });
+    let met = met.map(|(text, count)| line(count, text, colours.bad));
+    met.chain(answers).chain(events).collect()
 }
 
 /// How many took how long, as bars.

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot top`: what the counter pages say, on a screen that changes.
 
+mod clients;
 mod draw;
 mod view;
 
+use super::stat::clients::Users;
 use super::stat::difference;
 use crate::app::App;
 use crate::failure::{Failure, Result};
 use crate::places;
 use draw::Colours;
+use metaslot_counters::clients::served;
 use metaslot_counters::read;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -56,9 +59,10 @@ fn show(
 ) -> io::Result<()> {
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let colours = if plain { Colours::default() } else { Colours::of_terminal() };
-    let mut view = View::new(interval);
+    let mut view = View::new(interval, Users::read());
     let directories = places::counters();
-    let mut before = read::processes(&directories);
+    let look = || (read::processes(&directories), clients::units(&served(&directories)));
+    let mut before = look();
     let mut looked = Instant::now();
     while !ended.load(Ordering::Relaxed) {
         terminal.draw(|frame| draw::draw(frame, &view, colours))?;
@@ -73,11 +77,12 @@ fn show(
             }
         }
         if looked.elapsed() >= interval {
-            let now = read::processes(&directories);
+            let now = look();
             let seconds = looked.elapsed().as_secs_f64();
             looked = Instant::now();
             if !view.paused {
-                view.push(&difference::since(&now, &before), seconds);
+                view.push(&difference::since(&now.0, &before.0), seconds);
+                view.clients = clients::since(&now.1, &before.1);
             }
             before = now;
         }

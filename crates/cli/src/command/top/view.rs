@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the screen shows: the last intervals of every provider and mechanism, and what is chosen.
 
+use super::clients::Unit;
+use crate::command::stat::clients::Users;
 use crate::command::stat::difference;
 use crate::command::stat::group::{self, By, Name};
 use metaslot_ck::{CK_RV, Function};
@@ -22,6 +24,9 @@ pub(super) struct View {
     pub(super) total: Series,
     rows: BTreeMap<Vec<Name>, Series>,
     pub(super) processes: Vec<(u32, String, Cell)>,
+    /// Of those that are daemons.
+    pub(super) clients: Vec<Unit>,
+    pub(super) users: Users,
     pub(super) answers: Vec<(Function, CK_RV, u64)>,
     pub(super) events: Vec<(Event, u64)>,
     /// Calls of the last interval.
@@ -100,8 +105,8 @@ impl Sort {
 
 impl View {
     /// Nothing seen yet.
-    pub(super) fn new(interval: Duration) -> Self {
-        Self { seconds: interval.as_secs_f64(), ..Self::default() }
+    pub(super) fn new(interval: Duration, users: Users) -> Self {
+        Self { seconds: interval.as_secs_f64(), users, ..Self::default() }
     }
 
     /// What was done in one more interval.

@@ -2,11 +2,14 @@
 //! The screen beside what it is to be: `testdata/top`. `METASLOT_TRANSCRIPTS=overwrite` writes what was
 //! drawn in place of it.
 
+use super::super::clients::tests::unit;
 use super::*;
+use crate::command::stat::clients::Users;
 use metaslot_ck::{
     CKM_AES_GCM, CKM_ECDSA_SHA256, CKM_RSA_PKCS_PSS, CKM_SHA256, CKR_KEY_TYPE_INCONSISTENT,
     CKR_PIN_INCORRECT, Function,
 };
+use metaslot_counters::clients::User;
 use metaslot_counters::read::{Calls, Kind, Process};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -89,6 +92,19 @@ fn the_screen_is_as_it_is_to_be() {
     view.order(true);
     view.paused = true;
     compare(&view, 200, 50, "200x50.txt");
+}
+
+#[test]
+fn clients_of_a_daemon_are_below_it_and_what_they_met_is_first() {
+    let mut view = watched();
+    view.clients = vec![
+        unit(User::Local(33), "nginx.service", [2, 18_000, 0]),
+        unit(User::Remote, "spiffe://example/web/a-long-name-of-it", [1, 900, 0]),
+        unit(User::Local(7), "", [1, 0, 3]),
+    ];
+    view.users = Users::of("www-data:x:33:33::/:/bin/sh\n");
+    compare(&view, 80, 24, "clients-80x24.txt");
+    compare(&view, 140, 40, "clients-140x40.txt");
 }
 
 #[test]
