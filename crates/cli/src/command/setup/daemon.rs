@@ -3,10 +3,47 @@
 
 use super::program::{Bridge, Plan, Program};
 use crate::failure::{Failure, Result};
+use rustix::fs::{MemfdFlags, memfd_create};
+use std::env;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
+use std::process::Command;
 
 /// The program's configuration, in the place of one with a token.
 const FILE: &str = "metaslot-daemon.toml";
+
+/// Names the configuration of the module.
+const NAMED: &str = "METASLOT_CONF";
+
+/// Whether a configuration is named, in which the key is looked up.
+pub(super) fn is_asked() -> bool {
+    env::var_os(NAMED).is_some_and(|file| !file.is_empty())
+}
+
+/// Begins this command anew with a configuration in which the daemon's tokens are, since a module reads its own once. Root sees the
+/// public half of a key there, and need not be given the key. It returns where that is not possible.
+pub(super) fn ask(socket: &Path) -> Failure {
+    let begun = || -> io::Result<io::Error> {
+        // It goes with the process.
+        let mut file = File::from(memfd_create("metaslot.toml", MemfdFlags::empty())?);
+        let text = configuration(socket).map_err(|failure| io::Error::other(failure.message()))?;
+        file.write_all(text.as_bytes())?;
+        let mut again = Command::new(env::current_exe()?);
+        again.args(env::args_os().skip(1));
+        Ok(again.env(NAMED, format!("/proc/self/fd/{}", file.as_raw_fd())).exec())
+    };
+    let (Ok(error) | Err(error)) = begun();
+    Failure::io("cannot ask the daemon", &error)
+}
+
+/// The program's: the daemon in the place of a token.
+fn configuration(socket: &Path) -> Result<String> {
+    let socket = named("the socket", &socket.display().to_string())?;
+    Ok(format!("[[foreign]]\nname = \"daemon\"\nsocket = {socket}\n"))
+}
 
 /// Refuses a program that does not find keys by our provider.
 pub(super) fn takes(program: &Program, socket: &Path) -> Result<()> {
@@ -34,21 +71,20 @@ pub(super) fn add_to(
     socket: &Path,
 ) -> Result<()> {
     let value = |name: &str| values.iter().find(|row| row.0 == name).map_or("", |row| &*row.1);
-    let socket = named("the socket", &socket.display().to_string())?;
     let service = match (program.unit(), program.user()) {
         (Some((unit, _)), _) => format!("cgroup:/system.slice/{unit}"),
         (None, Some(user)) => format!("user:{user}"),
         (None, None) => format!("user:{}", rustix::process::geteuid().as_raw()),
     };
-    plan.files.push((FILE, format!("[[foreign]]\nname = \"daemon\"\nsocket = {socket}\n")));
+    plan.files.push((FILE, configuration(socket)?));
     let mut lines = vec![
-        String::from("in /etc/metaslot/metaslotd.toml, and then: systemctl restart metaslotd"),
+        String::from("in /etc/metaslot/metaslotd.toml, and then: systemctl reload metaslotd"),
         String::from("[[client]]"),
         format!("services = [\"{service}\"]"),
         format!("token = {}", named("the token's label", value("token"))?),
         format!("keys = [{}]", named("the key's label", value("label"))?),
         String::from("operations = [\"sign\"]"),
-        format!("where it has OPENSSL_CONF: METASLOT_CONF={}/{FILE}, too", value("directory")),
+        format!("wherever OPENSSL_CONF is set: METASLOT_CONF={}/{FILE}, too", value("directory")),
     ];
     if let Some(user) = program.user() {
         lines.push(format!("a member of the daemon's 'group': {user}, as usermod -aG makes it"));

@@ -130,6 +130,9 @@ fn pin_of_environment(args: &Args) -> Option<PathBuf> {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
+    if let Some(socket) = args.daemon.as_deref().filter(|_| !daemon::is_asked()) {
+        return Err(daemon::ask(socket));
+    }
     let program = &chosen(args, app.named_module())?;
     let directory = directory(args.directory.as_deref())?;
     let is_here = in_path(program.command);
