@@ -5,6 +5,7 @@
 
 mod activation;
 mod agent;
+mod book;
 mod client;
 mod clients;
 mod common;
