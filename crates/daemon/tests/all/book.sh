@@ -23,6 +23,8 @@ getent group metaslot > /dev/null || groupadd --system metaslot
 getent passwd metaslotd > /dev/null || useradd --system --user-group --groups metaslot --home-dir /var/lib/metaslotd metaslotd
 install -d -m 1777 /run/metaslot
 install -d -m 700 -o metaslotd -g metaslotd /var/lib/metaslotd
+mkdir -p /mnt/srv
+mount --bind /mnt/srv /srv
 trap 'test ! -s /run/nginx.pid || kill "$(cat /run/nginx.pid)"; kill $(jobs -p)' EXIT
 
 # The daemon with what its unit gives it, and nginx with the environment of its drop-in.
@@ -48,4 +50,43 @@ systemctl() {
         ;;
     *) echo "systemctl $*: not here" >&2; return 1 ;;
     esac
+}
+
+# A container: namespaces, another root, and a user without a name. Of an image it has what is installed here.
+podman() {
+    local root=/mnt/container user group network mounts=()
+    shift
+    while test "${1#-}" != "$1"; do
+        case "$1" in
+        --user) user=$2; shift ;;
+        --group-add) group=$2; shift ;;
+        --network) test "$2" = none; network=--net; shift ;;
+        -v) mounts+=("$2"); shift ;;
+        --rm) ;;
+        *) echo "podman $1: not here" >&2; return 1 ;;
+        esac
+        shift
+    done
+    shift
+    mkdir -p $root
+    MOUNTS=${mounts[*]} unshare --mount --pid --ipc --uts $network --fork bash -ec '
+        root=$1 user=$2 group=$3
+        shift 3
+        mount -t tmpfs container "$root"
+        mkdir "$root"/{usr,proc,dev,etc,run,tmp}
+        chmod 1777 "$root/tmp"
+        mount --rbind /usr "$root/usr"
+        mount -t proc proc "$root/proc"
+        ln -s usr/bin usr/lib usr/lib64 usr/sbin "$root"
+        cp /etc/ld.so.cache /etc/os-release "$root/etc"
+        mknod -m 666 "$root/dev/null" c 1 3
+        mknod -m 666 "$root/dev/urandom" c 1 9
+        for one in $MOUNTS; do
+            IFS=: read -r from to options <<< "$one"
+            mkdir -p "$root/$to"
+            mount --bind "$from" "$root/$to"
+            test -z "$options" || mount -o "remount,bind,$options" "$root/$to"
+        done
+        exec env -i PATH=/usr/bin:/usr/sbin chroot --userspec="$user:$user" --groups="$group" "$root" "$@"
+    ' container "$root" "$user" "$group" "$@"
 }
