@@ -6,10 +6,13 @@ use std::path::Path;
 use std::process::Command;
 
 const HOST: &str = include_str!("../../../../docs/daemon-host.md");
+const FLEET: &str = include_str!("../../../../docs/daemon-fleet.md");
 const CONTAINERS: &str = include_str!("../../../../docs/daemon-containers.md");
 
 /// What is changed below these directories is in memory. What the package brings is there, and of systemd what the pages ask.
 const BEFORE: &str = include_str!("book.sh");
+/// What a fleet has besides.
+const DATABASE: &str = include_str!("book-database.sh");
 
 /// The lines of the blocks for a shell.
 fn lines(page: &str) -> String {
@@ -80,4 +83,15 @@ fn a_server_on_a_host_and_a_program_in_a_container_sign_by_the_lines_of_the_page
     let seen = ["private+public  sign ", " /tmp/signature\n"];
     assert!(seen.iter().all(|text| said.contains(text)), "{said}");
     assert_eq!(operations(&said, "10001"), 1);
+}
+
+#[test]
+fn a_machine_of_a_fleet_makes_a_key_by_the_lines_of_the_page() {
+    let what = "the page of a fleet";
+    if !Path::new("/usr/lib/postgresql").is_dir() {
+        return not_run("metaslotd", what, "there is no server of PostgreSQL");
+    }
+    let Some(said) = run(what, &format!("{DATABASE}\n{}", lines(FLEET))) else { return };
+    assert!(said.contains("\nsite   ec:p256  public "), "{said}");
+    assert!(operations(&said, "root") > 1, "{said}");
 }
