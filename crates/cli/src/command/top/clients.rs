@@ -63,6 +63,14 @@ impl Unit {
     }
 }
 
+/// One of the process 4000: how many are connected, operations, and wrong PINs.
+#[cfg(test)]
+pub(super) fn unit(user: User, unit: &str, numbers: [u64; 3]) -> Unit {
+    let [connected, operations, wrong] = numbers;
+    let troubles = [wrong, 0, 0, 0];
+    Unit { pid: 4_000, user, unit: unit.into(), connected, operations, troubles }
+}
+
 /// So far.
 pub(super) fn units(servers: &[Server]) -> Vec<Unit> {
     let of = |server: &Server| {
@@ -81,14 +89,8 @@ pub(super) fn since(now: &[Unit], before: &[Unit]) -> Vec<Unit> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
-
-    pub(in super::super) fn unit(user: User, unit: &str, numbers: [u64; 3]) -> Unit {
-        let [connected, operations, wrong] = numbers;
-        let troubles = [wrong, 0, 0, 0];
-        Unit { pid: 4_000, user, unit: unit.into(), connected, operations, troubles }
-    }
 
     #[test]
     fn what_units_did_is_told_since_the_look_before() {

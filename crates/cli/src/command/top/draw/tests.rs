@@ -2,7 +2,7 @@
 //! The screen beside what it is to be: `testdata/top`. `METASLOT_TRANSCRIPTS=overwrite` writes what was
 //! drawn in place of it.
 
-use super::super::clients::tests::unit;
+use super::super::clients::unit;
 use super::*;
 use crate::command::stat::clients::Users;
 use metaslot_ck::{
