@@ -2,6 +2,7 @@
 //! Words that several processes see, and words that a forked child does not; a lock that a child shares.
 
 use crate::os;
+use rustix::fs::{FallocateFlags, SealFlags, fallocate, fcntl_add_seals, fcntl_get_seals};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::mem::ManuallyDrop;
@@ -79,8 +80,7 @@ impl SharedWords {
         if metadata.len() < (count * 8) as u64 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        // SAFETY: asks for a number.
-        let user = unsafe { libc::geteuid() };
+        let user = rustix::process::geteuid().as_raw();
         if metadata.uid() != user || metadata.mode() & WRITABLE_BY_OTHERS != 0 {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
@@ -113,9 +113,9 @@ pub struct Offered {
 }
 
 /// What its maker sets: with these its length stays.
-const LENGTH: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW;
+const LENGTH: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
 /// Without writable mappings of later, nor `write`, no hole is punched either; and with the last one no seal is set later.
-const CONTENT: libc::c_int = libc::F_SEAL_FUTURE_WRITE | libc::F_SEAL_SEAL;
+const CONTENT: SealFlags = SealFlags::FUTURE_WRITE.union(SealFlags::SEAL);
 
 impl Offered {
     /// Maps all `count` words of a file of exactly this length, which is sealed against a change of it.
@@ -140,25 +140,19 @@ impl Offered {
     /// What the system says: before Linux 5.1 there is no such seal, or there is no memory;
     /// [`io::ErrorKind::PermissionDenied`] when another process has sealed it in another way.
     pub fn keep(self) -> io::Result<SharedWords> {
-        let number = self.file.as_raw_fd();
-        // SAFETY: sets flags of a file. Where the other process was first, it fails, and what was set is looked at below.
-        unsafe { libc::fcntl(number, libc::F_ADD_SEALS, LENGTH | CONTENT) };
-        sealed(&self.file, LENGTH | CONTENT)?;
-        let length = libc::off_t::try_from(self.words.count * 8).map_err(io::Error::other)?;
-        // After the seals: what was punched before is there again.
-        // SAFETY: gives pages to a file.
-        match unsafe { libc::fallocate(number, 0, 0, length) } {
-            0 => Ok(self.words),
-            _ => Err(io::Error::last_os_error()),
+        // It fails where the other process was first.
+        if fcntl_add_seals(&self.file, LENGTH | CONTENT).is_err() {
+            sealed(&self.file, LENGTH | CONTENT)?;
         }
+        // After the seals: what was punched before is there again.
+        fallocate(&self.file, FallocateFlags::empty(), 0, (self.words.count * 8) as u64)?;
+        Ok(self.words)
     }
 }
 
 /// Whether it has all of these seals.
-fn sealed(file: &File, wanted: libc::c_int) -> io::Result<()> {
-    // SAFETY: asks for a number.
-    let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
-    let has_all = seals >= 0 && seals & wanted == wanted;
+fn sealed(file: &File, wanted: SealFlags) -> io::Result<()> {
+    let has_all = fcntl_get_seals(file).is_ok_and(|seals| seals.contains(wanted));
     has_all.then_some(()).ok_or_else(|| io::ErrorKind::PermissionDenied.into())
 }
 
