@@ -132,7 +132,8 @@ fn operate(input: &mut Input<'_>, engine: &Engine, session: SessionHandle) -> An
 fn is_random_signature(mechanism: CK_MECHANISM_TYPE) -> bool {
     let shape = MechanismRow::find(mechanism).map(|row| (row.shape, row.keys));
     shape.is_some_and(|(shape, keys)| {
-        shape == Shape::Pss || keys == [CKK_EC] || keys == [CKK_ML_DSA]
+        let random = [CKK_EC, CKK_DSA, CKK_ML_DSA].map(|key| [key]);
+        shape == Shape::Pss || mechanism == CKM_XEDDSA || random.iter().any(|key| keys == key)
     })
 }
 
