@@ -30,7 +30,7 @@ fn what_is_damaged_is_named_and_taken_out() {
     damage("UPDATE object SET version = 7 WHERE id = 1");
     let listed = run("metaslot key list --pin-source user.pin");
     assert!(listed[1].starts_with("site ") && listed[2].starts_with("other "), "{listed:?}");
-    assert!(listed[3].starts_with("cannot be read (public): "), "{listed:?}");
+    assert!(listed[3].starts_with("cannot be read: "), "{listed:?}");
     assert_eq!(
         listed[4..].to_vec(),
         [

@@ -9,6 +9,7 @@ use metaslot_ck::attribute::CKA_METASLOT_HOME;
 use metaslot_ck::*;
 use metaslot_client::{Session, Template};
 use metaslot_memory::Secret;
+use std::collections::HashSet;
 
 /// A key of one-time passwords is a secret one: URIs have no other name for it.
 const CLASSES: [(Class, CK_OBJECT_CLASS); 4] = [
@@ -39,14 +40,14 @@ const ATTRIBUTES: [CK_ATTRIBUTE_TYPE; 13] = [
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) keys: Vec<Key>,
-    pub(crate) unreadable: Vec<(Class, Failure)>,
+    pub(crate) unreadable: Vec<Failure>,
 }
 
 /// Every key that a URI describes, both halves even if its type names one.
 pub(crate) fn search(session: &Session, uri: &Uri) -> Result<Vec<Key>> {
     let Found { keys, unreadable } = search_all(session, uri)?;
     match unreadable.into_iter().next() {
-        Some((_, failure)) if keys.is_empty() => Err(failure),
+        Some(failure) if keys.is_empty() => Err(failure),
         _ => Ok(keys),
     }
 }
@@ -54,6 +55,7 @@ pub(crate) fn search(session: &Session, uri: &Uri) -> Result<Vec<Key>> {
 /// The same, with what cannot be read: one object that is damaged must not hide the others.
 pub(crate) fn search_all(session: &Session, uri: &Uri) -> Result<Found> {
     let mut found = Found::default();
+    let mut seen = HashSet::new();
     for (class, number) in CLASSES {
         if wanted(uri.class, class) {
             let mut template = Template::new().class(number).token(true);
@@ -64,15 +66,33 @@ pub(crate) fn search_all(session: &Session, uri: &Uri) -> Result<Found> {
                 template = template.bytes(CKA_ID, id);
             }
             for handle in session.find(&template)? {
+                seen.insert(handle);
                 match read(session, class, handle) {
                     Ok(key) => found.keys.extend(key),
-                    Err(failure) => found.unreadable.push((class, failure)),
+                    Err(failure) => found.unreadable.push(failure),
                 }
             }
         }
     }
+    if uri.class.is_none() && uri.object.is_none() && uri.id.is_none() {
+        found.unreadable.extend(without_class(session, &seen)?);
+    }
     found.keys = pairs::join(found.keys);
     Ok(found)
+}
+
+/// Why the class of other objects cannot be read: no search for one finds what is damaged.
+fn without_class(session: &Session, seen: &HashSet<ObjectHandle>) -> Result<Vec<Failure>> {
+    let mut failures = Vec::new();
+    for handle in session.find(&Template::new().token(true))? {
+        if !seen.contains(&handle)
+            && let Err(error) = session.attribute(handle, CKA_CLASS)
+            && error.code != Error::OBJECT_HANDLE_INVALID
+        {
+            failures.push(error.into());
+        }
+    }
+    Ok(failures)
 }
 
 impl Object for Key {

@@ -7,7 +7,7 @@ use crate::command::arguments::{self, PinArg, TokenArg, key_uri};
 use crate::failure::{Failure, Result};
 use crate::key::{self, Key};
 use crate::output::Report;
-use crate::uri::{Class, Uri};
+use crate::uri::Uri;
 use serde_json::{Value, json};
 
 const EXAMPLES: &str = "\
@@ -59,13 +59,13 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     }
 }
 
-/// Below the keys what is known of an object that cannot be read: its class, and why.
-fn with_unreadable(mut report: Report, unreadable: &[(Class, Failure)]) -> Report {
+/// Below the keys why objects cannot be read.
+fn with_unreadable(mut report: Report, unreadable: &[Failure]) -> Report {
     let mut list: Vec<Value> = Vec::new();
-    for (class, failure) in unreadable {
-        let (class, problem) = (class.name(), failure.message());
-        report.text += &format!("cannot be read ({class}): {problem}\n");
-        list.push(json!({"class": class, "problem": problem}));
+    for failure in unreadable {
+        let problem = failure.message();
+        report.text += &format!("cannot be read: {problem}\n");
+        list.push(json!({"problem": problem}));
     }
     if !list.is_empty() {
         report.json["unreadable"] = list.into();
