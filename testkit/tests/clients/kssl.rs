@@ -2,9 +2,13 @@
 //! `metaslot ksslcfg`: a plain server behind HAProxy or nginx, whose key is in the token.
 
 use std::fs::Permissions;
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use metaslot_testkit::{Program, TestToken, check, command, free_port, openssl_provider};
 
 use crate::nginx;
@@ -68,6 +72,19 @@ fn users(token: &TestToken, port: u16) -> Result<String> {
     Ok(ps.text().trim().to_owned())
 }
 
+/// That a connection is refused, at once. Where tests beside this one have every port of a client's in use, none is tried, and this waits.
+fn is_refused(port: u16) -> Result<()> {
+    let end = Instant::now() + Duration::from_secs(30);
+    loop {
+        match TcpStream::connect((Ipv4Addr::LOCALHOST, port)) {
+            Ok(_) => bail!("something still serves port {port}"),
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => return Ok(()),
+            Err(error) if Instant::now() > end => return Err(error).context("connect"),
+            Err(_) => thread::sleep(Duration::from_millis(50)),
+        }
+    }
+}
+
 fn proxies(server: &str, user: &str) {
     let (command, provider) = (command(), openssl_provider());
     let needs = [server, "curl", "openssl", "python3", "pkcs11-tool", &*command, &*provider];
@@ -118,8 +135,7 @@ fn proxies(server: &str, user: &str) {
         create().line("-h pin").output()?.with(&["there is no certificate in it"])?;
         create().run()?.with(&["Note: reconfiguring"])?;
         ksslcfg(token, "delete --directory kssl localhost").arg(port.to_string()).run()?;
-        let gone = std::net::TcpStream::connect(("127.0.0.1", port));
-        ensure!(gone.is_err_and(|it| it.kind() == std::io::ErrorKind::ConnectionRefused), "served");
+        is_refused(port)?;
         ensure!(std::fs::read_dir(token.path("kssl"))?.next().is_none(), "something is left");
         Ok(())
     });
