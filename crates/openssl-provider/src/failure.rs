@@ -94,6 +94,14 @@ impl Failure {
         Self::new(Reason::Input, text)
     }
 
+    /// The same, which says what it was about where it does not yet.
+    pub(crate) fn about(mut self, what: &str) -> Self {
+        if !self.text.contains(what) {
+            self.text = format!("{what}: {}", self.text);
+        }
+        self
+    }
+
     /// A call of the module's failed.
     pub(crate) fn call(what: &str, error: metaslot_client::Error, detail: Option<String>) -> Self {
         let detail = detail.filter(|detail| !detail.is_empty());

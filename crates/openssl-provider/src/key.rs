@@ -509,6 +509,10 @@ impl Key {
 
     /// A key that has a name.
     fn found(&self, named: &Named) -> Result<(Arc<Token>, ObjectHandle)> {
+        self.search(named).map_err(|failure| failure.about(&self.shown()))
+    }
+
+    fn search(&self, named: &Named) -> Result<(Arc<Token>, ObjectHandle)> {
         let mut why = "there is no such key now";
         for token in self.provider.tokens(&named.uri)? {
             self.provider.login(&token, &named.uri, &no_question)?;
@@ -524,7 +528,7 @@ impl Key {
                 why = "another key has its name now";
             }
         }
-        Err(Failure::new(Reason::NotFound, format!("{}: {why}", self.shown())))
+        Err(Failure::new(Reason::NotFound, why))
     }
 
     fn failed(&self, token: &Token, what: &str, error: metaslot_client::Error) -> Failure {

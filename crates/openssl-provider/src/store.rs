@@ -94,7 +94,7 @@ impl Store {
             None => {
                 // Where the search fails there is nothing more.
                 self.found = Some(VecDeque::new());
-                self.search(ask)?
+                self.search(ask).map_err(|failure| failure.about(&self.text))?
             }
         };
         let first = found.pop_front();
