@@ -18,18 +18,20 @@ use crate::{
 enum At {
     /// In the token, which the file names.
     Token,
+    /// In the token, and everything else is done by the module, too.
+    TokenInAll,
     /// In the file, and everything is done by the module.
     File,
 }
 
-/// With a key `site` of this kind in a token that `group` may use, its certificate and its file; and then with one in a file.
+/// With a key `site` of this kind in a token that `group` may use, its certificate and its file, in both modes; and then with one in a file.
 fn uses(
     client: (&str, &str),
     key: (&str, &str),
     more: &[&str],
     work: impl Fn(&TestToken, At) -> Result<()>,
 ) {
-    for at in [At::Token, At::File] {
+    for at in [At::Token, At::TokenInAll, At::File] {
         uses_at(at, client, key, more, |token| work(token, at));
     }
 }
@@ -43,12 +45,22 @@ fn uses_at(
 ) {
     let (file, command) = (openssl_provider(), command());
     let needs = provider::needs(&file, &command, more);
-    let name = if at == At::Token { "our provider" } else { "our provider, a key in a file" };
+    let name = match at {
+        At::Token => "our provider",
+        At::TokenInAll => "our provider, mode all, a key in the token",
+        At::File => "our provider, a key in a file",
+    };
     check(&format!("{client}, {name}"), what, &needs, |token| {
-        if at == At::Token {
+        if at != At::File {
             token.key_pair(kind, "01", "site")?;
             token.share(group)?;
-            own::configure(token)?;
+            match at {
+                // Another module may be made of libcrypto itself.
+                At::TokenInAll if token.is_ours() => {
+                    openssl_provider_all::configure_all_and_keys(token)?;
+                }
+                _ => own::configure(token)?,
+            }
             fs::set_permissions(token.path("pin"), Permissions::from_mode(0o600))?;
             provider::certificate(token, "site")?;
         } else {
@@ -64,9 +76,13 @@ fn uses_at(
     });
 }
 
-/// How often the module has signed so far, in all processes.
+/// How often the module has signed so far by keys as these programs have, in all processes. In mode `all` its functions for signatures make
+/// HMACs, too, and its mechanisms verify.
 pub(crate) fn signatures(token: &TestToken) -> Result<u64> {
-    calls(token, &["C_Sign", "C_SignFinal"])
+    let used = own::counted(token)?;
+    let used = used.iter().filter(|row| row.0.contains("RSA_PKCS") || row.0.contains("ECDSA"));
+    let used: u64 = used.map(|row| row.1).sum();
+    Ok(calls(token, &["C_Sign", "C_SignFinal"])?.min(used))
 }
 
 /// Calls of these functions that succeeded.
@@ -109,7 +125,7 @@ fn without(program: Program) -> Program {
 fn nginx_serves_before_and_after_a_reload() {
     uses(("nginx", "a reload"), ("EC:prime256v1", "www-data"), &["nginx", "curl"], |token, at| {
         let home = token.home().display();
-        if at == At::Token {
+        if at != At::File {
             // The workers may not read what its key's file names for the PIN.
             fs::remove_file(token.path("site.key"))?;
             let name = token.program(&command()).line("uri2pem site --out site.key");
