@@ -34,6 +34,11 @@ pub(crate) fn configure_all_and_keys(token: &mut TestToken) -> Result<()> {
     token.write("openssl.cnf", format!("{text}\n[{algorithms}\n")).map(|_| ())
 }
 
+/// The modes in which keys of the token are used, as what configures them. Another module may be made of libcrypto itself.
+pub(crate) fn modes(token: &TestToken) -> &'static [fn(&mut TestToken) -> Result<()>] {
+    if token.is_ours() { &[configure, configure_all_and_keys] } else { &[configure] }
+}
+
 /// Another module may be made of libcrypto itself, as SoftHSM is.
 fn check_ours(what: &str, needs: &[&str], work: impl FnOnce(&mut TestToken) -> Result<()>) {
     check(CLIENT, what, needs, |token| if token.is_ours() { work(token) } else { Ok(()) });

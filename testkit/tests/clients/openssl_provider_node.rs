@@ -8,7 +8,7 @@ use metaslot_testkit::{Program, TestToken, check, command, openssl_provider};
 
 use super::node;
 use super::openssl_provider::{configure, counted, line, rose};
-use super::openssl_provider_all::configure_all;
+use super::openssl_provider_all::{configure_all, modes};
 
 const CLIENT: &str = "Node.js, our provider";
 const CLIENT_JS: &str =
@@ -36,9 +36,12 @@ fn node_uses_keys_of_the_token() {
             let pem = token.program(&command()).line("uri2pem --as-is --out site.key").arg(uri);
             pem.run()?;
             line(token, "+ req -new -x509 -key site.key -subj /CN=localhost -out site.pem")?;
-            let before = counted(token)?;
-            program(token, "key,tls").arg("stays").run()?.with(&["done"])?;
-            rose(token, mechanism, &before)?;
+            for configure in modes(token) {
+                configure(token)?;
+                let before = counted(token)?;
+                program(token, "key,tls").arg("stays").run()?.with(&["done"])?;
+                rose(token, mechanism, &before)?;
+            }
             fs::remove_file(token.path("site.key"))?;
         }
         Ok(())
