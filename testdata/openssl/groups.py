@@ -91,6 +91,65 @@ def short(name):
             return
 
 
+def tlv(tag, content):
+    length = len(content)
+    return bytes([tag]) + (bytes([length]) if length < 128 else bytes([0x81, length])) + content
+
+
+# The ciphers that the keys are for (RFC 3565, RFC 3370).
+CEK = {
+    "id-aes128-wrap": bytes.fromhex("0609608648016503040105"),
+    "id-smime-alg-CMS3DESwrap": bytes.fromhex("060b2a864886f70d0109100306"),
+}
+
+
+def other_info(cek, parts, counter=1):
+    """`OtherInfo` of RFC 2631 with the parts of ANSI X9.42, each tagged."""
+    algorithm = tlv(0x30, CEK[cek] + tlv(4, counter.to_bytes(4, "big")))
+    return tlv(0x30, algorithm + b"".join(tlv(0xA0 | number, tlv(4, part)) for number, part in enumerate(parts) if part))
+
+
+def by_asn1(shared, length, cek, parts):
+    """As `openssl kdf` says it, too."""
+    blocks = (hashlib.sha1(shared + other_info(cek, parts, number)).digest() for number in range(1, 9))
+    value = b"".join(blocks)[:length]
+    options = {"digest": "SHA1", "hexkey": shared.hex(), "cekalg": cek, "use-keybits": "0"}
+    names = ("hexpartyu-info", "hexpartyv-info", "hexsupp-pubinfo", "hexsupp-privinfo")
+    options |= {name: part.hex() for name, part in zip(names, parts) if part}
+    command = ["openssl", "kdf", "-binary", "-keylen", str(length)]
+    command += [word for item in options.items() for word in ("-kdfopt", ":".join(item))]
+    assert subprocess.run([*command, "X942KDF-ASN1"], capture_output=True, check=True).stdout == value
+    return value
+
+
+def asn1(key, shared, public):
+    """What is derived by `CKD_SHA1_KDF_ASN1`, and other information that is not in that form."""
+    public = [len(public), f"&{public.hex()}"]
+    bits = (192).to_bytes(4, "big")
+    for cek, parts, length in (
+        ("id-smime-alg-CMS3DESwrap", (b"", b"", bits), 24),
+        ("id-smime-alg-CMS3DESwrap", (stream("party A", 64), b"", bits), 24),
+        ("id-aes128-wrap", (stream("party A", 200), stream("party B", 9), bits, b"more"), 100),
+        ("id-aes128-wrap", (), 16),
+    ):
+        info = other_info(cek, parts)
+        value = by_asn1(shared, length, cek, parts)
+        yield derived("CKM_X9_42_DH_DERIVE", key, [3, len(info), f"&{info.hex()}", *public], value, length)
+    info = other_info("id-aes128-wrap", (b"A", b"", bits))
+    algorithm, strings = info[2 : 4 + info[3]], info[4 + info[3] :]
+    for why, said in (
+        ("none", b""),
+        ("the counter 2", other_info("id-aes128-wrap", (), 2)),
+        ("no algorithm", tlv(0x30, strings)),
+        ("a byte behind it", info + b"\0"),
+        ("a string twice", tlv(0x30, algorithm + 2 * strings[:5])),
+        ("an untagged string", tlv(0x30, algorithm + tlv(4, bits))),
+        ("a number that is no string", tlv(0x30, algorithm + tlv(0xA2, tlv(2, b"\1")))),
+    ):
+        info = [len(said), f"&{said.hex()}" if said else 0]
+        yield derived("CKM_X9_42_DH_DERIVE", key, [3, *info, *public], b"", 16) | {"wrong": why}
+
+
 def x942():
     safe = known("ffdhe2048")
     for name, (p, g, q) in (("ffdhe2048", (safe, 2, safe // 2)), ("RFC 5114", SUBGROUP)):
@@ -105,6 +164,8 @@ def x942():
             info = [len(info), f"&{info.hex()}" if info else 0]
             yield derived("CKM_X9_42_DH_DERIVE", key, [4, *info, len(public), f"&{public.hex()}"], value, length)
         yield derived("CKM_X9_42_DH_DERIVE", key, [1, 0, 0, len(public), f"&{public.hex()}"], shared)
+        if name == "ffdhe2048":
+            yield from asn1(key, shared, public)
 
 
 HASHES = {

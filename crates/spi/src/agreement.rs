@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is made of a shared secret (PKCS#11 3.2 §6.3.16), for every provider that agrees on one.
 
+use crate::der::{self, Malformed, Reader, tag};
 use crate::provider::{Digest, Pending, Postponed};
 use crate::{Bytes, Params, hashes};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 
-/// The parameters of `CKM_ECDH1_DERIVE`, read.
+/// The parameters of an agreement, read.
 #[derive(Clone, Copy, Debug)]
 pub struct Agreement<'a> {
     kdf: Kdf,
@@ -24,22 +25,36 @@ enum Kdf {
     X963(CK_MECHANISM_TYPE),
     /// SP 800-56A, concatenation: counter, secret, other information.
     Sp800(CK_MECHANISM_TYPE),
+    /// ANSI X9.42 by ASN.1: secret, and other information with the counter in it, at this place.
+    Asn1(usize),
 }
 
 /// No derived key is longer, in bytes.
 pub(crate) const MAX_LENGTH: usize = 1 << 16;
 
 impl<'a> Agreement<'a> {
-    /// Reads them.
+    /// Reads those of an agreement on a curve (PKCS#11 3.2 §6.3.16).
     ///
     /// # Errors
     /// `CKR_MECHANISM_PARAM_INVALID` for another mechanism's, an unknown function, and shared data without a function.
     pub fn read(params: &'a Params) -> Result<Self> {
+        match Self::in_group(params)? {
+            Self { kdf: Kdf::Asn1(_), .. } => Err(Error::MECHANISM_PARAM_INVALID),
+            read => Ok(read),
+        }
+    }
+
+    /// The same modulo a prime, where `CKD_SHA1_KDF_ASN1` is another function (PKCS#11 3.2 §6.4).
+    ///
+    /// # Errors
+    /// As [`Self::read`]; for other information that is not `OtherInfo` of ANSI X9.42 (RFC 2631 §2.1.2) with the counter 1.
+    pub fn in_group(params: &'a Params) -> Result<Self> {
         let Params::Ecdh1 { kdf: number, shared, public } = params else {
             return Err(Error::MECHANISM_PARAM_INVALID);
         };
         let kdf = match *number {
             CKD_NULL if shared.is_empty() => Some(Kdf::None),
+            CKD_SHA1_KDF_ASN1 => counter_place(shared).ok().map(Kdf::Asn1),
             number => hashes::of_x963(number)
                 .map(Kdf::X963)
                 .or_else(|| hashes::of_sp800(number).map(Kdf::Sp800)),
@@ -75,6 +90,15 @@ impl<'a> Agreement<'a> {
             }
             Kdf::X963(hash) => expand(hash, length, secret, &[self.shared])?,
             Kdf::Sp800(hash) => expand(hash, length, &[], &[secret, self.shared])?,
+            Kdf::Asn1(place) => {
+                let (before, rest) = self.shared.split_at(place);
+                let head = Secret::try_zeroed(secret.len() + place);
+                let mut head = head.ok_or(Error::DEVICE_MEMORY)?;
+                let (first, second) = head.expose_mut().split_at_mut(secret.len());
+                first.copy_from_slice(secret);
+                second.copy_from_slice(before);
+                expand(CKM_SHA_1, length, head.expose(), &[&rest[COUNTER.len()..]])?
+            }
         };
         Ok(vec![derived])
     }
@@ -97,6 +121,28 @@ impl<'a> Agreement<'a> {
         let later = |secret| Later { secret, secret_length, kdf, shared, length, expand };
         Ok(secret?.map(|secret| Box::new(later(secret)) as Box<dyn Pending>))
     }
+}
+
+/// What the counter of the first block is.
+const COUNTER: [u8; 4] = [0, 0, 0, 1];
+
+/// Where the counter stands in the DER of `OtherInfo`: an algorithm with the counter, then up to four tagged strings.
+fn counter_place(info: &[u8]) -> std::result::Result<usize, Malformed> {
+    let mut fields = Reader::new(der::only(info, tag::SEQUENCE)?);
+    let mut algorithm = fields.sequence()?;
+    let place = info.len() - fields.rest().len() - COUNTER.len();
+    algorithm.element(tag::OID)?;
+    if algorithm.element(tag::OCTET_STRING)? != COUNTER {
+        return Err(Malformed);
+    }
+    algorithm.end()?;
+    for number in 0..4 {
+        if fields.peek() == Some(tag::constructed(number)) {
+            der::only(fields.element(tag::constructed(number))?, tag::OCTET_STRING)?;
+        }
+    }
+    fields.end()?;
+    Ok(place)
 }
 
 /// As [`Agreement::derive`] has it.

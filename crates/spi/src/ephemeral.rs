@@ -68,7 +68,7 @@ impl Encapsulation for Ephemeral {
 
     fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
         // The one public value is the key's, the other the ciphertext.
-        if !Agreement::read(params)?.public.is_empty() {
+        if !Agreement::in_group(params)?.public.is_empty() {
             return Err(Error::MECHANISM_PARAM_INVALID);
         }
         match (direction, key.class()) {
@@ -83,7 +83,7 @@ impl Encapsulation for Ephemeral {
     }
 
     fn natural_length(&self, key: &Key, params: &Params) -> Option<usize> {
-        let plain = Agreement::read(params).ok()?.is_plain();
+        let plain = Agreement::in_group(params).ok()?.is_plain();
         let length = (self.length)(key).ok().filter(|_| plain)?;
         Some(if key.key_type() == CKK_EC { field(length) } else { length })
     }

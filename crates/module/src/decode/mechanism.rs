@@ -158,7 +158,7 @@ impl<'a> Caller<'a> {
                 let shared = self.owned(p.pOtherInfo, p.ulOtherInfoLen)?;
                 let public = self.owned(p.pPublicData, p.ulPublicDataLen)?;
                 let kdf = match p.kdf {
-                    CKD_NULL => CKD_NULL,
+                    CKD_NULL | CKD_SHA1_KDF_ASN1 => p.kdf,
                     // The same as ANSI X9.63's.
                     CKD_SHA1_KDF_CONCATENATE => CKD_SHA1_KDF,
                     _ => return Err(Error::MECHANISM_PARAM_INVALID),

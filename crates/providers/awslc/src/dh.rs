@@ -48,11 +48,11 @@ fn of(key: &Key) -> Result<Group> {
 impl Derive for Dh {
     fn check(&self, key: &Key, params: &Params) -> Result<()> {
         key.secret(CKA_VALUE)?;
-        Agreement::read(params).map(drop)
+        Agreement::in_group(params).map(drop)
     }
 
     fn natural_length(&self, key: &Key, params: &Params) -> Option<usize> {
-        let plain = Agreement::read(params).ok()?.is_plain();
+        let plain = Agreement::in_group(params).ok()?.is_plain();
         key.bytes(CKA_PRIME).ok().filter(|_| plain).map(<[u8]>::len)
     }
 
@@ -63,7 +63,7 @@ impl Derive for Dh {
         lengths: &[usize],
         _: &dyn Keys,
     ) -> Result<Vec<Secret>> {
-        let agreement = Agreement::read(params)?;
+        let agreement = Agreement::in_group(params)?;
         let agree = || {
             let shared = of(key)?.agree(key.secret(CKA_VALUE)?, agreement.public);
             shared.map_err(|Failed| Error::MECHANISM_PARAM_INVALID)
