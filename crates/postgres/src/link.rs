@@ -116,6 +116,8 @@ pub(crate) struct Lines {
     pub(crate) turn: Mutex<()>,
     /// Whether a transaction was begun that may be open still: a call that panicked has left it.
     pub(crate) begun: AtomicBool,
+    /// Whether the server has warned since this was taken back.
+    warned: AtomicBool,
     /// A change was told.
     told: Notify,
     /// One of them has ended.
@@ -318,6 +320,19 @@ impl Open<'_> {
     pub(crate) fn run(&self, sql: &str) -> Result<(), Error> {
         let before = self.later.take();
         self.wait(self.lines.writer.run_after(&before, sql))
+    }
+
+    /// Ends the transaction there, which is acknowledged only where every standby has it that is to: a server that gives up waiting for
+    /// one (it does so after `statement_timeout`, too) says that it has committed, and warns. Nothing else warns there.
+    pub(crate) fn commit(&self) -> Result<(), Error> {
+        let warned = &self.lines.warned;
+        warned.store(false, Ordering::Relaxed);
+        self.run("COMMIT")?;
+        if warned.load(Ordering::Relaxed) {
+            self.give_up();
+            return Err(self.link.away("no standby has taken the change in time"));
+        }
+        Ok(())
     }
 
     /// A statement there whose answer only says whether it was done: it goes with the next one, in one round trip.
@@ -675,6 +690,7 @@ async fn connect(inner: &Arc<Inner>) -> Result<Arc<Lines>, String> {
         writer: Line::new(writer, Mutex::default()),
         turn: Mutex::new(()),
         begun: AtomicBool::new(false),
+        warned: AtomicBool::new(false),
         told: Notify::new(),
         broken: Notify::new(),
         given_up: watch::Sender::new(false),
@@ -697,11 +713,16 @@ where
     let Some(end) = lines.upgrade().map(|lines| lines.given_up.subscribe()) else { return };
     let carry = async {
         while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
-            if let AsyncMessage::Notification(told) = message
-                && inner.is_news(told.payload())
-                && let Some(lines) = lines.upgrade()
-            {
-                lines.told.notify_one();
+            let Some(lines) = lines.upgrade() else { continue };
+            match message {
+                AsyncMessage::Notification(told) if inner.is_news(told.payload()) => {
+                    lines.told.notify_one();
+                }
+                // Before the answer that it belongs to is given on.
+                AsyncMessage::Notice(said) if *said.code() == SqlState::WARNING => {
+                    lines.warned.store(true, Ordering::Relaxed);
+                }
+                _ => {}
             }
         }
     };

@@ -143,7 +143,7 @@ impl PostgresStore {
         }
         open.run_later(begin);
         let done = work().and_then(|(done, generation)| {
-            open.run("COMMIT")?;
+            open.commit()?;
             Ok((done, generation))
         });
         match done {

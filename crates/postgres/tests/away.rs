@@ -65,6 +65,31 @@ fn a_standby_that_is_promoted_is_found_with_all_that_it_has_seen() {
 }
 
 #[test]
+fn a_change_that_the_standby_does_not_have_is_not_acknowledged() {
+    let Some(place) = Place::new("unsynced") else { return };
+    let store = place.user();
+    let waits_for = |standby: &str| {
+        place.sql(&format!("ALTER SYSTEM SET synchronous_standby_names = '{standby}'"));
+        place.sql("SELECT pg_reload_conf()");
+        until("it is read", || place.sql("SHOW synchronous_standby_names") == standby);
+    };
+    waits_for("gone");
+    let written = std::thread::scope(|scope| {
+        let write = || store.write(vec![Change::Insert(private("key"))]).map_err(|_| told());
+        let write = scope.spawn(write);
+        // As the end of the statement's time does.
+        let ended = "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+        until("it waits for it", || place.sql(ended) == "1");
+        write.join().unwrap()
+    });
+    assert!(written.unwrap_err().contains("no standby has taken the change in time"));
+    waits_for("");
+    until("it is back", || store.write(vec![Change::Insert(private("more"))]).is_ok());
+    // It may be there, and here it is; once.
+    assert_eq!(find(&store, "key").len(), 1);
+}
+
+#[test]
 fn calls_that_wait_for_one_another_end_together_where_the_database_stalls() {
     let Some(place) = Place::new("stalls") else { return };
     drop(place.token());
