@@ -15,7 +15,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// `MTSLTCLI` in the order of bytes.
@@ -99,8 +99,16 @@ pub struct Clients(Option<Arc<Page>>);
 #[derive(Debug)]
 struct Page {
     words: SharedWords,
-    /// The number of the next client. Held while records are given and taken.
-    next: Mutex<u64>,
+    /// Held while records are given and taken.
+    given: Mutex<Given>,
+}
+
+#[derive(Debug)]
+struct Given {
+    /// The number of the next client.
+    next: u64,
+    /// Clients that share the last record.
+    beyond: usize,
 }
 
 /// Who a client is.
@@ -183,7 +191,8 @@ impl Clients {
         let set = |(at, value): (usize, u64)| words.words()[at].store(value, Ordering::Relaxed);
         header.into_iter().for_each(set);
         words.words()[0].store(MAGIC, Ordering::Release);
-        Ok(Self(Some(Arc::new(Page { words, next: Mutex::new(1) }))))
+        let given = Mutex::new(Given { next: 1, beyond: 0 });
+        Ok(Self(Some(Arc::new(Page { words, given }))))
     }
 
     /// Whether anything is counted.
@@ -196,28 +205,30 @@ impl Clients {
     #[must_use]
     pub fn seat(&self, who: &Who) -> Seat {
         let Some(page) = &self.0 else { return Seat::default() };
-        let mut next = page.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut given = page.given();
         let service = page.service(who);
         page.add(service, NUMBER, 1);
         let free = (0..CLIENTS - 1).map(client).find(|at| page.word(*at, NUMBER) == 0);
         let (at, shared) = free.map_or((client(CLIENTS - 1), true), |at| (at, false));
-        if shared {
-            page.describe(at, &Who::default());
-            page.set(at, NUMBER, 1);
-            page.set(at, SERVICE, SERVICES as u64 - 1);
-        } else {
+        let others = &Who::default();
+        let (who, service) = match shared {
+            true => (others, SERVICES - 1),
+            false => (who, (service - HEADER) / RECORD),
+        };
+        if page.word(at, NUMBER) == 0 {
             page.describe(at, who);
-            page.set(at, SERVICE, ((service - HEADER) / RECORD) as u64);
-            page.set(at, NUMBER, *next);
+            page.set(at, SERVICE, service as u64);
+            page.set(at, NUMBER, given.next);
         }
-        *next += 1;
+        given.next += 1;
+        given.beyond += usize::from(shared);
         Seat(Some(Place { page: Arc::clone(page), at, shared }))
     }
 
     /// One is refused, as its user has enough.
     pub fn refused(&self, who: &Who) {
         if let Some(page) = &self.0 {
-            let _held = page.next.lock().unwrap_or_else(PoisonError::into_inner);
+            let _held = page.given();
             page.add(page.service(who), COUNTS + Count::Refused as usize, 1);
         }
     }
@@ -232,6 +243,10 @@ fn now() -> u64 {
 }
 
 impl Page {
+    fn given(&self) -> MutexGuard<'_, Given> {
+        self.given.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn word(&self, at: usize, word: usize) -> u64 {
         self.words.words()[at + word].load(Ordering::Relaxed)
     }
@@ -306,12 +321,16 @@ impl Seat {
     }
 }
 
-/// What it counted is its service's from now on: a reader that sees the number of changes odd, or another one afterwards, reads
+/// What it counted is its service's from now on; of those that share a record, when the last one goes. A reader that sees the number of changes odd, or another one afterwards, reads
 /// again.
 impl Drop for Seat {
     fn drop(&mut self) {
-        let Some(Place { page, at, shared: false }) = &self.0 else { return };
-        let _held = page.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(Place { page, at, shared }) = &self.0 else { return };
+        let mut given = page.given();
+        given.beyond -= usize::from(*shared);
+        if *shared && given.beyond > 0 {
+            return;
+        }
         let changes = &page.words.words()[CHANGES];
         changes.fetch_add(1, Ordering::SeqCst);
         let service = usize::try_from(page.word(*at, SERVICE)).unwrap_or(SERVICES);
@@ -416,7 +435,14 @@ mod tests {
         );
         assert_eq!(server.services.iter().map(|one| one.connections).sum::<u64>(), 600);
         drop(seats);
-        assert_eq!(calls(&read(&directory)), 60_000);
+        let server = read(&directory);
+        assert_eq!((server.clients.len(), calls(&server)), (0, 60_000));
+        assert!(server.services.iter().all(|one| one.connected == 0));
+        let again = [0; 600].map(|_| clients.seat(&who(0, "x")));
+        again[599].add(Count::Calls, 1);
+        let last =
+            read(&directory).clients.last().map(|one| (one.number, one.counts.of(Count::Calls)));
+        assert_eq!(last, Some((600 + 512, 1)));
         fs::remove_dir_all(directory).unwrap();
     }
 
