@@ -127,6 +127,19 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
+    fn new(reader: Client, writer: Client) -> Self {
+        Self {
+            reader: Line::new(reader, Mutex::default()),
+            writer: Line::new(writer, Mutex::default()),
+            turn: Mutex::new(()),
+            begun: AtomicBool::new(false),
+            warned: AtomicBool::new(false),
+            told: Notify::new(),
+            broken: Notify::new(),
+            given_up: watch::Sender::new(false),
+        }
+    }
+
     fn give_up(&self) {
         self.given_up.send_replace(true);
         self.broken.notify_one();
@@ -540,9 +553,12 @@ impl Inner {
         state.heard.is_some_and(|heard| heard.elapsed() < self.away)
     }
 
-    /// Says what can be relied on, once the state has changed.
+    /// Says what can be relied on, once the state has changed or time has passed. With connections that is what was heard not longer ago
+    /// than a look at them may take: otherwise the machine has slept, and what it missed is not heard of yet.
     fn show(&self, state: &State) {
-        let known = state.lines.is_some() || self.may_bridge(state);
+        let is_heard = |longest| state.heard.is_some_and(|heard| heard.elapsed() <= longest);
+        let is_open = state.lines.is_some() && is_heard(self.away.max(2 * LOOK));
+        let known = is_open || self.may_bridge(state);
         let number = if known { state.generation } else { NONE };
         self.shown.store(number, Ordering::Release);
         self.changed.notify_all();
@@ -568,14 +584,6 @@ impl Inner {
     /// Whether it was heard not long ago what the generation is.
     fn is_sure(&self) -> bool {
         lock(&self.state).heard.is_some_and(|heard| heard.elapsed() < 3 * LOOK)
-    }
-
-    /// Relies on nothing, until it is heard of again, where that is longer ago than it may be: the machine has slept.
-    fn doubt(&self) {
-        let longest = self.away.max(2 * LOOK);
-        if lock(&self.state).heard.is_some_and(|heard| heard.elapsed() > longest) {
-            self.shown.store(NONE, Ordering::Release);
-        }
     }
 
     fn opened(&self, lines: Arc<Lines>) {
@@ -642,7 +650,7 @@ async fn forget(inner: Arc<Inner>) {
 async fn watch(inner: &Inner, lines: &Lines) {
     loop {
         timeout(LOOK, lines.told.notified()).await.unwrap_or_default();
-        inner.doubt();
+        inner.show(&lock(&inner.state));
         match timeout(LOOK, look(inner, &lines.reader)).await {
             Ok(Ok(())) => {}
             // That it cannot say it now is no change; where it goes on so there may have been one.
@@ -685,16 +693,7 @@ async fn connect(inner: &Arc<Inner>) -> Result<Arc<Lines>, String> {
     let said = |error: tokio_postgres::Error| sentence(&error);
     let (reader, told) = config.connect(tls.clone()).await.map_err(said)?;
     let (writer, rest) = config.connect(tls).await.map_err(said)?;
-    let lines = Arc::new(Lines {
-        reader: Line::new(reader, Mutex::default()),
-        writer: Line::new(writer, Mutex::default()),
-        turn: Mutex::new(()),
-        begun: AtomicBool::new(false),
-        warned: AtomicBool::new(false),
-        told: Notify::new(),
-        broken: Notify::new(),
-        given_up: watch::Sender::new(false),
-    });
+    let lines = Arc::new(Lines::new(reader, writer));
     tokio::spawn(drive(told, Arc::clone(inner), Arc::downgrade(&lines)));
     tokio::spawn(drive(rest, Arc::clone(inner), Arc::downgrade(&lines)));
     lines.reader.run(BEGIN).await.map_err(said)?;
@@ -738,4 +737,44 @@ where
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+    use std::os::unix::net::UnixStream;
+    use tokio_postgres::NoTls;
+
+    /// Of a server that says nothing after its greeting.
+    async fn client() -> Client {
+        let (near, mut far) = UnixStream::pair().expect("two sockets");
+        far.write_all(b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I").expect("there is room");
+        near.set_nonblocking(true).expect("it is a socket");
+        let near = tokio::net::UnixStream::from_std(near).expect("there is a runtime");
+        let mut config = tokio_postgres::Config::new();
+        config.user("user").connect_raw(near, NoTls).await.expect("it greets").0
+    }
+
+    #[test]
+    fn what_was_heard_before_the_machine_slept_is_relied_on_when_it_is_heard_again() {
+        let away = Duration::from_secs(20);
+        let address = "postgresql://user@localhost/database?token=test".parse();
+        let link = Link::new(address.expect("it is one"), None, away);
+        let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let lines = runtime.block_on(async { Lines::new(client().await, client().await) });
+        link.heard(1);
+        link.inner.opened(Arc::new(lines));
+        let known = link.generation();
+        assert!(known.is_some());
+        let before = Awake::now().0.saturating_sub(away + Duration::from_secs(1));
+        lock(&link.inner.state).heard = Some(Awake(before));
+        // Whatever else shows it: what forgets, say, after the connection was lost once.
+        for _ in 0..2 {
+            link.inner.show(&lock(&link.inner.state));
+            assert_eq!(link.generation(), None);
+        }
+        link.heard(1);
+        assert_eq!(link.generation(), known);
+    }
 }
