@@ -8,6 +8,7 @@ use metaslot_keystore::elsewhere::{KeyId, Stored};
 use metaslot_spi::store::{Found, Scope, Term};
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// How much is kept, in bytes.
@@ -21,6 +22,8 @@ pub(crate) struct Moment {
     /// `None` while it is not known.
     pub(crate) generation: Option<u64>,
     pub(crate) key: Option<KeyId>,
+    /// What [`Cache::forgotten`] said before it was read.
+    pub(crate) forgotten: u64,
 }
 
 /// What was read, and when.
@@ -61,7 +64,7 @@ type Row = Option<Arc<Stored>>;
 type Owned<K> = (Option<KeyId>, K);
 
 #[derive(Debug, Default)]
-pub(crate) struct Cache(Mutex<Kept>);
+pub(crate) struct Cache(Mutex<Kept>, AtomicU64);
 
 #[derive(Debug, Default)]
 struct Kept {
@@ -117,7 +120,7 @@ impl Cache {
 
     pub(crate) fn keep_row(&self, moment: Moment, id: u64, row: Row) {
         let (mut kept, which) = (lock(&self.0), (moment.key, id));
-        let Some(generation) = moment.generation else { return };
+        let Some(generation) = self.generation_of(moment) else { return };
         kept.drop_row(&which);
         if kept.make_room(row_size(row.as_deref())) {
             kept.rows.insert(which, Read { generation, value: row });
@@ -136,16 +139,31 @@ impl Cache {
 
     pub(crate) fn keep_search(&self, moment: Moment, query: Query, found: Arc<[Found]>) {
         let (mut kept, which) = (lock(&self.0), (moment.key, query));
-        let Some(generation) = moment.generation else { return };
+        let Some(generation) = self.generation_of(moment) else { return };
         kept.drop_search(&which);
         if kept.make_room(search_size(&which.1, &found)) {
             kept.searches.insert(which, Read { generation, value: found });
         }
     }
 
-    /// Forgets these objects, which this process has changed.
+    /// How often something was forgotten.
+    pub(crate) fn forgotten(&self) -> u64 {
+        self.1.load(Ordering::Acquire)
+    }
+
+    /// When that was read which is to be kept, where that is known: not what was read while something was forgotten, which it may be. The
+    /// caller has the lock.
+    fn generation_of(&self, read: Moment) -> Option<u64> {
+        read.generation.filter(|_| read.forgotten == self.forgotten())
+    }
+
+    /// Forgets these objects, which this process has changed, and has what is being read of them now not be kept.
     pub(crate) fn forget(&self, ids: &[u64]) {
+        if ids.is_empty() {
+            return;
+        }
         let mut kept = lock(&self.0);
+        self.1.fetch_add(1, Ordering::AcqRel);
         let rows: Vec<_> = kept.rows.keys().filter(|(_, id)| ids.contains(id)).copied().collect();
         rows.iter().for_each(|row| kept.drop_row(row));
         let has = |found: &Read<Arc<[Found]>>| found.value.iter().any(|row| ids.contains(&row.id));
@@ -171,7 +189,7 @@ mod tests {
         }))
     }
 
-    const NOW: Moment = Moment { generation: Some(2), key: None };
+    const NOW: Moment = Moment { generation: Some(2), key: None, forgotten: 0 };
 
     #[test]
     fn what_is_kept_is_of_one_moment_and_bounded() {
@@ -206,5 +224,19 @@ mod tests {
         cache.forget(&[7]);
         assert!(cache.row(later, 7, true).is_none() && cache.search(later, &query, true).is_none());
         assert_eq!(lock(&cache.0).size, 0);
+    }
+
+    /// While the database is away it would be used, although this process has changed it.
+    #[test]
+    fn what_was_read_before_a_change_of_this_process_is_not_kept_after_it() {
+        let cache = Cache::default();
+        let (query, found) = (Query::new(&[], Scope::Both, 0, 9), [Found { id: 7, private: true }]);
+        let before = Moment { forgotten: cache.forgotten(), ..NOW };
+        cache.forget(&[7]);
+        cache.keep_row(before, 7, row(1));
+        cache.keep_search(before, query.clone(), found.into());
+        assert!(cache.row(NOW, 7, true).is_none() && cache.search(NOW, &query, true).is_none());
+        cache.keep_row(Moment { forgotten: cache.forgotten(), ..NOW }, 7, row(1));
+        assert!(cache.row(NOW, 7, true).is_some());
     }
 }

@@ -108,7 +108,8 @@ impl PostgresStore {
     }
 
     fn moment(&self, keys: Option<&Keys>) -> Moment {
-        Moment { generation: self.link.generation(), key: keys.map(Keys::id) }
+        let (generation, key) = (self.link.generation(), keys.map(Keys::id));
+        Moment { generation, key, forgotten: self.cache.forgotten() }
     }
 
     /// What `kept` has of this moment, or `read` gives; what it has of an older one while the database is away.
