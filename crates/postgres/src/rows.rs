@@ -74,11 +74,23 @@ impl Whole {
     }
 
     /// With its identities, within the same transaction: only what compares the token with its state needs them.
-    pub(crate) fn complete(mut self, open: &Open<'_>) -> Result<Self> {
+    pub(crate) fn complete(self, open: &Open<'_>) -> Result<Self> {
+        self.complete_by(|sql, with| open.write(sql, with))
+    }
+
+    /// The same, of a later moment: whether they are those of the token's state is to be seen.
+    pub(crate) fn complete_later(self, open: &Open<'_>) -> Result<Self> {
+        self.complete_by(|sql, with| open.read(sql, with))
+    }
+
+    fn complete_by(
+        mut self,
+        read: impl FnOnce(&str, &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>>,
+    ) -> Result<Self> {
         if self.version >= crate::schema::IDENTITIES {
             let sql = "SELECT name, incarnation, wrap, failures, failed_at FROM metaslot.identity
                        WHERE token = $1 AND name <> ''";
-            let rows = open.write(sql, &[&self.number])?;
+            let rows = read(sql, &[&self.number])?;
             let all = rows.iter().map(|row| identity(row).ok());
             self.token.identities = Identities::new(all.collect());
         }

@@ -10,6 +10,7 @@ use metaslot_keystore::{Config as FileConfig, SqliteStore};
 use metaslot_spi::store::{
     Change, Examination, Identities, Name, NewPin, PinState, Remark, Role, Scope, Store,
 };
+use std::thread;
 
 const WEB: &[u8] = b"web-pin-1";
 const MAIL: &[u8] = b"mail-pin-1";
@@ -80,6 +81,41 @@ fn identities_are_counted_locked_and_revoked_over_all_machines() {
     mine.initialize(SO, "anew").unwrap();
     assert_eq!(theirs.login_as(name("web"), WEB), Err(Error::PIN_INCORRECT));
     assert!(officer(&mine, Identities::List).unwrap().is_empty());
+}
+
+#[test]
+fn who_is_logged_in_does_not_wait_for_a_pin_that_is_tried() {
+    let Some(place) = Place::new("identities-wait") else { return };
+    let mine = place.user();
+    let id = insert(&mine, private("key"));
+    add(&mine, "web", WEB);
+    let theirs = place.store();
+    theirs.login_as(name("web"), WEB).unwrap();
+    assert!(theirs.read(id).unwrap().is_some());
+    let tries = |granted: &str| {
+        let of = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND";
+        place.sql(&format!("{of} {granted}")) == "1"
+    };
+    thread::scope(|scope| {
+        // Another machine tries one, until it is told to end.
+        let held = "SELECT pg_advisory_lock(1297304660, id) FROM metaslot.token;
+                    DO $$ BEGIN FOR i IN 1..800 LOOP
+                        PERFORM pg_sleep(0.01);
+                        EXIT WHEN to_regclass('public.ended') IS NOT NULL;
+                    END LOOP; END $$";
+        let held = scope.spawn(|| place.sql(held));
+        until("it is tried", || tries("granted"));
+        let tried = scope.spawn(|| theirs.check_pin_as(name("web"), WEB));
+        until("the next one waits", || tries("NOT granted"));
+        let before = theirs.generation();
+        insert(&mine, private("another key"));
+        until("it is heard of", || theirs.generation() != before);
+        assert!(theirs.read(id).unwrap().is_some());
+        let is_tried = !held.is_finished();
+        place.sql("CREATE TABLE public.ended()");
+        tried.join().unwrap().unwrap();
+        assert!(is_tried, "it has waited");
+    });
 }
 
 #[test]
