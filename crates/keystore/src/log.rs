@@ -58,12 +58,13 @@ impl Database {
         self.checkpoint("PASSIVE").map(drop)
     }
 
-    /// Moves all of the log into the database, where no reader needs it, and cuts it.
-    pub(crate) fn end_log(&self) -> Result<()> {
+    /// Moves all of the log into the database, where no reader needs it, and cuts it. Whether it is cut.
+    pub(crate) fn end_log(&self) -> Result<bool> {
         self.connection.busy_timeout(Duration::ZERO)?;
-        let ended = self.checkpoint("TRUNCATE").map(drop);
+        let cut = "PRAGMA wal_checkpoint(TRUNCATE)";
+        let is_busy = self.connection.query_row(cut, (), |row| row.get::<_, bool>(0));
         self.connection.busy_timeout(BUSY)?;
-        ended
+        Ok(!is_busy?)
     }
 
     /// How many pages the log has.

@@ -20,6 +20,13 @@ use crate::state;
 use metaslot_counters as counters;
 use metaslot_spi::store::{Examined, Identities as Asked, Name, NewPin, Remark, Role};
 use rusqlite::Connection;
+use std::thread;
+use std::time::Duration;
+
+/// So often the log is cut, until no process reads what is to be gone from it: most reads take less than a millisecond.
+const CUTS: u32 = 100;
+/// In between.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// [`metaslot_spi::store::Store::login_as`]
 pub(crate) fn login(store: &SqliteStore, name: Name, pin: &[u8]) -> Result<()> {
@@ -225,13 +232,17 @@ fn change_set(
         state.identities = state::identities(&token.identities);
         state.write(connection, keys)
     })?;
-    // Another process may read the log: then what is in it goes with a later checkpoint.
-    let emptied = store.gate.write_in_turn(|database| {
-        database.end_log()?;
-        database.files.reserve_log();
-        Ok(())
-    });
-    emptied.unwrap_or_default();
+    for _ in 0..CUTS {
+        let cut = store.gate.write_in_turn(|database| {
+            let is_cut = database.end_log()?;
+            database.files.reserve_log();
+            Ok(is_cut)
+        });
+        if cut.unwrap_or(true) {
+            break;
+        }
+        thread::sleep(PAUSE);
+    }
     Ok(())
 }
 

@@ -13,6 +13,8 @@ use metaslot_spi::store::{
 };
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 const WEB: &[u8] = b"web-pin-1";
 const MAIL: &[u8] = b"mail-pin-1";
@@ -205,6 +207,23 @@ fn what_is_revoked_is_logged_out_everywhere_and_its_wrap_is_gone() {
 }
 
 #[test]
+fn a_wrap_is_gone_although_another_process_reads_meanwhile() {
+    let (place, mine) = place();
+    let (reads, wrap) = (place.raw(), "SELECT wrap FROM identity WHERE name = 'web'");
+    reads.execute_batch("BEGIN").unwrap();
+    let wrap: Vec<u8> = reads.query_row(wrap, (), |row| row.get(0)).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            thread::sleep(Duration::from_millis(200));
+            reads.execute_batch("ROLLBACK").unwrap();
+        });
+        revoke(&mine, "web").unwrap();
+    });
+    let is_there = place.bytes().windows(wrap.len()).any(|bytes| bytes == wrap);
+    assert!(!is_there, "it is in the file or the log still");
+}
+
+#[test]
 fn a_shared_login_goes_on_when_its_identity_is_revoked() {
     let (place, mine) = place();
     let store = place.store();
@@ -386,7 +405,7 @@ fn an_officer_who_is_killed_leaves_each_identity_there_or_not() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(15 + 31 * round));
+        thread::sleep(Duration::from_millis(15 + 31 * round));
         child.kill().unwrap();
         child.wait().unwrap();
         // A kill between the count and the clearing of an attempt leaves the count.
