@@ -159,6 +159,20 @@ impl Group {
         self.jobs.iter().filter_map(|job| job.keys.as_deref())
     }
 
+    /// Answers those whose login ended while they waited, as `is_there` says of its keys.
+    ///
+    /// # Errors
+    /// [`Error::NotLoggedIn`] where none is left.
+    pub(crate) fn refuse_revoked(&mut self, is_there: impl Fn(&Keys) -> bool) -> Result<()> {
+        for at in 0..self.jobs.len() {
+            if self.jobs[at].keys.as_deref().is_some_and(|keys| !is_there(keys)) {
+                self.refuse(at, &Error::NotLoggedIn);
+            }
+        }
+        let is_left = self.work.iter().any(Option::is_some);
+        if is_left { Ok(()) } else { Err(Error::NotLoggedIn) }
+    }
+
     /// Applies every change set inside the transaction that is open. A set that fails is answered
     /// at once, the transaction is begun anew, and the others are applied again: savepoints would
     /// have SQLite copy every page that is changed, for the sake of what hardly ever happens. The

@@ -252,7 +252,7 @@ mod tests {
     use crate::kdf::{Cost, Kdf};
     use crate::open::Config;
     use crate::wrap;
-    use metaslot_spi::store::Store as _;
+    use metaslot_spi::store::{Change, Record, Store as _};
     use std::path::{Path, PathBuf};
 
     const SO: &[u8] = b"so-pin-1";
@@ -286,6 +286,22 @@ mod tests {
         let set = set_pin(&mine, &keys, &identity, b"third");
         assert!(matches!(set, Err(Error::IdentityRefused)), "{set:?}");
         attempt(&mine, web, b"second").expect("it is what the officer has set");
+        std::fs::remove_dir_all(&place).expect("it goes");
+    }
+
+    #[test]
+    fn what_waits_while_its_identity_is_revoked_is_not_written() {
+        let place = place("waits-meanwhile");
+        let (mine, web) = (store(&place, 1), name("web"));
+        mine.initialize(SO, "token").expect("it is made");
+        officer(&mine, Asked::Add(web, NewPin(b"a pin")));
+        mine.login_as(web, b"a pin").expect("the PIN is right");
+        let record = Record { private: true, attributes: vec![], secrets: None, terms: vec![] };
+        let written = mine.queue.submit(vec![Change::Insert(record)], mine.keys(), |take| {
+            officer(&store(&place, 1), Asked::Revoke(web));
+            mine.commit_group(take);
+        });
+        assert!(matches!(written, Err(Error::NotLoggedIn)), "{written:?}");
         std::fs::remove_dir_all(&place).expect("it goes");
     }
 

@@ -15,6 +15,7 @@ use crate::state::{self, Memory, State};
 use crate::v1;
 use metaslot_counters::Around;
 use metaslot_spi::store::{Name, Role};
+use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -128,6 +129,23 @@ pub(crate) enum Announce {
     No,
 }
 
+/// Those that the token's state knows, as far as there are keys to open that.
+fn identities(connection: &Connection, keys: Option<&Keys>) -> Result<Identities> {
+    let token = Token::read(connection)?;
+    let token = token.ok_or_else(|| Error::not_token("its own row is missing"))?;
+    keys.map_or(Ok(()), |keys| state::of(connection, keys).map(drop))?;
+    Ok(token.identities)
+}
+
+/// Whether the identity of these keys is the one that is found. One that cannot be looked at now is.
+fn is_there(keys: &Keys, find: impl FnOnce(Name) -> Result<Option<u64>>) -> bool {
+    let Some((name, incarnation)) = keys.bound else { return true };
+    match find(name) {
+        Ok(now) => now == Some(incarnation),
+        Err(error) => !matches!(error, Error::Uninitialized { .. } | Error::Tampered { .. }),
+    }
+}
+
 impl SqliteStore {
     /// A store at `config.path`, whether or not a token is there.
     #[must_use]
@@ -190,15 +208,28 @@ impl SqliteStore {
 
     /// Whether the identity of these keys is. One that cannot be looked at now is.
     pub(crate) fn is_still_there(&self, keys: &Keys) -> bool {
-        let Some((name, incarnation)) = keys.bound else { return true };
-        match self.incarnation_of(Some(keys), name) {
-            Ok(now) => now == Some(incarnation),
-            Err(error) => !matches!(error, Error::Uninitialized { .. } | Error::Tampered { .. }),
-        }
+        is_there(keys, |name| self.incarnation_of(Some(keys), name))
+    }
+
+    /// The same within a transaction of a writer, who may have waited for that while the identity was revoked.
+    pub(crate) fn is_there_now(&self, database: &Database, keys: &Keys) -> bool {
+        let read = || identities(&database.connection, Some(keys));
+        is_there(keys, |name| self.incarnation_in(&read, Some(keys), name))
     }
 
     /// Which incarnation an identity has that the token's state knows, as far as there are keys to open that.
     pub(crate) fn incarnation_of(&self, keys: Option<&Keys>, name: Name) -> Result<Option<u64>> {
+        let look = |connection: &Connection| identities(connection, keys);
+        let read = || self.gate.read(|database| database.snapshot(look));
+        self.incarnation_in(&read, keys, name)
+    }
+
+    fn incarnation_in(
+        &self,
+        read: &dyn Fn() -> Result<Identities>,
+        keys: Option<&Keys>,
+        name: Name,
+    ) -> Result<Option<u64>> {
         let now = self.gate.generation().filter(|now| now & 1 == 0);
         let of = |identities: &Identities| {
             identities.iter().find(|one| one.name == name).map(|one| one.incarnation)
@@ -208,14 +239,7 @@ impl SqliteStore {
         {
             return Ok(of(identities));
         }
-        let read = self.gate.read(|database| {
-            database.snapshot(|connection| {
-                let token = Token::read(connection)?;
-                let token = token.ok_or_else(|| Error::not_token("its own row is missing"))?;
-                keys.map_or(Ok(()), |keys| state::of(connection, keys).map(drop))?;
-                Ok(token.identities)
-            })
-        })?;
+        let read = read()?;
         let found = of(&read);
         // Without keys what is read was not authenticated.
         if let (Some(now), Some(_)) = (now, keys) {

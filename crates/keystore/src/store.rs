@@ -42,7 +42,7 @@ impl SqliteStore {
         self.report(self.gate.around(work))
     }
 
-    fn commit_group(&self, take: &dyn Fn() -> Group) {
+    pub(crate) fn commit_group(&self, take: &dyn Fn() -> Group) {
         let mut group = None;
         let failed = self.gate.write_in_turn(|database| {
             let group = group.insert(take());
@@ -51,6 +51,7 @@ impl SqliteStore {
                     database.check_current()?;
                     self.advance_held(database, keys)?;
                 }
+                group.refuse_revoked(|keys| self.is_there_now(database, keys))?;
                 group.apply(&database.connection, &self.written_last)
             });
             let anchored = applied.and_then(|outcomes| {
