@@ -18,6 +18,7 @@ use metaslot_wiring::{Parts, peer};
 use std::io;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
@@ -61,6 +62,15 @@ pub struct Admitted {
 pub struct Granted {
     sections: Vec<ClientConfig>,
     stream: UnixStream,
+    /// Who asks through memory that it shares does not come to the end of the stream.
+    has_ended: AtomicBool,
+}
+
+impl Granted {
+    fn end(&self) {
+        self.has_ended.store(true, Ordering::Relaxed);
+        self.stream.shutdown(Shutdown::Both).ok();
+    }
 }
 
 /// One client.
@@ -78,6 +88,13 @@ pub struct Client {
     pub patience: Duration,
     /// What it has without a PIN; `None` for nothing, or for what is not taken away.
     pub granted: Option<Arc<Granted>>,
+}
+
+impl Client {
+    /// Whether what it has without a PIN was taken away, so that nothing it asks is answered any more.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.granted.as_ref().is_some_and(|granted| granted.has_ended.load(Ordering::Relaxed))
+    }
 }
 
 #[derive(Debug)]
@@ -168,7 +185,9 @@ impl Tokens {
             stream.shutdown(Shutdown::Both).ok();
         }
         let engine = self.engine_of(&sections, is_near);
-        let granted = (!sections.is_empty()).then(|| Arc::new(Granted { sections, stream }));
+        let has_ended = AtomicBool::new(false);
+        let granted =
+            (!sections.is_empty()).then(|| Arc::new(Granted { sections, stream, has_ended }));
         let mut connected = self.connected();
         connected.retain(|one| one.strong_count() > 0);
         connected.extend(granted.as_ref().map(Arc::downgrade));
@@ -210,7 +229,7 @@ impl Tokens {
         given.clients = clients;
         for one in self.connected().iter().filter_map(Weak::upgrade) {
             if !one.sections.iter().all(|section| given.clients.contains(section)) {
-                one.stream.shutdown(Shutdown::Both).ok();
+                one.end();
             }
         }
     }

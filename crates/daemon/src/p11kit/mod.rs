@@ -48,6 +48,9 @@ pub fn serve(stream: UnixStream, client: &Client) -> io::Result<()> {
     while let Some((code, request)) =
         frame::read(&mut stream, |length| kept(&mut connection, length))?
     {
+        if client.has_ended() {
+            break;
+        }
         let answer = match request {
             Request::Whole(request) => {
                 if takes_long(&request) {

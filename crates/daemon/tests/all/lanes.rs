@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Requests and answers through memory that a client sent with its greeting.
 
-use crate::common::{Place, exchange, initialized};
+use crate::common::{Place, Raw, exchange, initialized};
 use crate::protocol::numbers;
 use metaslot_client::protocol::{Call, GREETING, Reader, Writer};
 use metaslot_client::{Found, Lanes};
@@ -17,7 +17,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::os::unix::net::UnixStream;
 use std::sync::Barrier;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -37,7 +37,7 @@ fn sealed() -> File {
 }
 
 /// A connection with memory beside it.
-struct Beside {
+pub(crate) struct Beside {
     stream: UnixStream,
     lanes: Lanes,
     /// The same.
@@ -47,14 +47,64 @@ struct Beside {
 
 impl Beside {
     fn new(place: &Place) -> Self {
+        Self::over(place.connect())
+    }
+
+    pub(crate) fn over(stream: UnixStream) -> Self {
         let file = sealed();
         let count = usize::try_from(Lanes::LENGTH / 8).expect("small");
         let again = || file.try_clone().expect("it is open");
         let (lanes, words) = (Lanes::offered(again()), Offered::map(again(), count));
-        let stream = greeted(place, &file);
+        let stream = greeted_over(stream, &file);
         let lanes = lanes.and_then(Lanes::keep).expect("it keeps its length");
         let words = words.and_then(Offered::keep).expect("it was mapped before");
         Self { stream, lanes, words, file }
+    }
+
+    /// The same connection, through its socket.
+    pub(crate) fn raw(&self) -> Raw {
+        Raw { stream: self.stream.try_clone().expect("it is open") }
+    }
+
+    /// Asks this through the memory before the daemon can see that nothing is there, until `asks` says no. Each time it was answered
+    /// there is one more in `answered`.
+    pub(crate) fn ask_without_end(
+        mut self,
+        request: &[u8],
+        asks: impl Fn() -> bool,
+        answered: &AtomicU64,
+    ) {
+        self.stream.set_nonblocking(true).expect("it is a socket");
+        let mut woken = Instant::now();
+        while asks() {
+            let [requests, answers] = [0, 512].map(|at| &self.words.words()[at]);
+            if requests.load(Ordering::SeqCst) < 2 {
+                self.fill(request);
+                self.write(0, 2 + request.len() as u64);
+            }
+            match answers.load(Ordering::SeqCst) {
+                0 => answers.store(1, Ordering::SeqCst),
+                1 => {}
+                _ => {
+                    answered.fetch_add(1, Ordering::SeqCst);
+                    answers.store(1, Ordering::SeqCst);
+                }
+            }
+            // It may be asleep.
+            if woken.elapsed() > Duration::from_millis(1) {
+                self.stream.write_all(&framed(1, &slot_info())).ok();
+                self.stream.read_to_end(&mut Vec::new()).ok();
+                woken = Instant::now();
+            }
+        }
+    }
+
+    fn fill(&self, bytes: &[u8]) {
+        for (part, at) in bytes.chunks(8).zip(8..) {
+            let mut all = [0; 8];
+            all[..part.len()].copy_from_slice(part);
+            self.write(at, u64::from_ne_bytes(all));
+        }
     }
 
     /// Writes a word, whatever the other side does.
@@ -65,7 +115,10 @@ impl Beside {
 
 /// A connection that has this file with its greeting, initialised.
 fn greeted(place: &Place, file: &File) -> UnixStream {
-    let mut stream = place.connect();
+    greeted_over(place.connect(), file)
+}
+
+fn greeted_over(mut stream: UnixStream, file: &File) -> UnixStream {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     let files = [file.as_fd()];
@@ -82,7 +135,7 @@ fn greeted(place: &Place, file: &File) -> UnixStream {
     stream
 }
 
-fn message(number: u32, parts: impl FnOnce(&mut Writer)) -> Vec<u8> {
+pub(crate) fn message(number: u32, parts: impl FnOnce(&mut Writer)) -> Vec<u8> {
     let mut request = Writer::default();
     request.begin(number, Call::numbered(number).expect("there is this call").request);
     parts(&mut request);
@@ -93,7 +146,7 @@ fn answered(message: &metaslot_client::Message) -> u32 {
     Reader::new(message.as_ref()).begin().expect("an answer").0
 }
 
-fn framed(code: u32, body: &[u8]) -> Vec<u8> {
+pub(crate) fn framed(code: u32, body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(body.len()).expect("short");
     [[code, 0, length].map(u32::to_be_bytes).as_flattened(), body].concat()
 }
@@ -111,11 +164,7 @@ fn requests_and_answers_go_through_the_memory() {
     let expected = exchange(&mut beside.stream, &slot_info()).expect("it answers");
     let expected = [1, 2, 7].map(|code| framed(code, expected.as_ref()));
     let two = [framed(1, &slot_info()), framed(2, &slot_info())].concat();
-    for (part, at) in two.chunks(8).zip(8..) {
-        let mut all = [0; 8];
-        all[..part.len()].copy_from_slice(part);
-        beside.write(at, u64::from_ne_bytes(all));
-    }
+    beside.fill(&two);
     beside.write(0, 2 + two.len() as u64);
     let Beside { mut stream, lanes, file, .. } = beside;
     // It finds them before or after this, as it looks or sleeps. No answer is looked for in the memory.

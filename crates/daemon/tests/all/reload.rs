@@ -2,7 +2,9 @@
 //! The configuration, changed while the daemon serves.
 
 use crate::common::{Killed, Place, Raw};
-use crate::service::{command, found, opened, place};
+use crate::lanes::{Beside, framed, message};
+use crate::protocol::{mechanism, template};
+use crate::service::{command, found, opened, place, session_of};
 use metaslot_ck::*;
 use rustix::process::{Pid, Signal, getegid, geteuid, kill_process};
 use std::fs::{self, File};
@@ -10,7 +12,9 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// A daemon, what it tells its service manager, and what it says.
 struct Daemon {
@@ -106,6 +110,41 @@ fn who_has_what_changes_while_it_serves() {
     assert!(is_open(&mut new) && keys(&mut new, session) == 1);
     let (mut newer, session) = opened(&daemon.place, 0);
     assert_eq!(keys(&mut newer, session), 2);
+}
+
+/// It sees the end of the socket only where it looks there.
+#[test]
+fn who_asks_through_its_memory_without_end_loses_what_it_had_too() {
+    let daemon = Daemon::start("", "", ALL);
+    let stream = UnixStream::connect(daemon.place.path().join("socket")).expect("it listens");
+    let (busy, answered) = (Beside::over(stream), &AtomicU64::new(0));
+    let mut raw = busy.raw();
+    let session = session_of(&mut raw, 0);
+    // It takes much longer than to ask again.
+    let pair = message(59, |request| {
+        request.number(session);
+        mechanism(request, CKM_RSA_PKCS_KEY_PAIR_GEN, None);
+        template(request, &[(CKA_MODULUS_BITS, &2048_u64.to_ne_bytes())]);
+        template(request, &[(CKA_PRIVATE, &[0])]);
+    });
+    let pair = &framed(1, &pair);
+    let (stop, until) = (AtomicBool::new(false), Instant::now() + Duration::from_secs(20));
+    let asks = || !stop.load(Ordering::SeqCst) && Instant::now() < until;
+    let times = || answered.load(Ordering::SeqCst);
+    let (before, after) = thread::scope(|scope| {
+        scope.spawn(move || busy.ask_without_end(pair, asks, answered));
+        while times() == 0 && asks() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let said = daemon.configure("", "", SITE);
+        let before = times();
+        thread::sleep(Duration::from_millis(500));
+        stop.store(true, Ordering::SeqCst);
+        assert_eq!(said, NOW);
+        (before, times())
+    });
+    assert!(before > 0, "it was answered through the memory");
+    assert!(after <= before + 1, "it was answered {} times more", after - before);
 }
 
 #[test]

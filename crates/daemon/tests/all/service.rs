@@ -457,11 +457,16 @@ fn a_client_whose_number_the_daemon_does_not_see_is_its_user() {
 pub(crate) fn opened(place: &Place, slot: u64) -> (Raw, u64) {
     let stream = UnixStream::connect(place.path().join("socket")).expect("it listens");
     let mut raw = Raw::over(stream, 2);
+    let session = session_of(&mut raw, slot);
+    (raw, session)
+}
+
+pub(crate) fn session_of(raw: &mut Raw, slot: u64) -> u64 {
     let session = raw.number(10, |request| {
         request.number(slot);
         request.number(CKF_SERIAL_SESSION | CKF_RW_SESSION);
     });
-    (raw, session.expect("a session opens"))
+    session.expect("a session opens")
 }
 
 /// The handles of what is there of a class.
