@@ -175,24 +175,32 @@ impl Tokens {
     #[must_use]
     pub fn client(&self, admitted: Admitted) -> Client {
         let Admitted { peer, allowance, stream } = admitted;
-        let given = self.given.read().unwrap_or_else(PoisonError::into_inner);
-        let log = given.log.as_ref().map(|log| log.of_client(&peer));
-        let sections = given.clients.iter().filter(|one| one.is(&peer)).cloned();
-        let sections = Vec::from_iter(sections);
-        let is_near = matches!(peer, Peer::Process(_));
-        if sections.is_empty() && !is_near {
-            // Its name was taken away since.
-            stream.shutdown(Shutdown::Both).ok();
-        }
-        let engine = self.engine_of(&sections, is_near);
-        let has_ended = AtomicBool::new(false);
-        let granted =
-            (!sections.is_empty()).then(|| Arc::new(Granted { sections, stream, has_ended }));
-        let mut connected = self.connected();
-        connected.retain(|one| one.strong_count() > 0);
-        connected.extend(granted.as_ref().map(Arc::downgrade));
+        let (log, granted) = self.granted(&peer, stream);
+        let sections = granted.as_ref().map_or(&[][..], |granted| &granted.sections);
+        let engine = self.engine_of(sections, matches!(peer, Peer::Process(_)));
         let seat = self.counted.seat(&self.who(&peer));
         Client { engine, log, allowance, seat, patience: PATIENCE, granted }
+    }
+
+    /// Where it is told what a peer does, and what it has without a PIN: a change that takes that away ends it from now on. No store is
+    /// asked meanwhile, for which a change, and with it every other client that comes, would wait.
+    fn granted(&self, peer: &Peer, stream: UnixStream) -> (Option<Log>, Option<Arc<Granted>>) {
+        let given = self.given.read().unwrap_or_else(PoisonError::into_inner);
+        let log = given.log.as_ref().map(|log| log.of_client(peer));
+        let sections = given.clients.iter().filter(|one| one.is(peer)).cloned();
+        let sections = Vec::from_iter(sections);
+        if sections.is_empty() {
+            if let Peer::Named(_) = peer {
+                // Its name was taken away since.
+                stream.shutdown(Shutdown::Both).ok();
+            }
+            return (log, None);
+        }
+        let granted = Arc::new(Granted { sections, stream, has_ended: AtomicBool::new(false) });
+        let mut connected = self.connected();
+        connected.retain(|one| one.strong_count() > 0);
+        connected.push(Arc::downgrade(&granted));
+        (log, Some(granted))
     }
 
     /// Who a client is, where that is counted.
@@ -315,4 +323,125 @@ impl Token {
 fn name(error: Error) -> String {
     let code = error.rv();
     metaslot_ck::rv_name(code).map_or_else(|| format!("0x{code:x}"), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use metaslot_ck::Result;
+    use metaslot_memory::Secret;
+    use metaslot_spi::store::{
+        Change, Examination, Examined, Found, ObjectRow, Remark, Role, Scope, Store, Term, TokenRow,
+    };
+    use std::sync::mpsc::{self, Receiver, Sender};
+    use std::thread;
+
+    /// A store that says nothing before it may.
+    struct Slow {
+        asked: Sender<()>,
+        may: Mutex<Receiver<()>>,
+    }
+
+    const AWAY: Error = Error::DEVICE_ERROR;
+
+    impl Store for Slow {
+        fn token(&self) -> Result<TokenRow> {
+            self.asked.send(()).expect("it is heard");
+            self.may.lock().expect("no panic").recv().ok();
+            Err(AWAY)
+        }
+
+        fn initialize(&self, _: &[u8], _: &str) -> Result<()> {
+            Err(AWAY)
+        }
+
+        fn login(&self, _: Role, _: &[u8]) -> Result<()> {
+            Err(AWAY)
+        }
+
+        fn check_pin(&self, _: Role, _: &[u8]) -> Result<()> {
+            Err(AWAY)
+        }
+
+        fn logout(&self) {}
+
+        fn keeps_login(&self) -> bool {
+            false
+        }
+
+        fn init_pin(&self, _: &[u8]) -> Result<()> {
+            Err(AWAY)
+        }
+
+        fn set_pin(&self, _: Role, _: &[u8], _: &[u8]) -> Result<()> {
+            Err(AWAY)
+        }
+
+        fn write(&self, _: Vec<Change>) -> Result<Vec<u64>> {
+            Err(AWAY)
+        }
+
+        fn read(&self, _: u64) -> Result<Option<ObjectRow>> {
+            Err(AWAY)
+        }
+
+        fn secrets(&self, _: u64, _: u64) -> Result<Secret> {
+            Err(AWAY)
+        }
+
+        fn search(&self, _: &[Term], _: Scope, _: u64, _: usize) -> Result<Vec<Found>> {
+            Err(AWAY)
+        }
+
+        fn examine(
+            &self,
+            _: Role,
+            _: &[u8],
+            _: Examination<'_>,
+            _: &mut dyn FnMut(Remark<'_>) -> bool,
+        ) -> Result<Examined> {
+            Err(AWAY)
+        }
+
+        fn restored(&self) -> Result<u64> {
+            Err(AWAY)
+        }
+
+        fn generation(&self) -> Option<u64> {
+            None
+        }
+    }
+
+    #[test]
+    fn a_client_whose_token_is_away_keeps_no_change_waiting() {
+        let ((asked, is_asked), (answer, may)) = (mpsc::channel(), mpsc::channel());
+        let slow = Box::new(Slow { asked, may: Mutex::new(may) });
+        let shared = Arc::new(Shared::new(slow, None));
+        let token = Token { description: String::new(), policy: Policy::DEFAULT, shared };
+        let tokens = Tokens {
+            all: vec![token],
+            absent: Vec::new(),
+            providers: &[],
+            routes: Arc::new(Routes::new(&[], metaslot_router::Settings::default())),
+            allowances: Allowances::new(1, 1),
+            counted: Clients::default(),
+            given: RwLock::new(Given { clients: Vec::new(), log: None }),
+            connected: Mutex::default(),
+        };
+        let (stream, _far) = UnixStream::pair().expect("two sockets");
+        let allowance = tokens.allowances.admit_named("web").expect("it is the first");
+        let peer = Peer::Named(vec![String::from("web")]);
+        let (done, is_done) = mpsc::channel();
+        thread::scope(|scope| {
+            scope.spawn(|| tokens.client(Admitted { peer, allowance, stream }));
+            is_asked.recv().expect("it asks");
+            scope.spawn(|| {
+                tokens.log(None);
+                done.send(()).expect("it is heard");
+            });
+            let changed = is_done.recv_timeout(Duration::from_secs(10));
+            drop(answer);
+            changed.expect("it waited for the store");
+        });
+    }
 }
