@@ -109,7 +109,11 @@ impl Encapsulation for Ephemeral {
         // Numbers come without the zeros that they begin with.
         let zeros = out.len().checked_sub(public.len()).ok_or(Error::DEVICE_ERROR)?;
         let peer = value(key.key_type(), out.len(), key.attributes())?;
-        let made = self.agree(&own, params, secret.len(), peer)?;
+        let made = self.agree(&own, params, secret.len(), peer).map_err(|error| match error {
+            // The parameter has been read: what is wrong is the key, of a small order say.
+            Error::MECHANISM_PARAM_INVALID => Error::PUBLIC_KEY_INVALID,
+            other => other,
+        })?;
         out[..zeros].fill(0);
         out[zeros..].copy_from_slice(public);
         secret.copy_from_slice(made.expose());

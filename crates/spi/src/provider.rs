@@ -664,7 +664,7 @@ pub trait Encapsulation: Sync {
     /// which is [`Self::ciphertext_length`] long.
     ///
     /// # Errors
-    /// `CKR_DEVICE_ERROR`
+    /// `CKR_PUBLIC_KEY_INVALID` of a public value with which nothing is agreed on, `CKR_DEVICE_ERROR`
     fn encapsulate(
         &self,
         key: &Key,

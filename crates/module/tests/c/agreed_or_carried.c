@@ -235,6 +235,18 @@ static void curve(CK_BYTE *params, CK_ULONG length, CK_MECHANISM_TYPE how, CK_ME
 		EXPECT(p11->C_DecapsulateKey(session, &mechanism, private_key, readable, 2, sealed, point, &there),
 		       CKR_WRAPPED_KEY_INVALID);
 	}
+	/* A point of small order: the key is wrong, and no parameter. */
+	if (how == CKM_EC_MONTGOMERY_KEY_PAIR_GEN) {
+		CK_OBJECT_CLASS class = CKO_PUBLIC_KEY;
+		CK_KEY_TYPE type = CKK_EC_MONTGOMERY;
+		CK_BYTE low[32] = {1};
+		CK_OBJECT_HANDLE good = public_key;
+		CK_ATTRIBUTE small[] = {{CKA_CLASS, &class, sizeof(class)}, {CKA_KEY_TYPE, &type, sizeof(type)}, domain,
+					{CKA_EC_POINT, low, sizeof(low)}, {CKA_ENCAPSULATE, &yes, 1}};
+		OK(p11->C_CreateObject(session, small, 5, &public_key));
+		refuse(&mechanism, readable, 2, CKR_PUBLIC_KEY_INVALID);
+		public_key = good;
+	}
 	p = (CK_ECDH1_DERIVE_PARAMS){CKD_SHA256_KDF, sizeof(shared), shared, 0, NULL};
 	refuse(&mechanism, readable, 2, CKR_TEMPLATE_INCOMPLETE);
 	agree(&mechanism, 100, 0, point);
