@@ -68,8 +68,10 @@ static void signs(CK_ULONG expected)
 		EXPECT(verify("message", length), CKR_SIGNATURE_INVALID);
 		signature[at] ^= 1;
 	}
-	EXPECT(verify("message", length - 1), CKR_SIGNATURE_INVALID);
-	EXPECT(verify("message", 0), CKR_SIGNATURE_INVALID);
+	/* A public key does not say what the trees below the first are. */
+	CK_RV cut = number_of(public_key, CKA_HSS_LEVELS) == 1 ? CKR_SIGNATURE_LEN_RANGE : CKR_SIGNATURE_INVALID;
+	EXPECT(verify("message", length - 1), cut);
+	EXPECT(verify("message", 0), cut);
 	OK(p11->C_SignInit(session, &hss, private_key));
 	OK(p11->C_SignUpdate(session, (CK_BYTE *)"mess", 4));
 	OK(p11->C_SignUpdate(session, (CK_BYTE *)"age", 3));

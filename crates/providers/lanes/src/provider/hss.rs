@@ -166,6 +166,11 @@ impl Trees for Hss {
     }
 
     fn length(self, key: &Key) -> usize {
-        sets(key.attributes()).map_or(0, |sets| hss::signature_length(&sets))
+        let of_public = || match hss::parse_public(key.bytes(CKA_VALUE).ok()?)? {
+            (1, set) => Some(hss::signature_length(&[set])),
+            _ => None,
+        };
+        let of_private = sets(key.attributes()).ok().map(|sets| hss::signature_length(&sets));
+        of_private.or_else(of_public).unwrap_or(0)
     }
 }

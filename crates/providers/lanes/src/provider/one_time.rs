@@ -130,7 +130,7 @@ impl<T: Trees> OneTime<T> {
     }
 
     fn verify(self, key: &Key, message: &[u8], signature: &[u8]) -> Result<()> {
-        // Public keys of HSS do not say it.
+        // Public keys of HSS of several levels do not say it.
         let length = self.0.length(key);
         if ![0, signature.len()].contains(&length) {
             return Err(Error::SIGNATURE_LEN_RANGE);
