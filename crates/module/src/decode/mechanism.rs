@@ -86,7 +86,7 @@ impl<'a> Caller<'a> {
             Shape::Ccm => self.ccm(raw),
             Shape::ChaCha20Poly1305 => {
                 let p = self.parameter::<CK_SALSA20_CHACHA20_POLY1305_PARAMS>(raw)?;
-                let nonce = self.owned(p.pNonce, p.ulNonceLen)?;
+                let nonce = self.owned(p.pNonce, nonce_length(p.ulNonceLen))?;
                 Ok(Params::ChaCha20Poly1305 { nonce, aad: self.owned(p.pAAD, p.ulAADLen)? })
             }
             Shape::Oaep => self.oaep(raw),
@@ -482,6 +482,11 @@ impl<'a> Caller<'a> {
         let rows = self.derived_key_rows(keys, count)?;
         rows.into_iter().map(|row| self.place(Given::inside(row.phKey))).collect()
     }
+}
+
+/// Bytes of a nonce of ChaCha20-Poly1305: PKCS#11 3.2 §6.61 counts its bits, and programs its bytes.
+pub(super) const fn nonce_length(said: CK_ULONG) -> CK_ULONG {
+    if said == 96 { 12 } else { said }
 }
 
 const _: () = assert!(size_of::<ShortGcmParams>() == 40 && size_of::<CK_GCM_PARAMS>() == 48);

@@ -210,6 +210,30 @@ static void each_mechanism(void)
 	}
 }
 
+/* The standard counts the bits of a nonce (PKCS#11 3.2 §6.61), and programs its bytes. */
+static void nonce_in_bits(void)
+{
+	CK_OBJECT_HANDLE cha = generate(CKM_CHACHA20_KEY_GEN, &no);
+	CK_SALSA20_CHACHA20_POLY1305_PARAMS whole = {iv, 96, aad, sizeof(aad)};
+	CK_MECHANISM mechanism = {CKM_CHACHA20_POLY1305, NULL, 0};
+	parameter = &chacha;
+	parameter_length = sizeof(chacha);
+	OK(p11->C_MessageEncryptInit(session, &mechanism, cha));
+	chacha.ulNonceLen = 96;
+	OK(seal(40));
+	OK(p11->C_MessageEncryptFinal(session));
+	chacha.ulNonceLen = 12;
+	OK(p11->C_MessageDecryptInit(session, &mechanism, cha));
+	OK(open_up(40));
+	CHECK(length == 40 && memcmp(opened, text, 40) == 0);
+	OK(p11->C_MessageDecryptFinal(session));
+	mechanism = (CK_MECHANISM){CKM_CHACHA20_POLY1305, &whole, sizeof(whole)};
+	OK(p11->C_EncryptInit(session, &mechanism, cha));
+	length = sizeof(opened);
+	OK(p11->C_Encrypt(session, text, 40, opened, &length));
+	CHECK(length == 56 && memcmp(opened, sealed, 40) == 0 && memcmp(opened + 40, tag, 16) == 0);
+}
+
 /* The parameter is of another mechanism, too short, too long, without a tag, refused by the policy. */
 static void wrong_parameters(void)
 {
@@ -373,6 +397,7 @@ int main(void)
 	key = generate(CKM_AES_KEY_GEN, &no);
 	on_token = generate(CKM_AES_KEY_GEN, &yes);
 	each_mechanism();
+	nonce_in_bits();
 	wrong_parameters();
 	number = CKM_AES_GCM;
 	CK_OBJECT_HANDLE keys[] = {key, on_token};
