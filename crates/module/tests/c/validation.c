@@ -65,6 +65,32 @@ static void public_half(void)
 	OK(p11->C_CloseSession(own));
 }
 
+/* A key that can be read is wrapped; by modes that do not authenticate under the other policy alone. */
+static void wraps(CK_RV bare)
+{
+	CK_MECHANISM generate = {CKM_AES_KEY_GEN, NULL, 0};
+	CK_MECHANISM ecb = {CKM_AES_ECB, NULL, 0}, kwp = {CKM_AES_KEY_WRAP_KWP, NULL, 0};
+	CK_BYTE iv[16] = {0}, out[64] = {0};
+	CK_MECHANISM ofb = {CKM_AES_OFB, iv, sizeof iv};
+	CK_ULONG bytes = 16, length = sizeof out;
+	CK_ATTRIBUTE template[] = {{CKA_VALUE_LEN, &bytes, sizeof bytes}, {CKA_WRAP, &yes, 1}, {CKA_UNWRAP, &yes, 1},
+				   {CKA_EXTRACTABLE, &yes, 1}, {CKA_SENSITIVE, &no, 1}};
+	CK_OBJECT_CLASS class = CKO_SECRET_KEY;
+	CK_KEY_TYPE type = CKK_AES;
+	CK_ATTRIBUTE aes[] = {{CKA_CLASS, &class, sizeof class}, {CKA_KEY_TYPE, &type, sizeof type}};
+	CK_SESSION_HANDLE own = open_session();
+	CK_OBJECT_HANDLE made, opened;
+	OK(p11->C_GenerateKey(own, &generate, template, 5, &made));
+	EXPECT(p11->C_WrapKey(own, &ecb, made, made, out, &length), bare);
+	length = sizeof out;
+	EXPECT(p11->C_WrapKey(own, &ofb, made, made, out, &length), bare);
+	/* What there is may be opened. */
+	OK(p11->C_UnwrapKey(own, &ecb, made, out, 16, aes, 2, &opened));
+	length = sizeof out;
+	OK(p11->C_WrapKey(own, &kwp, made, made, out, &length));
+	OK(p11->C_CloseSession(own));
+}
+
 /* A message of several. */
 static void message(void)
 {
@@ -111,6 +137,7 @@ int main(void)
 	CHECK(flags() == 0);
 	EXPECT(digest(CKM_MD5), CKR_MECHANISM_INVALID);
 	CHECK(flags() == 0);
+	wraps(CKR_MECHANISM_INVALID);
 	CK_OBJECT_HANDLE made = key();
 	CHECK(flags() == 1);
 	/* Another session did nothing. */
@@ -133,6 +160,7 @@ int main(void)
 	/* Under a policy that lets anything pass nothing is said to be approved. */
 	policy("default");
 	becomes(CKR_OK);
+	wraps(CKR_OK);
 	CHECK(flags() == 0);
 	OK(digest(CKM_SHA256));
 	CHECK(flags() == 0);
