@@ -86,8 +86,9 @@ impl Engine {
                 ready.algorithm.encapsulate(key, params, secret.expose_mut(), &mut ciphertext);
             ready.count.done(length, done.is_ok(), watch);
             done?;
-            let (with, template) =
-                ((ready.by.subject(), params), std::mem::take(&mut ready.template));
+            // The mechanism says how long it is.
+            let with = (ready.by.subject(), params, Error::TEMPLATE_INCONSISTENT);
+            let template = std::mem::take(&mut ready.template);
             made = Some(self.agreed(&mut session, token, &ENCAPSULATE, with, template, secret)?);
             room.copy_from_slice(&ciphertext);
             Ok(())
@@ -120,7 +121,13 @@ impl Engine {
         let watch = metaslot_counters::begin();
         let secret = ready.algorithm.decapsulate(key, params, ready.length, ciphertext);
         ready.count.done(ciphertext.len(), secret.is_ok(), watch);
-        let (with, template) = ((ready.by.subject(), params), std::mem::take(&mut ready.template));
+        // The mechanism says how long it is, or the ciphertext.
+        let wrong = match ready.algorithm.carries() {
+            true => Error::WRAPPED_KEY_LEN_RANGE,
+            false => Error::TEMPLATE_INCONSISTENT,
+        };
+        let with = (ready.by.subject(), params, wrong);
+        let template = std::mem::take(&mut ready.template);
         let made = self.agreed(&mut session, token, &DECAPSULATE, with, template, secret?)?;
         session.recent.keep(Some(ready.by));
         session.recent.completes(ready.approved);
@@ -157,20 +164,19 @@ impl Engine {
         Ok(Ready { by, template, algorithm, length, count, approved })
     }
 
-    /// The key of a secret that was agreed on.
+    /// The key of a secret that was agreed on; the error is for one of a length that its type has not.
     fn agreed(
         &self,
         session: &mut SessionGuard<'_>,
         token: &Token,
         way: &Way,
-        (by, params): (&Subject, &Params),
+        (by, params, wrong): (&Subject, &Params, Error),
         template: Attributes,
         mut secret: Secret,
     ) -> Result<ObjectHandle> {
         set_parity(template.ulong(CKA_KEY_TYPE), secret.expose_mut());
         let made = self.secret_key(&template, secret).map_err(|error| match error {
-            // The mechanism says how long it is.
-            Error::ATTRIBUTE_VALUE_INVALID | Error::KEY_SIZE_RANGE => Error::TEMPLATE_INCONSISTENT,
+            Error::ATTRIBUTE_VALUE_INVALID | Error::KEY_SIZE_RANGE => wrong,
             other => other,
         })?;
         let policy = token.policy();

@@ -135,6 +135,8 @@ static void rsa(void)
 	CHECK(value(there, scratch) == 48 && memcmp(scratch, secret, 48) == 0);
 	EXPECT(p11->C_DecapsulateKey(session, &by_oaep, private_key, typed, 2, sealed, 256, &there),
 	       CKR_WRAPPED_KEY_LEN_RANGE);
+	EXPECT(p11->C_DecapsulateKey(session, &by_oaep, private_key, typed, 1, sealed, 256, &there),
+	       CKR_WRAPPED_KEY_LEN_RANGE);
 	/* Nobody says how long; too long; too short for the policy; 0; a length that is no AES key's. */
 	refuse(&pkcs, readable, 2, CKR_TEMPLATE_INCOMPLETE);
 	refuse(&by_oaep, readable, 2, CKR_TEMPLATE_INCOMPLETE);
