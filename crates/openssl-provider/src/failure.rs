@@ -51,6 +51,14 @@ pub(crate) const REASONS: &[(Reason, &CStr)] = &[
     (Reason::Input, c"unsuitable input"),
 ];
 
+impl Reason {
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        let row = REASONS.iter().find(|row| row.0 == self);
+        row.and_then(|row| row.1.to_str().ok()).unwrap_or_default()
+    }
+}
+
 /// Codes after which a session, a handle or a login that was good is looked for again.
 const STALE: &[Error] = &[
     Error::CRYPTOKI_NOT_INITIALIZED,

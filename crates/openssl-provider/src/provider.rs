@@ -12,8 +12,13 @@ use metaslot_client::{LIBRARY, Module};
 use metaslot_memory::PerProcess;
 use std::cell::Cell;
 use std::ffi::CStr;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// For so long a failure is not said again.
+const QUIET: Duration = Duration::from_secs(1);
 
 /// What every key and every context of the provider refers to.
 #[derive(Debug)]
@@ -26,6 +31,8 @@ pub(crate) struct Provider {
     pub(crate) fallback: bool,
     /// Whether it offers hybrid groups of TLS.
     pub(crate) hybrid_groups: bool,
+    /// What was last said on standard error, and when, where failures are said there.
+    said: Option<Mutex<Option<(Instant, String)>>>,
     config: Config,
     host: PerProcess<Mutex<Host>>,
     /// What tokens took. Apart from the rest, whose lock is often held when a program with threads forks.
@@ -99,6 +106,7 @@ impl Provider {
         // As `mode = all` has them by itself.
         let usual = if all { ["yes", "no"] } else { ["no", "yes"] };
         let hybrid_groups = is(c"hybrid-groups", usual).unwrap_or_default() != all;
+        let said = is(c"errors", ["queue", "stderr"]).unwrap_or(true).then(Mutex::default);
         let config = Config {
             module: core.configured(c"pkcs11-module").map(PathBuf::from),
             file: core.configured(c"module-filename").map(PathBuf::from),
@@ -108,12 +116,30 @@ impl Provider {
         };
         let host = PerProcess::new(|_| Mutex::default());
         let (pins, bulk) = (PerProcess::new(Pins::after), PerProcess::new(Bulk::new));
-        Self { core, mode, async_jobs, fallback, hybrid_groups, config, host, pins, bulk }
+        Self { core, mode, async_jobs, fallback, hybrid_groups, said, config, host, pins, bulk }
     }
 
-    /// Puts a failure into libcrypto's queue.
+    /// Puts a failure into libcrypto's queue, and on standard error where the configuration wants that.
     pub(crate) fn raise(&self, failure: &Failure) {
         self.core.raise(failure.reason as u32, &failure.text);
+        if let Some(said) = &self.said {
+            self.say(said, failure);
+        }
+    }
+
+    /// One line; not again what has just been said, for libcrypto asks one decoder after the other. A forked child may find the lock taken.
+    fn say(&self, said: &Mutex<Option<(Instant, String)>>, failure: &Failure) {
+        let Ok(mut last) = said.try_lock() else { return };
+        let now = Instant::now();
+        let is_new = last
+            .as_ref()
+            .is_none_or(|(then, text)| *text != failure.text || now.duration_since(*then) >= QUIET);
+        if is_new {
+            let text = failure.text.replace(char::is_control, " ");
+            let line = format!("metaslot: {}: {text}\n", failure.reason.name());
+            io::stderr().write_all(line.as_bytes()).ok();
+            *last = Some((now, failure.text.clone()));
+        }
     }
 
     /// What this process has of the module.

@@ -4,6 +4,7 @@
 
 mod apache;
 mod async_jobs;
+mod bad_input;
 mod binary_curves;
 mod bpftrace;
 mod bridged;
