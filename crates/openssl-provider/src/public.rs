@@ -139,6 +139,8 @@ impl Public {
     /// As a token takes it.
     pub(crate) fn template(&self, kind: &KeyKind) -> Template {
         let template = Template::new().class(CKO_PUBLIC_KEY).key_type(kind.key_type).token(false);
+        // What a key is for where nothing is said is the token's own affair (PKCS#11 3.2 §4.8).
+        let (template, _) = kind.usages(template, Template::new());
         let template = self.domain(kind, template);
         match (self, kind.number().map(|number| number.variant)) {
             (Self::Rsa { .. }, _) => template,
@@ -523,6 +525,7 @@ pub(crate) fn of_certificate(certificate: &[u8]) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use metaslot_client::Value;
 
     fn point(first: u8, rest: &[u8]) -> Public {
         let curve = curve_named("P-256").expect("it is there");
@@ -538,6 +541,12 @@ mod tests {
         assert!(whole(&y).is(&whole(&y)));
         y[0] = 1;
         assert!(!whole(&y).is(&whole(&[9; 32])));
+    }
+
+    #[test]
+    fn a_token_is_told_what_a_public_key_is_for() {
+        let template = point(4, &[1; 64]).template(KeyKind::named(c"EC"));
+        assert!(matches!(template.find(CKA_VERIFY), Some(Value::Bool(true))), "{template:?}");
     }
 
     #[test]
