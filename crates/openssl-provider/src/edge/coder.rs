@@ -109,7 +109,11 @@ fn found(
         let Some(provider) = context.get() else { return 1 };
         let Some(der) = provider.core.read(input, DOCUMENT) else { return 1 };
         let Some(uri) = pem::uri(&der) else { return 1 };
-        match named(provider, uri, ask) {
+        // Python takes another number than before for the reason, and shows that.
+        let before = errno::errno();
+        let named = named(provider, uri, ask);
+        errno::set_errno(before);
+        match named {
             Ok(key) if key.kind.name == kind => c_int::from(taken(key)),
             Ok(_) => 1,
             Err(failure) => {
