@@ -64,7 +64,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for T
     type Error = io::Error;
 
     fn make_tls_connect(&mut self, domain: &str) -> io::Result<Connect> {
-        let name = ServerName::try_from(domain.to_owned()).map_err(io::Error::other)?;
+        // A socket of this machine has none, and needs none.
+        let name = ServerName::try_from(domain.to_owned()).map_err(io::Error::other);
         Ok(Connect { config: Arc::clone(&self.0), name })
     }
 }
@@ -72,7 +73,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for T
 /// One handshake.
 pub(crate) struct Connect {
     config: Arc<ClientConfig>,
-    name: ServerName<'static>,
+    name: io::Result<ServerName<'static>>,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for Connect {
@@ -81,8 +82,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for Conne
     type Future = Pin<Box<dyn Future<Output = io::Result<Stream<S>>> + Send>>;
 
     fn connect(self, stream: S) -> Self::Future {
-        let connect = TlsConnector::from(self.config).connect(self.name, stream);
-        Box::pin(async move { connect.await.map(|stream| Stream(Box::new(stream))) })
+        Box::pin(async move {
+            let connect = TlsConnector::from(self.config).connect(self.name?, stream);
+            connect.await.map(|stream| Stream(Box::new(stream)))
+        })
     }
 }
 

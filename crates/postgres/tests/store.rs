@@ -410,6 +410,17 @@ fn only_a_server_that_proves_its_name_is_told_a_password() {
 }
 
 #[test]
+fn a_server_of_this_machine_is_reached_by_its_socket() {
+    let Some(place) = Place::new("here") else { return };
+    let store = place.user();
+    let id = insert(&store, private("key"));
+    let config = Config { address: place.url_here().parse().unwrap(), ..place.config() };
+    let here = PostgresStore::new(config);
+    here.login(Role::User, USER).unwrap_or_else(|error| panic!("{error:?}: {}", told()));
+    assert_eq!(find(&here, "key"), [id]);
+}
+
+#[test]
 fn tables_of_a_later_release_are_left_as_they_are() {
     let Some(place) = Place::new("newer") else { return };
     let store = place.token();

@@ -95,7 +95,8 @@ impl Place {
         let rules = "-A scram-sha-256 -U postgres --no-sync --locale=C -E UTF8";
         initdb.line(rules).args(["-D", &place.file("data")]).run().unwrap();
         let only_tls = "hostssl all,replication all samenet scram-sha-256\n";
-        fs::write(place.path("data/pg_hba.conf"), only_tls).unwrap();
+        let or_here = "local all all scram-sha-256\n";
+        fs::write(place.path("data/pg_hba.conf"), [only_tls, or_here].concat()).unwrap();
         place.start();
         Some(place)
     }
@@ -184,7 +185,7 @@ impl Place {
         let server = self
             .postgres("postgres")
             .args(["-D", &self.file("data"), "-c", &format!("port={}", self.port)])
-            .line("-c unix_socket_directories=")
+            .args(["-c", &format!("unix_socket_directories={}", self.home.display())])
             .args(["-c", if self.syncs { "fsync=on" } else { "fsync=off" }])
             .args(["-c", &format!("listen_addresses={}", self.machine.address)])
             .args(["-c", "ssl=on", "-c", &format!("ssl_cert_file={}", self.file("server.pem"))])
@@ -249,6 +250,12 @@ impl Place {
             "postgresql://postgres@localhost:{}/postgres?token=test&sslrootcert={roots}",
             self.port
         )
+    }
+
+    /// The same by a socket of this machine.
+    pub(crate) fn url_here(&self) -> String {
+        let (home, port) = (self.home.display(), self.port);
+        format!("postgresql:///postgres?host={home}&port={port}&user=postgres&token=test")
     }
 
     pub(crate) fn config(&self) -> Config {
