@@ -5,7 +5,9 @@
 use crate::stream::malformed;
 use metaslot_client::{Found, Lanes, Message, Patience};
 use rustix::io::Errno;
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recv, recvmsg};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, recv, recvmsg, send,
+};
 use std::cell::RefCell;
 use std::io::{self, ErrorKind, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
@@ -68,7 +70,15 @@ impl Door {
         if let Some(lanes) = &self.lanes {
             lanes.answers().divert();
         }
-        (&mut &self.stream).write_all(bytes)
+        let sent = match send(&self.stream, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+            Err(Errno::AGAIN | Errno::INTR) => 0,
+            sent => sent?,
+        };
+        match &bytes[sent..] {
+            [] => Ok(()),
+            // Until the client reads.
+            rest => asleep(|| (&mut &self.stream).write_all(rest)),
+        }
     }
 
     /// What arrives first may bring memory. Any that is not as ours makes it is left alone.
@@ -76,10 +86,8 @@ impl Door {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let mut room = [IoSliceMut::new(self.room.as_mut())];
-        AWAKE.fetch_sub(1, Ordering::Relaxed);
-        let arrived = recvmsg(&self.stream, &mut room, &mut control, RecvFlags::CMSG_CLOEXEC);
-        AWAKE.fetch_add(1, Ordering::Relaxed);
-        let arrived = arrived?;
+        let flags = RecvFlags::CMSG_CLOEXEC;
+        let arrived = asleep(|| recvmsg(&self.stream, &mut room, &mut control, flags))?;
         self.begun = true;
         let mut files = control.drain().filter_map(|message| match message {
             RecvAncillaryMessage::ScmRights(mut files) => files.next(),
@@ -122,10 +130,7 @@ impl Door {
                 Found::Nonsense => return Err(malformed()),
                 Found::Nothing | Found::Socket => {}
             }
-            AWAKE.fetch_sub(1, Ordering::Relaxed);
-            let arrived = (&mut &*stream).read(&mut room.borrow_mut());
-            AWAKE.fetch_add(1, Ordering::Relaxed);
-            arrived
+            asleep(|| (&mut &*stream).read(&mut room.borrow_mut()))
         };
         self.patience.wait(has_cores(), look, sleep)
     }
@@ -137,7 +142,7 @@ impl Read for Door {
         if self.there.is_empty() {
             if room.len() >= ROOM {
                 self.flush()?;
-                return self.stream.read(room);
+                return asleep(|| self.stream.read(room));
             }
             self.there = 0..self.arrives()?;
         }
@@ -176,8 +181,50 @@ impl Drop for Door {
     }
 }
 
+/// Waits for a client, which takes no core from the others however long it lets others wait.
+fn asleep<T>(wait: impl FnOnce() -> T) -> T {
+    AWAKE.fetch_sub(1, Ordering::Relaxed);
+    let done = wait();
+    AWAKE.fetch_add(1, Ordering::Relaxed);
+    done
+}
+
 fn has_cores() -> bool {
     static CORES: OnceLock<usize> = OnceLock::new();
     let cores = *CORES.get_or_init(|| thread::available_parallelism().map_or(1, usize::from));
     2 * AWAKE.load(Ordering::Relaxed) <= cores
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    /// Until as many threads are awake as were before.
+    fn none_is_awake() {
+        let begun = Instant::now();
+        while AWAKE.load(Ordering::Relaxed) > 0 {
+            assert!(begun.elapsed() < Duration::from_secs(10), "it takes the others' cores");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn who_stops_within_a_long_message_takes_no_core_from_others() {
+        let (mut near, far) = UnixStream::pair().expect("a pair of sockets");
+        let mut door = Door::new(far).expect("there is memory");
+        let served = thread::spawn(move || {
+            door.read_exact(&mut vec![0; 2 * ROOM])?;
+            let mut answer = Message::default();
+            answer.grow(1 << 23).expect("there is memory");
+            door.answer(&answer)
+        });
+        near.write_all(&[1]).expect("it reads");
+        none_is_awake();
+        near.write_all(&[1; 2 * ROOM - 1]).expect("it reads");
+        near.read_exact(&mut [0; 1]).expect("it answers");
+        none_is_awake();
+        near.read_exact(&mut vec![0; (1 << 23) - 1]).expect("it answers");
+        served.join().expect("it ends").expect("all was sent");
+    }
 }
