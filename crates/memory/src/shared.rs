@@ -130,6 +130,11 @@ impl Offered {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let start = os::map(count * 8, os::ACCESS, libc::MAP_SHARED, file.as_raw_fd())?;
+        // A forked child would ask in the name of its parent, and read what that is answered.
+        for advice in [libc::MADV_DONTFORK, libc::MADV_DONTDUMP] {
+            // SAFETY: the mapping is new, and nothing in it changes.
+            unsafe { libc::madvise(start.as_ptr().cast(), count * 8, advice) };
+        }
         Ok(Self { words: SharedWords { start: start.cast(), count }, file })
     }
 
@@ -269,6 +274,7 @@ pub fn file_at(number: RawFd) -> Option<(u64, u64)> {
 mod tests {
     use super::*;
     use crate::per_process::tests::is_so_in_a_child;
+    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
     use std::fs::Permissions;
     use std::os::unix::fs::PermissionsExt;
     use std::sync::atomic::Ordering;
@@ -288,6 +294,20 @@ mod tests {
         let metadata = std::fs::metadata(&path).expect("it is there");
         assert_eq!(file_at(file.as_raw_fd()), Some((metadata.dev(), metadata.ino())));
         assert_eq!((file_at(-1), file_at(RawFd::MAX)), (None, None));
+    }
+
+    #[test]
+    fn what_another_process_offered_has_no_forked_child_and_no_core_dump() {
+        let file =
+            memfd_create(c"metaslot-offered", MemfdFlags::ALLOW_SEALING).expect("it is made");
+        ftruncate(&file, 4096).expect("it grows");
+        fcntl_add_seals(&file, LENGTH).expect("it takes seals");
+        let _offered = Offered::map(file.into(), 512).expect("it keeps its length");
+        let mappings = std::fs::read_to_string("/proc/self/smaps").expect("the kernel tells");
+        let (_, ours) = mappings.split_once("metaslot-offered").expect("it is mapped");
+        let flags = ours.lines().find_map(|line| line.strip_prefix("VmFlags:"));
+        let flags = Vec::from_iter(flags.expect("it has some").split_whitespace());
+        assert!(["dc", "dd"].iter().all(|flag| flags.contains(flag)), "{flags:?}");
     }
 
     #[test]
