@@ -260,7 +260,7 @@ fn every_recipe_leaves_what_it_has_not_made() {
         let printed = setup(&sandbox, &program, "");
         let files: Vec<&str> =
             printed.lines().filter_map(|line| line.strip_prefix("# /home/you/conf/")).collect();
-        assert!(!printed.contains("error"), "{program}: {printed}");
+        assert!(!printed.contains("error: "), "{program}: {printed}");
         let places = files.iter().flat_map(|file| [(*file).to_owned(), format!("{file}.old")]);
         for place in places {
             for content in ["not { ours", ""] {
@@ -305,7 +305,7 @@ fn no_configuration_is_written_with_a_certificate_that_is_not_there() {
             assert!(told.contains("hint: metaslot cert selfsign LABEL"), "{told}");
             assert_eq!(everything(&sandbox), before, "{program}");
             let printed = setup(&sandbox, program, more);
-            assert!(printed.contains(file) && !printed.contains("error"), "{printed}");
+            assert!(printed.contains(file) && !printed.contains("error: "), "{printed}");
         }
     }
 }
@@ -646,7 +646,7 @@ fn root_writes_nothing_for_a_service_that_may_not_use_the_token() {
             assert!(told.starts_with(&what), "{told}");
             assert!(told.contains("hint: group = \"www-data\" in its [[token]] section"), "{told}");
         }
-        assert!(!run(&format!("{program} --key site")).contains("error"), "printed");
+        assert!(!run(&format!("{program} --key site")).contains("error: "), "printed");
     }
     assert_eq!(everything(&sandbox), before);
     share(&sandbox, "nginx");
