@@ -318,6 +318,8 @@ const WORDS: &[(ck::Error, &str, &str)] = &[
     ),
     (ck::Error::KEY_SIZE_RANGE, "the module refuses a key of this size", ""),
     (ck::Error::KEY_TYPE_INCONSISTENT, "this mechanism needs a key of another type", ""),
+    (ck::Error::UNWRAPPING_KEY_SIZE_RANGE, "the module refuses a key of this size", ""),
+    (ck::Error::UNWRAPPING_KEY_TYPE_INCONSISTENT, "this mechanism needs a key of another type", ""),
     (
         ck::Error::MECHANISM_INVALID,
         "the module does not have this mechanism",

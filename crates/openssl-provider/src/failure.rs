@@ -69,6 +69,7 @@ const STALE: &[Error] = &[
     Error::SESSION_HANDLE_INVALID,
     Error::SLOT_ID_INVALID,
     Error::TOKEN_NOT_PRESENT,
+    Error::UNWRAPPING_KEY_HANDLE_INVALID,
     Error::USER_NOT_LOGGED_IN,
 ];
 
@@ -80,7 +81,9 @@ pub(crate) fn is_stale(error: metaslot_client::Error) -> bool {
 impl Gone {
     pub(crate) fn of(error: metaslot_client::Error) -> Option<Self> {
         match error.code {
-            Error::KEY_HANDLE_INVALID | Error::OBJECT_HANDLE_INVALID => Some(Self::Object),
+            Error::KEY_HANDLE_INVALID
+            | Error::OBJECT_HANDLE_INVALID
+            | Error::UNWRAPPING_KEY_HANDLE_INVALID => Some(Self::Object),
             Error::USER_NOT_LOGGED_IN => None,
             // Somebody else uses the session: its number is theirs.
             Error::OPERATION_ACTIVE | Error::OPERATION_NOT_INITIALIZED => Some(Self::Sessions),

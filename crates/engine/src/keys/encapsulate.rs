@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `C_EncapsulateKey` and `C_DecapsulateKey` (PKCS#11 3.2 §5.18.8, §5.18.9).
 
-use super::set_parity;
+use super::{UNWRAPPING, set_parity, told_of};
 use crate::engine::Engine;
 use crate::object::Object;
 use crate::output::{Output, Written};
@@ -21,6 +21,8 @@ struct Way {
     usage: CK_ATTRIBUTE_TYPE,
     /// What the key imposes on the secret.
     imposes: CK_ATTRIBUTE_TYPE,
+    /// What may be wrong with the key.
+    wrong: [Error; 3],
     flag: CK_FLAGS,
     of: fn(&'static Algorithm) -> Option<&'static dyn Encapsulation>,
 }
@@ -29,6 +31,7 @@ const ENCAPSULATE: Way = Way {
     direction: Direction::Forward,
     usage: CKA_ENCAPSULATE,
     imposes: CKA_ENCAPSULATE_TEMPLATE,
+    wrong: [Error::KEY_HANDLE_INVALID, Error::KEY_TYPE_INCONSISTENT, Error::KEY_SIZE_RANGE],
     flag: CKF_ENCAPSULATE,
     of: |row| row.encapsulate,
 };
@@ -36,6 +39,7 @@ const DECAPSULATE: Way = Way {
     direction: Direction::Backward,
     usage: CKA_DECAPSULATE,
     imposes: CKA_DECAPSULATE_TEMPLATE,
+    wrong: UNWRAPPING,
     flag: CKF_DECAPSULATE,
     of: |row| row.decapsulate,
 };
@@ -144,20 +148,21 @@ impl Engine {
         key: ObjectHandle,
         template: Template,
     ) -> Result<Ready> {
-        let refused = |error| self.refused(mechanism, way.of, error);
+        let wrong = told_of(way.wrong);
+        let refused = |error| wrong(self.refused(mechanism, way.of, error));
         let by = self.key_for(session, key, way.usage, mechanism).map_err(refused)?;
         let policy = token.policy();
         let approved = policy.approving(mechanism, way.flag, Some(by.facts().key_type))?;
         policy.approving_params(params, false)?;
-        policy.agreeing(mechanism, way.direction, by.subject())?;
+        policy.agreeing(mechanism, way.direction, by.subject()).map_err(&wrong)?;
         let own = (by.attributes(), way.imposes);
         let mut template = rules::derived_template(mechanism, own, template, token.login_state())?;
         let key = self.key(&by)?;
         let of = |row| (way.of)(row).filter(|row| row.serves(key));
         let (count, algorithm) = self
             .route_with(&by, mechanism, of)
-            .map_err(|_| self.kept_here(&by).err().unwrap_or(Error::KEY_SIZE_RANGE))?;
-        algorithm.check(way.direction, key, params)?;
+            .map_err(|_| wrong(self.kept_here(&by).err().unwrap_or(Error::KEY_SIZE_RANGE)))?;
+        algorithm.check(way.direction, key, params).map_err(wrong)?;
         let (what, with) = ((algorithm, way.direction), (by.facts(), &**key));
         let length = rules::agreed_length(policy, what, with, params, &template)?;
         template.remove(CKA_VALUE_LEN);

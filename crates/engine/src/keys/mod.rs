@@ -69,7 +69,14 @@ fn set_parity(key_type: Option<u64>, value: &mut [u8]) {
     }
 }
 
-/// The same failure of the key that wraps or unwraps: of its handle, its type, or its size (PKCS#11 3.2 §5.18.3, §5.18.4).
+/// What is wrong with the key that unwraps or decapsulates, where something is (PKCS#11 3.2 §5.18.4, §5.18.9).
+const UNWRAPPING: [Error; 3] = [
+    Error::UNWRAPPING_KEY_HANDLE_INVALID,
+    Error::UNWRAPPING_KEY_TYPE_INCONSISTENT,
+    Error::UNWRAPPING_KEY_SIZE_RANGE,
+];
+
+/// The same failure of the key that wraps or unwraps: of its handle, its type, or its size (PKCS#11 3.2 §5.18.3).
 fn told_of([handle, key_type, size]: [Error; 3]) -> impl Fn(Error) -> Error {
     move |error| match error {
         Error::KEY_HANDLE_INVALID => handle,

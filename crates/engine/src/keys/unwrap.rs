@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `C_UnwrapKey` (PKCS#11 3.2 §5.18.4).
 
-use super::told_of;
 use super::wrap::{Head, head_bound, opens_bound, say_length};
+use super::{UNWRAPPING, told_of};
 use crate::engine::Engine;
 use crate::object::Object;
 use crate::token::Token;
@@ -16,13 +16,6 @@ use metaslot_rules::{class_of, typed, with_imposed};
 use metaslot_spi::lengths::Lengths;
 use metaslot_spi::provider::{Direction, Place, Wrap};
 use metaslot_spi::{Attributes, NewObject, Params, Template};
-
-/// What is wrong with the unwrapping key, where something is.
-const UNWRAPPING: [Error; 3] = [
-    Error::UNWRAPPING_KEY_HANDLE_INVALID,
-    Error::UNWRAPPING_KEY_TYPE_INCONSISTENT,
-    Error::UNWRAPPING_KEY_SIZE_RANGE,
-];
 
 impl Engine {
     /// `C_UnwrapKey`

@@ -150,6 +150,12 @@ static void keys(void)
 	       CKR_KEY_FUNCTION_NOT_PERMITTED);
 	EXPECT(p11->C_EncapsulateKey(session, &kem, 4711, NULL, 0, ciphertext, &length, &made),
 	       CKR_KEY_HANDLE_INVALID);
+	EXPECT(p11->C_DecapsulateKey(session, &kem, 4711, NULL, 0, ciphertext, 768, &made),
+	       CKR_UNWRAPPING_KEY_HANDLE_INVALID);
+	EXPECT(p11->C_DecapsulateKey(session, &kem, aes, NULL, 0, ciphertext, 768, &made),
+	       CKR_UNWRAPPING_KEY_TYPE_INCONSISTENT);
+	EXPECT(p11->C_DecapsulateKey(session, &dsa, 4711, NULL, 0, ciphertext, 768, &made),
+	       CKR_MECHANISM_INVALID);
 	EXPECT(p11->C_EncapsulateKey(session, &kem, public_key, NULL, 0, ciphertext, NULL, &made),
 	       CKR_ARGUMENTS_BAD);
 	EXPECT(p11->C_EncapsulateKey(session, &kem, public_key, NULL, 0, ciphertext, &length, NULL),
