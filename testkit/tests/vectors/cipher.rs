@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Ciphers and key wrap.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use metaslot_ck::*;
 use metaslot_client::{Mechanism, MessageParams, Params, Session, Template, Way};
 
@@ -219,6 +219,26 @@ const CHAINED: &[(&str, CK_MECHANISM_TYPE, CK_KEY_TYPE)] = &[
     ("CAMELLIA-CBC-PKCS5", CKM_CAMELLIA_CBC_PAD, CKK_CAMELLIA),
 ];
 
+/// Unwraps a ciphertext as a key, and wraps that to the same: by what wraps as it encrypts.
+pub(crate) fn wraps_alike(
+    session: &Session,
+    mechanism: &Mechanism<'_>,
+    key: ObjectHandle,
+    plain: &[u8],
+    sealed: &[u8],
+) -> Result<()> {
+    let template = Template::new()
+        .class(CKO_SECRET_KEY)
+        .key_type(CKK_GENERIC_SECRET)
+        .token(false)
+        .bool(CKA_SENSITIVE, false)
+        .bool(CKA_EXTRACTABLE, true);
+    let opened = session.unwrap(mechanism, key, sealed, &template)?;
+    ensure!(session.attribute(opened, CKA_VALUE)? == plain, "unwrapped otherwise");
+    ensure!(session.wrap(mechanism, key, opened)? == sealed, "wrapped otherwise");
+    Ok(session.destroy(opened)?)
+}
+
 /// CBC with padding, and AES-XTS.
 pub(crate) fn plain(session: &Session, vector: &Vector<'_>) -> Result<Verdict> {
     let mut iv = vector.bytes("iv")?;
@@ -240,6 +260,9 @@ pub(crate) fn plain(session: &Session, vector: &Vector<'_>) -> Result<Verdict> {
     let key = key(session, key_type, &vector.bytes("key")?)?;
     let (plain, sealed) = (vector.bytes("msg")?, vector.bytes("ct")?);
     let verdict = both_ways(session, &mechanism, key, &plain, &sealed);
+    if number == CKM_AES_XTS && verdict.is_accepted() {
+        wraps_alike(session, &mechanism, key, &plain, &sealed)?;
+    }
     session.destroy(key)?;
     Ok(verdict)
 }

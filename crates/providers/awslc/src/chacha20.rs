@@ -10,12 +10,17 @@ use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::buffer::hold;
 use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction, SignatureStream};
+use metaslot_spi::wrapping::ByCipher;
 use metaslot_spi::{Bytes, Key, Params};
 use std::sync::Arc;
 
 /// The two together and each alone.
 pub(crate) const ROWS: [Algorithm; 3] = [
-    cipher(CKM_CHACHA20, &ChaCha20),
+    Algorithm {
+        wrap: Some(&ByCipher(ChaCha20)),
+        unwrap: Some(&ByCipher(ChaCha20)),
+        ..cipher(CKM_CHACHA20, &ChaCha20)
+    },
     mac::row(CKM_POLY1305, SIZES, &POLY1305),
     cipher(CKM_CHACHA20_POLY1305, &ChaCha20Poly1305),
 ];

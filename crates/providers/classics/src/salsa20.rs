@@ -7,6 +7,7 @@ use metaslot_ck::*;
 use metaslot_memory::{Secret, wipe_shallow_stack};
 use metaslot_spi::lengths::Lengths;
 use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction, Generate};
+use metaslot_spi::wrapping::ByCipher;
 use metaslot_spi::{Attributes, Key, NewObject, Params};
 use std::sync::Arc;
 
@@ -16,6 +17,8 @@ pub(crate) static ROWS: [Algorithm; 2] = [
         key_sizes: (32, 32),
         encrypt: Some(&Salsa20),
         decrypt: Some(&Salsa20),
+        wrap: Some(&ByCipher(Salsa20)),
+        unwrap: Some(&ByCipher(Salsa20)),
         ..Algorithm::NONE
     },
     Algorithm {

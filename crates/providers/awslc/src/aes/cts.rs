@@ -8,6 +8,7 @@ use metaslot_awslc_wrapper::aes::{BLOCK, Keys, Way};
 use metaslot_ck::*;
 use metaslot_spi::buffer::Buffer;
 use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction};
+use metaslot_spi::wrapping::ByCipher;
 use metaslot_spi::{Key, Params};
 use std::sync::Arc;
 
@@ -16,6 +17,8 @@ pub(super) const ROW: Algorithm = Algorithm {
     key_sizes: KEYS,
     encrypt: Some(&Stealing),
     decrypt: Some(&Stealing),
+    wrap: Some(&ByCipher(Stealing)),
+    unwrap: Some(&ByCipher(Stealing)),
     ..Algorithm::NONE
 };
 

@@ -7,6 +7,7 @@ use metaslot_awslc_wrapper::aes::{self, BLOCK, Xts};
 use metaslot_awslc_wrapper::constant_time;
 use metaslot_ck::*;
 use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction};
+use metaslot_spi::wrapping::ByCipher;
 use metaslot_spi::{Key, Params};
 use std::sync::Arc;
 
@@ -15,6 +16,8 @@ pub(super) const ROW: Algorithm = Algorithm {
     key_sizes: (32, 64),
     encrypt: Some(&AesXts),
     decrypt: Some(&AesXts),
+    wrap: Some(&ByCipher(AesXts)),
+    unwrap: Some(&ByCipher(AesXts)),
     ..Algorithm::NONE
 };
 
