@@ -473,7 +473,11 @@ fn classic(input: &mut Input<'_>, shape: Shape, key: ObjectHandle) -> Params {
             let beside = Arc::new(Beside { length, told: OnceLock::new() });
             Params::DsaSeed(Box::new(DsaSeed { hash, seed, index: input.number(), beside }))
         }
-        Shape::ChaCha20 => Params::ChaCha20 { wide: input.is(2), block: [0xff; 16] },
+        Shape::ChaCha20 => {
+            let nonce =
+                owned([[0xff; 24].as_slice(), &[7; 12], &[7; 8]][usize::from(input.byte()) % 3]);
+            Params::ChaCha20 { counter: u64::from(u32::MAX), nonce }
+        }
         _ => {
             let prf = input.constant(&[CKM_SHA256_HMAC, CKM_AES_XCBC_MAC, CKM_SHA256]);
             let before = (0..input.byte() % 3).map(|_| key).collect();

@@ -42,7 +42,7 @@ made of the providers' tables and compared with them by a test. What one machine
 const LEGEND: &str = "
 `lanes`, `awslc` and `classics` (ciphers of old, and of some countries) are always there; `openssl` is in builds with that feature; `kernel` is used where the [configuration](configuration.md) asks for it and has
 what the operating system's kernel has; `foreign` passes on what the token of another module offers, for the keys that stay there. `CKM_XEDDSA` is served for X25519 keys; keys of X448, which `openssl` makes,
-are refused with `CKR_KEY_SIZE_RANGE`. Not served of what the standard's tables have for mechanisms that are: nonces of 192 bits for ChaCha20, and of any length but 96 bits for ChaCha20-Poly1305. Vectors are files of `testdata/`, without `.json`. The section
+are refused with `CKR_KEY_SIZE_RANGE`. Not served of what the standard's tables have for mechanisms that are: nonces of 64 bits for ChaCha20-Poly1305, of which the standard does not say what the tag is of. Vectors are files of `testdata/`, without `.json`. The section
 is PKCS#11 3.2's; the number of that of the draft is in the committee's register of identifiers; RC4's and those that are called historical are in the Historical Mechanisms 3.0.
 ";
 

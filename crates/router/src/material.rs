@@ -200,7 +200,9 @@ pub(crate) fn params(row: &MechanismRow, job: Job) -> Option<Params> {
         Shape::TlsMac => finished(CKM_SHA256),
         Shape::Tls10Mac => finished(CKM_TLS_PRF),
         Shape::Salsa20 => Params::Salsa20 { counter: 0, nonce: bytes(8) },
-        Shape::ChaCha20 => Params::ChaCha20 { wide: false, block: [9; 16] },
+        Shape::ChaCha20 => {
+            Params::ChaCha20 { counter: 0x0909_0909, nonce: Bytes::from_elem(9, 12) }
+        }
     })
 }
 

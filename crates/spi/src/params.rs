@@ -57,7 +57,7 @@ pub enum Params {
     },
     /// ChaCha20-Poly1305.
     ChaCha20Poly1305 {
-        /// 12 bytes.
+        /// 12 bytes, or (`XChaCha20`) 24.
         nonce: Bytes,
         /// Additional authenticated data.
         aad: Bytes,
@@ -194,10 +194,10 @@ pub enum Params {
     },
     /// ChaCha20 without a tag.
     ChaCha20 {
-        /// Whether the counter has 64 bits rather than 32.
-        wide: bool,
-        /// The counter, little-endian, and the nonce.
-        block: [u8; 16],
+        /// Of the first block: of 32 bits where the nonce has 12 bytes.
+        counter: u64,
+        /// 8, 12 or (`XChaCha20`) 24 bytes.
+        nonce: Bytes,
     },
     /// Salsa20.
     Salsa20 {

@@ -88,7 +88,8 @@ pub(crate) fn aead(session: &Session, vector: &Vector<'_>) -> Result<Verdict> {
     let (body, tag_bytes) = (vector.bytes("ct")?, vector.bytes("tag")?);
     let sealed = [&body[..], &tag_bytes].concat();
     let tag = vector.size("tagSize");
-    let (mechanism, key_type) = if vector.is_file_of("CHACHA20-POLY1305") {
+    let chacha = ["CHACHA20-POLY1305", "XCHACHA20-POLY1305"];
+    let (mechanism, key_type) = if chacha.iter().any(|name| vector.is_file_of(name)) {
         let params = Params::ChaCha20Poly1305 { nonce: &iv, aad: &aad };
         (Mechanism::with(CKM_CHACHA20_POLY1305, params), CKK_CHACHA20)
     } else if vector.is_file_of("AES-GCM") {

@@ -32,8 +32,10 @@ struct Family {
     judge: fn(&Session, &Vector<'_>) -> Result<Verdict>,
 }
 
-const AEAD: Family =
-    Family { prefixes: &["aes_gcm_", "aes_ccm_", "chacha20_poly1305_"], judge: cipher::aead };
+const AEAD: Family = Family {
+    prefixes: &["aes_gcm_", "aes_ccm_", "chacha20_poly1305_", "xchacha20_poly1305_"],
+    judge: cipher::aead,
+};
 const CIPHERS: Family = Family {
     prefixes: &["aes_cbc_", "aria_cbc_", "camellia_cbc_", "aes_xts_"],
     judge: cipher::plain,

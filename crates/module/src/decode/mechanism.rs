@@ -181,16 +181,16 @@ impl<'a> Caller<'a> {
             }
             Shape::ChaCha20 => {
                 let p = self.parameter::<CK_CHACHA20_PARAMS>(raw)?;
-                let wide = match (p.blockCounterBits, p.ulNonceBits) {
-                    (32, 96) => false,
-                    (64, 64) => true,
+                let length = match (p.blockCounterBits, p.ulNonceBits) {
+                    (32, 96) => 4,
+                    (64, 64 | 192) => 8,
                     _ => return Err(Error::MECHANISM_PARAM_INVALID),
                 };
-                let mut block = [0; 16];
-                let (counter, nonce) = block.split_at_mut(if wide { 8 } else { 4 });
-                counter.copy_from_slice(&self.owned(p.pBlockCounter, p.blockCounterBits / 8)?);
-                nonce.copy_from_slice(&self.owned(p.pNonce, p.ulNonceBits / 8)?);
-                Ok(Params::ChaCha20 { wide, block })
+                let mut counter = [0; 8];
+                counter[..length]
+                    .copy_from_slice(&self.owned(p.pBlockCounter, length as CK_ULONG)?);
+                let nonce = self.owned(p.pNonce, p.ulNonceBits / 8)?;
+                Ok(Params::ChaCha20 { counter: u64::from_le_bytes(counter), nonce })
             }
             Shape::IkePrf | Shape::Ike1Prf | Shape::Ike1Extended | Shape::Ike2PrfPlus => {
                 self.ike(shape, raw)

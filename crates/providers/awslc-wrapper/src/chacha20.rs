@@ -5,7 +5,7 @@ use crate::{Failed, Result};
 use aws_lc_sys::{
     CRYPTO_chacha_20, CRYPTO_poly1305_finish, CRYPTO_poly1305_init, CRYPTO_poly1305_update,
 };
-use metaslot_memory::{Protected, wipe_shallow_stack};
+use metaslot_memory::{Protected, Secret, wipe_shallow_stack};
 use std::fmt;
 
 const BLOCK: usize = 64;
@@ -78,6 +78,46 @@ impl Poly1305 {
     }
 }
 
+/// What stands before the key in a block.
+const CONSTANT: &[u8; 16] = b"expand 32-byte k";
+
+impl State {
+    /// Adds the key stream from the block whose number begins with `low`, no further than to the last that begins so.
+    fn add(&self, low: u32, input: &[u8], out: &mut [u8]) {
+        assert_eq!(input.len(), out.len());
+        let nonce: *const u8 = self.words[4..].as_ptr();
+        // SAFETY: as many bytes are written as read; key and nonce have their lengths.
+        unsafe {
+            CRYPTO_chacha_20(
+                out.as_mut_ptr(),
+                input.as_ptr(),
+                input.len(),
+                self.key.as_ptr(),
+                nonce,
+                low,
+            );
+        }
+    }
+
+    /// The key that this one and the beginning of a long nonce stand for (`HChaCha20`, draft-irtf-cfrg-xchacha §2.2): what the
+    /// rounds make of a block, which is the key stream without the block that is added to it. Of that only words are taken that
+    /// hold no key.
+    fn mix(&mut self, nonce: &[u8; 16]) {
+        self.words = *nonce;
+        let [a, b, c, d, ..] = *nonce;
+        let mut stream = [0; BLOCK];
+        self.add(u32::from_le_bytes([a, b, c, d]), &[0; BLOCK], &mut stream);
+        let (first, last) = (stream[..16].as_chunks().0, stream[48..].as_chunks().0);
+        let added = CONSTANT.as_chunks().0.iter().chain(nonce.as_chunks().0);
+        let words = first.iter().chain(last).zip(added);
+        for (out, (word, added)) in self.key.as_chunks_mut().0.iter_mut().zip(words) {
+            let word = u32::from_le_bytes(*word).wrapping_sub(u32::from_le_bytes(*added));
+            *out = word.to_le_bytes();
+        }
+        crate::cleanse(&mut stream);
+    }
+}
+
 impl Plain {
     /// Begins at the block whose number stands in `words`, little-endian, before the nonce; the number is `wide`, of 8 bytes, or
     /// of 4.
@@ -90,6 +130,30 @@ impl Plain {
         let length = if wide { 8 } else { 4 };
         counter[..length].copy_from_slice(&words[..length]);
         Self { state, counter: u64::from_le_bytes(counter), wide, used: BLOCK }
+    }
+
+    /// Begins at the block of this number, with a nonce of 12 bytes, of 8, or of 24 (`XChaCha20`).
+    ///
+    /// # Errors
+    /// For a nonce of another length, and a number of more than 32 bits with one of 12 bytes.
+    pub fn at(key: &[u8; 32], counter: u64, nonce: &[u8]) -> Result<Self> {
+        let (wide, mixed) = match nonce.len() {
+            12 if counter <= u64::from(u32::MAX) => (false, None),
+            8 => (true, None),
+            24 => (true, nonce.first_chunk()),
+            _ => return Err(Failed),
+        };
+        let mut words = [0; 16];
+        words[..8].copy_from_slice(&counter.to_le_bytes());
+        let start = if wide { 8 } else { 4 };
+        words[start..].copy_from_slice(&nonce[nonce.len() - (16 - start)..]);
+        let mut this = Self::new(key, &words, wide);
+        if let Some(first) = mixed {
+            this.state.mix(first);
+            this.state.words = words;
+            wipe_shallow_stack();
+        }
+        Ok(this)
     }
 
     /// Adds the key stream.
@@ -130,19 +194,7 @@ impl Plain {
             let length = input.len().min(usize::try_from(most).unwrap_or(usize::MAX));
             let (now, later) = input.split_at(length);
             let (now_out, later_out) = out.split_at_mut(length);
-            let State { key, words, .. } = &*self.state;
-            let nonce: *const u8 = words[4..].as_ptr();
-            // SAFETY: as many bytes are written as read; key and nonce have their lengths.
-            unsafe {
-                CRYPTO_chacha_20(
-                    now_out.as_mut_ptr(),
-                    now.as_ptr(),
-                    length,
-                    key.as_ptr(),
-                    nonce,
-                    low,
-                );
-            }
+            self.state.add(low, now, now_out);
             self.counter += (length / BLOCK) as u64;
             (input, out) = (later, later_out);
         }
@@ -170,6 +222,16 @@ impl Plain {
     }
 }
 
+/// The key and the nonce of 12 bytes that a nonce of 24 stands for (draft-irtf-cfrg-xchacha §2.3).
+///
+/// # Errors
+/// As [`Plain::at`].
+pub fn extended(key: &[u8; 32], nonce: &[u8; 24]) -> Result<(Secret, [u8; 12])> {
+    let mut short = [0; 12];
+    short[4..].copy_from_slice(&nonce[16..]);
+    Ok((Secret::copy_of(&Plain::at(key, 0, nonce)?.state.key), short))
+}
+
 impl fmt::Debug for Stream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Stream({} bytes)", self.length)
@@ -180,9 +242,13 @@ impl Stream {
     /// Begins an encryption.
     ///
     /// # Errors
-    /// When the key is not 32 bytes long or the nonce not 12.
+    /// When the key is not 32 bytes long or the nonce neither 12 nor 24.
     pub fn encrypt(key: &[u8], nonce: &[u8], aad: &[u8]) -> Result<Self> {
         let key = key.try_into().map_err(|_| Failed)?;
+        if let Ok(nonce) = nonce.try_into() {
+            let (key, nonce) = extended(key, nonce)?;
+            return Self::encrypt(key.expose(), &nonce, aad);
+        }
         let mut words = [0; 16];
         if nonce.len() != 12 {
             return Err(Failed);
@@ -273,6 +339,31 @@ mod tests {
                 Err(Failed),
                 "and nothing is masked by zeros"
             );
+        }
+    }
+
+    #[test]
+    fn a_long_nonce_makes_another_key() {
+        let mut nonce = [0; 24];
+        nonce[..16].copy_from_slice(b"\0\0\0\x09\0\0\0\x4a\0\0\0\0\x31\x41\x59\x27");
+        let plain =
+            Plain::at(&std::array::from_fn(|at| u8::try_from(at).unwrap()), 0, &nonce).unwrap();
+        // draft-irtf-cfrg-xchacha §2.2.1
+        let words: [u32; 8] = [
+            0x423b_4182,
+            0xfe7b_b227,
+            0x5042_0ed3,
+            0x737d_878a,
+            0xd5e4_f9a0,
+            0x53a8_748a,
+            0x13c4_2ec1,
+            0xdcec_d326,
+        ];
+        assert!(plain.state.key.as_chunks().0.iter().copied().map(u32::from_le_bytes).eq(words));
+        let whole_word = Plain::at(&[8; 32], u64::from(u32::MAX), &[0xff; 24]).unwrap();
+        assert!(whole_word.wide && whole_word.counter == u64::from(u32::MAX));
+        for (counter, length) in [(1 << 32, 12), (0, 0), (0, 16), (0, 23), (0, 25)] {
+            assert!(Plain::at(&[8; 32], counter, &vec![0; length]).is_err());
         }
     }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! ChaCha20-Poly1305 (PKCS#11 3.2 §6.61) with nonces of 12 bytes. A multi-part decryption keeps the
+//! ChaCha20-Poly1305 (PKCS#11 3.2 §6.61) with nonces of 12 bytes, and of 24 (`XChaCha20`). A multi-part decryption keeps the
 //! ciphertext and releases nothing before the tag is verified. `ChaCha20` (§6.58) and Poly1305 (§6.60) alone.
 
+use crate::failure::device_error;
 use crate::mac::{self, Mac, running};
 use metaslot_awslc_wrapper::Failed;
 use metaslot_awslc_wrapper::aead::{self, TAG};
-use metaslot_awslc_wrapper::chacha20::{Plain, Poly1305, Stream};
+use metaslot_awslc_wrapper::chacha20::{Plain, Poly1305, Stream, extended};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::buffer::hold;
@@ -42,7 +43,9 @@ struct ChaCha20Poly1305;
 
 fn fields(params: &Params) -> Result<(&[u8], &[u8])> {
     match params {
-        Params::ChaCha20Poly1305 { nonce, aad } if nonce.len() == 12 => Ok((nonce, aad)),
+        Params::ChaCha20Poly1305 { nonce, aad } if matches!(nonce.len(), 12 | 24) => {
+            Ok((nonce, aad))
+        }
         _ => Err(Error::MECHANISM_PARAM_INVALID),
     }
 }
@@ -73,14 +76,20 @@ fn run(
     out: &mut [u8],
 ) -> Result<usize> {
     let length = length(direction, input.len())?;
-    let (key, out) = (prepared(key)?, &mut out[..length]);
-    match direction {
-        Direction::Forward => {
-            key.seal(nonce, aad, input, out).map_err(|_| Error::DATA_LEN_RANGE)?;
-        }
+    let out = &mut out[..length];
+    let mut by = |key: &aead::Key, nonce: &[u8]| match direction {
+        Direction::Forward => key.seal(nonce, aad, input, out).map_err(|_| Error::DATA_LEN_RANGE),
         Direction::Backward => {
-            key.open(nonce, aad, input, out).map_err(|_| Error::ENCRYPTED_DATA_INVALID)?;
+            key.open(nonce, aad, input, out).map_err(|_| Error::ENCRYPTED_DATA_INVALID)
         }
+    };
+    match nonce.try_into() {
+        Ok(nonce) => {
+            let value = key.secret(CKA_VALUE)?.try_into().map_err(|_| Error::KEY_SIZE_RANGE)?;
+            let (value, nonce) = extended(value, nonce).map_err(device_error)?;
+            by(&aead::Key::chacha20_poly1305(value.expose()).map_err(device_error)?, &nonce)?;
+        }
+        Err(_) => by(prepared(key)?, nonce)?,
     }
     Ok(length)
 }
@@ -218,11 +227,11 @@ impl Cipher for ChaCha20 {
 }
 
 fn plain(key: &Key, params: &Params) -> Result<Plain> {
-    let Params::ChaCha20 { wide, block } = params else {
+    let Params::ChaCha20 { counter, nonce } = params else {
         return Err(Error::MECHANISM_PARAM_INVALID);
     };
     let value = key.secret(CKA_VALUE)?.try_into().map_err(|_| Error::KEY_SIZE_RANGE)?;
-    Ok(Plain::new(value, block, *wide))
+    Plain::at(value, *counter, nonce).map_err(|_| Error::MECHANISM_PARAM_INVALID)
 }
 
 #[derive(Debug)]

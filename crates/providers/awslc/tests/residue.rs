@@ -460,7 +460,7 @@ fn uses(mechanism: CK_MECHANISM_TYPE, key: &Arc<Key>) -> bool {
         )
         | (CKK_AES_XTS, CKM_AES_XTS) => Params::Iv(iv),
         (CKK_AES, CKM_AES_XCBC_MAC) if length(key) == 16 => Params::None,
-        (CKK_CHACHA20, CKM_CHACHA20) => Params::ChaCha20 { wide: false, block: [3; 16] },
+        (CKK_CHACHA20, CKM_CHACHA20) => Params::ChaCha20 { counter: 3, nonce },
         (CKK_RC4, CKM_RC4) | (CKK_DES3, CKM_DES3_ECB) => Params::None,
         (CKK_DES3, CKM_DES3_CBC | CKM_DES3_CBC_PAD) => Params::Iv(Bytes::from_slice(&[1; 8])),
         (CKK_AES, CKM_AES_CTR) => Params::Ctr { bits: 64, block: [3; 16] },

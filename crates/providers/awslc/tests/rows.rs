@@ -170,7 +170,10 @@ const VECTORS: &[(CK_MECHANISM_TYPE, &[&str])] = &[
     (CKM_AES_GMAC, &["wycheproof/aes_gmac_test"]),
     (CKM_AES_KEY_WRAP, &["wycheproof/aes_wrap_test"]),
     (CKM_AES_KEY_WRAP_KWP, &["wycheproof/aes_kwp_test"]),
-    (CKM_CHACHA20_POLY1305, &["wycheproof/chacha20_poly1305_test"]),
+    (
+        CKM_CHACHA20_POLY1305,
+        &["wycheproof/chacha20_poly1305_test", "wycheproof/xchacha20_poly1305_test"],
+    ),
     (CKM_HKDF_DERIVE, &["wycheproof/hkdf_sha256_test", "wycheproof/hkdf_sha512_test"]),
     (CKM_HKDF_DATA, &["wycheproof/hkdf_sha256_test"]),
     (CKM_HOTP, &["rfc/hotp"]),

@@ -79,11 +79,13 @@ fn ccm_is_judged_as_wycheproof_does() {
 
 #[test]
 fn chacha20_poly1305_is_judged_as_wycheproof_does() {
-    each("chacha20_poly1305_test", |_, vector, verdict| {
-        let (nonce, aad) = (bytes(&vector["iv"]), bytes(&vector["aad"]));
-        let params = Params::ChaCha20Poly1305 { nonce, aad };
-        aead(CKM_CHACHA20_POLY1305, CKK_CHACHA20, vector, verdict, &params);
-    });
+    for name in ["chacha20_poly1305_test", "xchacha20_poly1305_test"] {
+        each(name, |_, vector, verdict| {
+            let (nonce, aad) = (bytes(&vector["iv"]), bytes(&vector["aad"]));
+            let params = Params::ChaCha20Poly1305 { nonce, aad };
+            aead(CKM_CHACHA20_POLY1305, CKK_CHACHA20, vector, verdict, &params);
+        });
+    }
 }
 
 #[test]
