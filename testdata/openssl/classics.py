@@ -14,6 +14,7 @@ from cryptography.hazmat.decrepit.ciphers.algorithms import TripleDES
 from cryptography.hazmat.primitives import hashes, keywrap, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, x25519
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.kdf.concatkdf import ConcatKDFHash
 from cryptography.hazmat.primitives.kdf.x963kdf import X963KDF
 from cryptography.hazmat.primitives.poly1305 import Poly1305
@@ -281,6 +282,11 @@ def ciphers():
         ct = Cipher(algorithms.ChaCha20(key, words), mode=None).encryptor().update(message)
         for width in [4, 8]:
             yield sealed("CKM_CHACHA20", "CKK_CHACHA20", key, chacha(words, width), message, ct)
+    # The length of the nonce in bits, as the standard has it, and in bytes.
+    key, nonce, aad, message = (stream(f"poly1305 {name}", size) for name, size in [("key", 32), ("nonce", 12), ("aad", 20), ("message", 100)])
+    ct = ChaCha20Poly1305(key).encrypt(nonce, message, aad)
+    for length in [96, 12]:
+        yield sealed("CKM_CHACHA20_POLY1305", "CKK_CHACHA20", key, [f"&{nonce.hex()}", length, f"&{aad.hex()}", 20], message, ct)
 
 
 def chacha(words, width):

@@ -35,6 +35,15 @@ pub(super) const NO_POINTER: usize = 1 << 16;
 
 // Inlined by force: a parameter that is handed from function to function through memory is read each time in pieces other than
 // those it was written in, and each time waits for the writes.
+/// Bytes of the nonce of ChaCha20-Poly1305, whose length the standard counts in bits (PKCS#11 3.2 §6.61), and programs in bytes: no
+/// nonce that there is has a length that is one of the other.
+pub(super) const fn nonce_bytes(length: CK_ULONG) -> CK_ULONG {
+    match length {
+        64 | 96 | 192 => length / 8,
+        bytes => bytes,
+    }
+}
+
 impl<'a> Caller<'a> {
     /// A mechanism with its parameter.
     ///
@@ -86,7 +95,7 @@ impl<'a> Caller<'a> {
             Shape::Ccm => self.ccm(raw),
             Shape::ChaCha20Poly1305 => {
                 let p = self.parameter::<CK_SALSA20_CHACHA20_POLY1305_PARAMS>(raw)?;
-                let nonce = self.owned(p.pNonce, nonce_length(p.ulNonceLen))?;
+                let nonce = self.owned(p.pNonce, nonce_bytes(p.ulNonceLen))?;
                 Ok(Params::ChaCha20Poly1305 { nonce, aad: self.owned(p.pAAD, p.ulAADLen)? })
             }
             Shape::Oaep => self.oaep(raw),
@@ -482,11 +491,6 @@ impl<'a> Caller<'a> {
         let rows = self.derived_key_rows(keys, count)?;
         rows.into_iter().map(|row| self.place(Given::inside(row.phKey))).collect()
     }
-}
-
-/// Bytes of a nonce of ChaCha20-Poly1305: PKCS#11 3.2 §6.61 counts its bits, and programs its bytes.
-pub(super) const fn nonce_length(said: CK_ULONG) -> CK_ULONG {
-    if said == 96 { 12 } else { said }
 }
 
 const _: () = assert!(size_of::<ShortGcmParams>() == 40 && size_of::<CK_GCM_PARAMS>() == 48);

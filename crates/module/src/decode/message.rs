@@ -2,7 +2,7 @@
 //! Parameters of single messages. Everything is copied, and what is made for a message is put back when its call has
 //! succeeded: an IV that was generated, and the tag.
 
-use super::mechanism::nonce_length;
+use super::mechanism::nonce_bytes;
 use super::{Caller, Given};
 use metaslot_ck::mechanism::{MechanismRow, Shape};
 use metaslot_ck::*;
@@ -129,7 +129,7 @@ impl<'a> Caller<'a> {
                     Given::<CK_SALSA20_CHACHA20_POLY1305_MSG_PARAMS>::inside(at.cast()).read()?;
                 Ok(Fields {
                     shape,
-                    iv: (p.pNonce, nonce_length(p.ulNonceLen)),
+                    iv: (p.pNonce, nonce_bytes(p.ulNonceLen)),
                     fixed_bits: 0,
                     generator: CKG_NO_GENERATE,
                     tag: (p.pTag, LONGEST_TAG),
