@@ -68,6 +68,8 @@ pub const APPROVED: &[(CK_MECHANISM_TYPE, CK_FLAGS, &str)] = &[
     (CKM_AES_CFB8, !CKF_WRAP, "all but wrapping"),
     (CKM_AES_CFB64, !CKF_WRAP, "all but wrapping"),
     (CKM_AES_CFB128, !CKF_WRAP, "all but wrapping"),
+    (CKM_AES_CTS, !CKF_WRAP, "all but wrapping"),
+    (CKM_AES_XTS, !CKF_WRAP, "all but wrapping"),
     (CKM_AES_ECB_ENCRYPT_DATA, 0, "nothing"),
     (CKM_AES_CBC_ENCRYPT_DATA, 0, "nothing"),
     (CKM_DES3_ECB_ENCRYPT_DATA, 0, "nothing"),

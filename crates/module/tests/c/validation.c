@@ -71,7 +71,7 @@ static void wraps(CK_RV bare)
 	CK_MECHANISM generate = {CKM_AES_KEY_GEN, NULL, 0};
 	CK_MECHANISM ecb = {CKM_AES_ECB, NULL, 0}, kwp = {CKM_AES_KEY_WRAP_KWP, NULL, 0};
 	CK_BYTE iv[16] = {0}, out[64] = {0};
-	CK_MECHANISM ofb = {CKM_AES_OFB, iv, sizeof iv};
+	CK_MECHANISM ofb = {CKM_AES_OFB, iv, sizeof iv}, cts = {CKM_AES_CTS, iv, sizeof iv};
 	CK_ULONG bytes = 16, length = sizeof out;
 	CK_ATTRIBUTE template[] = {{CKA_VALUE_LEN, &bytes, sizeof bytes}, {CKA_WRAP, &yes, 1}, {CKA_UNWRAP, &yes, 1},
 				   {CKA_EXTRACTABLE, &yes, 1}, {CKA_SENSITIVE, &no, 1}};
@@ -84,6 +84,8 @@ static void wraps(CK_RV bare)
 	EXPECT(p11->C_WrapKey(own, &ecb, made, made, out, &length), bare);
 	length = sizeof out;
 	EXPECT(p11->C_WrapKey(own, &ofb, made, made, out, &length), bare);
+	length = sizeof out;
+	EXPECT(p11->C_WrapKey(own, &cts, made, made, out, &length), bare);
 	/* What there is may be opened. */
 	OK(p11->C_UnwrapKey(own, &ecb, made, out, 16, aes, 2, &opened));
 	length = sizeof out;
