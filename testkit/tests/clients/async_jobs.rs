@@ -121,7 +121,7 @@ fn a_configuration_that_means_neither_is_refused() {
         configure(token, "async-jobs = perhaps")?;
         let asked = || token.program("openssl").line("storeutl -noout pkcs11:token=testing");
         let refused = asked().output()?;
-        let why = "wrong configuration::-1:async-jobs = perhaps: it is 'no' or 'yes'";
+        let why = "wrong configuration::-1:pkcs11:token=testing: async-jobs = perhaps: it is 'no' or 'yes'";
         ensure!(refused.told().contains(why), "{}", refused.told());
         let text = fs::read_to_string(token.path("openssl.cnf"))?.replace("perhaps", "yes");
         token.write("openssl.cnf", text)?;
