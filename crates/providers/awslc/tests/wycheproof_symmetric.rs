@@ -8,7 +8,7 @@ mod run;
 #[path = "common/vectors.rs"]
 mod vectors;
 
-use common::{algorithm, takes_nonce};
+use common::{algorithm, has_xchacha, takes_nonce};
 #[allow(unused_imports, reason = "where another provider includes this file, it is that one")]
 use metaslot_awslc::AWSLC as PROVIDER;
 use metaslot_ck::*;
@@ -82,6 +82,9 @@ fn chacha20_poly1305_is_judged_as_wycheproof_does() {
     for name in ["chacha20_poly1305_test", "xchacha20_poly1305_test"] {
         each(name, |_, vector, verdict| {
             let (nonce, aad) = (bytes(&vector["iv"]), bytes(&vector["aad"]));
+            if nonce.len() == 24 && !has_xchacha() {
+                return;
+            }
             let params = Params::ChaCha20Poly1305 { nonce, aad };
             aead(CKM_CHACHA20_POLY1305, CKK_CHACHA20, vector, verdict, &params);
         });

@@ -35,6 +35,11 @@ pub(crate) fn takes_nonce(length: usize) -> bool {
     provider().name() != "openssl" || length <= 128
 }
 
+/// Whether it takes nonces of 192 bits for ChaCha20-Poly1305, as OpenSSL does not.
+pub(crate) fn has_xchacha() -> bool {
+    provider().name() != "openssl"
+}
+
 /// The row of the provider that is tested, with AWS-LC's operations where it has none.
 pub(crate) fn algorithm(mechanism: CK_MECHANISM_TYPE) -> Algorithm {
     let row = |provider: &'static dyn Provider| {
