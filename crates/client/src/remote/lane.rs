@@ -44,27 +44,34 @@ pub trait Word {
     fn write(&self, value: u64);
 }
 
-impl Word for AtomicU64 {
-    fn acquire(&self) -> u64 {
-        self.load(Ordering::Acquire)
-    }
+/// The same calls of the real word and of the one of the models.
+macro_rules! word {
+    ($atomic:ty) => {
+        impl Word for $atomic {
+            fn acquire(&self) -> u64 {
+                self.load(Ordering::Acquire)
+            }
 
-    fn release(&self, value: u64) {
-        self.store(value, Ordering::Release);
-    }
+            fn release(&self, value: u64) {
+                self.store(value, Ordering::Release);
+            }
 
-    fn exchange(&self, from: u64, to: u64) -> Result<u64, u64> {
-        self.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire)
-    }
+            fn exchange(&self, from: u64, to: u64) -> Result<u64, u64> {
+                self.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire)
+            }
 
-    fn read(&self) -> u64 {
-        self.load(Ordering::Relaxed)
-    }
+            fn read(&self) -> u64 {
+                self.load(Ordering::Relaxed)
+            }
 
-    fn write(&self, value: u64) {
-        self.store(value, Ordering::Relaxed);
-    }
+            fn write(&self, value: u64) {
+                self.store(value, Ordering::Relaxed);
+            }
+        }
+    };
 }
+
+word!(AtomicU64);
 
 /// What a reader finds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

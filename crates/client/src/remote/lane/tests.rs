@@ -7,27 +7,7 @@ use loom::sync::atomic::{AtomicBool as Flag, AtomicU64 as Modelled, Ordering};
 /// A lane with room for 16 bytes.
 const WORDS: usize = BYTES + 2;
 
-impl Word for Modelled {
-    fn acquire(&self) -> u64 {
-        self.load(Ordering::Acquire)
-    }
-
-    fn release(&self, value: u64) {
-        self.store(value, Ordering::Release);
-    }
-
-    fn exchange(&self, from: u64, to: u64) -> Result<u64, u64> {
-        self.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire)
-    }
-
-    fn read(&self) -> u64 {
-        self.load(Ordering::Relaxed)
-    }
-
-    fn write(&self, value: u64) {
-        self.store(value, Ordering::Relaxed);
-    }
-}
+word!(Modelled);
 
 fn words() -> [AtomicU64; WORDS] {
     [const { AtomicU64::new(0) }; WORDS]
