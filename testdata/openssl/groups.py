@@ -145,6 +145,14 @@ def asn1(key, shared, public):
         ("a string twice", tlv(0x30, algorithm + 2 * strings[:5])),
         ("an untagged string", tlv(0x30, algorithm + tlv(4, bits))),
         ("a number that is no string", tlv(0x30, algorithm + tlv(0xA2, tlv(2, b"\1")))),
+        *(
+            (why, tlv(0x30, tlv(0x30, tlv(6, identifier) + tlv(4, (1).to_bytes(4, "big"))) + strings))
+            for why, identifier in (
+                ("an empty identifier", b""),
+                ("an identifier that does not end", b"\x2a\x86"),
+                ("an identifier with a zero before a number", b"\x2a\x80\1"),
+            )
+        ),
     ):
         info = [len(said), f"&{said.hex()}" if said else 0]
         yield derived("CKM_X9_42_DH_DERIVE", key, [3, *info, *public], b"", 16) | {"wrong": why}

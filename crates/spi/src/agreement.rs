@@ -123,6 +123,12 @@ impl<'a> Agreement<'a> {
     }
 }
 
+/// Whether this is the content of an OBJECT IDENTIFIER: numbers to the base of 128, none of which begins with a zero (X.690 §8.19).
+fn is_identifier(content: &[u8]) -> bool {
+    content.last().is_some_and(|last| *last < 0x80)
+        && content.split_inclusive(|byte| *byte < 0x80).all(|number| number[0] != 0x80)
+}
+
 /// What the counter of the first block is.
 const COUNTER: [u8; 4] = [0, 0, 0, 1];
 
@@ -131,7 +137,9 @@ fn counter_place(info: &[u8]) -> std::result::Result<usize, Malformed> {
     let mut fields = Reader::new(der::only(info, tag::SEQUENCE)?);
     let mut algorithm = fields.sequence()?;
     let place = info.len() - fields.rest().len() - COUNTER.len();
-    algorithm.element(tag::OID)?;
+    if !is_identifier(algorithm.element(tag::OID)?) {
+        return Err(Malformed);
+    }
     if algorithm.element(tag::OCTET_STRING)? != COUNTER {
         return Err(Malformed);
     }
