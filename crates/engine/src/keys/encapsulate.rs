@@ -161,7 +161,7 @@ impl Engine {
         let of = |row| (way.of)(row).filter(|row| row.serves(key));
         let (count, algorithm) = self
             .route_with(&by, mechanism, of)
-            .map_err(|_| wrong(self.kept_here(&by).err().unwrap_or(Error::KEY_SIZE_RANGE)))?;
+            .map_err(|_| refused(self.kept_here(&by).err().unwrap_or(Error::KEY_SIZE_RANGE)))?;
         algorithm.check(way.direction, key, params).map_err(wrong)?;
         let (what, with) = ((algorithm, way.direction), (by.facts(), &**key));
         let length = rules::agreed_length(policy, what, with, params, &template)?;

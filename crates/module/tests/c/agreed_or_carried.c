@@ -115,6 +115,7 @@ static void rsa(void)
 	CK_MECHANISM pkcs = {CKM_RSA_PKCS, NULL, 0}, x509 = {CKM_RSA_X_509, NULL, 0};
 	CK_MECHANISM by_oaep = {CKM_RSA_PKCS_OAEP, &oaep, sizeof(oaep)};
 	CK_MECHANISM bare = {CKM_RSA_PKCS_OAEP, NULL, 0}, aes_ecb = {CKM_AES_ECB, NULL, 0};
+	CK_MECHANISM signs = {CKM_SHA256_RSA_PKCS, NULL, 0};
 	CK_ATTRIBUTE length = {CKA_VALUE_LEN, &none, sizeof(none)};
 	CK_ATTRIBUTE typed[] = {{CKA_KEY_TYPE, &aes, sizeof(aes)}, {CKA_VALUE_LEN, &aes_length, sizeof(aes_length)}};
 	CK_BYTE block[16] = "sixteen bytes..", out[16];
@@ -151,6 +152,9 @@ static void rsa(void)
 	typed[1].pValue = &odd;
 	refuse(&by_oaep, typed, 2, CKR_TEMPLATE_INCONSISTENT);
 	refuse(&bare, typed, 2, CKR_MECHANISM_PARAM_INVALID);
+	refuse(&signs, typed, 2, CKR_MECHANISM_INVALID);
+	EXPECT(p11->C_DecapsulateKey(session, &signs, private_key, typed, 1, sealed, 256, &there),
+	       CKR_MECHANISM_INVALID);
 	/* A key for AES, used on both sides. */
 	typed[1].pValue = &aes_length;
 	sealed_length = sizeof(sealed);
