@@ -570,7 +570,11 @@ impl Place {
     /// `CKR_WRAPPED_KEY_LEN_RANGE` where more would be left out than fills it, `CKR_WRAPPED_KEY_INVALID` for anything but
     /// zeros there.
     pub fn secret_key(self, opened: &[u8], length: usize) -> Result<&[u8]> {
-        let Self::Filled(unit) = self else { return Ok(opened) };
+        let unit = match self {
+            Self::Told => 1,
+            Self::Filled(unit) => unit,
+            Self::First | Self::Last => return Ok(opened),
+        };
         let (key, filling) = opened.split_at_checked(length).unwrap_or((opened, &[]));
         match filling.len() < unit {
             true if filling.iter().all(|byte| *byte == 0) => Ok(key),
