@@ -19,7 +19,8 @@ pub use attributes::{Birth, Origin, change, check, complete, may_follow, protect
 pub use lineage::oblige;
 pub use login::Login;
 pub use offspring::{
-    agreed_length, both_lengths, derived_template, inherit, permitted_length, with_imposed,
+    agreed_length, both_lengths, derived_template, inherit, may_leave, permitted_length,
+    with_imposed,
 };
 pub use policy::Policy;
 pub use purpose::Purposes;

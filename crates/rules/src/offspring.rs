@@ -45,6 +45,15 @@ pub(crate) fn unless_said(template: &mut Attributes, attribute: CK_ATTRIBUTE_TYP
     }
 }
 
+/// What a key that is unwrapped, encapsulated or decapsulated is where its template says nothing: it may leave again (PKCS#11 3.2
+/// §5.18.4, §5.18.8), which is no word for showing its value.
+pub fn may_leave(template: &mut Attributes) {
+    if template.get(CKA_EXTRACTABLE).is_none() {
+        unless_said(template, CKA_SENSITIVE, true);
+        template.set(CKA_EXTRACTABLE, Value::Bool(true));
+    }
+}
+
 /// A template of a key that is derived, encapsulated or decapsulated, with class and key type, and with what the base key's
 /// template of the name `imposes` says.
 pub fn derived_template(

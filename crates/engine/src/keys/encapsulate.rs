@@ -176,7 +176,7 @@ impl Engine {
         token: &Token,
         way: &Way,
         (by, params, wrong): (&Subject, &Params, Error),
-        template: Attributes,
+        mut template: Attributes,
         mut secret: Secret,
     ) -> Result<ObjectHandle> {
         set_parity(template.ulong(CKA_KEY_TYPE), secret.expose_mut());
@@ -189,6 +189,7 @@ impl Engine {
         // The other side knows it.
         let origin = Origin::Derived { always_sensitive: false, never_extractable: false };
         let birth = Birth::new(origin, purposes, token.login_state());
+        rules::may_leave(&mut template);
         let object = rules::complete(birth, CKO_SECRET_KEY, template, made)?;
         policy.agreed(by, way.imposes, &object.attributes)?;
         self.add(session, vec![object]).map(|handles| handles[0])

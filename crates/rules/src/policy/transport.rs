@@ -7,7 +7,7 @@ use super::table::{KeyUse, WRAPS, WrapForm};
 use super::{Policy, Refusal};
 use crate::attributes::usual_usages;
 use crate::facts::has_elements;
-use crate::offspring::unless_said;
+use crate::offspring::{may_leave, unless_said};
 use crate::purpose::Purposes;
 use crate::subject::Subject;
 use metaslot_ck::attribute::{self, AttributeRow, CKA_PURPOSES, Kind};
@@ -123,8 +123,9 @@ impl Policy {
         if keeps_private(by) {
             unless_said(template, CKA_PRIVATE, true);
         }
-        if self.refuses(Refusal::UnwrapNonSensitive) {
-            unless_said(template, CKA_SENSITIVE, true);
+        match self.refuses(Refusal::UnwrapNonSensitive) {
+            true => unless_said(template, CKA_SENSITIVE, true),
+            false => may_leave(template),
         }
         if bare && by.attributes().bool(CKA_TRUSTED) {
             // It may have been one that only a trusted key may wrap; a bare form cannot say so.
