@@ -91,6 +91,32 @@ fn token_that_forgets_its_login_hides_no_key() {
     });
 }
 
+/// It is the user's, and a try at the identity's, which would lock it in the end.
+#[test]
+fn configured_pin_is_not_tried_for_an_identity() {
+    let name = "behaviour::configured_pin_is_not_tried_for_an_identity";
+    let prepare = |token: &mut TestToken| view::three_tokens(token, "");
+    apart(CLIENT, "an identity's login that is lost", name, prepare, || {
+        let module = started()?;
+        let session = module.open_session(slot(&module, "a")?, Access::ReadOnly)?;
+        session.login_user("web", b"5678")?;
+        let order = |how| anyhow::Ok(Path::new(&std::env::var("FAKE_ORDERS")?).join(how));
+        let find = || session.find(&Template::new().class(CKO_PRIVATE_KEY));
+        ensure!(find()?.len() == 1, "no key");
+        for way in ["forget-0", "reset-0"] {
+            std::fs::write(order(way)?, "")?;
+            // The first one may be what finds out.
+            for _ in 0..2 {
+                let found = find().map_or(0, |found| found.len());
+                ensure!(found == 0, "{way}: found without a login");
+            }
+            ensure!(!order("guessed")?.exists(), "{way}: the configured PIN is tried");
+        }
+        session.logout()?;
+        Ok(session.login_user("web", b"5678")?)
+    });
+}
+
 /// The configuration that logs in by a file.
 const BY_FILE: &str = "pin-source = \"file:/dev/stdin\"";
 

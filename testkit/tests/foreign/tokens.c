@@ -119,6 +119,15 @@ static CK_RV of_session(CK_SESSION_HANDLE session)
     return sessions[session].life == tokens[sessions[session].token].life ? CKR_OK : CKR_SESSION_HANDLE_INVALID;
 }
 
+static void leave(const char *sign)
+{
+    char path[4096];
+    order_file(path, sizeof path, sign);
+    FILE *told = fopen(path, "w");
+    if (told)
+        fclose(told);
+}
+
 // CK_INVALID_HANDLE where it is lost.
 static CK_ULONG key_of(CK_SESSION_HANDLE session)
 {
@@ -282,6 +291,23 @@ static CK_RV login(CK_SESSION_HANDLE session, CK_USER_TYPE user, CK_UTF8CHAR *pi
     return rv;
 }
 
+// An identity "web", whose wrong PINs leave a file "guessed".
+static CK_RV login_user(CK_SESSION_HANDLE session, CK_USER_TYPE user, CK_UTF8CHAR *pin, CK_ULONG length,
+                        CK_UTF8CHAR *name, CK_ULONG name_length)
+{
+    HOLD;
+    (void) user;
+    CK_RV rv = of_session(session);
+    if (rv != CKR_OK)
+        return rv;
+    if (length != 4 || memcmp(pin, "5678", 4) != 0 || name_length != 3 || memcmp(name, "web", 3) != 0) {
+        leave("guessed");
+        return CKR_PIN_INCORRECT;
+    }
+    tokens[sessions[session].token].logged_in = 1;
+    return rv;
+}
+
 // Leaves a file "logged-out".
 static CK_RV logout(CK_SESSION_HANDLE session)
 {
@@ -290,11 +316,7 @@ static CK_RV logout(CK_SESSION_HANDLE session)
     if (rv != CKR_OK)
         return rv;
     tokens[sessions[session].token].logged_in = 0;
-    char path[4096];
-    order_file(path, sizeof path, "logged-out");
-    FILE *told = fopen(path, "w");
-    if (told)
-        fclose(told);
+    leave("logged-out");
     return rv;
 }
 
@@ -433,6 +455,21 @@ static CK_FUNCTION_LIST list = {
     .C_SignInit = sign_init,
     .C_Sign = sign,
 };
+
+CK_RV C_GetInterface(CK_UTF8CHAR *name, CK_VERSION *version, CK_INTERFACE **out, CK_FLAGS flags)
+{
+    static CK_FUNCTION_LIST_3_0 newer;
+    static CK_INTERFACE interface = { (CK_UTF8CHAR *) "PKCS 11", &newer, 0 };
+    (void) name, (void) flags;
+    if (version && (version->major != 3 || version->minor != 0))
+        return CKR_FUNCTION_FAILED;
+    // It begins with the members of the older one.
+    memcpy(&newer, &list, sizeof list);
+    newer.version = (CK_VERSION) { 3, 0 };
+    newer.C_LoginUser = login_user;
+    *out = &interface;
+    return CKR_OK;
+}
 
 CK_RV C_GetFunctionList(CK_FUNCTION_LIST **out)
 {

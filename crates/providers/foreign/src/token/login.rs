@@ -11,11 +11,18 @@ use metaslot_ck::{
 use metaslot_client::{Error as Failure, Result as Called, Session, User};
 use metaslot_memory::Secret;
 use metaslot_spi::store::{Name, Role};
+use std::path::Path;
 
 impl Token {
     /// Whether there is a login that can be made again.
     pub(super) fn repeats_login(&self, state: &State) -> bool {
-        state.login == Some(Role::User) && (state.pin.is_some() || self.pin_source.is_some())
+        state.login == Some(Role::User)
+            && (state.pin.is_some() || self.pin_source_of(state.name).is_some())
+    }
+
+    /// The configured PIN is the user's: for an identity it would be a wrong one, and count.
+    fn pin_source_of(&self, name: Option<Name>) -> Option<&Path> {
+        self.pin_source.as_deref().filter(|_| name.is_none())
     }
 
     /// Whether the keeper's session has gone, or that login from it.
@@ -34,9 +41,9 @@ impl Token {
 
     /// The login that there was, in a new session.
     pub(super) fn repeat_login(&self, state: &mut State, keeper: &Session) -> Called<()> {
-        let pin = match (&state.pin, &self.pin_source) {
-            (Some(pin), _) => Secret::try_copy_of(pin.expose()),
-            (None, file) => file.as_ref().and_then(|file| pin::read(file).ok()),
+        let pin = match &state.pin {
+            Some(pin) => Secret::try_copy_of(pin.expose()),
+            None => self.pin_source_of(state.name).and_then(|file| pin::read(file).ok()),
         };
         let pin = pin.filter(|_| !state.refused).ok_or(REFUSED)?;
         let bound = Bound::to(state.link);
