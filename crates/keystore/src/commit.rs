@@ -10,7 +10,7 @@ use crate::crypto::Keys;
 use crate::error::{Error, Result};
 use crate::rows::RowsMut;
 use crate::state::Memory;
-use metaslot_spi::store::Change;
+use metaslot_spi::store::{Change, Name};
 use rusqlite::Connection;
 use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -33,6 +33,8 @@ struct State {
 #[derive(Debug)]
 struct Job {
     keys: Option<Arc<Keys>>,
+    /// Which identity wants it, if one does.
+    identity: Option<(Name, u64)>,
     state: Mutex<JobState>,
 }
 
@@ -62,7 +64,8 @@ pub struct Group {
 }
 
 impl Queue {
-    /// Queues a change set and waits until it is durable. `commit` is run by the leader: it takes
+    /// Queues a change set and waits until it is durable. It is by the login that has these keys, and
+    /// by an identity where that is another than theirs. `commit` is run by the leader: it takes
     /// a [`Group`] by the closure that it is given, once it holds every lock.
     ///
     /// # Errors
@@ -70,10 +73,11 @@ impl Queue {
     pub fn submit(
         &self,
         changes: Vec<Change>,
-        keys: Option<Arc<Keys>>,
+        (keys, identity): (Option<Arc<Keys>>, Option<(Name, u64)>),
         commit: impl FnOnce(&dyn Fn() -> Group),
     ) -> Result<Vec<u64>> {
-        let job = Arc::new(Job { keys, state: Mutex::new(JobState::Waiting(changes)) });
+        let identity = identity.or_else(|| keys.as_ref()?.bound);
+        let job = Arc::new(Job { keys, identity, state: Mutex::new(JobState::Waiting(changes)) });
         let mut state = self.lock();
         state.waiting.push(Arc::clone(&job));
         loop {
@@ -159,18 +163,23 @@ impl Group {
         self.jobs.iter().filter_map(|job| job.keys.as_deref())
     }
 
-    /// Answers those whose login ended while they waited, as `is_there` says of its keys.
+    /// Answers those whose identity was revoked while they waited, as `is_there` says of an identity and the keys that it had.
     ///
     /// # Errors
     /// [`Error::NotLoggedIn`] where none is left.
-    pub(crate) fn refuse_revoked(&mut self, is_there: impl Fn(&Keys) -> bool) -> Result<()> {
+    pub fn refuse_revoked(&mut self, is_there: impl Fn(&Keys, (Name, u64)) -> bool) -> Result<()> {
         for at in 0..self.jobs.len() {
-            if self.jobs[at].keys.as_deref().is_some_and(|keys| !is_there(keys)) {
+            let Job { keys, identity, .. } = &*self.jobs[at];
+            let who = keys.as_deref().zip(*identity).filter(|_| self.work[at].is_some());
+            if who.is_some_and(|(keys, identity)| !is_there(keys, identity)) {
                 self.refuse(at, &Error::NotLoggedIn);
             }
         }
-        let is_left = self.work.iter().any(Option::is_some);
-        if is_left { Ok(()) } else { Err(Error::NotLoggedIn) }
+        if self.is_answered() { Err(Error::NotLoggedIn) } else { Ok(()) }
+    }
+
+    fn is_answered(&self) -> bool {
+        self.work.iter().all(Option::is_none)
     }
 
     /// Applies every change set inside the transaction that is open. A set that fails is answered
@@ -214,7 +223,7 @@ impl Group {
     pub fn refuse(&mut self, failed: usize, error: &Error) -> bool {
         self.work[failed] = None;
         *self.jobs[failed].lock() = JobState::Done(Err(error.clone()));
-        self.work.iter().any(Option::is_some)
+        !self.is_answered()
     }
 
     /// Answers those whose changes are durable.

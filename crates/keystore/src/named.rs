@@ -294,14 +294,22 @@ mod tests {
         let place = place("waits-meanwhile");
         let (mine, web) = (store(&place, 1), name("web"));
         mine.initialize(SO, "token").expect("it is made");
-        officer(&mine, Asked::Add(web, NewPin(b"a pin")));
-        mine.login_as(web, b"a pin").expect("the PIN is right");
-        let record = Record { private: true, attributes: vec![], secrets: None, terms: vec![] };
-        let written = mine.queue.submit(vec![Change::Insert(record)], mine.keys(), |take| {
-            officer(&store(&place, 1), Asked::Revoke(web));
-            mine.commit_group(take);
-        });
-        assert!(matches!(written, Err(Error::NotLoggedIn)), "{written:?}");
+        for is_shared in [false, true] {
+            officer(&mine, Asked::Add(web, NewPin(b"a pin")));
+            mine.login_as(web, b"a pin").expect("the PIN is right");
+            let incarnation = mine.incarnation(web).expect("it is known").expect("it is there");
+            if is_shared {
+                mine.share_login().expect("there is memory");
+            }
+            let by = (mine.keys(), is_shared.then_some((web, incarnation)));
+            let record = Record { private: true, attributes: vec![], secrets: None, terms: vec![] };
+            let written = mine.queue.submit(vec![Change::Insert(record)], by, |take| {
+                officer(&store(&place, 1), Asked::Revoke(web));
+                mine.commit_group(take);
+            });
+            assert!(matches!(written, Err(Error::NotLoggedIn)), "{is_shared}: {written:?}");
+            mine.logout();
+        }
         std::fs::remove_dir_all(&place).expect("it goes");
     }
 

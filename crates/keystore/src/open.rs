@@ -137,11 +137,10 @@ fn identities(connection: &Connection, keys: Option<&Keys>) -> Result<Identities
     Ok(token.identities)
 }
 
-/// Whether the identity of these keys is the one that is found. One that cannot be looked at now is.
-fn is_there(keys: &Keys, find: impl FnOnce(Name) -> Result<Option<u64>>) -> bool {
-    let Some((name, incarnation)) = keys.bound else { return true };
-    match find(name) {
-        Ok(now) => now == Some(incarnation),
+/// Whether what was found is this incarnation. What cannot be looked at now is.
+fn is_it(found: &Result<Option<u64>>, incarnation: u64) -> bool {
+    match found {
+        Ok(now) => *now == Some(incarnation),
         Err(error) => !matches!(error, Error::Uninitialized { .. } | Error::Tampered { .. }),
     }
 }
@@ -208,13 +207,19 @@ impl SqliteStore {
 
     /// Whether the identity of these keys is. One that cannot be looked at now is.
     pub(crate) fn is_still_there(&self, keys: &Keys) -> bool {
-        is_there(keys, |name| self.incarnation_of(Some(keys), name))
+        let Some((name, incarnation)) = keys.bound else { return true };
+        is_it(&self.incarnation_of(Some(keys), name), incarnation)
     }
 
-    /// The same within a transaction of a writer, who may have waited for that while the identity was revoked.
-    pub(crate) fn is_there_now(&self, database: &Database, keys: &Keys) -> bool {
+    /// Whether an identity is, within a transaction of a writer, who may have waited for that while it was revoked.
+    pub(crate) fn is_there_now(
+        &self,
+        database: &Database,
+        keys: &Keys,
+        (name, incarnation): (Name, u64),
+    ) -> bool {
         let read = || identities(&database.connection, Some(keys));
-        is_there(keys, |name| self.incarnation_in(&read, Some(keys), name))
+        is_it(&self.incarnation_in(&read, Some(keys), name), incarnation)
     }
 
     /// Which incarnation an identity has that the token's state knows, as far as there are keys to open that.

@@ -42,6 +42,11 @@ impl SqliteStore {
         self.report(self.gate.around(work))
     }
 
+    fn write_by(&self, who: Option<(Name, u64)>, changes: Vec<Change>) -> Result<Vec<u64>> {
+        let keys = self.current_keys()?;
+        self.queue.submit(changes, (keys, who), |take| self.commit_group(take))
+    }
+
     pub(crate) fn commit_group(&self, take: &dyn Fn() -> Group) {
         let mut group = None;
         let failed = self.gate.write_in_turn(|database| {
@@ -51,7 +56,7 @@ impl SqliteStore {
                     database.check_current()?;
                     self.advance_held(database, keys)?;
                 }
-                group.refuse_revoked(|keys| self.is_there_now(database, keys))?;
+                group.refuse_revoked(|keys, who| self.is_there_now(database, keys, who))?;
                 group.apply(&database.connection, &self.written_last)
             });
             let anchored = applied.and_then(|outcomes| {
@@ -304,10 +309,11 @@ impl Store for SqliteStore {
     }
 
     fn write(&self, changes: Vec<Change>) -> ck::Result<Vec<u64>> {
-        self.change(|| {
-            let keys = self.current_keys()?;
-            self.queue.submit(changes, keys, |take| self.commit_group(take))
-        })
+        self.change(|| self.write_by(None, changes))
+    }
+
+    fn write_as(&self, identity: (Name, u64), changes: Vec<Change>) -> ck::Result<Vec<u64>> {
+        self.change(|| self.write_by(Some(identity), changes))
     }
 
     fn read(&self, id: u64) -> ck::Result<Option<ObjectRow>> {
@@ -404,7 +410,7 @@ mod tests {
             store.logout();
             store.commit_group(take);
         };
-        store.queue.submit(vec![Change::Insert(record)], store.keys(), commit).unwrap();
+        store.queue.submit(vec![Change::Insert(record)], (store.keys(), None), commit).unwrap();
         let after = fs::read(&anchor).unwrap();
         drop(store);
         fs::remove_dir_all(&place).unwrap();

@@ -300,9 +300,9 @@ impl Store for PostgresStore {
             Change::Update { id, .. } | Change::Delete { id, .. } => Some(*id),
         };
         let changed = Vec::from_iter(changes.iter().filter_map(changed));
-        let done = self
-            .current_keys()
-            .and_then(|keys| self.queue.submit(changes, keys, |take| self.commit_group(take)));
+        let done = self.current_keys().and_then(|keys| {
+            self.queue.submit(changes, (keys, None), |take| self.commit_group(take))
+        });
         // Also where it is not known whether they were changed.
         self.cache.forget(&changed);
         self.report(done)

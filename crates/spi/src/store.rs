@@ -110,6 +110,15 @@ pub trait Store: Send + Sync {
     /// `CKR_DEVICE_MEMORY` (disk full), `CKR_TOKEN_WRITE_PROTECTED`, `CKR_DEVICE_ERROR`
     fn write(&self, changes: Vec<Change>) -> Result<Vec<u64>>;
 
+    /// [`Self::write`] by an identity of this incarnation, whose login is [shared](Self::share_login): nothing where it is revoked by
+    /// the time at which that would be committed.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    fn write_as(&self, _identity: (Name, u64), changes: Vec<Change>) -> Result<Vec<u64>> {
+        self.write(changes)
+    }
+
     /// One row, opened; `None` when there is none, or when it is private and no user is logged in.
     ///
     /// # Errors

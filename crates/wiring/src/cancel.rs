@@ -119,6 +119,11 @@ impl<S: Store> Store for UncancelledStore<S> {
         self.0.write(changes)
     }
 
+    fn write_as(&self, identity: (Name, u64), changes: Vec<Change>) -> Result<Vec<u64>> {
+        let _uncancelled = Uncancelled::begin();
+        self.0.write_as(identity, changes)
+    }
+
     fn read(&self, id: u64) -> Result<Option<ObjectRow>> {
         let _uncancelled = Uncancelled::begin();
         self.0.read(id)

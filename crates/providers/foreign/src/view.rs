@@ -108,6 +108,28 @@ impl View {
         Self { own, guests }
     }
 
+    /// What belongs to the own token is one transaction; a guest makes each change by itself.
+    fn write_by(
+        &self,
+        changes: Vec<Change>,
+        write: impl FnOnce(Vec<Change>) -> Result<Vec<u64>>,
+    ) -> Result<Vec<u64>> {
+        let (own, others): (Vec<_>, Vec<_>) =
+            changes.into_iter().partition(|change| self.changed(change).guest.is_none());
+        let own = own.into_iter().map(|change| {
+            let id = self.changed(&change).id;
+            renumbered(change, id)
+        });
+        let own: Vec<_> = own.collect();
+        let made = if own.is_empty() { Vec::new() } else { write(own)? };
+        for change in others {
+            let row = self.changed(&change);
+            self.of(row)?.write(vec![renumbered(change, row.id)])?;
+        }
+        let number = |id| Row { guest: None, id }.number(self.guests.len());
+        Ok(made.into_iter().map(number).collect())
+    }
+
     /// Whose row it is.
     fn of(&self, row: Row) -> Result<&dyn Store> {
         match row.guest {
@@ -270,22 +292,12 @@ impl Store for View {
         self.own.set_pin(role, old, new)
     }
 
-    /// What belongs to the own token is one transaction; a guest makes each change by itself.
     fn write(&self, changes: Vec<Change>) -> Result<Vec<u64>> {
-        let (own, others): (Vec<_>, Vec<_>) =
-            changes.into_iter().partition(|change| self.changed(change).guest.is_none());
-        let own = own.into_iter().map(|change| {
-            let id = self.changed(&change).id;
-            renumbered(change, id)
-        });
-        let own: Vec<_> = own.collect();
-        let made = if own.is_empty() { Vec::new() } else { self.own.write(own)? };
-        for change in others {
-            let row = self.changed(&change);
-            self.of(row)?.write(vec![renumbered(change, row.id)])?;
-        }
-        let number = |id| Row { guest: None, id }.number(self.guests.len());
-        Ok(made.into_iter().map(number).collect())
+        self.write_by(changes, |own| self.own.write(own))
+    }
+
+    fn write_as(&self, identity: (Name, u64), changes: Vec<Change>) -> Result<Vec<u64>> {
+        self.write_by(changes, |own| self.own.write_as(identity, own))
     }
 
     fn read(&self, id: u64) -> Result<Option<ObjectRow>> {
