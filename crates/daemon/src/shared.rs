@@ -243,9 +243,13 @@ impl View {
     }
 
     fn role(&self) -> Option<Role> {
+        self.entry().map(|entry| entry.role)
+    }
+
+    fn entry(&self) -> Option<Entry> {
         let entry = *self.role.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = entry.filter(|entry| self.shared.login().times == entry.time)?;
-        self.is_still_there(entry).then_some(entry.role)
+        Some(entry).filter(|_| self.is_still_there(entry))
     }
 
     /// Whether its identity has not been revoked since. While the store cannot be looked at it has not.
@@ -255,9 +259,9 @@ impl View {
     }
 
     /// What is done by who this is, while no other token is opened.
-    fn while_open<T>(&self, work: impl FnOnce(Option<Role>) -> Result<T>) -> Result<T> {
+    fn while_open<T>(&self, work: impl FnOnce(Option<Entry>) -> Result<T>) -> Result<T> {
         let _opening = self.shared.opening.read().unwrap_or_else(PoisonError::into_inner);
-        work(self.role())
+        work(self.entry())
     }
 
     fn change_role(&self, role: Option<Entry>) -> Option<Entry> {
@@ -408,8 +412,8 @@ impl Store for View {
     }
 
     fn init_pin(&self, pin: &[u8]) -> Result<()> {
-        self.while_open(|role| match role {
-            Some(Role::So) => self.store().init_pin(pin),
+        self.while_open(|who| match who {
+            Some(Entry { role: Role::So, .. }) => self.store().init_pin(pin),
             _ => Err(Error::USER_NOT_LOGGED_IN),
         })
     }
@@ -421,9 +425,13 @@ impl Store for View {
 
     /// Only by a client with a PIN: in the store somebody is logged in, and would vouch for what a stranger writes.
     fn write(&self, changes: Vec<Change>) -> Result<Vec<u64>> {
-        self.while_open(|role| {
-            if role.is_some() {
-                return self.store().write(changes);
+        self.while_open(|who| {
+            match who {
+                Some(Entry { identity: Some(identity), .. }) => {
+                    return self.store().write_as(identity, changes);
+                }
+                Some(_) => return self.store().write(changes),
+                None => {}
             }
             if self.rights.is_some() {
                 detail::refuse(format_args!("a client without a PIN changes no object of a token"));

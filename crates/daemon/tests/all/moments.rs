@@ -8,8 +8,8 @@ use metaslot_daemon::{Rights, Shared, View};
 use metaslot_keystore::SqliteStore;
 use metaslot_memory::Secret;
 use metaslot_spi::store::{
-    Change, Examination, Examined, Found, ObjectRow, Record, Remark, Role, Scope, Store, Term,
-    TokenRow,
+    Change, Examination, Examined, Found, Identities, Name, NewPin, ObjectRow, Record, Remark,
+    Role, Scope, Store, Term, TokenRow,
 };
 use metaslot_wiring::config::source::Source;
 use std::fs;
@@ -69,8 +69,24 @@ impl Store for Staged {
         self.store.set_pin(role, old, new)
     }
 
+    fn login_as(&self, name: Name, pin: &[u8]) -> Result<()> {
+        self.store.login_as(name, pin)
+    }
+
+    fn incarnation(&self, name: Name) -> Result<Option<u64>> {
+        self.store.incarnation(name)
+    }
+
+    fn share_login(&self) -> Result<()> {
+        self.store.share_login()
+    }
+
     fn write(&self, changes: Vec<Change>) -> Result<Vec<u64>> {
         self.now().write(changes)
+    }
+
+    fn write_as(&self, identity: (Name, u64), changes: Vec<Change>) -> Result<Vec<u64>> {
+        self.now().write_as(identity, changes)
     }
 
     fn read(&self, id: u64) -> Result<Option<ObjectRow>> {
@@ -226,4 +242,22 @@ fn what_is_written_by_a_login_to_one_token_is_not_written_to_another() {
     let (stage, set) = while_another_logs_in(Role::So, |view| view.init_pin(b"another-pin"));
     assert!(set.is_err(), "it is the other one's");
     stage.place.store().login(Role::User, USER).expect("its PIN is what it was");
+}
+
+#[test]
+fn what_is_written_by_an_identity_that_is_revoked_meanwhile_is_not_written() {
+    let stage = Stage::new();
+    let web = Name::new(b"web").expect("it is one");
+    let officer = |place: &Place, asked: Identities<'_>| {
+        let what = Examination::Identities(asked);
+        place.store().examine(Role::So, SO, what, &mut |_| true).expect("the officer may");
+    };
+    officer(&stage.place, Identities::Add(web, NewPin(b"web-pin-1")));
+    let view = stage.shared.view(None);
+    view.login_as(web, b"web-pin-1").expect("the PIN");
+    let record = Record { private: false, attributes: vec![], secrets: None, terms: vec![] };
+    let place = Arc::clone(&stage.place);
+    stage.meanwhile(move || officer(&place, Identities::Revoke(web)));
+    let written = view.write(vec![Change::Insert(record)]);
+    assert_eq!(written, Err(Error::USER_NOT_LOGGED_IN));
 }
