@@ -163,6 +163,12 @@ impl Group {
         self.jobs.iter().filter_map(|job| job.keys.as_deref())
     }
 
+    /// Whether there are identities among those that want something.
+    #[must_use]
+    pub fn has_identities(&self) -> bool {
+        self.jobs.iter().any(|job| job.identity.is_some())
+    }
+
     /// Answers those whose identity was revoked while they waited, as `is_there` says of an identity and the keys that it had.
     ///
     /// # Errors
@@ -178,7 +184,9 @@ impl Group {
         if self.is_answered() { Err(Error::NotLoggedIn) } else { Ok(()) }
     }
 
-    fn is_answered(&self) -> bool {
+    /// Whether all have failed.
+    #[must_use]
+    pub fn is_answered(&self) -> bool {
         self.work.iter().all(Option::is_none)
     }
 

@@ -8,7 +8,7 @@ use crate::rows::{Whole, signed};
 use crate::schema;
 use metaslot_counters as counters;
 use metaslot_keystore::Error;
-use metaslot_keystore::elsewhere::{self, Identities, Identity, Keys};
+use metaslot_keystore::elsewhere::{self, Group, Identities, Identity, Keys};
 use metaslot_spi::store::{Examined, Identities as Asked, Name, NewPin, Remark, Role};
 use std::sync::Arc;
 
@@ -176,6 +176,32 @@ impl PostgresStore {
             *lock(&self.identities) = Some((now, read));
         }
         Ok(found)
+    }
+
+    /// Refuses those whose identity was revoked by now: by another machine, of which this one may not have heard yet. What is known is
+    /// looked at first, which the token's state says to be right or not. The token's row is locked.
+    pub(crate) fn refuse_revoked(
+        &self,
+        open: &Open<'_>,
+        mut whole: Whole,
+        group: &mut Group,
+    ) -> Result<Whole> {
+        if !group.has_identities() {
+            return Ok(whole);
+        }
+        if let Some((_, known)) = &*lock(&self.identities) {
+            whole.token.identities = known.clone();
+        }
+        let is_so =
+            |whole: &Whole, keys: &Keys| elsewhere::check(keys, &whole.token, &whole.head).is_ok();
+        if !group.keys().all(|keys| is_so(&whole, keys)) {
+            whole = whole.complete(open)?;
+        }
+        group.refuse_revoked(|keys, (name, incarnation)| {
+            let found = whole.token.identities.find(name);
+            is_so(&whole, keys) && found.is_some_and(|one| one.incarnation == incarnation)
+        })?;
+        Ok(whole)
     }
 }
 

@@ -31,6 +31,20 @@ impl PostgresStore {
         })
     }
 
+    fn write_by(&self, who: Option<(Name, u64)>, changes: Vec<Change>) -> ck::Result<Vec<u64>> {
+        let changed = |change: &Change| match change {
+            Change::Insert(_) => None,
+            Change::Update { id, .. } | Change::Delete { id, .. } => Some(*id),
+        };
+        let changed = Vec::from_iter(changes.iter().filter_map(changed));
+        let done = self.current_keys().and_then(|keys| {
+            self.queue.submit(changes, (keys, who), |take| self.commit_group(take))
+        });
+        // Also where it is not known whether they were changed.
+        self.cache.forget(&changed);
+        self.report(done)
+    }
+
     /// Commits what waits by then, in as few transactions as it takes: [`Queue::submit`]. What fails where it is not known whose
     /// fault that is, is tried again by itself, unless the connection has failed.
     fn commit_group(&self, take: &dyn Fn() -> Group) {
@@ -80,6 +94,7 @@ impl PostgresStore {
                     self.check_floor(keys, &whole.head, self.floor(keys))?;
                     self.advance_anchor(keys, &whole.head)?;
                 }
+                let whole = self.refuse_revoked(open, whole, group)?;
                 let writing = Writing::new(open, whole.number, whole.head);
                 let applied = elsewhere::apply(&writing, group, &self.written_last);
                 let outcomes = applied.map_err(|(at, error)| {
@@ -102,6 +117,7 @@ impl PostgresStore {
                 }
                 (Err(error), Some(at)) if !group.refuse(at, &error) => return Ok(()),
                 (Err(_), Some(_)) => {}
+                (Err(_), None) if group.is_answered() => return Ok(()),
                 (Err(error), None) => return Err(error),
             }
         }
@@ -295,17 +311,11 @@ impl Store for PostgresStore {
     }
 
     fn write(&self, changes: Vec<Change>) -> ck::Result<Vec<u64>> {
-        let changed = |change: &Change| match change {
-            Change::Insert(_) => None,
-            Change::Update { id, .. } | Change::Delete { id, .. } => Some(*id),
-        };
-        let changed = Vec::from_iter(changes.iter().filter_map(changed));
-        let done = self.current_keys().and_then(|keys| {
-            self.queue.submit(changes, (keys, None), |take| self.commit_group(take))
-        });
-        // Also where it is not known whether they were changed.
-        self.cache.forget(&changed);
-        self.report(done)
+        self.write_by(None, changes)
+    }
+
+    fn write_as(&self, identity: (Name, u64), changes: Vec<Change>) -> ck::Result<Vec<u64>> {
+        self.write_by(Some(identity), changes)
     }
 
     fn read(&self, id: u64) -> ck::Result<Option<ObjectRow>> {

@@ -119,6 +119,45 @@ fn who_is_logged_in_does_not_wait_for_a_pin_that_is_tried() {
 }
 
 #[test]
+fn what_waits_while_its_identity_is_revoked_is_not_written() {
+    let Some(place) = Place::new("revoked-meanwhile") else { return };
+    let mine = place.user();
+    add(&mine, "web", WEB);
+    add(&mine, "mail", MAIL);
+    let theirs = place.store();
+    for (who, pin, is_shared) in [("web", WEB, false), ("mail", MAIL, true)] {
+        theirs.login_as(name(who), pin).unwrap();
+        let identity = (name(who), theirs.incarnation(name(who)).unwrap().unwrap());
+        if is_shared {
+            theirs.share_login().unwrap();
+        }
+        let waits = |mode: &str, granted: &str| {
+            let of = "SELECT count(*) FROM pg_locks WHERE relation = 'metaslot.identity'::regclass";
+            place.sql(&format!("{of} AND mode = '{mode}' AND {granted}")) != "0"
+        };
+        thread::scope(|scope| {
+            // Until both wait.
+            let held = "LOCK TABLE metaslot.identity IN SHARE MODE;
+                        DO $$ BEGIN FOR i IN 1..800 LOOP
+                            PERFORM pg_sleep(0.01);
+                            EXIT WHEN (SELECT count(*) FROM pg_locks WHERE NOT granted) > 1;
+                        END LOOP; END $$";
+            scope.spawn(|| place.sql(held));
+            until("it is held", || waits("ShareLock", "granted"));
+            let revoked = scope.spawn(|| officer(&mine, Identities::Revoke(name(who))));
+            // By then it has the token's row, for which the other machine waits.
+            until("it waits", || waits("RowExclusiveLock", "NOT granted"));
+            let change = vec![Change::Insert(private("x"))];
+            let written =
+                if is_shared { theirs.write_as(identity, change) } else { theirs.write(change) };
+            assert_eq!(written, Err(Error::USER_NOT_LOGGED_IN), "{who}");
+            revoked.join().unwrap().unwrap();
+        });
+        theirs.logout();
+    }
+}
+
+#[test]
 fn an_identity_that_is_put_back_is_seen_and_tables_of_before_get_the_new_one() {
     let Some(place) = Place::new("put-back") else { return };
     let store = place.user();
