@@ -150,7 +150,8 @@ pub(crate) fn stored(row: &Row, first: usize, id: u64) -> Result<Stored> {
 /// What is needed to read objects, all of one moment.
 pub(crate) struct Picture {
     head: Head,
-    rows: BTreeMap<u64, Stored>,
+    /// Where one is damaged, why.
+    rows: BTreeMap<u64, Result<Stored>>,
     nodes: BTreeMap<i64, Vec<u8>>,
 }
 
@@ -188,7 +189,7 @@ impl Picture {
         for row in rows {
             let id: Option<i64> = column(row, at + 5)?;
             if let Some(id) = id.and_then(|id| u64::try_from(id).ok()) {
-                objects.insert(id, stored(row, at + 6, id)?);
+                objects.insert(id, stored(row, at + 6, id));
             }
         }
         Ok(Self { head, rows: objects, nodes: nodes.collect() })
@@ -198,8 +199,8 @@ impl Picture {
         &self.head
     }
 
-    pub(crate) fn into_row(self) -> Option<Stored> {
-        self.rows.into_values().next()
+    pub(crate) fn into_row(self) -> Result<Option<Stored>> {
+        self.rows.into_values().next().transpose()
     }
 }
 
@@ -209,7 +210,7 @@ impl Rows for Picture {
     }
 
     fn stored(&self, id: u64) -> Result<Option<Stored>> {
-        Ok(self.rows.get(&id).cloned())
+        self.rows.get(&id).cloned().transpose()
     }
 
     fn node(&self, number: i64) -> Result<Option<Vec<u8>>> {

@@ -4,6 +4,7 @@
 use crate::link::Open;
 use crate::open::Result;
 use crate::rows::{OBJECT, Picture, signed};
+use metaslot_counters as counters;
 use metaslot_keystore::Error;
 use metaslot_keystore::elsewhere::{Keys, Stored, authentic, values};
 use metaslot_spi::store::{Found, Scope, Term};
@@ -49,20 +50,26 @@ pub(crate) fn search(
     Ok((found, first.map(|first| Picture::of(first, &rows, 2)).transpose()?))
 }
 
-/// Refuses a row that is not the one that was written last, or has not all that a search asked for: who has the database's tables
-/// may have moved entries of the index. Gives the row.
+/// Refuses a row that has not all that a search asked for: who has the database's tables may have moved entries of the index. Gives the
+/// row; none where it is damaged, or not the one that was written last, and the others are found.
 pub(crate) fn check(
     picture: &Picture,
     keys: &Keys,
     query: &[Term],
     found: Found,
-) -> Result<Stored> {
+) -> Result<Option<Stored>> {
     let wrong = || Error::damaged(found.id, "a search finds it by what it does not have");
-    let row = authentic(picture, keys, found.id)?.ok_or_else(wrong)?;
+    let row = match authentic(picture, keys, found.id) {
+        Err(Error::Damaged { .. }) => {
+            counters::event(counters::Event::DamagedRow);
+            return Ok(None);
+        }
+        row => row?.ok_or_else(wrong)?,
+    };
     let asked = values(Some(keys).filter(|_| row.private), query)?;
     let has: &[[u8; 16]] = row.terms.as_chunks().0;
     match row.private == found.private && asked.iter().all(|value| has.contains(value)) {
-        true => Ok(row),
+        true => Ok(Some(row)),
         false => Err(wrong()),
     }
 }

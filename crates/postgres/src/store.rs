@@ -152,7 +152,7 @@ impl PostgresStore {
             let (moment, floor) = (self.moment(keys), keys.map_or(0, |keys| self.floor(keys)));
             let picture = Picture::read(&open, id)?;
             let row = match keys {
-                None => picture.into_row(),
+                None => picture.into_row()?,
                 Some(keys) => {
                     let row = elsewhere::authentic(&picture, keys, id)?;
                     self.check_floor(keys, picture.head(), floor)?;
@@ -178,15 +178,31 @@ impl PostgresStore {
         let found = self.kept_or_read(kept, || {
             let open = self.link.open()?;
             let (moment, floor) = (self.moment(keys), keys.map_or(0, |keys| self.floor(keys)));
-            let (found, picture) = search::search(&open, keys, query, scope, (after, limit))?;
-            if let (Some(keys), Some(picture)) = (keys, &picture) {
-                for found in &found {
-                    let row = search::check(picture, keys, query, *found)?;
-                    self.cache.keep_row(moment, found.id, Some(Arc::new(row)));
+            let mut all = Vec::new();
+            let mut after = after;
+            loop {
+                let wanted = limit - all.len();
+                let (found, picture) = search::search(&open, keys, query, scope, (after, wanted))?;
+                let is_last = found.len() < wanted;
+                after = found.last().map_or(after, |last| last.id);
+                match (keys, &picture) {
+                    (Some(keys), Some(picture)) => {
+                        for found in found {
+                            let row = search::check(picture, keys, query, found)?;
+                            let Some(row) = row else { continue };
+                            self.cache.keep_row(moment, found.id, Some(Arc::new(row)));
+                            all.push(found);
+                        }
+                        self.check_floor(keys, picture.head(), floor)?;
+                    }
+                    _ => all.extend(found),
                 }
-                self.check_floor(keys, picture.head(), floor)?;
+                // Others take the place of what is damaged.
+                if is_last || all.len() == limit {
+                    break;
+                }
             }
-            let found: Arc<[Found]> = found.into();
+            let found: Arc<[Found]> = all.into();
             self.cache.keep_search(moment, asked.clone(), Arc::clone(&found));
             Ok(found)
         });

@@ -138,14 +138,14 @@ fn the_database_learns_nothing_and_what_it_changes_shows() {
 }
 
 #[test]
-fn a_search_finds_nothing_by_what_the_database_has_moved() {
+fn a_search_finds_nothing_that_was_moved_or_damaged_and_all_else() {
     let Some(place) = Place::new("moved") else { return };
     let store = place.user();
     let (one, two) = (insert(&store, private("one")), insert(&store, private("two")));
     let (three, four) = (insert(&store, public("three")), insert(&store, public("four")));
     place.sql("CREATE TABLE lookup AS SELECT * FROM metaslot.lookup");
     place.sql("CREATE TABLE object AS SELECT * FROM metaslot.object");
-    let is_refused = |label: &str, change: &str| {
+    let is_not_found = |label: &str, change: &str, is_refused: bool| {
         // Later a login would refuse that there are fewer.
         let late = place.store();
         late.login(Role::User, USER).unwrap();
@@ -157,13 +157,14 @@ fn a_search_finds_nothing_by_what_the_database_has_moved() {
                 Err(error) => assert_eq!(error, Error::DEVICE_ERROR),
             }
         }
-        assert_eq!(late.search(&query, Scope::Both, 0, 9).unwrap_err(), Error::DEVICE_ERROR);
+        assert_eq!(late.search(&query, Scope::Both, 0, 9).is_err(), is_refused, "{change}");
         assert!(!examine(&late).1.is_empty(), "{change}");
         place.sql(
             "BEGIN; DELETE FROM metaslot.lookup; INSERT INTO metaslot.lookup SELECT * FROM lookup;
              DELETE FROM metaslot.object; INSERT INTO metaslot.object SELECT * FROM object; COMMIT",
         );
     };
+    let is_refused = |label: &str, change: &str| is_not_found(label, change, true);
     let swapped = |a, b| {
         format!(
             "DELETE FROM metaslot.lookup WHERE object IN ({a}, {b});
@@ -180,12 +181,13 @@ fn a_search_finds_nothing_by_what_the_database_has_moved() {
         &format!("{added} {two} FROM lookup WHERE object = {one} ON CONFLICT DO NOTHING"),
     );
     is_refused("one", &format!("{added} 99 FROM lookup WHERE object = {one}"));
-    is_refused("one", &format!("DELETE FROM metaslot.object WHERE id = {one}"));
-    is_refused(
+    is_not_found("one", &format!("DELETE FROM metaslot.object WHERE id = {one}"), false);
+    is_not_found(
         "one",
         &format!(
             "DELETE FROM metaslot.object WHERE id = {two}; UPDATE metaslot.object SET id = {two} WHERE id = {one}"
         ),
+        false,
     );
     let late = place.store();
     late.login(Role::User, USER).unwrap();
@@ -193,6 +195,19 @@ fn a_search_finds_nothing_by_what_the_database_has_moved() {
         ["one", "two", "three", "four"].map(|label| find(&late, label)),
         [one, two, three, four].map(|id| vec![id])
     );
+    // What is damaged hides no other that has the same label.
+    let all: Vec<u64> = (0..4).map(|_| insert(&store, private("same"))).collect();
+    for damage in ["attributes = '\\x00'", "tag = NULL", "version = -1"] {
+        place.sql(&format!("UPDATE metaslot.object SET {damage} WHERE id = {}", all[1]));
+        let late = place.store();
+        late.login(Role::User, USER).unwrap();
+        assert_eq!(find(&late, "same"), [all[0], all[2], all[3]], "{damage}");
+        let query = [(metaslot_ck::CKA_LABEL, b"same".to_vec())];
+        let two = late.search(&query, Scope::Private, 0, 2).unwrap();
+        assert_eq!(two.iter().map(|found| found.id).collect::<Vec<_>>(), [all[0], all[2]]);
+        assert_eq!(late.read(all[1]).unwrap_err(), Error::DEVICE_ERROR, "{damage}");
+        assert!(told().contains(&format!("object {} is damaged", all[1])), "{}", told());
+    }
 }
 
 /// What these write while the token's row is locked: each is written by a thread of its own, and all are waiting when it is
