@@ -267,3 +267,67 @@ impl Drop for Group {
         self.fail(&Error::Cryptography);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crypto;
+    use crate::kdf::{Cost, Kdf};
+    use crate::open::{Config, SqliteStore};
+    use crate::schema::Head;
+    use metaslot_spi::store::{Record, Role, Store as _};
+    use std::{fs, thread};
+
+    /// An older file would become newer than its anchor by enough changes.
+    #[test]
+    fn who_is_logged_in_to_another_token_has_no_anchor_left_out() {
+        let name = format!("metaslot-keystore-{}-anchor-of-all", std::process::id());
+        let place = std::env::temp_dir().join(name);
+        let anchor = place.with_extension("anchor");
+        fs::write(&anchor, "").expect("it is written");
+        let store = SqliteStore::new(Config {
+            kdf: Cost::Fixed(Kdf::Argon2id { memory_kib: 64, passes: 1, lanes: 1 }),
+            anchor: Some(anchor.clone()),
+            ..Config::new(place.join("token.db"))
+        });
+        store.initialize(b"so-pin-1", "test token").expect("it is made");
+        store.login(Role::So, b"so-pin-1").expect("the PIN");
+        // It has seen a change that the file does not have.
+        let mut seen = fs::read(&anchor).expect("it is there");
+        seen[8] += 1;
+        fs::write(&anchor, seen).expect("it is written");
+        let state = || {
+            let head = store.gate.look(|database| Ok(Head::read(&database.connection)?));
+            head.expect("it is read").state
+        };
+        let keys = store.keys().expect("there is a login");
+        let key = crypto::random_key().expect("random bytes");
+        let others = Arc::new(Keys::new(key, keys.serial, Role::User).expect("keys"));
+        let (before, keys) = (state(), Some(keys));
+        let insert = || {
+            let record =
+                Record { private: false, attributes: vec![], secrets: None, terms: vec![] };
+            vec![Change::Insert(record)]
+        };
+        let written = thread::scope(|scope| {
+            let mut second = None;
+            let write = || store.queue.submit(insert(), (keys, None), |_| {});
+            let first = store.queue.submit(insert(), (Some(others), None), |take| {
+                second = Some(scope.spawn(write));
+                while store.queue.lock().parked == 0 {
+                    thread::yield_now();
+                }
+                store.commit_group(take);
+            });
+            [Some(first), second.map(|second| second.join().expect("no panic"))]
+        });
+        assert!(
+            matches!(written, [Some(Err(_)), Some(Err(Error::Tampered { .. }))]),
+            "{written:?}"
+        );
+        assert!(before == state(), "it is written all the same");
+        drop(store);
+        fs::remove_dir_all(&place).expect("it goes");
+        fs::remove_file(&anchor).expect("it goes");
+    }
+}

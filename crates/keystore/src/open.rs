@@ -303,20 +303,32 @@ impl SqliteStore {
     /// Compares the state with the anchor, where there is one, and moves the anchor on to it. The
     /// writers' queue is held.
     pub(crate) fn advance_held(&self, database: &Database, keys: &Keys) -> Result<()> {
+        self.advance_held_of(database, [keys])
+    }
+
+    /// The same with those of these keys that are the token's.
+    pub(crate) fn advance_held_of<'k>(
+        &self,
+        database: &Database,
+        keys: impl IntoIterator<Item = &'k Keys>,
+    ) -> Result<()> {
         self.with_anchor(database, keys, anchor::advance)
     }
 
-    fn with_anchor(
+    fn with_anchor<'k>(
         &self,
         database: &Database,
-        keys: &Keys,
+        keys: impl IntoIterator<Item = &'k Keys>,
         judge: impl FnOnce(&Path, &Path, &Serial, &State) -> Result<()>,
     ) -> Result<()> {
         let Some(anchor) = &self.config.anchor else { return Ok(()) };
         let head = Head::read(&database.connection)?;
-        if head.key_id != keys.id || database.pragma::<i64>("user_version")? < FORMAT {
-            // The token was made anew by another process, which has seen to the anchor. Or it has no
-            // count of changes yet.
+        // Where there are none the token was made anew by another process, which has seen to the anchor.
+        let Some(keys) = keys.into_iter().find(|keys| keys.id == head.key_id) else {
+            return Ok(());
+        };
+        if database.pragma::<i64>("user_version")? < FORMAT {
+            // It has no count of changes yet.
             return Ok(());
         }
         let state = State::open(keys, &head.state)?;
@@ -343,7 +355,7 @@ impl SqliteStore {
         }
         match self.gate.read(|database| Ok(database.writable))? {
             true => self.gate.write_in_turn(|database| self.advance_held(database, keys)),
-            false => self.gate.read(|database| self.with_anchor(database, keys, anchor::compare)),
+            false => self.gate.read(|database| self.with_anchor(database, [keys], anchor::compare)),
         }
     }
 

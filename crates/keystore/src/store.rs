@@ -52,9 +52,9 @@ impl SqliteStore {
         let failed = self.gate.write_in_turn(|database| {
             let group = group.insert(take());
             let applied = self.commit(database, Announce::Yes, || {
-                if let Some(keys) = group.keys().next() {
+                if group.keys().next().is_some() {
                     database.check_current()?;
-                    self.advance_held(database, keys)?;
+                    self.advance_held_of(database, group.keys())?;
                 }
                 group.refuse_revoked(|keys, who| self.is_there_now(database, keys, who))?;
                 group.apply(&database.connection, &self.written_last)
