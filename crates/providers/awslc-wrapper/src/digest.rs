@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Hash functions: in one call, and as a stream whose state can be saved.
 
-use crate::{Failed, Result, check};
+use crate::{Failed, Result, check, sha256};
 use aws_lc_sys::{EVP_MD, EVP_MD_CTX, MD5_CTX, SHA_CTX, SHA256_CTX, SHA512_CTX};
 use std::fmt;
 use std::ptr::{self, NonNull};
@@ -101,8 +101,8 @@ impl Hash {
         assert_eq!(out.len(), self.length());
         let function: unsafe extern "C" fn(*const u8, usize, *mut u8) -> *mut u8 = match self {
             Self::Sha1 => aws_lc_sys::SHA1,
-            Self::Sha224 => aws_lc_sys::SHA224,
-            Self::Sha256 => aws_lc_sys::SHA256,
+            Self::Sha224 => return Ok(sha256::digest(sha256::SHA224, data, out)),
+            Self::Sha256 => return Ok(sha256::digest(sha256::SHA256, data, out)),
             Self::Sha384 => aws_lc_sys::SHA384,
             Self::Sha512 => aws_lc_sys::SHA512,
             Self::Sha512_224 => aws_lc_sys::SHA512_224,
@@ -137,8 +137,7 @@ impl Hash {
 #[must_use]
 pub fn sha256(data: &[u8]) -> [u8; 32] {
     let mut out = [0; 32];
-    // SAFETY: `data` is readable for its length, `out` takes 32 bytes.
-    unsafe { aws_lc_sys::SHA256(data.as_ptr(), data.len(), out.as_mut_ptr()) };
+    sha256::digest(sha256::SHA256, data, &mut out);
     out
 }
 
@@ -369,6 +368,22 @@ mod tests {
                 let mut parts = vec![0; hash.length()];
                 stream.finish(&mut parts).unwrap();
                 assert_eq!(parts, whole, "{hash:?} cut at {cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn stream_and_single_call_agree_on_every_length() {
+        let data: Vec<u8> = (1..=255).cycle().take(300).collect();
+        for hash in [Hash::Sha224, Hash::Sha256, Hash::Sha512] {
+            let (mut whole, mut parts) = (vec![0; hash.length()], vec![0; hash.length()]);
+            for (length, start) in (0..260).flat_map(|length| [(length, 0), (length, 3)]) {
+                let data = &data[start..][..length];
+                hash.digest(data, &mut whole).unwrap();
+                let mut stream = Stream::new(hash).unwrap();
+                stream.update(data).unwrap();
+                stream.finish(&mut parts).unwrap();
+                assert_eq!(parts, whole, "{hash:?} of {length} bytes");
             }
         }
     }

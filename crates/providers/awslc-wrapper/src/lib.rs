@@ -35,6 +35,7 @@ pub mod rc4;
 pub mod ripemd;
 pub mod rsa;
 pub mod seeded;
+mod sha256;
 pub mod shake;
 
 use std::ffi::c_int;

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//! SHA-224 and SHA-256 of data that is whole, over AWS-LC's function for blocks.
+//!
+//! AWS-LC's own function writes the end of the message in pieces of any length and reads it in pieces of 16 bytes. What was written so cannot be
+//! read before the processor has finished all that it began earlier, so that a short digest takes 1.7 times as long. Here it is put together in
+//! registers, and written as it is read.
+
+use std::hint::black_box;
+
+/// Before the first block, in words.
+pub(crate) type State = [u32; 8];
+
+/// FIPS 180-4 §5.3.2
+pub(crate) const SHA224: State = [
+    0xc105_9ed8,
+    0x367c_d507,
+    0x3070_dd17,
+    0xf70e_5939,
+    0xffc0_0b31,
+    0x6858_1511,
+    0x64f9_8fa7,
+    0xbefa_4fa4,
+];
+/// FIPS 180-4 §5.3.3
+pub(crate) const SHA256: State = [
+    0x6a09_e667,
+    0xbb67_ae85,
+    0x3c6e_f372,
+    0xa54f_f53a,
+    0x510e_527f,
+    0x9b05_688c,
+    0x1f83_d9ab,
+    0x5be0_cd19,
+];
+
+/// In bytes.
+const BLOCK: usize = 64;
+/// Words of eight bytes of a block.
+const WORDS: usize = BLOCK / 8;
+
+/// The digest of `data`, or the beginning of it that `out` has room for.
+pub(crate) fn digest(mut state: State, data: &[u8], out: &mut [u8]) {
+    let (blocks, end) = data.as_chunks::<BLOCK>();
+    hash(&mut state, blocks);
+    let (words, rest) = end.as_chunks::<8>();
+    // What is no whole word, and the bit after the message (FIPS 180-4 §5.1.1).
+    let marked = part(data, rest) | 0x80 << (8 * rest.len());
+    let (count, all) = if words.len() + 1 < WORDS { (1, WORDS) } else { (2, 2 * WORDS) };
+    let bits = (data.len() as u64).wrapping_mul(8);
+    let word = |at: usize| match words.get(at) {
+        Some(word) => u64::from_le_bytes(*word),
+        None if at == words.len() => marked,
+        None if at + 1 == all => bits.swap_bytes(),
+        None => 0,
+    };
+    let mut last = [[pair(0, 0); WORDS / 2]; 2];
+    for (at, place) in last[..count].as_flattened_mut().iter_mut().enumerate() {
+        *place = pair(word(2 * at), word(2 * at + 1));
+    }
+    hash(&mut state, &last[..count]);
+    for (place, word) in out.as_chunks_mut().0.iter_mut().zip(state) {
+        *place = word.to_be_bytes();
+    }
+    (last, state) = ([[pair(0, 0); WORDS / 2]; 2], [0; 8]);
+    black_box((&last, &state));
+}
+
+/// The last bytes of `data`, fewer than eight, as a number.
+#[inline]
+fn part(data: &[u8], rest: &[u8]) -> u64 {
+    match data.last_chunk::<8>() {
+        Some(last) if !rest.is_empty() => u64::from_le_bytes(*last) >> (64 - 8 * rest.len()),
+        _ => rest.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)),
+    }
+}
+
+/// Sixteen bytes, as they lie in memory.
+#[cfg(target_arch = "x86_64")]
+type Pair = std::arch::x86_64::__m128i;
+#[cfg(not(target_arch = "x86_64"))]
+type Pair = [u64; 2];
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn pair(first: u64, second: u64) -> Pair {
+    // SAFETY: every processor of this architecture has SSE2.
+    unsafe { std::arch::x86_64::_mm_set_epi64x(second.cast_signed(), first.cast_signed()) }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)]
+fn pair(first: u64, second: u64) -> Pair {
+    [first.to_le(), second.to_le()]
+}
+
+/// Takes blocks, as bytes or as pairs.
+#[inline(always)]
+fn hash<T: Copy>(state: &mut State, blocks: &[T]) {
+    const { assert!(size_of::<T>() == BLOCK) };
+    if !blocks.is_empty() {
+        // SAFETY: there are so many blocks, without gaps.
+        unsafe {
+            let blocks = (blocks.as_ptr().cast(), blocks.len());
+            aws_lc_sys::SHA256_TransformBlocks(state.as_mut_ptr(), blocks.0, blocks.1);
+        }
+    }
+}
