@@ -101,8 +101,11 @@ impl Hash {
         assert_eq!(out.len(), self.length());
         let function: unsafe extern "C" fn(*const u8, usize, *mut u8) -> *mut u8 = match self {
             Self::Sha1 => aws_lc_sys::SHA1,
-            Self::Sha224 => return Ok(sha256::digest(sha256::SHA224, data, out)),
-            Self::Sha256 => return Ok(sha256::digest(sha256::SHA256, data, out)),
+            Self::Sha224 | Self::Sha256 => {
+                let first = if self == Self::Sha224 { sha256::SHA224 } else { sha256::SHA256 };
+                sha256::digest(first, data, out);
+                return Ok(());
+            }
             Self::Sha384 => aws_lc_sys::SHA384,
             Self::Sha512 => aws_lc_sys::SHA512,
             Self::Sha512_224 => aws_lc_sys::SHA512_224,
