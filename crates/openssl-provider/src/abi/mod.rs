@@ -18,7 +18,7 @@ pub(crate) use given::{
 };
 pub(crate) use job::{Job, Waits};
 pub(crate) use param::{Answer, Builder, Given, Kind, Param, Params};
-pub(crate) use stack::{deep, deep_at_once};
+pub(crate) use stack::deep;
 
 use std::ffi::{CStr, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};

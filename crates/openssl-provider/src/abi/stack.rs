@@ -36,12 +36,6 @@ struct Call<'a> {
     ended: Option<thread::Result<()>>,
 }
 
-/// What `call` answers: on a large stack where this is a job. For calls of a few nanoseconds: its code is there twice.
-#[inline]
-pub(crate) fn deep_at_once<T>(call: impl FnOnce() -> T) -> T {
-    if is_own_stack() { call() } else { deep(call) }
-}
-
 /// What `call` answers: on a large stack where this is a job.
 pub(crate) fn deep<T>(call: impl FnOnce() -> T) -> T {
     let (mut call, mut answer) = (Some(call), None);

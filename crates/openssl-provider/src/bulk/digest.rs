@@ -99,14 +99,22 @@ impl Message {
         Self { short: [0; SHORTEST], length: 0, long: Hidden::taken(Vec::new()) }
     }
 
-    #[inline]
-    fn push(&mut self, part: &[u8]) {
+    /// Whether it has room for it without more memory, and has taken it.
+    #[inline(always)]
+    fn takes(&mut self, part: &[u8]) -> bool {
         let end = self.length + part.len();
-        if self.long.is_empty()
-            && let Some(place) = self.short.get_mut(self.length..end)
-        {
-            place.copy_from_slice(part);
-            self.length = end;
+        match self.short.get_mut(self.length..end) {
+            Some(place) if self.long.is_empty() => {
+                place.copy_from_slice(part);
+                self.length = end;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn push(&mut self, part: &[u8]) {
+        if self.takes(part) {
             return;
         }
         if self.length > 0 {
@@ -175,12 +183,24 @@ impl Digest {
     }
 
     /// A new message.
+    #[inline(always)]
     pub(crate) fn begin(&mut self) {
         self.bytes.clear();
-        self.rest = Rest::Nothing;
+        if !matches!(self.rest, Rest::Nothing) {
+            self.rest = Rest::Nothing;
+        }
     }
 
+    #[inline(always)]
     pub(crate) fn update(&mut self, part: &[u8]) -> Result<()> {
+        if matches!(self.rest, Rest::Nothing) && self.bytes.takes(part) {
+            return Ok(());
+        }
+        self.update_longer(part)
+    }
+
+    #[inline(never)]
+    fn update_longer(&mut self, part: &[u8]) -> Result<()> {
         if matches!(self.rest, Rest::Nothing) && self.bytes.len() + part.len() > SHORT {
             self.provider.bulk().again(|| self.start())?;
         }
@@ -226,9 +246,20 @@ impl Digest {
     }
 
     /// The digest; how long it is.
+    #[inline(always)]
     pub(crate) fn finish(&mut self, out: &mut [u8]) -> Result<usize> {
         let room = out.get_mut(..self.row.length);
-        let room = room.ok_or_else(|| Failure::input("there is too little room for the digest"))?;
+        let room = room.ok_or_else(too_little)?;
+        if matches!(self.rest, Rest::Nothing) {
+            once(&self.provider, self.row, &self.bytes, room)?;
+        } else {
+            self.finish_longer(room)?;
+        }
+        Ok(self.row.length)
+    }
+
+    #[inline(never)]
+    fn finish_longer(&mut self, room: &mut [u8]) -> Result<()> {
         if matches!(self.rest, Rest::Saved(_)) {
             self.provider.bulk().again(|| self.restore())?;
         }
@@ -239,7 +270,7 @@ impl Digest {
             held.call(&self.provider, WHAT, |session| session.digest_final_into(room))?;
             held.back();
         }
-        Ok(self.row.length)
+        Ok(())
     }
 
     /// A copy, which goes on for itself.
@@ -256,6 +287,12 @@ impl Digest {
         let (provider, bytes) = (self.provider, self.bytes.clone());
         Ok(Self { provider, row: self.row, bytes, rest })
     }
+}
+
+#[cold]
+#[inline(never)]
+pub(crate) fn too_little() -> Failure {
+    Failure::input("there is too little room for the digest")
 }
 
 /// The digest of a whole message; `room` is as long as it.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Sessions: taken for a call, or for as long as a message is in one.
 
-use crate::abi::{deep, deep_at_once};
+use crate::abi::deep;
 use crate::failure::{Failure, Gone, Result};
 use crate::host::{Token, lock};
 use metaslot_ck::SessionHandle;
 use metaslot_client::{Access, Mechanism, Module, Session, Whole};
+use metaslot_memory::is_own_stack;
 use std::cell::Cell;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -207,8 +208,9 @@ impl Bulk {
         }
     }
 
-    /// What is done with data that is whole, by one call where the module has that for both functions.
-    #[inline]
+    /// What is done with data that is whole, by one call where the module has that for both functions. For calls of a few nanoseconds: what is
+    /// usual is all here.
+    #[inline(always)]
     pub(crate) fn whole(
         &'static self,
         provider: &dyn Whose,
@@ -217,21 +219,43 @@ impl Bulk {
         data: &[u8],
         out: &mut [u8],
     ) -> Result<usize> {
-        let name = || match what {
-            Whole::Digest => "hash",
-            Whole::Encrypt(_) => "encrypt",
-            Whole::Decrypt(_) => "decrypt",
-        };
+        match self.ready().filter(|_| is_own_stack()) {
+            Some((module, session)) => module
+                .whole(session, what, mechanism, data, out)
+                .map_err(|error| self.failed(provider, name(what), error)),
+            None => self.whole_elsewhere(provider, what, mechanism, data, out),
+        }
+    }
+
+    /// The same inside a job, or where there is no such session yet.
+    #[cold]
+    #[inline(never)]
+    fn whole_elsewhere(
+        &'static self,
+        provider: &dyn Whose,
+        what: Whole,
+        mechanism: &Mechanism<'_>,
+        data: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize> {
         let Some((module, session)) = self.shared(provider)? else {
             let call = |session: &Session| session.whole_in_two(what, mechanism, data, out);
-            return self.once(provider, name(), call);
+            return self.once(provider, name(what), call);
         };
-        deep_at_once(|| module.whole(session, what, mechanism, data, out))
-            .map_err(|error| self.failed(provider, name(), error))
+        deep(|| module.whole(session, what, mechanism, data, out))
+            .map_err(|error| self.failed(provider, name(what), error))
+    }
+
+    /// What [`Self::shared`] gives, where it is there.
+    #[inline(always)]
+    fn ready(&'static self) -> Option<(&'static Module, SessionHandle)> {
+        let module = self.token.get().map(|token| token.module()).filter(|one| one.has_whole())?;
+        let shared = &self.shared[this_thread()];
+        let is_now = shared.generation.load(Ordering::Acquire) == self.generation() + 1;
+        is_now.then(|| (module, SessionHandle(shared.handle.load(Ordering::Relaxed))))
     }
 
     /// The session of this thread for that, if the module has it.
-    #[inline(always)]
     fn shared(
         &'static self,
         provider: &dyn Whose,
@@ -240,13 +264,10 @@ impl Bulk {
         if !module.has_whole() {
             return Ok(None);
         }
-        let shared = &self.shared[this_thread()];
-        let is_now = shared.generation.load(Ordering::Acquire) == self.generation() + 1;
-        let handle = match is_now {
-            true => SessionHandle(shared.handle.load(Ordering::Relaxed)),
-            false => self.share(provider, shared)?,
-        };
-        Ok(Some((module, handle)))
+        if let Some(ready) = self.ready() {
+            return Ok(Some(ready));
+        }
+        Ok(Some((module, self.share(provider, &self.shared[this_thread()])?)))
     }
 
     #[cold]
@@ -295,6 +316,15 @@ impl Bulk {
             // As the rest of what the process has: other modules do not stand calls in exit handlers.
             std::mem::forget(all);
         }
+    }
+}
+
+/// What fails, in words.
+const fn name(what: Whole) -> &'static str {
+    match what {
+        Whole::Digest => "hash",
+        Whole::Encrypt(_) => "encrypt",
+        Whole::Decrypt(_) => "decrypt",
     }
 }
 

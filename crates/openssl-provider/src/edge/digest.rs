@@ -6,7 +6,6 @@ use super::work::{self, PROPERTIES, Row, with};
 use crate::abi::numbers::digest as number;
 use crate::abi::{Algorithm, Context, Dispatch, Input, Kind, Output, Param, Params, Place, Table};
 use crate::bulk::digest::{self, Digest, ROWS, once};
-use crate::failure::Failure;
 use crate::kind::for_each;
 use crate::provider::Provider;
 use std::ffi::c_int;
@@ -65,7 +64,7 @@ fn hashed(
     let Some(provider) = provider else { return 0 };
     super::answer(provider, || {
         let out = out.of(room).and_then(|out| out.get_mut(..row.length));
-        let out = out.ok_or_else(|| Failure::input("there is too little room for the digest"))?;
+        let out = out.ok_or_else(digest::too_little)?;
         once(provider, row, data, out)?;
         length.set(row.length);
         Ok(())
