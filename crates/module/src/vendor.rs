@@ -141,6 +141,16 @@ type Notify<'a> = Callback<'a, Remark>;
 /// A function that says a text: UTF-8 without an end mark.
 type Says = extern "C" fn(Given<'_, CK_UTF8CHAR>, Given<'_, CK_ULONG>) -> CK_RV;
 
+/// A function that changes a token: its slot, the user, the PIN, a label.
+type Changes = extern "C" fn(
+    CK_SLOT_ID,
+    CK_USER_TYPE,
+    Given<'_, CK_UTF8CHAR>,
+    CK_ULONG,
+    Given<'_, CK_UTF8CHAR>,
+    CK_ULONG,
+) -> CK_RV;
+
 /// `METASLOT_FUNCTION_LIST`
 #[derive(Debug)]
 #[repr(C)]
@@ -176,22 +186,8 @@ pub(crate) struct List {
         Given<'_, c_void>,
         Given<'_, Examined>,
     ) -> CK_RV,
-    rename_token: extern "C" fn(
-        CK_SLOT_ID,
-        CK_USER_TYPE,
-        Given<'_, CK_UTF8CHAR>,
-        CK_ULONG,
-        Given<'_, CK_UTF8CHAR>,
-        CK_ULONG,
-    ) -> CK_RV,
-    remove_token: extern "C" fn(
-        CK_SLOT_ID,
-        CK_USER_TYPE,
-        Given<'_, CK_UTF8CHAR>,
-        CK_ULONG,
-        Given<'_, CK_UTF8CHAR>,
-        CK_ULONG,
-    ) -> CK_RV,
+    rename_token: Changes,
+    remove_token: Changes,
     fast_login: extern "C" fn(CK_SLOT_ID, Given<'_, FastLogin>) -> CK_RV,
     configuration_problem: Says,
     whole: extern "C" fn(
