@@ -312,16 +312,18 @@ pub trait Signature: Sync {
     /// `CKR_SIGNATURE_INVALID`, `CKR_SIGNATURE_LEN_RANGE`, …
     fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()>;
 
-    /// Begins a multi-part signature or verification.
+    /// Begins a multi-part signature or verification. Single-part mechanisms, such as `CKM_RSA_PKCS`, leave it out.
     ///
     /// # Errors
-    /// `CKR_FUNCTION_NOT_SUPPORTED` for single-part mechanisms such as `CKM_RSA_PKCS`.
+    /// `CKR_FUNCTION_NOT_SUPPORTED` for single-part mechanisms.
     fn start(
         &self,
-        direction: Direction,
-        key: &Arc<Key>,
-        params: &Params,
-    ) -> Result<Box<dyn SignatureStream>>;
+        _direction: Direction,
+        _key: &Arc<Key>,
+        _params: &Params,
+    ) -> Result<Box<dyn SignatureStream>> {
+        Err(Error::FUNCTION_NOT_SUPPORTED)
+    }
 }
 
 /// A signature in the middle.
@@ -431,16 +433,18 @@ pub trait Cipher: Sync {
         out: &mut [u8],
     ) -> Result<usize>;
 
-    /// Begins a multi-part operation.
+    /// Begins a multi-part operation. Single-part mechanisms leave it out.
     ///
     /// # Errors
     /// `CKR_FUNCTION_NOT_SUPPORTED` for single-part mechanisms.
     fn start(
         &self,
-        direction: Direction,
-        key: &Arc<Key>,
-        params: &Params,
-    ) -> Result<Box<dyn CipherStream>>;
+        _direction: Direction,
+        _key: &Arc<Key>,
+        _params: &Params,
+    ) -> Result<Box<dyn CipherStream>> {
+        Err(Error::FUNCTION_NOT_SUPPORTED)
+    }
 }
 
 /// Encryption or decryption in the middle.

@@ -84,10 +84,6 @@ impl Signature for Raw {
     fn verify(&self, key: &Key, _: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
         if data.is_empty() { Err(Error::DATA_LEN_RANGE) } else { verify(key, data, signature) }
     }
-
-    fn start(&self, _: Direction, _: &Arc<Key>, _: &Params) -> Result<Box<dyn SignatureStream>> {
-        Err(Error::FUNCTION_NOT_SUPPORTED)
-    }
 }
 
 #[derive(Clone, Copy, Debug)]

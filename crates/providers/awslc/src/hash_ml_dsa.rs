@@ -86,10 +86,6 @@ impl Signature for Digested {
     fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
         Self::mu(Direction::Backward, key, params, data)?.verify(key, signature)
     }
-
-    fn start(&self, _: Direction, _: &Arc<Key>, _: &Params) -> Result<Box<dyn SignatureStream>> {
-        Err(Error::FUNCTION_NOT_SUPPORTED)
-    }
 }
 
 /// `CKM_HASH_ML_DSA_…`: the data is a message.

@@ -208,8 +208,4 @@ impl Signature for ExternalMu {
     fn verify(&self, key: &Key, _: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
         verify(key, of_mu(data)?, signature)
     }
-
-    fn start(&self, _: Direction, _: &Arc<Key>, _: &Params) -> Result<Box<dyn SignatureStream>> {
-        Err(Error::FUNCTION_NOT_SUPPORTED)
-    }
 }

@@ -8,9 +8,8 @@ use metaslot_awslc_wrapper::rsa::PKCS1_OVERHEAD;
 use metaslot_awslc_wrapper::rsa::{self, Rsa, RsaNumber, RsaPadding};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
-use metaslot_spi::provider::{Cipher, CipherStream, Direction, Place, Wrap};
+use metaslot_spi::provider::{Cipher, Direction, Place, Wrap};
 use metaslot_spi::{Bytes, Key, Params};
-use std::sync::Arc;
 
 /// One way to make a block of a message.
 #[derive(Clone, Copy, Debug)]
@@ -174,10 +173,6 @@ impl Cipher for RsaCipher {
             Direction::Forward => self.seal(key, params, input, out),
             Direction::Backward => self.open(key, params, input, &mut out[..length]),
         }
-    }
-
-    fn start(&self, _: Direction, _: &Arc<Key>, _: &Params) -> Result<Box<dyn CipherStream>> {
-        Err(Error::FUNCTION_NOT_SUPPORTED)
     }
 }
 

@@ -107,10 +107,6 @@ impl Signature for Raw {
     fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
         Pss::new(params)?.verify_digest(key, data, signature)
     }
-
-    fn start(&self, _: Direction, _: &Arc<Key>, _: &Params) -> Result<Box<dyn SignatureStream>> {
-        Err(Error::FUNCTION_NOT_SUPPORTED)
-    }
 }
 
 /// With a hash, which the parameters must name too.

@@ -8,9 +8,8 @@ use crate::rsa_pkcs1::{sign_message, verify_message};
 use metaslot_awslc_wrapper::rsa::PKCS1_OVERHEAD;
 use metaslot_awslc_wrapper::rsa::{Rsa, RsaPadding};
 use metaslot_ck::*;
-use metaslot_spi::provider::{Direction, Recover, Signature, SignatureStream};
+use metaslot_spi::provider::{Direction, Recover, Signature};
 use metaslot_spi::{Key, Params};
-use std::sync::Arc;
 
 /// `CKM_RSA_PKCS`: the caller brings the `DigestInfo`, or anything else that fits.
 #[derive(Debug)]
@@ -32,10 +31,6 @@ impl Signature for Pkcs1 {
 
     fn verify(&self, key: &Key, _: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
         verify_message(key, data, signature)
-    }
-
-    fn start(&self, _: Direction, _: &Arc<Key>, _: &Params) -> Result<Box<dyn SignatureStream>> {
-        Err(Error::FUNCTION_NOT_SUPPORTED)
     }
 }
 
@@ -91,10 +86,6 @@ impl Signature for X509 {
         let mut opened = [0; MAX_BLOCK];
         open(rsa, RsaPadding::None, signature, &mut opened)?;
         if opened[..size] == block[..size] { Ok(()) } else { Err(Error::SIGNATURE_INVALID) }
-    }
-
-    fn start(&self, _: Direction, _: &Arc<Key>, _: &Params) -> Result<Box<dyn SignatureStream>> {
-        Err(Error::FUNCTION_NOT_SUPPORTED)
     }
 }
 

@@ -7,10 +7,9 @@ use crate::block::length_error;
 use metaslot_awslc_wrapper::aes;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
-use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction, Wrap};
+use metaslot_spi::provider::{Algorithm, Cipher, Direction, Wrap};
 use metaslot_spi::wrapping::ByCipher;
 use metaslot_spi::{Key, Params};
-use std::sync::Arc;
 
 const fn row(
     mechanism: CK_MECHANISM_TYPE,
@@ -112,10 +111,6 @@ impl Cipher for KeyWrap {
         }
         Ok(length)
     }
-
-    fn start(&self, _: Direction, _: &Arc<Key>, _: &Params) -> Result<Box<dyn CipherStream>> {
-        Err(Error::FUNCTION_NOT_SUPPORTED)
-    }
 }
 
 impl Cipher for Padded {
@@ -156,10 +151,6 @@ impl Cipher for Padded {
                 keys.unwrap_padded(iv, input, out).map_err(|_| Error::ENCRYPTED_DATA_INVALID)
             }
         }
-    }
-
-    fn start(&self, _: Direction, _: &Arc<Key>, _: &Params) -> Result<Box<dyn CipherStream>> {
-        Err(Error::FUNCTION_NOT_SUPPORTED)
     }
 }
 
@@ -232,9 +223,5 @@ impl Cipher for Pkcs7 {
         head.copy_from_slice(input);
         tail.fill(u8::try_from(padding).unwrap_or(0));
         KeyWrap.run(direction, key, params, plain.expose(), out)
-    }
-
-    fn start(&self, _: Direction, _: &Arc<Key>, _: &Params) -> Result<Box<dyn CipherStream>> {
-        Err(Error::FUNCTION_NOT_SUPPORTED)
     }
 }

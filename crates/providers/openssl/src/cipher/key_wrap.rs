@@ -6,10 +6,9 @@ use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_openssl_wrapper::Mode;
 use metaslot_openssl_wrapper::cipher::BLOCK;
-use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction};
+use metaslot_spi::provider::{Algorithm, Cipher, Direction};
 use metaslot_spi::wrapping::ByCipher;
 use metaslot_spi::{Key, Params};
-use std::sync::Arc;
 
 pub(super) const ROW: Algorithm = Algorithm {
     mechanism: CKM_AES_KEY_WRAP,
@@ -108,10 +107,6 @@ impl Cipher for KeyWrap {
         self.length(direction, key, params, input.len())?;
         run::<Self>(key, direction, iv::<8>(params)?, input, out)
     }
-
-    fn start(&self, _: Direction, _: &Arc<Key>, _: &Params) -> Result<Box<dyn CipherStream>> {
-        Err(Error::FUNCTION_NOT_SUPPORTED)
-    }
 }
 
 impl Cipher for Padded {
@@ -143,9 +138,5 @@ impl Cipher for Padded {
     ) -> Result<usize> {
         self.length(direction, key, params, input.len())?;
         run::<Self>(key, direction, iv::<4>(params)?, input, out)
-    }
-
-    fn start(&self, _: Direction, _: &Arc<Key>, _: &Params) -> Result<Box<dyn CipherStream>> {
-        Err(Error::FUNCTION_NOT_SUPPORTED)
     }
 }

@@ -9,10 +9,9 @@ use crate::hashed::class_fits;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_openssl_wrapper::rsa::Padding;
-use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction};
+use metaslot_spi::provider::{Algorithm, Cipher, Direction};
 use metaslot_spi::wrapping::ByCipher;
 use metaslot_spi::{Bytes, Key, Params, hashes};
-use std::sync::Arc;
 
 pub(super) const ROWS: [Algorithm; 2] = [
     Algorithm {
@@ -125,9 +124,5 @@ impl Cipher for RsaCipher {
             .map_err(|_| Error::ENCRYPTED_DATA_INVALID)?;
         out[..length].copy_from_slice(&message.expose()[..length]);
         Ok(length)
-    }
-
-    fn start(&self, _: Direction, _: &Arc<Key>, _: &Params) -> Result<Box<dyn CipherStream>> {
-        Err(Error::FUNCTION_NOT_SUPPORTED)
     }
 }

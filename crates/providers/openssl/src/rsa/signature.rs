@@ -105,10 +105,6 @@ impl Signature for Raw {
             && tail == data;
         if good { Ok(()) } else { Err(Error::SIGNATURE_INVALID) }
     }
-
-    fn start(&self, _: Direction, _: &Arc<Key>, _: &Params) -> Result<Box<dyn SignatureStream>> {
-        Err(Error::FUNCTION_NOT_SUPPORTED)
-    }
 }
 
 /// PKCS #1 v1.5 with a hash.
