@@ -4,7 +4,7 @@
 use crate::blocks::{Blocks, LONGEST};
 use crate::mechanism::{Feedback, Mode, Use};
 use metaslot_awslc_wrapper::aes::Way;
-use metaslot_awslc_wrapper::cleanse;
+use metaslot_awslc_wrapper::{cleanse, constant_time};
 use metaslot_ck::*;
 use metaslot_memory::wipe_shallow_stack;
 use metaslot_spi::provider::{Cipher, CipherStream, Direction};
@@ -259,24 +259,9 @@ impl Running {
         }
         out[..block].copy_from_slice(&self.waiting[..block]);
         self.blocks(&mut out[..block])?;
-        let Some(padding) = padding(&out[..block]) else {
-            cleanse(out);
-            return Err(Error::ENCRYPTED_DATA_INVALID);
-        };
-        out[block - padding..].fill(0);
-        Ok(block - padding)
+        let plain = constant_time::unpad(&mut out[..block], block);
+        plain.map_err(|_| Error::ENCRYPTED_DATA_INVALID)
     }
-}
-
-/// The length of the padding of the last block, found in the same time whatever it is. What happens then still tells the caller
-/// whether it was right: policy decides who may ask.
-fn padding(block: &[u8]) -> Option<usize> {
-    let length = usize::from(*block.last()?);
-    let mut wrong = u32::from(length == 0) | u32::from(length > block.len());
-    for (from_end, byte) in (1..).zip(block.iter().rev()) {
-        wrong |= u32::from(from_end <= length) & u32::from(usize::from(*byte) != length);
-    }
-    if wrong == 0 { Some(length) } else { None }
 }
 
 impl CipherStream for Running {
@@ -326,29 +311,5 @@ impl CipherStream for Running {
         };
         wipe_shallow_stack();
         done
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_right_padding_is_taken() {
-        for block in [4, 8, 16] {
-            for length in 1..=block {
-                let mut last = vec![0xee; usize::from(block)];
-                let start = usize::from(block - length);
-                last[start..].fill(length);
-                assert_eq!(padding(&last), Some(usize::from(length)));
-                if length > 1 {
-                    last[start] ^= 1;
-                    assert_eq!(padding(&last), None);
-                }
-            }
-            assert_eq!(padding(&vec![0; usize::from(block)]), None);
-            assert_eq!(padding(&vec![block + 1; usize::from(block)]), None);
-        }
-        assert_eq!(padding(&[]), None);
     }
 }

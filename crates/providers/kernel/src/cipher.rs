@@ -7,7 +7,7 @@
 use crate::failure::device_error;
 use crate::offer::Offer;
 use crate::pending::Pending;
-use metaslot_awslc_wrapper::cleanse;
+use metaslot_awslc_wrapper::{cleanse, constant_time};
 use metaslot_ck::*;
 use metaslot_kernel_wrapper::Kind;
 use metaslot_kernel_wrapper::cipher::{self, BLOCK, MOST};
@@ -233,22 +233,8 @@ fn pad(chain: &mut Chain, cipher: &cipher::Cipher, rest: &[u8], out: &mut [u8]) 
     done
 }
 
-/// Looks at the padding at the end of `plain`, in the same time whatever it is, and returns what is before it. What happens then
-/// still tells the caller whether it was right: policy decides who may ask.
 fn unpad(plain: &mut [u8]) -> Result<usize> {
-    let block = plain.last_chunk::<BLOCK>().ok_or(Error::ENCRYPTED_DATA_LEN_RANGE)?;
-    let length = usize::from(block[BLOCK - 1]);
-    let mut wrong = u32::from(length == 0) | u32::from(length > BLOCK);
-    for (from_end, byte) in (1..).zip(block.iter().rev()) {
-        wrong |= u32::from(from_end <= length) & u32::from(usize::from(*byte) != length);
-    }
-    if wrong != 0 {
-        cleanse(plain);
-        return Err(Error::ENCRYPTED_DATA_INVALID);
-    }
-    let rest = plain.len() - length;
-    plain[rest..].fill(0);
-    Ok(rest)
+    constant_time::unpad(plain, BLOCK).map_err(|_| Error::ENCRYPTED_DATA_INVALID)
 }
 
 /// CTR in the middle.

@@ -4,6 +4,7 @@
 use super::pending::Pending;
 use super::{BlockCipher, iv, length_error, way};
 use metaslot_awslc_wrapper::aes::Way;
+use metaslot_awslc_wrapper::constant_time;
 use metaslot_ck::*;
 use metaslot_spi::provider::{Cipher, CipherStream, Direction};
 use metaslot_spi::{Key, Params};
@@ -97,16 +98,7 @@ impl<C: BlockCipher<N>, const N: usize> Cipher for CbcPad<C, N> {
                 metaslot_awslc_wrapper::cleanse(&mut last);
                 Ok(length)
             }
-            Direction::Backward => match padding::<N>(&out[..length]) {
-                Some(padding) => {
-                    out[length - padding..].fill(0);
-                    Ok(length - padding)
-                }
-                None => {
-                    metaslot_awslc_wrapper::cleanse(out);
-                    Err(Error::ENCRYPTED_DATA_INVALID)
-                }
-            },
+            Direction::Backward => unpad::<N>(&mut out[..length]),
         }
     }
 
@@ -129,17 +121,8 @@ fn padded<const N: usize>(rest: &[u8]) -> [u8; N] {
     block
 }
 
-/// The length of the padding at the end of `plain`, found in the same time whatever it is. What
-/// happens then still tells the caller whether it was right: policy decides who may ask.
-fn padding<const N: usize>(plain: &[u8]) -> Option<usize> {
-    let block = plain.last_chunk::<N>()?;
-    let length = usize::from(block[N - 1]);
-    let mut wrong = u32::from(length == 0) | u32::from(length > N);
-    for (from_end, byte) in (1..).zip(block.iter().rev()) {
-        let inside = u32::from(from_end <= length);
-        wrong |= inside & u32::from(usize::from(*byte) != length);
-    }
-    if wrong == 0 { Some(length) } else { None }
+fn unpad<const N: usize>(plain: &mut [u8]) -> Result<usize> {
+    constant_time::unpad(plain, N).map_err(|_| Error::ENCRYPTED_DATA_INVALID)
 }
 
 #[derive(Debug)]
@@ -200,34 +183,8 @@ impl<C: BlockCipher<N>, const N: usize> CipherStream for Running<C, N> {
                     return Err(Error::ENCRYPTED_DATA_LEN_RANGE);
                 }
                 C::cbc(keys, Way::Decrypt, &mut self.iv, rest, &mut out[..N]);
-                let Some(padding) = padding::<N>(&out[..N]) else {
-                    metaslot_awslc_wrapper::cleanse(out);
-                    return Err(Error::ENCRYPTED_DATA_INVALID);
-                };
-                out[N - padding..].fill(0);
-                Ok(N - padding)
+                unpad::<N>(&mut out[..N])
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_right_padding_is_taken() {
-        for length in 1..=16_u8 {
-            let mut block = [0xee; 16];
-            block[16 - usize::from(length)..].fill(length);
-            assert_eq!(padding::<16>(&block), Some(usize::from(length)));
-            if length > 1 {
-                block[16 - usize::from(length)] ^= 1;
-                assert_eq!(padding::<16>(&block), None);
-            }
-        }
-        assert_eq!(padding::<16>(&[0; 16]), None);
-        assert_eq!(padding::<16>(&[17; 16]), None);
-        assert_eq!(padding::<16>(&[]), None);
     }
 }

@@ -5,7 +5,7 @@ use super::keys::{KEYS, Of, encrypts, iv, with};
 use crate::failure::device_error;
 use metaslot_ck::*;
 use metaslot_openssl_wrapper::cipher::{self, BLOCK};
-use metaslot_openssl_wrapper::{Mode, cleanse};
+use metaslot_openssl_wrapper::{Mode, constant_time};
 use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction};
 use metaslot_spi::wrapping::ByCipher;
 use metaslot_spi::{Key, Params};
@@ -92,22 +92,8 @@ fn pad(stream: &mut cipher::Stream, out: &mut [u8]) -> Result<()> {
     stream.update(&block[..padding], out).map_err(device_error)
 }
 
-/// Looks at the padding at the end of `plain`, in the same time whatever it is, and returns what is before it. What happens then
-/// still tells the caller whether it was right: policy decides who may ask.
 fn unpad(plain: &mut [u8]) -> Result<usize> {
-    let block = plain.last_chunk::<BLOCK>().ok_or(Error::ENCRYPTED_DATA_LEN_RANGE)?;
-    let length = usize::from(block[BLOCK - 1]);
-    let mut wrong = u32::from(length == 0) | u32::from(length > BLOCK);
-    for (from_end, byte) in (1..).zip(block.iter().rev()) {
-        wrong |= u32::from(from_end <= length) & u32::from(usize::from(*byte) != length);
-    }
-    if wrong != 0 {
-        cleanse(plain);
-        return Err(Error::ENCRYPTED_DATA_INVALID);
-    }
-    let rest = plain.len() - length;
-    plain[rest..].fill(0);
-    Ok(rest)
+    constant_time::unpad(plain, BLOCK).map_err(|_| Error::ENCRYPTED_DATA_INVALID)
 }
 
 /// Encryption in the middle.
