@@ -43,14 +43,6 @@ pub(crate) fn take(left: &mut u128, block: usize, at: usize, input: usize) -> Re
     Ok(())
 }
 
-/// The complaint about a length, by direction.
-const fn length_error(direction: Direction) -> Error {
-    match direction {
-        Direction::Forward => Error::DATA_LEN_RANGE,
-        Direction::Backward => Error::ENCRYPTED_DATA_LEN_RANGE,
-    }
-}
-
 impl Use {
     /// The first chaining value or counter; and how many blocks there are until the counter has come round.
     fn begin(&self, params: &Params) -> Result<([u8; LONGEST], u128)> {
@@ -116,7 +108,7 @@ impl Cipher for Use {
                 Err(Error::ENCRYPTED_DATA_LEN_RANGE)
             }
             _ if whole => Ok(input),
-            _ => Err(length_error(direction)),
+            _ => Err(direction.length_error()),
         }
     }
 
@@ -307,7 +299,7 @@ impl CipherStream for Running {
             (Mode::CbcPad, Direction::Forward) => self.pad(&mut out[..block]).map(|()| block),
             (Mode::CbcPad, Direction::Backward) => self.unpad(out),
             _ if self.makes_a_stream() || self.at == 0 => Ok(0),
-            (_, direction) => Err(length_error(direction)),
+            (_, direction) => Err(direction.length_error()),
         };
         wipe_shallow_stack();
         done

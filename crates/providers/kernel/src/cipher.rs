@@ -168,7 +168,7 @@ impl Cipher for Aes {
                 input.checked_add(BLOCK - input % BLOCK).ok_or(Error::DATA_LEN_RANGE)
             }
             _ if input.is_multiple_of(BLOCK) && (input > 0 || !self.pads) => Ok(input),
-            _ => Err(length_error(direction)),
+            _ => Err(direction.length_error()),
         }
     }
 
@@ -212,14 +212,6 @@ impl Cipher for Aes {
                 Box::new(Blocks { key, chain, direction, pads: self.pads, pending })
             }
         })
-    }
-}
-
-/// The complaint about a length, by direction.
-const fn length_error(direction: Direction) -> Error {
-    match direction {
-        Direction::Forward => Error::DATA_LEN_RANGE,
-        Direction::Backward => Error::ENCRYPTED_DATA_LEN_RANGE,
     }
 }
 
@@ -291,7 +283,7 @@ impl CipherStream for Blocks {
     fn finish(&mut self, out: &mut [u8]) -> Result<usize> {
         let rest = self.pending.bytes();
         if !self.pads {
-            return if rest.is_empty() { Ok(0) } else { Err(length_error(self.direction)) };
+            return if rest.is_empty() { Ok(0) } else { Err(self.direction.length_error()) };
         }
         let (cipher, out) = (self.chain.cipher(&self.key)?, &mut out[..BLOCK]);
         match self.direction {

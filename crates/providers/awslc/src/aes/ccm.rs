@@ -3,7 +3,6 @@
 //! first; a decryption releases nothing before the MAC is verified.
 
 use super::keys::{KEYS, keys};
-use crate::block::length_error;
 use metaslot_awslc_wrapper::aes;
 use metaslot_ck::*;
 use metaslot_spi::buffer::{Buffer, MOST_HELD};
@@ -63,7 +62,7 @@ fn run(
         }
     };
     if data as u64 != fields.data_length {
-        return Err(length_error(direction));
+        return Err(direction.length_error());
     }
     match direction {
         Direction::Forward => {
@@ -87,7 +86,7 @@ fn length(direction: Direction, mac: usize, input: usize) -> Result<usize> {
         Direction::Forward => input.checked_add(mac),
         Direction::Backward => input.checked_sub(mac),
     }
-    .ok_or_else(|| length_error(direction))
+    .ok_or_else(|| direction.length_error())
 }
 
 impl Cipher for Ccm {
@@ -160,7 +159,7 @@ impl CipherStream for Gathering {
         if (self.message.bytes().len() as u64).saturating_add(input.len() as u64)
             > most.min(MOST_HELD as u64)
         {
-            return Err(length_error(self.direction));
+            return Err(self.direction.length_error());
         }
         self.message.push(input)
     }

@@ -3,7 +3,7 @@
 //! In parts, the data are kept until all are there.
 
 use super::keys::{KEYS, keys};
-use crate::block::{iv, length_error};
+use crate::block::iv;
 use metaslot_awslc_wrapper::aes::{BLOCK, Keys, Way};
 use metaslot_ck::*;
 use metaslot_spi::buffer::Buffer;
@@ -32,7 +32,7 @@ impl Cipher for Stealing {
     }
 
     fn length(&self, direction: Direction, _: &Key, _: &Params, input: usize) -> Result<usize> {
-        if input < BLOCK { Err(length_error(direction)) } else { Ok(input) }
+        if input < BLOCK { Err(direction.length_error()) } else { Ok(input) }
     }
 
     fn run(
@@ -121,7 +121,7 @@ impl CipherStream for Running {
     fn finish(&mut self, out: &mut [u8]) -> Result<usize> {
         let input = self.held.bytes();
         if input.len() < BLOCK {
-            return Err(length_error(self.direction));
+            return Err(self.direction.length_error());
         }
         steal(keys(&self.key)?, self.direction, self.iv, input, &mut out[..input.len()]);
         Ok(input.len())

@@ -3,7 +3,6 @@
 //! wrap keys, and as single-part encryption.
 
 use super::keys::{KEYS, keys};
-use crate::block::length_error;
 use metaslot_awslc_wrapper::aes;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
@@ -77,13 +76,13 @@ impl Cipher for KeyWrap {
         };
         match (plain, direction) {
             (Some(plain), _) if plain < 16 || !plain.is_multiple_of(SEMIBLOCK) => {
-                Err(length_error(direction))
+                Err(direction.length_error())
             }
             (Some(plain), Direction::Forward) => {
                 plain.checked_add(SEMIBLOCK).ok_or(Error::DATA_LEN_RANGE)
             }
             (Some(plain), Direction::Backward) => Ok(plain),
-            (None, _) => Err(length_error(direction)),
+            (None, _) => Err(direction.length_error()),
         }
     }
 

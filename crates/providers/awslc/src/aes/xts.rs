@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! AES-XTS (PKCS#11 3.2 §6.15): keys of 32 or 64 bytes, data units of 16 bytes and more.
 
-use crate::block::{length_error, way};
+use crate::block::way;
 use crate::failure::device_error;
 use metaslot_awslc_wrapper::aes::{self, BLOCK, Xts};
 use metaslot_awslc_wrapper::constant_time;
@@ -49,7 +49,7 @@ impl Cipher for AesXts {
     }
 
     fn length(&self, direction: Direction, _: &Key, _: &Params, input: usize) -> Result<usize> {
-        if (BLOCK..=LONGEST).contains(&input) { Ok(input) } else { Err(length_error(direction)) }
+        if (BLOCK..=LONGEST).contains(&input) { Ok(input) } else { Err(direction.length_error()) }
     }
 
     fn run(
@@ -67,7 +67,7 @@ impl Cipher for AesXts {
             64 => aes::xts_256(value, way, &tweak, input, out),
             _ => Xts::new(value, way, &tweak).and_then(|mut unit| unit.finish(input, out)),
         }
-        .map_err(|_| length_error(direction))?;
+        .map_err(|_| direction.length_error())?;
         Ok(length)
     }
 
@@ -108,7 +108,7 @@ impl CipherStream for Running {
 
     fn update(&mut self, input: &[u8], out: &mut [u8]) -> Result<()> {
         let room = self.room.checked_sub(input.len());
-        self.room = room.ok_or_else(|| length_error(self.direction))?;
+        self.room = room.ok_or_else(|| self.direction.length_error())?;
         let ready = self.update_length(input.len());
         if ready == 0 {
             self.hold(input);
@@ -141,11 +141,11 @@ impl CipherStream for Running {
         let length = self.length;
         if length < BLOCK {
             // A data unit has one block at least (SP 800-38E).
-            return Err(length_error(self.direction));
+            return Err(self.direction.length_error());
         }
         self.unit
             .finish(&self.held[..length], &mut out[..length])
-            .map_err(|_| length_error(self.direction))?;
+            .map_err(|_| self.direction.length_error())?;
         Ok(length)
     }
 }

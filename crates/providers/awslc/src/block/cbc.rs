@@ -2,7 +2,7 @@
 //! Blocks chained, with and without PKCS#7 padding (PKCS#11 3.2 §6.10.5 and §6.10.6 for AES).
 
 use super::pending::Pending;
-use super::{BlockCipher, iv, length_error, way};
+use super::{BlockCipher, iv, way};
 use metaslot_awslc_wrapper::aes::Way;
 use metaslot_awslc_wrapper::constant_time;
 use metaslot_ck::*;
@@ -36,7 +36,7 @@ impl<C: BlockCipher<N>, const N: usize> Cipher for Cbc<C, N> {
     }
 
     fn length(&self, direction: Direction, _: &Key, _: &Params, input: usize) -> Result<usize> {
-        if input.is_multiple_of(N) { Ok(input) } else { Err(length_error(direction)) }
+        if input.is_multiple_of(N) { Ok(input) } else { Err(direction.length_error()) }
     }
 
     fn whole_blocks(&self, _: &Params) -> Option<usize> {
@@ -169,7 +169,7 @@ impl<C: BlockCipher<N>, const N: usize> CipherStream for Running<C, N> {
                 if rest.is_empty() {
                     Ok(0)
                 } else {
-                    Err(length_error(direction))
+                    Err(direction.length_error())
                 }
             }
             Direction::Forward => {

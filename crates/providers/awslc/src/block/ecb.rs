@@ -2,7 +2,7 @@
 //! Each block on its own (PKCS#11 3.2 §6.10.4 for AES).
 
 use super::pending::Pending;
-use super::{BlockCipher, length_error, way};
+use super::{BlockCipher, way};
 use metaslot_ck::*;
 use metaslot_spi::provider::{Cipher, CipherStream, Direction};
 use metaslot_spi::{Key, Params};
@@ -25,7 +25,7 @@ impl<C: BlockCipher<N>, const N: usize> Cipher for Ecb<C, N> {
     }
 
     fn length(&self, direction: Direction, _: &Key, _: &Params, input: usize) -> Result<usize> {
-        if input.is_multiple_of(N) { Ok(input) } else { Err(length_error(direction)) }
+        if input.is_multiple_of(N) { Ok(input) } else { Err(direction.length_error()) }
     }
 
     fn whole_blocks(&self, _: &Params) -> Option<usize> {
@@ -84,6 +84,6 @@ impl<C: BlockCipher<N>, const N: usize> CipherStream for Running<C, N> {
     }
 
     fn finish(&mut self, _: &mut [u8]) -> Result<usize> {
-        if self.pending.bytes().is_empty() { Ok(0) } else { Err(length_error(self.direction)) }
+        if self.pending.bytes().is_empty() { Ok(0) } else { Err(self.direction.length_error()) }
     }
 }

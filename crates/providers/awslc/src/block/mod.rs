@@ -39,11 +39,3 @@ pub(crate) const fn way(direction: Direction) -> Way {
         Direction::Backward => Way::Decrypt,
     }
 }
-
-/// The complaint about a length, by direction.
-pub(crate) const fn length_error(direction: Direction) -> Error {
-    match direction {
-        Direction::Forward => Error::DATA_LEN_RANGE,
-        Direction::Backward => Error::ENCRYPTED_DATA_LEN_RANGE,
-    }
-}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! AES-CCM (PKCS#11 3.2 §6.13.4): the message's length is declared beforehand, and a message in parts is kept until it is whole.
 
-use super::keys::{KEYS, length_error};
+use super::keys::KEYS;
 use metaslot_ck::*;
 use metaslot_openssl_wrapper::cipher;
 use metaslot_spi::buffer::{Buffer, MOST_HELD};
@@ -57,7 +57,7 @@ fn length(direction: Direction, mac: usize, input: usize) -> Result<usize> {
         Direction::Forward => input.checked_add(mac),
         Direction::Backward => input.checked_sub(mac),
     }
-    .ok_or_else(|| length_error(direction))
+    .ok_or_else(|| direction.length_error())
 }
 
 fn run(
@@ -71,7 +71,7 @@ fn run(
     let message = cipher::Ccm { key: value(key)?, nonce: fields.nonce, aad: fields.aad };
     let data = input.len().min(length);
     if data as u64 != fields.data_length {
-        return Err(length_error(direction));
+        return Err(direction.length_error());
     }
     match direction {
         Direction::Forward => {
@@ -154,7 +154,7 @@ impl CipherStream for Gathering {
         let most = self.data_length.saturating_add(tag).min(MOST_HELD as u64);
         let length = (self.message.bytes().len() as u64).saturating_add(input.len() as u64);
         if length > most {
-            return Err(length_error(self.direction));
+            return Err(self.direction.length_error());
         }
         self.message.push(input)
     }

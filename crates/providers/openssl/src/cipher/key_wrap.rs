@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! AES key wrap, without and with padding (PKCS#11 3.2 §6.16; RFC 3394, RFC 5649).
 
-use super::keys::{KEYS, Of, encrypts, length_error, with};
+use super::keys::{KEYS, Of, encrypts, with};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_openssl_wrapper::Mode;
@@ -64,7 +64,7 @@ fn run<M: Of>(
     out: &mut [u8],
 ) -> Result<usize> {
     // The library uses more than the result takes.
-    let room = input.len().checked_add(BLOCK).ok_or_else(|| length_error(direction))?;
+    let room = input.len().checked_add(BLOCK).ok_or_else(|| direction.length_error())?;
     let mut place = Secret::try_zeroed(room).ok_or(Error::DEVICE_MEMORY)?;
     let error = match direction {
         Direction::Forward => Error::DATA_LEN_RANGE,
@@ -89,7 +89,7 @@ impl Cipher for KeyWrap {
             Direction::Backward => (3 * SEMIBLOCK, input.checked_sub(SEMIBLOCK)),
         };
         let fits = input >= least && input.is_multiple_of(SEMIBLOCK);
-        length.filter(|_| fits).ok_or_else(|| length_error(direction))
+        length.filter(|_| fits).ok_or_else(|| direction.length_error())
     }
 
     fn fills_to(&self) -> usize {

@@ -50,11 +50,3 @@ pub(super) const KEYS: (u64, u64) = (16, 32);
 pub(super) fn encrypts(direction: Direction) -> bool {
     direction == Direction::Forward
 }
-
-/// The complaint about a length, by direction.
-pub(super) const fn length_error(direction: Direction) -> Error {
-    match direction {
-        Direction::Forward => Error::DATA_LEN_RANGE,
-        Direction::Backward => Error::ENCRYPTED_DATA_LEN_RANGE,
-    }
-}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Modes that give back as much as they get: ECB, CBC, CTR, CFB. The counter of CTR has 1 to 128 bits and may not come round.
 
-use super::keys::{KEYS, Of, encrypts, iv, length_error, with};
+use super::keys::{KEYS, Of, encrypts, iv, with};
 use crate::failure::device_error;
 use metaslot_ck::*;
 use metaslot_openssl_wrapper::Mode;
@@ -128,7 +128,7 @@ impl<M: Turn> Cipher for Streaming<M> {
         input: usize,
     ) -> Result<usize> {
         let block = self.whole_blocks(params).unwrap_or(1);
-        if input.is_multiple_of(block) { Ok(input) } else { Err(length_error(direction)) }
+        if input.is_multiple_of(block) { Ok(input) } else { Err(direction.length_error()) }
     }
 
     fn whole_blocks(&self, _: &Params) -> Option<usize> {
@@ -182,6 +182,6 @@ impl CipherStream for Running {
     }
 
     fn finish(&mut self, _: &mut [u8]) -> Result<usize> {
-        if self.stream.pending() == 0 { Ok(0) } else { Err(length_error(self.direction)) }
+        if self.stream.pending() == 0 { Ok(0) } else { Err(self.direction.length_error()) }
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! AES-XTS (PKCS#11 3.2 §6.15): OpenSSL wants a data unit at once, so one in parts is kept until it is whole.
 
-use super::keys::{Of, encrypts, iv, length_error, with};
+use super::keys::{Of, encrypts, iv, with};
 use crate::failure::device_error;
 use metaslot_ck::*;
 use metaslot_openssl_wrapper::cipher::BLOCK;
@@ -31,11 +31,11 @@ impl Of for Xts {
 
 fn run(key: &Key, direction: Direction, iv: &[u8], input: &[u8], out: &mut [u8]) -> Result<usize> {
     if !(BLOCK..=LONGEST).contains(&input.len()) {
-        return Err(length_error(direction));
+        return Err(direction.length_error());
     }
     with::<Xts, _>(key, |key| {
         let mut stream = key.start(encrypts(direction), iv).map_err(device_error)?;
-        stream.unit(input, &mut out[..input.len()]).map_err(|_| length_error(direction))
+        stream.unit(input, &mut out[..input.len()]).map_err(|_| direction.length_error())
     })?;
     Ok(input.len())
 }
@@ -53,7 +53,7 @@ impl Cipher for Xts {
     }
 
     fn length(&self, direction: Direction, _: &Key, _: &Params, input: usize) -> Result<usize> {
-        if (BLOCK..=LONGEST).contains(&input) { Ok(input) } else { Err(length_error(direction)) }
+        if (BLOCK..=LONGEST).contains(&input) { Ok(input) } else { Err(direction.length_error()) }
     }
 
     fn run(
@@ -93,7 +93,7 @@ impl CipherStream for Gathering {
 
     fn update(&mut self, input: &[u8], _: &mut [u8]) -> Result<()> {
         if input.len() > LONGEST - self.unit.bytes().len() {
-            return Err(length_error(self.direction));
+            return Err(self.direction.length_error());
         }
         self.unit.push(input)
     }
