@@ -2,7 +2,9 @@
 //! A key as a provider sees it.
 
 use crate::{Attributes, Secrets};
-use metaslot_ck::{CK_ATTRIBUTE_TYPE, CKA_CLASS, CKA_KEY_TYPE, Error, Result, UNAVAILABLE};
+use metaslot_ck::{
+    CK_ATTRIBUTE_TYPE, CK_OBJECT_CLASS, CKA_CLASS, CKA_KEY_TYPE, Error, Result, UNAVAILABLE,
+};
 use std::any::{Any, TypeId};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -83,6 +85,14 @@ impl Key {
     #[must_use]
     pub fn class(&self) -> u64 {
         self.attributes.ulong(CKA_CLASS).unwrap_or(UNAVAILABLE)
+    }
+
+    /// Refuses a key of another class.
+    ///
+    /// # Errors
+    /// `CKR_KEY_TYPE_INCONSISTENT`
+    pub fn check_class(&self, class: CK_OBJECT_CLASS) -> Result<()> {
+        if self.class() == class { Ok(()) } else { Err(Error::KEY_TYPE_INCONSISTENT) }
     }
 
     /// `CKK_…`

@@ -83,7 +83,7 @@ fn verify(key: &Key, digest: &[u8], signature: &[u8]) -> Result<()> {
 
 impl Signature for Dsa {
     fn check(&self, direction: Direction, key: &Key, _: &Params) -> Result<()> {
-        hashes::class_fits(direction, key)?;
+        key.check_class(direction.signature_class())?;
         of(key).map(drop)
     }
 

@@ -74,9 +74,7 @@ impl Derive for Ecdh {
     }
 
     fn check(&self, key: &Key, params: &Params) -> Result<()> {
-        if key.class() != CKO_PRIVATE_KEY {
-            return Err(Error::KEY_TYPE_INCONSISTENT);
-        }
+        key.check_class(CKO_PRIVATE_KEY)?;
         Agreement::read(params)?;
         match key.key_type() {
             CKK_EC => ec::prepared(key).map(|_| ()),

@@ -34,7 +34,7 @@ pub(crate) const ROWS: [Algorithm; 10] = checked([
 ]);
 
 fn check(direction: Direction, key: &Key) -> Result<()> {
-    hashes::class_fits(direction, key)?;
+    key.check_class(direction.signature_class())?;
     prepared(key).map(|_| ())
 }
 

@@ -106,7 +106,7 @@ impl Signature for EdDsa {
     }
 
     fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
-        hashes::class_fits(direction, key)?;
+        key.check_class(direction.signature_class())?;
         form(params)?;
         match direction {
             Direction::Forward => signer(key).map(|_| ()),

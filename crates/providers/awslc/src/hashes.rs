@@ -3,7 +3,7 @@
 
 use metaslot_awslc_wrapper::digest::{self, Hash, MAX_LENGTH};
 use metaslot_ck::*;
-use metaslot_spi::provider::{Direction, SignatureStream};
+use metaslot_spi::provider::SignatureStream;
 use metaslot_spi::{Key, hashes};
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -91,13 +91,4 @@ impl<S: DigestScheme> SignatureStream for Stream<S> {
         let (digest, length) = self.digest()?;
         self.scheme.verify_digest(&self.key, &digest[..length], signature)
     }
-}
-
-/// Only private keys sign and only public keys verify.
-pub(crate) fn class_fits(direction: Direction, key: &Key) -> Result<()> {
-    let class = match direction {
-        Direction::Forward => CKO_PRIVATE_KEY,
-        Direction::Backward => CKO_PUBLIC_KEY,
-    };
-    if key.class() == class { Ok(()) } else { Err(Error::KEY_TYPE_INCONSISTENT) }
 }

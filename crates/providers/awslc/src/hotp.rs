@@ -196,9 +196,7 @@ impl Begun for Asked {
 impl Signature for Hotp {
     fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
         key.secret(CKA_VALUE)?;
-        if key.class() != CKO_OTP_KEY {
-            return Err(Error::KEY_TYPE_INCONSISTENT);
-        }
+        key.check_class(CKO_OTP_KEY)?;
         let asked = asked(params);
         let mut flags = CKF_EXCLUDE_TIME | CKF_EXCLUDE_CHALLENGE | CKF_EXCLUDE_PIN;
         if key.attributes().bool(CKA_OTP_USER_FRIENDLY_MODE) {

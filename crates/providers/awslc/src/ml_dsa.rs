@@ -4,7 +4,6 @@
 //! A private key is kept as its seed, where it has one, and in its expanded form, which `CKA_VALUE` is. Signatures are hedged
 //! unless the caller wants deterministic ones.
 
-use crate::hashes;
 use crate::seeded::{self, Row, Seeded};
 use metaslot_awslc_wrapper::ml_dsa::{MU_LENGTH, MlDsaKey, Mu, Set, key_hash};
 use metaslot_awslc_wrapper::seeded::SeededKey as _;
@@ -84,7 +83,7 @@ fn prepared(key: &Key) -> Result<&Prepared> {
 
 /// What all mechanisms check.
 pub(crate) fn check(direction: Direction, key: &Key, params: &Params) -> Result<()> {
-    hashes::class_fits(direction, key)?;
+    key.check_class(direction.signature_class())?;
     params.signing(direction)?;
     prepared(key).map(|_| ())
 }

@@ -64,13 +64,7 @@ struct MlKem;
 
 impl Encapsulation for MlKem {
     fn check(&self, direction: Direction, key: &Key, _: &Params) -> Result<()> {
-        let class = match direction {
-            Direction::Forward => CKO_PUBLIC_KEY,
-            Direction::Backward => CKO_PRIVATE_KEY,
-        };
-        if key.class() != class {
-            return Err(Error::KEY_TYPE_INCONSISTENT);
-        }
+        key.check_class(direction.cipher_class())?;
         prepared(key).map(|_| ())
     }
 

@@ -4,7 +4,7 @@
 
 use crate::mac::{Mac, Prepared, Stream, row, running};
 use crate::old_hashes::{Hash, Md2, Ripemd128};
-use crate::{blake2b, generate, hashes, rsa_key, rsa_pkcs1};
+use crate::{blake2b, generate, rsa_key, rsa_pkcs1};
 use metaslot_awslc_wrapper::{Failed, ripemd};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
@@ -208,7 +208,7 @@ impl Signed for Ripemd {
 
 impl<H: Signed> Signature for Hashing<H> {
     fn check(&self, direction: Direction, key: &Key, _: &Params) -> Result<()> {
-        hashes::class_fits(direction, key)?;
+        key.check_class(direction.signature_class())?;
         rsa_key::prepared(key).map(drop)
     }
 

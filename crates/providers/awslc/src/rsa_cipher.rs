@@ -126,20 +126,9 @@ fn not_below(rsa: &Rsa, ciphertext: &[u8]) -> Error {
     }
 }
 
-/// Public keys encrypt and wrap, private ones decrypt and unwrap.
-fn class_fits(direction: Direction, key: &Key) -> Result<()> {
-    hashes::class_fits(
-        match direction {
-            Direction::Forward => Direction::Backward,
-            Direction::Backward => Direction::Forward,
-        },
-        key,
-    )
-}
-
 impl Cipher for RsaCipher {
     fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
-        class_fits(direction, key)?;
+        key.check_class(direction.cipher_class())?;
         self.room(prepared(key)?, params).map(|_| ())
     }
 

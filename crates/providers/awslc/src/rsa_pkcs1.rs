@@ -38,7 +38,7 @@ struct Hashed(Hash);
 
 impl Signature for Hashed {
     fn check(&self, direction: Direction, key: &Key, _: &Params) -> Result<()> {
-        hashes::class_fits(direction, key)?;
+        key.check_class(direction.signature_class())?;
         let size = prepared(key)?.size();
         let info = digest_info_length(self.0);
         if size < info + PKCS1_OVERHEAD { Err(Error::KEY_SIZE_RANGE) } else { Ok(()) }

@@ -92,7 +92,7 @@ struct Raw;
 
 impl Signature for Raw {
     fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
-        hashes::class_fits(direction, key)?;
+        key.check_class(direction.signature_class())?;
         Pss::new(params)?.fits(prepared(key)?)
     }
 
@@ -122,7 +122,7 @@ impl Hashed {
 
 impl Signature for Hashed {
     fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
-        hashes::class_fits(direction, key)?;
+        key.check_class(direction.signature_class())?;
         self.pss(params)?.fits(prepared(key)?)
     }
 

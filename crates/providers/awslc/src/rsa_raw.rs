@@ -2,7 +2,6 @@
 //! Signatures without a hash: `CKM_RSA_PKCS` (PKCS#11 3.2 §6.1.6) and `CKM_RSA_X_509` (§6.1.12),
 //! with recovery. Their encryption is in `rsa_cipher`.
 
-use crate::hashes;
 use crate::rsa_key::{MAX_BLOCK, is_trivial, prepared};
 use crate::rsa_pkcs1::{sign_message, verify_message};
 use metaslot_awslc_wrapper::rsa::PKCS1_OVERHEAD;
@@ -17,7 +16,7 @@ pub(crate) struct Pkcs1;
 
 impl Signature for Pkcs1 {
     fn check(&self, direction: Direction, key: &Key, _: &Params) -> Result<()> {
-        hashes::class_fits(direction, key)?;
+        key.check_class(direction.signature_class())?;
         prepared(key).map(|_| ())
     }
 
@@ -36,7 +35,7 @@ impl Signature for Pkcs1 {
 
 impl Recover for Pkcs1 {
     fn check(&self, key: &Key, _: &Params) -> Result<()> {
-        hashes::class_fits(Direction::Backward, key)?;
+        key.check_class(CKO_PUBLIC_KEY)?;
         prepared(key).map(|_| ())
     }
 
@@ -58,7 +57,7 @@ pub(crate) struct X509;
 
 impl Signature for X509 {
     fn check(&self, direction: Direction, key: &Key, _: &Params) -> Result<()> {
-        hashes::class_fits(direction, key)?;
+        key.check_class(direction.signature_class())?;
         prepared(key).map(|_| ())
     }
 
@@ -91,7 +90,7 @@ impl Signature for X509 {
 
 impl Recover for X509 {
     fn check(&self, key: &Key, _: &Params) -> Result<()> {
-        hashes::class_fits(Direction::Backward, key)?;
+        key.check_class(CKO_PUBLIC_KEY)?;
         prepared(key).map(|_| ())
     }
 

@@ -102,7 +102,7 @@ fn trailed(digest: &[u8]) -> Vec<u8> {
 
 impl Signature for X931 {
     fn check(&self, direction: Direction, key: &Key, _: &Params) -> Result<()> {
-        hashes::class_fits(direction, key)?;
+        key.check_class(direction.signature_class())?;
         prepared(key).map(drop)
     }
 

@@ -120,13 +120,7 @@ impl By {
 impl Wrap for By {
     fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
         let (length, by) = fields(params)?;
-        let class = match direction {
-            Direction::Forward => CKO_PUBLIC_KEY,
-            Direction::Backward => CKO_PRIVATE_KEY,
-        };
-        if key.class() != class {
-            return Err(Error::KEY_TYPE_INCONSISTENT);
-        }
+        key.check_class(direction.cipher_class())?;
         match self {
             Self::Oaep => Wrap::length(&RsaCipher::Oaep, key, by, length).map(drop),
             Self::Agreement => {

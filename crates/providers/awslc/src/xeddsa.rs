@@ -5,8 +5,8 @@
 
 use crate::digest::Hashing;
 use crate::eddsa::point;
+use crate::generate;
 use crate::other_hashes::{BLAKE2B_256, BLAKE2B_512};
-use crate::{generate, hashes};
 use curve25519_dalek::{EdwardsPoint, MontgomeryPoint, Scalar, scalar::clamp_integer};
 use metaslot_awslc_wrapper::cleanse;
 use metaslot_awslc_wrapper::curve25519::{ED25519_SIGNATURE_LENGTH, KEY_LENGTH};
@@ -162,7 +162,7 @@ impl Signature for XEdDsa {
     }
 
     fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
-        hashes::class_fits(direction, key)?;
+        key.check_class(direction.signature_class())?;
         digest(params)?;
         match direction {
             Direction::Forward => key.prepared(Signer::new).map(drop),

@@ -55,9 +55,7 @@ fn length(key: &Key) -> Result<usize> {
 
 impl Derive for Ecdh {
     fn check(&self, key: &Key, params: &Params) -> Result<()> {
-        if key.class() != CKO_PRIVATE_KEY {
-            return Err(Error::KEY_TYPE_INCONSISTENT);
-        }
+        key.check_class(CKO_PRIVATE_KEY)?;
         Agreement::read(params)?;
         length(key).map(|_| ())
     }

@@ -36,7 +36,7 @@ pub(super) const ROWS: [Algorithm; 10] = checked([
 ]);
 
 fn check(direction: Direction, key: &Key) -> Result<()> {
-    hashed::class_fits(direction, key)?;
+    key.check_class(direction.signature_class())?;
     prepared(key).map(|_| ())
 }
 

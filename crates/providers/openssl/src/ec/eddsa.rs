@@ -3,7 +3,6 @@
 
 use super::number::{generate, public_half, random};
 use crate::failure::device_error;
-use crate::hashed::class_fits;
 use metaslot_ck::*;
 use metaslot_openssl_wrapper::number_key::{Curve, EdDsa as Form, MAX_SIGNATURE, NumberKey};
 use metaslot_spi::buffer::hold;
@@ -138,7 +137,7 @@ struct EdDsa;
 
 impl Signature for EdDsa {
     fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
-        class_fits(direction, key)?;
+        key.check_class(direction.signature_class())?;
         form(prepared(key)?.0, params).map(|_| ())
     }
 

@@ -5,7 +5,6 @@
 use super::key::{PKCS1_OVERHEAD, SIZES, prepared, serves};
 use super::signature::Raw;
 use crate::digest::hash;
-use crate::hashed::class_fits;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_openssl_wrapper::rsa::Padding;
@@ -75,14 +74,7 @@ impl Cipher for RsaCipher {
     }
 
     fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
-        // Public keys encrypt and wrap, private ones decrypt and unwrap.
-        class_fits(
-            match direction {
-                Direction::Forward => Direction::Backward,
-                Direction::Backward => Direction::Forward,
-            },
-            key,
-        )?;
+        key.check_class(direction.cipher_class())?;
         self.room(key, params).map(|_| ())
     }
 

@@ -3,7 +3,7 @@
 
 use super::key::{MAX_BLOCK, PKCS1_OVERHEAD, SIZES, prepared, serves};
 use crate::digest::hash;
-use crate::hashed::{self, DigestScheme, class_fits};
+use crate::hashed::{self, DigestScheme};
 use metaslot_ck::*;
 use metaslot_openssl_wrapper::digest::Hash;
 use metaslot_openssl_wrapper::rsa::{Padding, Rsa, Scheme};
@@ -76,7 +76,7 @@ impl Signature for Raw {
     }
 
     fn check(&self, direction: Direction, key: &Key, _: &Params) -> Result<()> {
-        class_fits(direction, key)?;
+        key.check_class(direction.signature_class())?;
         prepared(key).map(|_| ())
     }
 
@@ -150,7 +150,7 @@ impl Signature for Pkcs1 {
     }
 
     fn check(&self, direction: Direction, key: &Key, _: &Params) -> Result<()> {
-        class_fits(direction, key)?;
+        key.check_class(direction.signature_class())?;
         let least = self.prefix() + self.0.length() + PKCS1_OVERHEAD;
         if prepared(key)?.size() < least { Err(Error::KEY_SIZE_RANGE) } else { Ok(()) }
     }
@@ -204,7 +204,7 @@ impl Signature for Pss {
     }
 
     fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
-        class_fits(direction, key)?;
+        key.check_class(direction.signature_class())?;
         let (scheme, salt) = self.scheme(params)?;
         // RFC 8017 §9.1.1: digest, salt and two bytes fit into one bit less than the modulus has.
         let block = (prepared(key)?.bits() - 1).div_ceil(8);

@@ -61,9 +61,7 @@ fn curve_of(key: &Key) -> Result<Curve> {
 
 /// The prepared form of a private key.
 pub(super) fn private(key: &Key) -> Result<&PrivateKey> {
-    if key.class() != CKO_PRIVATE_KEY {
-        return Err(Error::KEY_TYPE_INCONSISTENT);
-    }
+    key.check_class(CKO_PRIVATE_KEY)?;
     key.prepared(|key| {
         PrivateKey::from_bytes(curve_of(key)?, key.secret(CKA_VALUE)?)
             .map_err(|_| Error::KEY_TYPE_INCONSISTENT)
@@ -72,9 +70,7 @@ pub(super) fn private(key: &Key) -> Result<&PrivateKey> {
 
 /// The prepared form of a public key.
 pub(super) fn public(key: &Key) -> Result<&PublicKey> {
-    if key.class() != CKO_PUBLIC_KEY {
-        return Err(Error::KEY_TYPE_INCONSISTENT);
-    }
+    key.check_class(CKO_PUBLIC_KEY)?;
     key.prepared(|key| {
         point(curve_of(key)?, key.bytes(CKA_EC_POINT)?).ok_or(Error::KEY_TYPE_INCONSISTENT)
     })
