@@ -44,7 +44,13 @@ fn lookup(names: Names, number: u64) -> Option<&'static str> {
 pub fn mechanism_by_name(name: &str) -> Option<u64> {
     let wanted = name.to_ascii_uppercase().replace('-', \"_\");
     let wanted = wanted.strip_prefix(\"CKM_\").unwrap_or(&wanted);
-    MECHANISM_NAMES.iter().find(|row| &row.1[4..] == wanted).map(|row| row.0)
+    let mut rows = MECHANISM_NAMES.iter().chain(MECHANISM_ALIASES);
+    rows.find(|row| &row.1[4..] == wanted).map(|row| row.0)
+}
+
+/// The other names that the standard has for a mechanism.
+pub fn mechanism_aliases(number: u64) -> impl Iterator<Item = &'static str> {
+    MECHANISM_ALIASES.iter().filter(move |row| row.0 == number).map(|row| row.1)
 }
 ";
 
@@ -102,18 +108,24 @@ fn names(bindings: &str) -> Result<String> {
              Option<&'static str> {{\n    lookup({table}_NAMES, number)\n}}\n\nconst {table}_NAMES: \
              Names = &[\n"
         )?;
-        for (number, name) in rows {
-            writeln!(out, "    ({number}, \"{name}\"),")?;
+        for (number, names) in &rows {
+            writeln!(out, "    ({number}, \"{}\"),", names[0])?;
         }
         out.push_str("];\n");
     }
+    out.push_str("\nconst MECHANISM_ALIASES: Names = &[\n");
+    for (number, names) in constants(bindings, "CKM") {
+        for name in &names[1..] {
+            writeln!(out, "    ({number}, \"{name}\"),")?;
+        }
+    }
+    out.push_str("];\n");
     Ok(out)
 }
 
-/// `pub const CKx_NAME: TYPE = NUMBER;`, by number. Where the standard has several names for one
-/// number, the shortest is the one that it uses today.
-fn constants<'a>(bindings: &'a str, prefix: &str) -> BTreeMap<u64, &'a str> {
-    let mut rows = BTreeMap::new();
+/// `pub const CKx_NAME: TYPE = NUMBER;`, by number. Of several names for one number the shortest comes first.
+fn constants<'a>(bindings: &'a str, prefix: &str) -> BTreeMap<u64, Vec<&'a str>> {
+    let mut rows: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
     for line in bindings.lines() {
         let Some((name, rest)) =
             line.strip_prefix("pub const ").and_then(|rest| rest.split_once(": "))
@@ -123,12 +135,10 @@ fn constants<'a>(bindings: &'a str, prefix: &str) -> BTreeMap<u64, &'a str> {
         let number = rest.split_once(" = ").and_then(|(_, value)| value.strip_suffix(';'));
         let Some(number) = number.and_then(|value| value.parse::<u64>().ok()) else { continue };
         if name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('_')) {
-            let row = rows.entry(number).or_insert(name);
-            if name.len() < row.len() {
-                *row = name;
-            }
+            rows.entry(number).or_default().push(name);
         }
     }
+    rows.values_mut().for_each(|names| names.sort_by_key(|name| name.len()));
     rows
 }
 
@@ -180,9 +190,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shortest_of_several_names_is_taken() {
+    fn shortest_of_several_names_comes_first() {
         let bindings = "pub const CKM_CAST128_ECB: T = 801;\npub const CKM_CAST5_ECB: T = 801;\n";
-        assert_eq!(constants(bindings, "CKM").get(&801), Some(&"CKM_CAST5_ECB"));
+        assert_eq!(constants(bindings, "CKM")[&801], ["CKM_CAST5_ECB", "CKM_CAST128_ECB"]);
     }
 
     #[test]

@@ -20,8 +20,8 @@ pub use function::Function;
 pub use handle::{ObjectHandle, SessionHandle, SlotId};
 pub use later::CKM_ML_DSA_EXTERNAL_MU;
 pub use names::{
-    attribute_name, certificate_type_name, key_type_name, mechanism_by_name, mechanism_name,
-    object_class_name, rv_name,
+    attribute_name, certificate_type_name, key_type_name, mechanism_aliases, mechanism_by_name,
+    mechanism_name, object_class_name, rv_name,
 };
 
 /// One past the largest size that a caller's buffer may claim (a Rust slice may not be larger).

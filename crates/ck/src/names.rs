@@ -12,7 +12,13 @@ fn lookup(names: Names, number: u64) -> Option<&'static str> {
 pub fn mechanism_by_name(name: &str) -> Option<u64> {
     let wanted = name.to_ascii_uppercase().replace('-', "_");
     let wanted = wanted.strip_prefix("CKM_").unwrap_or(&wanted);
-    MECHANISM_NAMES.iter().find(|row| &row.1[4..] == wanted).map(|row| row.0)
+    let mut rows = MECHANISM_NAMES.iter().chain(MECHANISM_ALIASES);
+    rows.find(|row| &row.1[4..] == wanted).map(|row| row.0)
+}
+
+/// The other names that the standard has for a mechanism.
+pub fn mechanism_aliases(number: u64) -> impl Iterator<Item = &'static str> {
+    MECHANISM_ALIASES.iter().filter(move |row| row.0 == number).map(|row| row.1)
 }
 
 /// `CKM_…`
@@ -879,4 +885,23 @@ const RV_NAMES: Names = &[
     (520, "CKR_TOKEN_NOT_INITIALIZED"),
     (521, "CKR_PARAMETER_SET_NOT_SUPPORTED"),
     (2147483648, "CKR_VENDOR_DEFINED"),
+];
+
+const MECHANISM_ALIASES: Names = &[
+    (800, "CKM_CAST128_KEY_GEN"),
+    (801, "CKM_CAST128_ECB"),
+    (802, "CKM_CAST128_CBC"),
+    (803, "CKM_CAST128_MAC"),
+    (804, "CKM_CAST128_MAC_GENERAL"),
+    (805, "CKM_CAST128_CBC_PAD"),
+    (919, "CKM_SHA3_256_KEY_DERIVATION"),
+    (920, "CKM_SHA3_224_KEY_DERIVATION"),
+    (921, "CKM_SHA3_384_KEY_DERIVATION"),
+    (922, "CKM_SHA3_512_KEY_DERIVATION"),
+    (923, "CKM_SHAKE_128_KEY_DERIVATION"),
+    (924, "CKM_SHAKE_256_KEY_DERIVATION"),
+    (932, "CKM_PBE_MD5_CAST128_CBC"),
+    (933, "CKM_PBE_SHA1_CAST128_CBC"),
+    (4160, "CKM_ECDSA_KEY_PAIR_GEN"),
+    (8195, "CKM_DSA_PROBABILISTIC_PARAMETER_GEN"),
 ];

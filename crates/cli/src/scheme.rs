@@ -410,6 +410,14 @@ mod tests {
     }
 
     #[test]
+    fn every_name_of_the_standard_is_taken() {
+        for name in ["CKM_SHAKE_128_KEY_DERIVE", "shake-128-key-derivation", "923", "0x39b"] {
+            let number = mechanism_number(name).ok();
+            assert_eq!(number, (name != "923").then_some(CKM_SHAKE_128_KEY_DERIVE), "{name}");
+        }
+    }
+
+    #[test]
     fn each_key_has_its_usual_signature() {
         let rows = [
             ("rsa:2048", "SHA256_RSA_PKCS"),

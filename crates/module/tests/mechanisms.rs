@@ -161,6 +161,12 @@ fn served() -> BTreeMap<u64, Served> {
     served
 }
 
+/// All names that the standard has for it.
+fn shown(number: u64, name: &str) -> String {
+    let others = mechanism_aliases(number).map(|other| format!(" = `{other}`"));
+    format!("`{name}`{}", others.collect::<String>())
+}
+
 fn page() -> String {
     let data = read(&root().join("testdata/mechanisms.json"));
     let data: serde_json::Value = serde_json::from_str(&data).expect("JSON");
@@ -185,7 +191,8 @@ fn page() -> String {
         }
         let (functions, providers) = (functions.join(" "), by.providers.join(" "));
         let held = held.join(", ");
-        writeln!(page, "| `{name}` | {section} | {functions} | {providers} | {held} |")
+        let names = shown(*number, name);
+        writeln!(page, "| {names} | {section} | {functions} | {providers} | {held} |")
             .expect("a string");
     }
     page.push_str("\n## Not served\n\n| why | mechanisms |\n|---|---|\n");
@@ -205,7 +212,7 @@ fn page() -> String {
             let other = reasons.insert(*name, why);
             assert!(other.is_none(), "{name} has two reasons: {why} and {other:?}");
         }
-        let names: Vec<_> = meant.iter().map(|(_, name)| format!("`{name}`")).collect();
+        let names: Vec<_> = meant.iter().map(|(number, name)| shown(*number, name)).collect();
         writeln!(page, "| {why} | {} |", names.join(" ")).expect("a string");
     }
     for (number, name) in &all {
