@@ -76,7 +76,11 @@ static inline CK_ULONG number_in(const CK_BYTE *signature, CK_ULONG upper)
 	if (one_time.mechanism == CKM_HOTP)
 		return big_endian(signature + sizeof(CK_OTP_SIGNATURE_INFO) + 2 * sizeof(CK_OTP_PARAM) + 6, 8);
 	CK_ULONG first = big_endian(signature + 4, 4);
-	return upper == 0 ? first : first << 5 | big_endian(signature + 4 + upper, 4);
+	if (upper == 0) return first;
+	const CK_BYTE *lower = signature + 4 + upper;
+	/* Behind 1 + 26 hashes of 24 bytes stands the tree's type: 10 has 5 levels, and 11 has 10 (RFC 8554, SP 800-208). */
+	CK_ULONG levels = 5 * (big_endian(lower + 8 + 24 * (1 + 26), 4) - 9);
+	return first << levels | big_endian(lower, 4);
 }
 
 #endif

@@ -66,7 +66,7 @@ static pid_t start(int at)
 
 static CK_ULONG make_key(void)
 {
-	CK_ULONG trees[] = {11, 10}, chains[] = {8, 8};
+	CK_ULONG trees[] = {11, 11}, chains[] = {8, 8};
 	CK_OBJECT_HANDLE keys[2];
 	CK_RV rv = make_one_time(session, "key", 2, trees, chains, keys);
 	public_key = keys[0];
@@ -86,7 +86,7 @@ int main(int argc, char **argv)
 {
 	CHECK(argc == 3);
 	choose(argv[2]);
-	CK_ULONG all = one_time.mechanism == CKM_HSS ? 1 << 15 : one_time.mechanism == CKM_HOTP ? (CK_ULONG)-1 : ALL;
+	CK_ULONG all = one_time.mechanism == CKM_HOTP ? (CK_ULONG)-1 : ALL;
 	int kills = atoi(argv[1]);
 	unsigned chance = (unsigned)time(NULL);
 	pid_t workers[WORKERS];
