@@ -143,7 +143,6 @@ static void parameters_have_their_form(void)
 	}
 }
 
-/* An operation in parts that must see everything before it gives anything holds no more than 1 GiB. */
 /* §6.64: a first key has its base as the message, one that follows another as the key. */
 static void a_step_of_ike_is_one_of_two(void)
 {
@@ -167,8 +166,33 @@ static void a_step_of_ike_is_one_of_two(void)
 	CK_ATTRIBUTE typed[] = {template[0], {CKA_KEY_TYPE, &generic, sizeof generic}};
 	EXPECT(p11->C_DeriveKey(session, &once, base, typed, 1, &derived), CKR_TEMPLATE_INCOMPLETE);
 	OK(p11->C_DeriveKey(session, &once, base, typed, 2, &derived));
+	/* Nor a chain of IKE 2 a length. */
+	CK_IKE2_PRF_PLUS_DERIVE_PARAMS seeded = {.prfMechanism = CKM_SHA256_HMAC, .pSeedData = out, .ulSeedDataLen = 8};
+	CK_MECHANISM chain = {CKM_IKE2_PRF_PLUS_DERIVE, &seeded, sizeof seeded};
+	EXPECT(p11->C_DeriveKey(session, &chain, base, NULL, 0, &derived), CKR_TEMPLATE_INCOMPLETE);
+	OK(p11->C_DeriveKey(session, &chain, base, template, 1, &derived));
 }
 
+/* In bits or in bytes, as each section says. */
+static void lengths_of_keys_are_in_the_units_of_the_standard(void)
+{
+	static const struct {
+		CK_MECHANISM_TYPE mechanism;
+		CK_ULONG least, most;
+	} rows[] = {{CKM_GENERIC_SECRET_KEY_GEN, 8, 65536}, {CKM_SP800_108_COUNTER_KDF, 8, 65536},
+		    {CKM_CHACHA20, 256, 256}, {CKM_CHACHA20_KEY_GEN, 32, 32}, {CKM_SALSA20, 256, 256},
+		    {CKM_SSL3_MD5_MAC, 8, 65536}, {CKM_TLS12_MASTER_KEY_DERIVE_DH, 48, 48},
+		    {CKM_TLS12_MAC, 1, 8192}, {CKM_HSS, 0, 0}, {CKM_XMSS, 0, 0}, {CKM_RC4, 8, 2048}, {CKM_AES_CBC, 16, 32}};
+	for (unsigned at = 0; at < sizeof(rows) / sizeof(rows[0]); at++) {
+		CK_MECHANISM_INFO info;
+		CK_RV rv = p11->C_GetMechanismInfo(0, rows[at].mechanism, &info);
+		if (rv == CKR_MECHANISM_INVALID) continue;
+		OK(rv);
+		CHECK(info.ulMinKeySize == rows[at].least && info.ulMaxKeySize == rows[at].most);
+	}
+}
+
+/* An operation in parts that must see everything before it gives anything holds no more than 1 GiB. */
 static void what_waits_for_its_tag_is_bounded(void)
 {
 	CK_OBJECT_HANDLE aes = plain(&aes_gen, 32);
@@ -407,6 +431,7 @@ int main(void)
 	sizes_and_curves_are_attributes();
 	parameters_have_their_form();
 	a_step_of_ike_is_one_of_two();
+	lengths_of_keys_are_in_the_units_of_the_standard();
 	what_waits_for_its_tag_is_bounded();
 	no_field_of_a_parameter_is_as_long_as_memory();
 	parameters_of_tls_and_of_passwords_are_looked_at_first();

@@ -20,18 +20,23 @@ pub(crate) const ROWS: [Algorithm; 3] = [
     Algorithm {
         wrap: Some(&ByCipher(ChaCha20)),
         unwrap: Some(&ByCipher(ChaCha20)),
-        ..cipher(CKM_CHACHA20, &ChaCha20)
+        ..cipher(CKM_CHACHA20, (256, 256), &ChaCha20)
     },
     mac::row(CKM_POLY1305, SIZES, &POLY1305),
-    cipher(CKM_CHACHA20_POLY1305, &ChaCha20Poly1305),
+    cipher(CKM_CHACHA20_POLY1305, SIZES, &ChaCha20Poly1305),
 ];
 
+/// In bytes; those of `CKM_CHACHA20` are in bits.
 const SIZES: (u64, u64) = (32, 32);
 
-const fn cipher(mechanism: CK_MECHANISM_TYPE, cipher: &'static dyn Cipher) -> Algorithm {
+const fn cipher(
+    mechanism: CK_MECHANISM_TYPE,
+    key_sizes: (u64, u64),
+    cipher: &'static dyn Cipher,
+) -> Algorithm {
     Algorithm {
         mechanism,
-        key_sizes: SIZES,
+        key_sizes,
         encrypt: Some(cipher),
         decrypt: Some(cipher),
         ..Algorithm::NONE

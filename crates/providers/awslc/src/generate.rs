@@ -14,7 +14,7 @@ use metaslot_spi::{Attributes, NewObject, Params, Value};
 pub(crate) const ROWS: [Algorithm; 20] = [
     row(
         CKM_GENERIC_SECRET_KEY_GEN,
-        (1, LONGEST),
+        (8, 8 * LONGEST),
         &RandomBytes { lengths: Lengths::Between(1, LONGEST) },
     ),
     row(CKM_AES_KEY_GEN, (16, 32), &RandomBytes { lengths: Lengths::Of(&[16, 24, 32]) }),

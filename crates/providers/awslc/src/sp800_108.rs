@@ -3,6 +3,7 @@
 //! mode over HMAC or AES-CMAC, with the input of each step laid out by the caller.
 
 use crate::failure::device_error;
+use crate::generate;
 use metaslot_awslc_wrapper::digest::Hash;
 use metaslot_awslc_wrapper::{cmac, hmac};
 use metaslot_ck::*;
@@ -18,7 +19,12 @@ pub(crate) const ROWS: [Algorithm; 3] = [
 ];
 
 const fn row(mechanism: CK_MECHANISM_TYPE, derive: &'static Kdf) -> Algorithm {
-    Algorithm { mechanism, key_sizes: (1, 8192), derive: Some(derive), ..Algorithm::NONE }
+    Algorithm {
+        mechanism,
+        key_sizes: (8, 8 * generate::LONGEST),
+        derive: Some(derive),
+        ..Algorithm::NONE
+    }
 }
 
 #[derive(Debug)]

@@ -38,23 +38,29 @@ pub(crate) const ROWS: [Algorithm; 22] = [
     derive(CKM_TLS12_EXTENDED_MASTER_KEY_DERIVE_DH, &Step::Master),
     derive(CKM_TLS12_KDF, &Step::Any),
     derive(CKM_TLS_KDF, &Step::Any),
-    mac(CKM_SSL3_MD5_MAC, &Mac::Padded(Hash::Md5)),
-    mac(CKM_SSL3_SHA1_MAC, &Mac::Padded(Hash::Sha1)),
-    mac(CKM_TLS10_MAC_SERVER, &Mac::Finished),
-    mac(CKM_TLS10_MAC_CLIENT, &Mac::Finished),
-    mac(CKM_TLS12_MAC, &Mac::Finished),
-    mac(CKM_TLS_MAC, &Mac::Finished),
+    mac(CKM_SSL3_MD5_MAC, SIZES_BITS, &Mac::Padded(Hash::Md5)),
+    mac(CKM_SSL3_SHA1_MAC, SIZES_BITS, &Mac::Padded(Hash::Sha1)),
+    mac(CKM_TLS10_MAC_SERVER, SIZES, &Mac::Finished),
+    mac(CKM_TLS10_MAC_CLIENT, SIZES, &Mac::Finished),
+    mac(CKM_TLS12_MAC, SIZES, &Mac::Finished),
+    mac(CKM_TLS_MAC, SIZES, &Mac::Finished),
 ];
 
 /// Lengths of secrets, in bytes.
 const SIZES: (u64, u64) = (1, 8192);
 
+/// The same in bits.
+const SIZES_BITS: (u64, u64) = (8 * SIZES.0, 8 * SIZES.1);
+
 const fn derive(mechanism: CK_MECHANISM_TYPE, derive: &'static Step) -> Algorithm {
-    Algorithm { mechanism, key_sizes: SIZES, derive: Some(derive), ..Algorithm::NONE }
+    let master = matches!(derive, Step::OfRsa | Step::Master);
+    // §6.39.5, §6.40.5: they tell the length of the result.
+    let key_sizes = if master { (SECRET as u64, SECRET as u64) } else { SIZES };
+    Algorithm { mechanism, key_sizes, derive: Some(derive), ..Algorithm::NONE }
 }
 
-const fn mac(mechanism: CK_MECHANISM_TYPE, mac: &'static Mac) -> Algorithm {
-    crate::mac::row(mechanism, SIZES, mac)
+const fn mac(mechanism: CK_MECHANISM_TYPE, key_sizes: (u64, u64), mac: &'static Mac) -> Algorithm {
+    crate::mac::row(mechanism, key_sizes, mac)
 }
 
 const fn pre_master(mechanism: CK_MECHANISM_TYPE) -> Algorithm {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub(crate) static ROWS: [Algorithm; 2] = [
     Algorithm {
         mechanism: CKM_SALSA20,
-        key_sizes: (32, 32),
+        key_sizes: (256, 256),
         encrypt: Some(&Salsa20),
         decrypt: Some(&Salsa20),
         wrap: Some(&ByCipher(Salsa20)),

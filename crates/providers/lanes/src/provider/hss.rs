@@ -9,19 +9,10 @@ use metaslot_spi::key_info;
 use metaslot_spi::provider::{Algorithm, GeneratePair, checked};
 use metaslot_spi::{Attributes, Key, NewObject, Params, Value, detail};
 
-/// Of hashes, in bytes.
-const SIZES: (u64, u64) = (24, 32);
-
 pub(super) const ROWS: [Algorithm; 2] = checked([
-    Algorithm {
-        mechanism: CKM_HSS_KEY_PAIR_GEN,
-        key_sizes: SIZES,
-        generate_pair: Some(&KeyPair),
-        ..Algorithm::NONE
-    },
+    Algorithm { mechanism: CKM_HSS_KEY_PAIR_GEN, generate_pair: Some(&KeyPair), ..Algorithm::NONE },
     Algorithm {
         mechanism: CKM_HSS,
-        key_sizes: SIZES,
         sign: Some(&OneTime(Hss)),
         verify: Some(&OneTime(Hss)),
         ..Algorithm::NONE
