@@ -84,8 +84,9 @@ impl Derive for Step {
         key.secret(CKA_VALUE).map(drop)
     }
 
+    /// That of a chain of IKE 2 is always said (§6.64.7).
     fn natural_length(&self, _: &Key, params: &Params) -> Option<usize> {
-        Some(fields(params).ok()?.hash.length())
+        fields(params).ok().filter(|_| *self != Self::Plus).map(|fields| fields.hash.length())
     }
 
     fn derive(
