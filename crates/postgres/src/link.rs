@@ -112,6 +112,8 @@ struct Running {
 pub(crate) struct Lines {
     pub(crate) reader: Line,
     pub(crate) writer: Line,
+    /// Held while a PIN is tried: the server's lock of that is the connection's.
+    pub(crate) trying: Mutex<()>,
     /// Held from the beginning of a transaction to its end.
     pub(crate) turn: Mutex<()>,
     /// Whether a transaction was begun that may be open still: a call that panicked has left it.
@@ -131,6 +133,7 @@ impl Lines {
         Self {
             reader: Line::new(reader, Mutex::default()),
             writer: Line::new(writer, Mutex::default()),
+            trying: Mutex::new(()),
             turn: Mutex::new(()),
             begun: AtomicBool::new(false),
             warned: AtomicBool::new(false),

@@ -21,9 +21,8 @@ pub(crate) fn login(store: &PostgresStore, name: Name, pin: &[u8]) -> Result<()>
 /// Tries a PIN, and refuses a token that is not as it was last written. Gives its keys.
 pub(crate) fn check(store: &PostgresStore, name: Name, pin: &[u8]) -> Result<Keys> {
     let open = store.link.open()?;
-    let _turn = lock(&open.lines.turn);
-    let _attempt = Attempt::begin(&open)?;
-    let (keys, _) = attempt(store, &open, name, pin)?;
+    let mut by = Attempt::begin(&open)?;
+    let (keys, _) = attempt(store, &mut by, name, pin)?;
     pin::confirm(store, &open, &keys)?;
     Ok(keys)
 }
@@ -31,20 +30,20 @@ pub(crate) fn check(store: &PostgresStore, name: Name, pin: &[u8]) -> Result<Key
 /// [`metaslot_spi::store::Store::set_pin_as`]
 pub(crate) fn change(store: &PostgresStore, name: Name, old: &[u8], new: &[u8]) -> Result<()> {
     let open = store.link.open()?;
-    let _turn = lock(&open.lines.turn);
-    let _attempt = Attempt::begin(&open)?;
-    let (keys, identity) = attempt(store, &open, name, old)?;
-    set_pin(store, &open, &keys, &identity, new)
+    let mut by = Attempt::begin(&open)?;
+    let (keys, identity) = attempt(store, &mut by, name, old)?;
+    set_pin(store, &mut by, &keys, &identity, new)
 }
 
 /// Counts, tries, and takes the count back after a right PIN. What is not there, or not tried now, is counted in the row
 /// without a name, and costs the same. Gives the keys, and whose PIN it was, as it was then.
 fn attempt(
     store: &PostgresStore,
-    open: &Open<'_>,
+    by: &mut Attempt<'_>,
     name: Name,
     pin: &[u8],
 ) -> Result<(Keys, Identity)> {
+    let open = by.open;
     let (whole, target) = store.transact(open, |whole| {
         let whole = whole.complete(open)?;
         let target = store.pins().target(&whole.token, name, whole.now)?;
@@ -54,7 +53,7 @@ fn attempt(
         Ok(((whole, target), false))
     })?;
     let counted = target.counted.as_ref();
-    match store.pins().try_at(&target, pin) {
+    match by.derive(|| store.pins().try_at(&target, pin)) {
         Ok(Some(keys)) => {
             write_count(open, &whole, counted, (0, 0))?;
             target.counted.map(|identity| (keys, identity)).ok_or(Error::IdentityRefused)
@@ -101,9 +100,8 @@ pub(crate) fn administer(
     remark: &mut dyn FnMut(Remark<'_>) -> bool,
 ) -> Result<Examined> {
     let open = store.link.open()?;
-    let _turn = lock(&open.lines.turn);
-    let _attempt = Attempt::begin(&open)?;
-    let keys = pin::attempt(store, &open, role, pin)?;
+    let mut by = Attempt::begin(&open)?;
+    let keys = pin::attempt(store, &mut by, role, pin)?;
     if role != Role::So {
         return Err(Error::NotLoggedIn);
     }
@@ -116,7 +114,7 @@ pub(crate) fn administer(
                 remark(Remark::Identity(identity.name, pin));
             }
         }
-        Asked::Add(name, NewPin(pin)) => add(store, &open, &keys, name, pin)?,
+        Asked::Add(name, NewPin(pin)) => add(store, &mut by, &keys, name, pin)?,
         Asked::Revoke(name) => {
             change_set(store, &open, &keys, |whole, identities| {
                 identities.remove(name)?;
@@ -126,7 +124,7 @@ pub(crate) fn administer(
         }
         Asked::SetPin(name, NewPin(pin)) => {
             let whole = read(store, &open)?;
-            set_pin(store, &open, &keys, whole.token.identities.existing(name)?, pin)?;
+            set_pin(store, &mut by, &keys, whole.token.identities.existing(name)?, pin)?;
         }
     }
     Ok(Examined::default())
@@ -206,7 +204,7 @@ impl PostgresStore {
 }
 
 /// Those that the token's state knows, as far as there are keys to open that. Where the state says that they are what it was made
-/// with, they are of one moment, and neither a transaction is needed for that nor the turn, which is taken for as long as a PIN is tried.
+/// with, they are of one moment, and neither a transaction is needed for that nor the turn, which is taken while another machine's PIN is tried.
 fn identities(store: &PostgresStore, keys: Option<&Keys>) -> Result<Identities> {
     let open = store.link.open()?;
     if let Some(keys) = keys {
@@ -221,12 +219,19 @@ fn identities(store: &PostgresStore, keys: Option<&Keys>) -> Result<Identities> 
     Ok(whole.token.identities)
 }
 
-fn add(store: &PostgresStore, open: &Open<'_>, keys: &Keys, name: Name, pin: &[u8]) -> Result<()> {
+fn add(
+    store: &PostgresStore,
+    by: &mut Attempt<'_>,
+    keys: &Keys,
+    name: Name,
+    pin: &[u8],
+) -> Result<()> {
+    let open = by.open;
     // The table comes with the first one.
     if Whole::read(open)?.version < schema::IDENTITIES {
         store.around(open, "BEGIN", || Ok((schema::migrate(open, open.place())?, None)))?;
     }
-    let made = store.pins().identity(keys, name, pin)?;
+    let made = by.derive(|| store.pins().identity(keys, name, pin))?;
     change_set(store, open, keys, |whole, identities| {
         identities.add(made.clone())?;
         insert(open, whole.number, &made)
@@ -248,12 +253,12 @@ pub(crate) fn insert(open: &Open<'_>, token: i32, identity: &Identity) -> Result
 /// By itself, as it was when its PIN was tried, or by the officer. The wrap is bound to its incarnation.
 fn set_pin(
     store: &PostgresStore,
-    open: &Open<'_>,
+    by: &mut Attempt<'_>,
     keys: &Keys,
     identity: &Identity,
     pin: &[u8],
 ) -> Result<()> {
-    let wrap = store.pins().wrap_of(keys, identity, pin)?;
+    let (open, wrap) = (by.open, by.derive(|| store.pins().wrap_of(keys, identity, pin))?);
     change_set(store, open, keys, |whole, identities| {
         identities.check_still(keys, identity)?;
         identities.set_wrap(identity.name, wrap.clone())?;

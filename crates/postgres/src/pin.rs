@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! PINs: counted before they are tried, in a transaction of its own, one at a time over all machines.
 //!
-//! Order of locks: the turn on the connection for transactions, the token's advisory lock, its row. The row is not locked while a
-//! key is derived.
+//! Order of locks: who tries a PIN in this process, the turn on the connection for transactions, the token's advisory lock, its row.
+//! While a key is derived neither the row is locked nor the turn taken: others write meanwhile.
 
 use crate::link::{Open, lock};
 use crate::open::{PostgresStore, Result, SNAPSHOT, announced};
@@ -12,6 +12,7 @@ use metaslot_counters as counters;
 use metaslot_keystore::Error;
 use metaslot_keystore::elsewhere::{self, Keys, PinRow};
 use metaslot_spi::store::{Examined, Role};
+use std::sync::MutexGuard;
 
 /// Before the token's number: no other program's advisory locks ("MSLT").
 const LOCKS: i32 = 0x4d53_4c54;
@@ -19,22 +20,37 @@ const LOCKS: i32 = 0x4d53_4c54;
 /// Who tries a PIN of this token. The server takes it back with the connection, and ends that where nothing is heard of it for
 /// half a minute: a machine without power, or a process that is stopped, keeps no other one from trying.
 pub(crate) struct Attempt<'a> {
-    open: &'a Open<'a>,
+    pub(crate) open: &'a Open<'a>,
     token: i32,
+    /// None while a key is derived.
+    turn: Option<MutexGuard<'a, ()>>,
+    _trying: MutexGuard<'a, ()>,
 }
 
 impl<'a> Attempt<'a> {
     pub(crate) fn begin(open: &'a Open<'a>) -> Result<Self> {
+        let trying = lock(&open.lines.trying);
         let token = Whole::read(open)?.number;
+        let turn = lock(&open.lines.turn);
         let sql =
             "SELECT pg_advisory_lock($1, $2), set_config('idle_session_timeout', '30s', false)";
         open.write(sql, &[&LOCKS, &token])?;
-        Ok(Self { open, token })
+        Ok(Self { open, token, turn: Some(turn), _trying: trying })
+    }
+
+    /// Derives a key, which takes long.
+    pub(crate) fn derive<T>(&mut self, key: impl FnOnce() -> T) -> T {
+        self.turn = None;
+        let derived = key();
+        self.turn = Some(lock(&self.open.lines.turn));
+        derived
     }
 }
 
 impl Drop for Attempt<'_> {
     fn drop(&mut self) {
+        // A panic may have come in between.
+        self.turn.get_or_insert_with(|| lock(&self.open.lines.turn));
         let sql =
             "SELECT pg_advisory_unlock($1, $2), set_config('idle_session_timeout', '0', false)";
         if self.open.write(sql, &[&LOCKS, &self.token]).is_err() {
@@ -52,17 +68,15 @@ pub(crate) fn login(store: &PostgresStore, role: Role, pin: &[u8]) -> Result<()>
 /// Tries a PIN, and refuses a token that is not as it was last written. Gives its keys.
 pub(crate) fn check(store: &PostgresStore, role: Role, pin: &[u8]) -> Result<Keys> {
     let open = store.link.open()?;
-    let _turn = lock(&open.lines.turn);
-    let _attempt = Attempt::begin(&open)?;
-    let keys = attempt(store, &open, role, pin)?;
+    let mut by = Attempt::begin(&open)?;
+    let keys = attempt(store, &mut by, role, pin)?;
     confirm(store, &open, &keys)?;
     Ok(keys)
 }
 
 /// Only tries a PIN, whatever else is wrong with the token.
 pub(crate) fn keys(store: &PostgresStore, open: &Open<'_>, role: Role, pin: &[u8]) -> Result<Keys> {
-    let _attempt = Attempt::begin(open)?;
-    attempt(store, open, role, pin)
+    attempt(store, &mut Attempt::begin(open)?, role, pin)
 }
 
 pub(crate) fn confirm(store: &PostgresStore, open: &Open<'_>, keys: &Keys) -> Result<()> {
@@ -83,10 +97,11 @@ pub(crate) fn confirm(store: &PostgresStore, open: &Open<'_>, keys: &Keys) -> Re
 /// Counts, tries, and takes the count back after a right PIN.
 pub(crate) fn attempt(
     store: &PostgresStore,
-    open: &Open<'_>,
+    by: &mut Attempt<'_>,
     role: Role,
     pin: &[u8],
 ) -> Result<Keys> {
+    let open = by.open;
     let whole = store.transact(open, |whole| {
         let row = pin_row(&whole, role);
         store.pins().can_try(row)?;
@@ -96,7 +111,7 @@ pub(crate) fn attempt(
         Ok((whole, false))
     })?;
     let before = pin_row(&whole, role);
-    match store.pins().open(&whole.token, role, pin) {
+    match by.derive(|| store.pins().open(&whole.token, role, pin)) {
         Ok(Some(keys)) => {
             let none = PinRow { failures: 0, failed_at: 0, wrap: None };
             write_count(open, whole.number, role, &none)?;
@@ -135,24 +150,27 @@ fn write_count(open: &Open<'_>, token: i32, role: Role, row: &PinRow) -> Result<
 /// `C_SetPIN`
 pub(crate) fn change(store: &PostgresStore, role: Role, old: &[u8], new: &[u8]) -> Result<()> {
     let open = store.link.open()?;
-    let _turn = lock(&open.lines.turn);
-    let _attempt = Attempt::begin(&open)?;
-    let keys = attempt(store, &open, role, old)?;
-    set(store, &open, &keys, role, new)
+    let mut by = Attempt::begin(&open)?;
+    let keys = attempt(store, &mut by, role, old)?;
+    set(store, &mut by, &keys, role, new)
 }
 
 /// `C_InitPIN`
 pub(crate) fn init_user(store: &PostgresStore, pin: &[u8]) -> Result<()> {
     let keys = store.keys().filter(|keys| keys.role() == Role::So).ok_or(Error::NotLoggedIn)?;
     let open = store.link.open()?;
-    let _turn = lock(&open.lines.turn);
-    let _attempt = Attempt::begin(&open)?;
-    set(store, &open, &keys, Role::User, pin)
+    set(store, &mut Attempt::begin(&open)?, &keys, Role::User, pin)
 }
 
 /// A new PIN: its wrap, and no failures.
-fn set(store: &PostgresStore, open: &Open<'_>, keys: &Keys, role: Role, pin: &[u8]) -> Result<()> {
-    let wrap = store.pins().wrap(keys, role, pin)?;
+fn set(
+    store: &PostgresStore,
+    by: &mut Attempt<'_>,
+    keys: &Keys,
+    role: Role,
+    pin: &[u8],
+) -> Result<()> {
+    let (open, wrap) = (by.open, by.derive(|| store.pins().wrap(keys, role, pin))?);
     let head = store.transact(open, |whole| {
         let mut whole = whole.complete(open)?;
         store.advance_anchor(keys, &whole.head)?;
@@ -180,9 +198,12 @@ fn set(store: &PostgresStore, open: &Open<'_>, keys: &Keys, role: Role, pin: &[u
 pub(crate) fn initialize(store: &PostgresStore, so_pin: &[u8], label: &str) -> Result<()> {
     store.set_keys(None);
     let open = store.link.open()?;
-    let _turn = lock(&open.lines.turn);
+    let turn = lock(&open.lines.turn);
     match Whole::read(&open) {
-        Ok(_) => empty(store, &open, so_pin, label),
+        Ok(_) => {
+            drop(turn);
+            empty(store, &open, so_pin, label)
+        }
         Err(Error::Uninitialized { .. }) => create(store, &open, so_pin, label),
         Err(error) => Err(error),
     }
@@ -213,8 +234,8 @@ fn create(store: &PostgresStore, open: &Open<'_>, so_pin: &[u8], label: &str) ->
 
 /// The same token with a new master key and nothing in it. Ids and the count of changes go on where they were.
 fn empty(store: &PostgresStore, open: &Open<'_>, so_pin: &[u8], label: &str) -> Result<()> {
-    let _attempt = Attempt::begin(open)?;
-    let old = attempt(store, open, Role::So, so_pin)?;
+    let mut by = Attempt::begin(open)?;
+    let old = attempt(store, &mut by, Role::So, so_pin)?;
     let (keys, head) = store.transact(open, |whole| {
         let serial = whole.token.serial;
         let anchor = store.config.anchor.as_deref();
@@ -249,8 +270,8 @@ fn examined(
     work: impl FnOnce(&Open<'_>, Keys) -> Result<()>,
 ) -> Result<Examined> {
     let open = store.link.open()?;
-    let _turn = lock(&open.lines.turn);
     let keys = keys(store, &open, role, pin)?;
+    let _turn = lock(&open.lines.turn);
     work(&open, keys).map(|()| Examined::default())
 }
 

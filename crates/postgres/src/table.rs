@@ -22,8 +22,8 @@ pub(crate) fn look(
     remark: &mut dyn FnMut(Remark<'_>) -> bool,
 ) -> Result<Examined> {
     let open = store.link.open()?;
-    let _turn = lock(&open.lines.turn);
     let keys = pin::keys(store, &open, role, pin)?;
+    let _turn = lock(&open.lines.turn);
     let (seen, head) = store.around(&open, SNAPSHOT, || {
         let whole = Whole::here(&open)?.complete(&open)?;
         let head = whole.head.clone();
@@ -50,9 +50,9 @@ pub(crate) fn save(
     remark: &mut dyn FnMut(Remark<'_>) -> bool,
 ) -> Result<Examined> {
     let open = store.link.open()?;
-    let _turn = lock(&open.lines.turn);
     // A wrong PIN counts on the token itself.
     drop(pin::keys(store, &open, role, pin)?);
+    let _turn = lock(&open.lines.turn);
     let saving = store.around(&open, SNAPSHOT, || {
         let all = All::new(&open, Whole::here(&open)?.complete(&open)?);
         Ok((Saving::of(&all, to)?, None))

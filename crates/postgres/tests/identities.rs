@@ -6,11 +6,13 @@ mod common;
 
 use common::{CHEAP, Place, SO, USER, examine, insert, private, told, until};
 use metaslot_ck::{Error, Result};
-use metaslot_keystore::{Config as FileConfig, SqliteStore};
+use metaslot_keystore::{Config as FileConfig, Cost, Kdf, SqliteStore};
+use metaslot_postgres::{Config, PostgresStore};
 use metaslot_spi::store::{
     Change, Examination, Identities, Name, NewPin, PinState, Remark, Role, Scope, Store,
 };
 use std::thread;
+use std::time::Duration;
 
 const WEB: &[u8] = b"web-pin-1";
 const MAIL: &[u8] = b"mail-pin-1";
@@ -84,7 +86,7 @@ fn identities_are_counted_locked_and_revoked_over_all_machines() {
 }
 
 #[test]
-fn who_is_logged_in_does_not_wait_for_a_pin_that_is_tried() {
+fn who_is_logged_in_or_writes_does_not_wait_for_a_pin_that_is_tried() {
     let Some(place) = Place::new("identities-wait") else { return };
     let mine = place.user();
     let id = insert(&mine, private("key"));
@@ -115,6 +117,19 @@ fn who_is_logged_in_does_not_wait_for_a_pin_that_is_tried() {
         place.sql("CREATE TABLE public.ended()");
         tried.join().unwrap().unwrap();
         assert!(is_tried, "it has waited");
+    });
+    // Nor for one that this machine tries.
+    let kdf = Cost::Fixed(Kdf::Argon2id { memory_kib: 64, passes: 12_000, lanes: 1 });
+    add(&PostgresStore::new(Config { kdf, ..place.config() }), "slow", MAIL);
+    thread::scope(|scope| {
+        let tried = scope.spawn(|| theirs.check_pin_as(name("slow"), b"wrong"));
+        let failures = "SELECT failures FROM metaslot.identity WHERE name = 'slow'";
+        until("it is counted", || place.sql(failures) == "1");
+        insert(&theirs, private("meanwhile"));
+        // What has waited for it comes just after it.
+        thread::sleep(Duration::from_millis(50));
+        assert!(!tried.is_finished(), "it has waited");
+        assert_eq!(tried.join().unwrap(), Err(Error::PIN_INCORRECT));
     });
 }
 
