@@ -1,16 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the processes of one user, or the peers of one name, may have here together: connections, and memory for what their requests take and leave.
+//! What the processes of one user, or the peers of one name, may have here together: connections, and memory for what their requests take and leave; and how often they may try a name.
 
+use metaslot_ck::{Error, Result};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// After so many wrong PINs with a name, of any identity or of none, a user's next try has to wait.
+const FREE_FAILURES: u32 = 3;
+/// For so long at first, and twice as long each time,
+const PAUSE: Duration = Duration::from_millis(500);
+/// so often.
+const DOUBLINGS: u32 = 3;
 
 /// Of all users.
 #[derive(Debug)]
 pub struct Allowances {
     connections: AtomicUsize,
     memory: Arc<AtomicUsize>,
-    owners: Mutex<HashMap<Owner, Arc<AtomicUsize>>>,
+    owners: Mutex<HashMap<Owner, Arc<Owned>>>,
 }
 
 /// Whose connections are counted together.
@@ -20,12 +30,28 @@ enum Owner {
     Name(String),
 }
 
+/// What the connections of one owner have together.
+#[derive(Debug, Default)]
+struct Owned {
+    /// The bytes that are taken.
+    taken: AtomicUsize,
+    /// Held while one of them tries a name.
+    tries: Mutex<Tries>,
+}
+
+/// Wrong PINs with names since the last right one.
+#[derive(Debug, Default)]
+struct Tries {
+    failures: u32,
+    /// When there may be another.
+    next: Option<Instant>,
+}
+
 /// Of one connection, which counts while this lives.
 #[derive(Debug)]
 pub struct Allowance {
     memory: Arc<AtomicUsize>,
-    /// The bytes that are taken; its user's connections share it.
-    taken: Arc<AtomicUsize>,
+    owned: Arc<Owned>,
 }
 
 impl Allowances {
@@ -54,26 +80,67 @@ impl Allowances {
 
     fn admit_owner(&self, owner: Owner) -> Option<Allowance> {
         let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
-        owners.retain(|_, taken| Arc::strong_count(taken) > 1);
-        let taken = owners.entry(owner).or_default();
+        // Who goes and comes again has the same pause.
+        owners.retain(|_, owned| Arc::strong_count(owned) > 1 || owned.waits());
+        let owned = owners.entry(owner).or_default();
         // One is the table's.
-        let is_free = Arc::strong_count(taken) <= self.connections.load(Ordering::Relaxed);
+        let is_free = Arc::strong_count(owned) <= self.connections.load(Ordering::Relaxed);
         let memory = || Arc::clone(&self.memory);
-        is_free.then(|| Allowance { memory: memory(), taken: Arc::clone(taken) })
+        is_free.then(|| Allowance { memory: memory(), owned: Arc::clone(owned) })
+    }
+}
+
+impl Owned {
+    fn waits(&self) -> bool {
+        !self.tries.try_lock().is_ok_and(|tries| tries.pause().is_zero())
+    }
+}
+
+impl Tries {
+    /// For how long the next one has to wait.
+    fn pause(&self) -> Duration {
+        self.next.map_or(Duration::ZERO, |next| next.saturating_duration_since(Instant::now()))
+    }
+
+    fn end_with<T>(&mut self, tried: &Result<T>) {
+        match tried {
+            Ok(_) => *self = Self::default(),
+            Err(Error::PIN_INCORRECT) => {
+                self.failures += 1;
+                let more = self.failures.checked_sub(FREE_FAILURES);
+                let pause = more.map(|more| PAUSE * (1 << more.min(DOUBLINGS)));
+                self.next = pause.map(|pause| Instant::now() + pause);
+            }
+            Err(_) => {}
+        }
     }
 }
 
 impl Allowance {
     /// How much its user's connections take, and may take.
     pub(crate) fn levels(&self) -> [usize; 2] {
-        [&self.taken, &self.memory].map(|level| level.load(Ordering::Relaxed))
+        [&self.owned.taken, &*self.memory].map(|level| level.load(Ordering::Relaxed))
+    }
+
+    /// A try of a PIN with the name of an identity, each of which costs the token and the others who log in to it time, also with a name
+    /// that is not there: of one user's connections there is one at a time, and after wrong ones not before a pause. Both are the
+    /// same for every name, of which they tell nothing.
+    ///
+    /// # Errors
+    /// What the try ended with.
+    pub(crate) fn try_name<T>(&self, attempt: impl FnOnce() -> Result<T>) -> Result<T> {
+        let mut tries = self.owned.tries.lock().unwrap_or_else(PoisonError::into_inner);
+        thread::sleep(tries.pause());
+        let tried = attempt();
+        tries.end_with(&tried);
+        tried
     }
 
     /// Room for so many bytes; none where there is not as much.
     pub(crate) fn room(&self, bytes: usize) -> Option<Room<'_>> {
         let memory = self.memory.load(Ordering::Relaxed);
         let more = |taken: usize| taken.checked_add(bytes).filter(|all| *all <= memory);
-        self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
+        self.owned.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
         Some(Room { allowance: self, bytes })
     }
 
@@ -81,7 +148,7 @@ impl Allowance {
     /// is counted as that, so that sums of what modules say of their objects do not run over.
     pub(crate) fn of_what_is(&self, bytes: usize) -> Room<'_> {
         let bytes = bytes.min(self.memory.load(Ordering::Relaxed));
-        self.taken.fetch_add(bytes, Ordering::Relaxed);
+        self.owned.taken.fetch_add(bytes, Ordering::Relaxed);
         Room { allowance: self, bytes }
     }
 }
@@ -95,7 +162,7 @@ pub(crate) struct Room<'a> {
 
 impl Drop for Room<'_> {
     fn drop(&mut self) {
-        self.allowance.taken.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.allowance.owned.taken.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
@@ -115,7 +182,7 @@ impl Room<'_> {
     pub(crate) fn shrink(&mut self, bytes: usize) {
         let rest = self.bytes.saturating_sub(bytes);
         self.bytes -= rest;
-        self.allowance.taken.fetch_sub(rest, Ordering::Relaxed);
+        self.allowance.owned.taken.fetch_sub(rest, Ordering::Relaxed);
     }
 }
 
@@ -152,5 +219,31 @@ mod tests {
         all.change(3, 50);
         let more = [all.admit(7), all.admit(7)].map(|one| one.expect("there may be more"));
         assert!(more[0].room(51).is_none() && two.room(51).is_none() && two.room(50).is_some());
+    }
+
+    #[test]
+    fn a_user_has_one_try_of_a_name_at_a_time_and_a_pause_after_wrong_ones() {
+        let all = Allowances::new(2, 100);
+        let wrong = |who: &Allowance| who.try_name(|| Err::<(), _>(Error::PIN_INCORRECT));
+        let pause = |who: &Allowance| who.owned.tries.lock().expect("no panic").pause();
+        let [one, two] = [all.admit(7), all.admit(7)].map(|one| one.expect("it is free"));
+        let other = all.admit(8).expect("it is another's");
+        let tried = one.try_name(|| {
+            assert!(two.owned.tries.try_lock().is_err(), "two at a time");
+            other.try_name(|| Ok(()))
+        });
+        assert_eq!(tried, Ok(()));
+        (0..2).for_each(|_| assert!(wrong(&one).is_err()));
+        assert!(pause(&two).is_zero());
+        assert!(wrong(&two).is_err());
+        let begin = Instant::now();
+        assert!(pause(&one) > PAUSE / 2 && pause(&other).is_zero());
+        drop([one, two]);
+        let again = all.admit(7).expect("it is free");
+        assert!(all.admit(9).is_some() && wrong(&again).is_err());
+        assert!(begin.elapsed() > PAUSE / 2 && pause(&again) > PAUSE);
+        again.owned.tries.lock().expect("no panic").next = None;
+        assert_eq!(again.try_name(|| Ok(())), Ok(()));
+        assert!(wrong(&again).is_err() && pause(&again).is_zero());
     }
 }

@@ -4,6 +4,7 @@
 use super::arguments::Room;
 use super::connection::Asked;
 use super::frame::LONGEST;
+use crate::tokens::Client;
 use metaslot_ck::*;
 use metaslot_client::Message;
 use metaslot_spi::store::Name;
@@ -115,7 +116,9 @@ pub(super) fn login_user(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     asked.note.user(user);
     let name = Name::of_user(user, name)?;
     asked.note.name(name);
-    asked.connection.engine.login_as(session, name, pin.ok_or(Error::ARGUMENTS_BAD)?)
+    let pin = pin.ok_or(Error::ARGUMENTS_BAD)?;
+    let Client { engine, allowance, .. } = asked.connection.client;
+    allowance.try_name(|| engine.login_as(session, name, pin))
 }
 
 type User<'m> = (SessionHandle, CK_USER_TYPE, Option<&'m [u8]>);

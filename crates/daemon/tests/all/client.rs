@@ -272,6 +272,13 @@ fn an_identity_logs_in_through_the_door() {
         session.set_pin(USER, b"another-pin").expect("it is its own");
         session.logout().expect("it logs out");
         session.login(User::User, USER).expect("the user's is another");
+        session.logout().expect("it logs out");
+        let tried = |name| session.login_user(name, USER).map_err(|error| error.code);
+        // Names that are not there cost the others as much as one that is, which is locked by wrong PINs.
+        assert_eq!(["a", "b", "c"].map(tried), [Err(Error::PIN_INCORRECT); 3]);
+        let begin = std::time::Instant::now();
+        assert_eq!(tried("d"), Err(Error::PIN_INCORRECT));
+        assert!(begin.elapsed() > std::time::Duration::from_millis(400), "without a pause");
         module.finalize().expect("it ends");
     }
 }
