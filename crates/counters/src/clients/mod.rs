@@ -273,6 +273,7 @@ impl Page {
             return known;
         }
         let free = all.into_iter().find(|at| self.word(*at, SINCE) == 0);
+        let free = free.or_else(|| self.freed());
         let known = |at| (at, Who { process: 0, program: String::new(), ..who.clone() });
         let others = || (HEADER + (SERVICES - 1) * RECORD, Who::default());
         let (at, who) = free.map_or_else(others, known);
@@ -280,6 +281,27 @@ impl Page {
             self.describe(at, &who);
         }
         at
+    }
+
+    /// The record of the service without clients that had fewest, whose counts are the others' from now on.
+    fn freed(&self) -> Option<usize> {
+        let connected = (0..CLIENTS).map(client).filter(|at| self.word(*at, NUMBER) != 0);
+        let connected: Vec<_> = connected.map(|at| self.word(at, SERVICE)).collect();
+        let idle = (0..SERVICES - 1).filter(|service| !connected.contains(&(*service as u64)));
+        let idle = idle.map(|service| HEADER + service * RECORD);
+        let at = idle.min_by_key(|at| self.word(*at, NUMBER))?;
+        let others = HEADER + (SERVICES - 1) * RECORD;
+        let changes = &self.words.words()[CHANGES];
+        changes.fetch_add(1, Ordering::SeqCst);
+        if self.word(others, SINCE) == 0 {
+            self.describe(others, &Who::default());
+        }
+        for word in (COUNTS..COUNTS + COUNT).chain([NUMBER]) {
+            self.add(others, word, self.word(at, word));
+        }
+        (0..RECORD).for_each(|word| self.set(at, word, 0));
+        changes.fetch_add(1, Ordering::SeqCst);
+        Some(at)
     }
 
     fn describe(&self, at: usize, who: &Who) {
@@ -443,6 +465,30 @@ mod tests {
         let last =
             read(&directory).clients.last().map(|one| (one.number, one.counts.of(Count::Calls)));
         assert_eq!(last, Some((600 + 512, 1)));
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn the_record_of_a_service_without_clients_is_given_to_another() {
+        let directory = directory("services");
+        let clients = open(&directory);
+        let stays = clients.seat(&who(1, "stays"));
+        for user in 100..200 {
+            let seat = clients.seat(&who(user, "goes"));
+            seat.add(Count::Calls, 1);
+        }
+        let comes = clients.seat(&who(2, "comes"));
+        comes.add(Count::Calls, 7);
+        let server = read(&directory);
+        let calls = |service: &str| {
+            let of = server.services.iter().find(|one| one.service == service);
+            of.map(|one| (one.connected, one.counts.of(Count::Calls)))
+        };
+        assert_eq!((calls("stays"), calls("comes")), (Some((1, 0)), Some((1, 7))));
+        let sum = |of: &dyn Fn(&Served) -> u64| server.services.iter().map(of).sum::<u64>();
+        assert_eq!(sum(&|one| one.connections), 102);
+        assert_eq!(sum(&|one| one.counts.of(Count::Calls)), 107);
+        drop((stays, comes));
         fs::remove_dir_all(directory).unwrap();
     }
 
