@@ -23,6 +23,7 @@ mod programs;
 mod protocol;
 mod reload;
 mod restart;
+mod revoked;
 mod room;
 mod service;
 mod speed;

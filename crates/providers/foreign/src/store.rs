@@ -100,10 +100,8 @@ impl Store for ForeignStore {
         self.0.login_as(name, pin)
     }
 
-    fn set_pin_as(&self, _: Name, old: &[u8], new: &[u8]) -> Result<()> {
-        self.0.by_keeper(|keeper| keeper.set_pin(old, new))?;
-        self.0.has_changed_pin(new);
-        Ok(())
+    fn set_pin_as(&self, name: Name, old: &[u8], new: &[u8]) -> Result<()> {
+        self.0.change_own_pin(name, old, new)
     }
 
     /// The module says so where a key is used, as of every login.
@@ -123,17 +121,17 @@ impl Store for ForeignStore {
         }
     }
 
-    /// The module says so where a key is used.
+    /// Of other logins than an identity's the module says so where a key is used.
     fn keeps_login(&self) -> bool {
-        true
+        self.0.keeps_login()
     }
 
     fn init_pin(&self, pin: &[u8]) -> Result<()> {
-        self.0.by_keeper(|keeper| keeper.init_pin(pin))
+        self.0.by_keeper(|_, keeper| keeper.init_pin(pin))
     }
 
     fn set_pin(&self, role: Role, old: &[u8], new: &[u8]) -> Result<()> {
-        self.0.by_keeper(|keeper| keeper.set_pin(old, new))?;
+        self.0.by_keeper(|_, keeper| keeper.set_pin(old, new))?;
         if role == Role::User {
             self.0.has_new_pin(new);
         }

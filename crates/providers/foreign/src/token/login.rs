@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Who is logged in to a token: its own slot, a pool, a view that shows it.
 
-use super::{GONE, REFUSED, State, Token};
+use super::{ENDED, GONE, REFUSED, State, Token};
 use crate::error::{is_loss, is_refusal, logged_in};
 use crate::isolated::Bound;
 use crate::pin;
@@ -37,6 +37,35 @@ impl Token {
     /// Whether it is not in this session.
     pub(crate) fn lacks_its_login(&self, session: &Session) -> bool {
         self.repeats_login(&self.state()) && is_public(session)
+    }
+
+    /// Whether the login of an identity, where it is one, is one still.
+    pub(crate) fn keeps_login(&self) -> bool {
+        let mut keeps = true;
+        self.apart(|| {
+            let mut state = self.state();
+            if state.name.is_none() {
+                return;
+            }
+            if state.keeper.as_ref().is_some_and(is_public) {
+                self.forget(&mut state);
+            }
+            keeps = match self.connect(&mut state) {
+                Ok(()) => !state.keeper.as_ref().is_some_and(is_public),
+                Err(failure) => failure.code != ENDED.code,
+            };
+        });
+        keeps
+    }
+
+    /// The PIN of the identity that is logged in, by itself. Without its login that would be the user's.
+    pub(crate) fn change_own_pin(&self, name: Name, old: &[u8], new: &[u8]) -> Result<()> {
+        self.by_keeper(|who, keeper| match who == Some(name) && !is_public(keeper) {
+            true => keeper.set_pin(old, new),
+            false => Err(ENDED),
+        })?;
+        self.has_changed_pin(new);
+        Ok(())
     }
 
     /// The login that there was, in a new session.
@@ -252,7 +281,7 @@ impl Token {
     }
 
     /// An identity that is logged in has changed its PIN.
-    pub(crate) fn has_changed_pin(&self, pin: &[u8]) {
+    fn has_changed_pin(&self, pin: &[u8]) {
         self.apart(|| {
             let mut state = self.state();
             if state.pin.is_some() && state.name.is_some() {

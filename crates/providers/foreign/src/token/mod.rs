@@ -6,7 +6,7 @@ mod login;
 pub(crate) use login::is_public;
 
 use crate::config::{Around, Config, Serves};
-use crate::error::{fails_itself, is_loss, leaves_a_trace, told};
+use crate::error::{fails_itself, is_loss, is_refusal, leaves_a_trace, told};
 use crate::isolated::{ABSENCE, Bound};
 use crate::loaded::Loaded;
 use crate::objects::Objects;
@@ -48,6 +48,9 @@ const PIN_IN_DOUBT: [u64; 3] =
 
 /// A PIN that is not tried again.
 const REFUSED: Failure = Failure::new(Function::Login, Error::PIN_INCORRECT);
+
+/// A login that is over, and cannot be made again.
+const ENDED: Failure = Failure::new(Function::Login, Error::USER_NOT_LOGGED_IN);
 
 /// A session that is not what it was.
 const GONE: Failure = Failure::new(Function::GetSessionInfo, Error::SESSION_HANDLE_INVALID);
@@ -608,6 +611,10 @@ impl Token {
             let doubted = guest && PIN_IN_DOUBT.into_iter().any(|flag| info.has(flag));
             match if doubted { Err(REFUSED) } else { self.repeat_login(state, &keeper) } {
                 Err(failure) if guest && !is_loss(failure.code) => self.part(state),
+                // It was revoked, or has another PIN by now.
+                Err(failure) if state.name.is_some() && is_refusal(failure.code) => {
+                    return Err(ENDED);
+                }
                 again => again?,
             }
         }
@@ -641,13 +648,16 @@ impl Token {
         self.state().ends
     }
 
-    /// What the keeper does: what depends on the login is done where it was made.
-    pub(crate) fn by_keeper(&self, work: impl Fn(&Session) -> Called<()>) -> Result<()> {
+    /// What the keeper does: what depends on the login, an identity's or not, is done where it was made.
+    pub(crate) fn by_keeper(
+        &self,
+        work: impl Fn(Option<Name>, &Session) -> Called<()>,
+    ) -> Result<()> {
         self.call(|| {
             let mut state = self.state();
             self.connect(&mut state)?;
             let _bound = Bound::to(state.link);
-            state.keeper.as_ref().map_or(Ok(()), &work)
+            state.keeper.as_ref().map_or(Ok(()), |keeper| work(state.name, keeper))
         })
     }
 
