@@ -251,12 +251,13 @@ pub(crate) fn text(words: &[u64]) -> String {
     printable(String::from_utf8_lossy(&bytes).trim_end_matches('\0'))
 }
 
-/// A program may call itself anything: what is not printed as it is, is escaped.
+/// A program may call itself anything: what is not printed as it is, is escaped. A backslash is, as units have them in their names, and
+/// what writes JSON or labels escapes it.
 fn printable(text: &str) -> String {
     let mut printable = String::new();
     for character in text.chars() {
         match character {
-            '"' | '\'' => printable.push(character),
+            '"' | '\'' | '\\' => printable.push(character),
             other => printable.extend(other.escape_debug()),
         }
     }

@@ -142,7 +142,7 @@ fn names_are_printed_without_what_a_terminal_obeys() {
     );
     let read = process(&path).expect("it is a page");
     assert_eq!(read.program, r"\u{1b}]0;\u{7}�\nx");
-    assert_eq!(read.operations[0].0.provider, r#"\u{1b}[2J"\\"#);
+    assert_eq!(read.operations[0].0.provider, r#"\u{1b}[2J"\"#);
 }
 
 #[test]
