@@ -122,6 +122,10 @@ fn part(of: u64, all: u64) -> String {
     format!("{}%", (u128::from(of) * 100).checked_div(all.into()).unwrap_or(0))
 }
 
+/// For clients that are no user of this machine; one whose name is such is shown by its number.
+const REMOTE: &str = "tls";
+const OTHERS: &str = "others";
+
 /// Names of users.
 #[derive(Debug, Default)]
 pub(in crate::command) struct Users(String);
@@ -141,12 +145,12 @@ impl Users {
     pub(in crate::command) fn name(&self, user: User) -> String {
         let user = match user {
             User::Local(user) => user.to_string(),
-            User::Remote => return String::from("tls"),
-            User::Others => return String::from("others"),
+            User::Remote => return String::from(REMOTE),
+            User::Others => return String::from(OTHERS),
         };
         let named = |line: &str| {
             let mut fields = line.split(':');
-            let name = fields.next()?;
+            let name = fields.next().filter(|name| ![REMOTE, OTHERS].contains(name))?;
             (fields.nth(1)? == user).then(|| name.to_owned())
         };
         self.0.lines().find_map(named).unwrap_or(user)
@@ -197,11 +201,11 @@ pub(super) fn prometheus(servers: &[Server], users: &Users) -> String {
     let mut each = |name: &str, kind: &str, help: &str, value: &dyn Fn(&Served) -> u64| {
         let mut sums = BTreeMap::<_, u64>::new();
         for one in servers.iter().flat_map(|server| &server.services) {
-            let sum = sums.entry((&one.service, one.user)).or_default();
+            let sum = sums.entry((&one.service, users.name(one.user))).or_default();
             *sum = sum.saturating_add(value(one));
         }
-        let series = |((unit, id), sum): ((&String, _), _)| {
-            (labels(&[("user", &*users.name(id)), ("unit", &**unit)]), sum)
+        let series = |((unit, user), sum): ((&String, String), _)| {
+            (labels(&[("user", &*user), ("unit", &**unit)]), sum)
         };
         let all = sums.into_iter().map(series);
         metric(&mut out, name, kind, help, &all.collect::<Vec<_>>());
@@ -219,4 +223,17 @@ pub(super) fn prometheus(servers: &[Server], users: &Users) -> String {
         each(&format!("metaslot_client_{name}"), "gauge", help, &|one| one.level(level));
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_user_has_the_name_of_what_is_none() {
+        let users = Users::of("tls:x:5:5::/:\nothers:x:6:6::/:\nweb:x:7:7::/:\n");
+        let all = [5, 6, 7].map(User::Local).map(|user| users.name(user));
+        assert_eq!(all, ["5", "6", "web"]);
+        assert_eq!([User::Remote, User::Others].map(|user| users.name(user)), ["tls", "others"]);
+    }
 }
