@@ -111,7 +111,7 @@ impl Running<'_> {
             if let Ok(old) = old.map(group_id).transpose() {
                 self.sockets.iter().for_each(|socket| drop(socket.give_to(old)));
             }
-            format!("group: {}", words(&error))
+            format!("[daemon] group: {error}")
         })
     }
 }

@@ -37,7 +37,7 @@ impl Socket {
         let metadata = fs::symlink_metadata(path).map_err(failed)?;
         let socket =
             Self { listener, path: path.to_owned(), file: Some((metadata.dev(), metadata.ino())) };
-        socket.give_to(group).map_err(failed)?;
+        socket.give_to(group)?;
         Ok(socket)
     }
 
@@ -52,25 +52,36 @@ impl Socket {
     ) -> Result<Self, String> {
         checked(path, geteuid().as_raw())?;
         let socket = Self { listener, path: path.to_owned(), file: None };
-        socket.give_to(group).map_err(|error| format!("{}: {}", path.display(), words(&error)))?;
+        socket.give_to(group)?;
         Ok(socket)
     }
 
     /// Its members may connect, beside this user and root.
     ///
     /// # Errors
-    /// Those of the system.
-    pub(crate) fn give_to(&self, group: Option<u32>) -> io::Result<()> {
+    /// Why not, and what helps.
+    pub(crate) fn give_to(&self, group: Option<u32>) -> Result<(), String> {
+        let path = self.path.display();
+        let failed = |error: io::Error| format!("{path}: {}", words(&error));
         // Who makes it may have given it already, and be another user.
-        let now = fs::symlink_metadata(&self.path)?;
-        if group.is_some_and(|group| now.gid() != group) {
-            chown(&self.path, None, group)?;
+        let now = fs::symlink_metadata(&self.path).map_err(failed)?;
+        if let Some(group) = group.filter(|group| now.gid() != *group) {
+            chown(&self.path, None, Some(group)).map_err(|error| {
+                let hint = match error.kind() {
+                    io::ErrorKind::PermissionDenied => {
+                        ": make the daemon's user a member of it, and start the daemon again"
+                    }
+                    _ => "",
+                };
+                let reason = words(&error);
+                format!("{path}: it cannot be given to the group {group} ({reason}){hint}")
+            })?;
         }
         let mode = if group.is_some() { 0o660 } else { 0o600 };
         if now.mode() & 0o777 == mode {
             return Ok(());
         }
-        fs::set_permissions(&self.path, Permissions::from_mode(mode))
+        fs::set_permissions(&self.path, Permissions::from_mode(mode)).map_err(failed)
     }
 }
 
@@ -156,7 +167,30 @@ pub(crate) fn group_id(group: &str) -> Result<u32, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
     use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_group_of_which_the_user_is_no_member_is_named_with_what_helps() {
+        let directory =
+            std::env::temp_dir().join(format!("metaslotd-group-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("socket");
+        let socket = Socket::new(&path, None).expect("nothing is there");
+        // Of this thread: root may give files to every group.
+        let mut mine = capabilities(None).unwrap();
+        mine.effective.remove(CapabilitySet::CHOWN);
+        set_capabilities(None, mine).unwrap();
+        let refused = socket.give_to(Some(4242)).expect_err("it is no member");
+        let expected = format!(
+            "{}: it cannot be given to the group 4242 (Operation not permitted): make the daemon's user a member of \
+             it, and start the daemon again",
+            path.display()
+        );
+        assert_eq!(refused, expected);
+        drop(socket);
+        fs::remove_dir(&directory).unwrap();
+    }
 
     #[test]
     fn a_socket_takes_the_place_of_a_dead_one_and_of_nothing_else() {
