@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What stands in a certificate.
 
+use metaslot_spi::der::{Malformed, Reader, tag};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::{CertificateError, Error};
@@ -11,14 +12,41 @@ pub(super) fn names_of(certificate: &CertificateDer<'_>) -> Result<Vec<String>, 
     let parsed = EndEntityCert::try_from(certificate);
     let parsed = parsed.map_err(|_| Error::from(CertificateError::BadEncoding))?;
     let mut names: Vec<_> = parsed.valid_dns_names().map(str::to_owned).collect();
-    let uris: Vec<_> = parsed.valid_uri_names().collect();
     // What is no URI could be taken for a host's name.
-    names.extend(
-        uris.iter()
-            .filter(|uri| uris.len() == 1 && uri.contains("://"))
-            .map(|uri| String::from(*uri)),
-    );
+    let uris = parsed.valid_uri_names().filter(|uri| uri.contains("://"));
+    if uris_in(certificate) == Ok(1) {
+        names.extend(uris.map(str::to_owned));
+    }
     Ok(names)
+}
+
+/// The object identifier of the subject's alternative names (RFC 5280 §4.2.1.6), 2.5.29.17.
+const ALTERNATIVE_NAMES: &[u8] = &[0x55, 0x1d, 0x11];
+
+/// How many URIs it has, also those that are no text.
+fn uris_in(certificate: &[u8]) -> Result<usize, Malformed> {
+    let (extensions, boolean, uri) = (tag::constructed(3), 0x01, tag::primitive(6));
+    let mut fields = Reader::new(certificate).sequence()?.sequence()?;
+    while fields.peek().is_some_and(|field| field != extensions) {
+        fields.element(fields.peek().ok_or(Malformed)?)?;
+    }
+    let mut extensions = Reader::new(fields.element(extensions)?).sequence()?;
+    let mut uris = 0;
+    while extensions.peek().is_some() {
+        let mut extension = extensions.sequence()?;
+        if extension.element(tag::OID)? != ALTERNATIVE_NAMES {
+            continue;
+        }
+        if extension.peek() == Some(boolean) {
+            extension.element(boolean)?;
+        }
+        let mut names = Reader::new(extension.element(tag::OCTET_STRING)?).sequence()?;
+        while let Some(kind) = names.peek() {
+            names.element(kind)?;
+            uris += usize::from(kind == uri);
+        }
+    }
+    Ok(uris)
 }
 
 /// Why an own certificate would be refused by every peer, whatever authority vouches for it.
@@ -43,5 +71,35 @@ pub(super) fn lack(
             Some("names no host and no URI (subjectAltName)")
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::process::Command;
+
+    #[test]
+    fn a_second_uri_that_is_no_text_is_one() {
+        let openssl = "/usr/bin/openssl";
+        if !fs::exists(openssl).unwrap_or(false) {
+            return;
+        }
+        let of = |names: &str| {
+            let names = format!("subjectAltName={names}");
+            let mut made = Command::new(openssl);
+            made.args("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes".split(' '));
+            made.args("-keyout /dev/null -outform DER -subj /CN=web -addext".split(' '));
+            made.arg(names).output().expect("it is installed").stdout
+        };
+        let names = |der: Vec<u8>| names_of(&der.into()).expect("it is a certificate");
+        let web = "URI:spiffe://example/web";
+        let mut der = of(&format!("DNS:web.example,{web},URI:spiffe://example/xxx"));
+        assert_eq!(names(der.clone()), ["web.example"]);
+        let at = der.windows(3).position(|some| some == b"xxx").expect("it is there");
+        der[at] = 0xff;
+        assert_eq!(names(der), ["web.example"]);
+        assert_eq!(names(of(web)), ["spiffe://example/web"]);
     }
 }
