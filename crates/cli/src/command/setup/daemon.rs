@@ -23,6 +23,16 @@ pub(super) fn is_asked() -> bool {
     env::var_os(NAMED).is_some_and(|file| !file.is_empty())
 }
 
+/// Why it is not tested, and therefore not enabled.
+pub(super) fn cannot_enable(program: &Program) -> Failure {
+    let name = program.name;
+    let what = format!(
+        "--enable tests {name} with the key, which metaslotd gives to the unit of {name} and not to this shell"
+    );
+    Failure::usage(what)
+        .hint("leave out --enable: what is to be included, and what the unit needs, is said then")
+}
+
 /// Begins this command anew with a configuration in which the daemon's tokens are, since a module reads its own once. Root sees the
 /// public half of a key there, and need not be given the key. It returns where that is not possible.
 pub(super) fn ask(socket: &Path) -> Failure {

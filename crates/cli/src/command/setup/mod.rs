@@ -92,7 +92,7 @@ pub(crate) struct Args {
     /// The key is in metaslotd, which listens there: the program has neither the token's file nor its PIN
     #[arg(long, value_name = "SOCKET", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "/run/metaslotd/socket")]
-    #[arg(conflicts_with_all = ["pin_source", "credential", "new", "enable", "verify"])]
+    #[arg(conflicts_with_all = ["pin_source", "credential", "new", "verify"])]
     daemon: Option<PathBuf>,
     /// What is done by the module
     #[arg(long, default_value = "keys", value_name = "MODE")]
@@ -130,6 +130,9 @@ fn pin_of_environment(args: &Args) -> Option<PathBuf> {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
+    if args.daemon.is_some() && args.enable {
+        return Err(daemon::cannot_enable(Program::find(&args.program)?));
+    }
     if let Some(socket) = args.daemon.as_deref().filter(|_| !daemon::is_asked()) {
         return Err(daemon::ask(socket));
     }
