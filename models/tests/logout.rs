@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A logout in the middle of another thread's call.
+//! A logout in the middle of another thread's call, and sessions of many threads.
 
 use metaslot_awslc::AWSLC;
 use metaslot_ck::*;
 use metaslot_engine::{Config, Engine, Policy, SlotConfig};
 use metaslot_memory::Secret;
-use metaslot_models::{MemoryStore, aes, open, row};
+use metaslot_models::{MemoryStore, aes, logged_in, open, row};
 use metaslot_spi::Params;
 use metaslot_spi::provider::Direction::Forward;
 use metaslot_spi::provider::Provider;
@@ -145,4 +145,23 @@ fn a_call_sees_all_of_a_logout_or_nothing() {
         });
         assert_eq!(begin(session_key), Err(Error::KEY_HANDLE_INVALID));
     });
+}
+
+#[test]
+fn sessions_open_and_close_from_many_threads() {
+    let (engine, _kept) = logged_in();
+    let work = &|| {
+        for _ in 0..2_000 {
+            let session = open(&engine);
+            assert!(engine.session_info(session).is_ok());
+            engine.close_session(session).expect("it closes");
+            assert_eq!(engine.close_session(session), Err(Error::SESSION_HANDLE_INVALID));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(work);
+        }
+    });
+    assert_eq!(engine.token_info(SlotId(0)).map(|info| info.sessions.1), Ok(1));
 }

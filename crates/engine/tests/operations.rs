@@ -331,25 +331,6 @@ fn a_digest_goes_on_in_another_session() {
 }
 
 #[test]
-fn sessions_open_and_close_from_many_threads() {
-    let (engine, _kept) = logged_in();
-    let work = &|| {
-        for _ in 0..2_000 {
-            let session = open(&engine);
-            assert!(engine.session_info(session).is_ok());
-            engine.close_session(session).expect("it closes");
-            assert_eq!(engine.close_session(session), Err(Error::SESSION_HANDLE_INVALID));
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(work);
-        }
-    });
-    assert_eq!(engine.token_info(SlotId(0)).map(|info| info.sessions.1), Ok(1));
-}
-
-#[test]
 fn a_key_that_cannot_be_digested_ends_the_digest() {
     let (engine, session) = logged_in();
     engine.digest_init(session, CKM_SHA256).expect("it begins");
