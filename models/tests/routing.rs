@@ -150,6 +150,22 @@ fn what_a_provider_fails_at_another_does_and_the_caller_does_not_see_it() {
 }
 
 #[test]
+fn a_provider_that_fails_at_what_is_whole_is_asked_once() {
+    let whole = |engine: &Engine, session| {
+        collect(|out| engine.digest_whole(session, CKM_SHA256, &[1; 100], out))
+    };
+    let shaky = Shaky::leaked();
+    let engine = engine(shaky);
+    let session = open(&engine);
+    let right = whole(&engine, session);
+    assert_eq!(right, digest(&engine, session, 100));
+    let asked = shaky.asked();
+    shaky.fail(Error::DEVICE_ERROR);
+    assert_eq!(whole(&engine, session), right);
+    assert_eq!(shaky.asked(), asked + 1);
+}
+
+#[test]
 fn what_the_caller_got_wrong_is_no_failure_of_a_provider() {
     let shaky = Shaky::leaked();
     let engine = engine(shaky);

@@ -27,17 +27,20 @@ impl Engine {
         let slot = self.sessions.info(session)?.slot;
         let (count, algorithm, approved) = self.hashing(slot, mechanism, false)?;
         let watch = metaslot_counters::begin();
+        let mut tried = None;
         if !count.has_choice() {
             let done = out.exact(algorithm.length(), |room| algorithm.digest(data, room));
             if !done.is_err_and(is_providers) {
                 return counted(count, data.len(), watch, done);
             }
+            tried = Some(done);
         }
         let (params, object, lock) = (Params::None, None, Lock::Open);
         let chosen = Chosen { count, mechanism, algorithm, params, object, lock, approved };
         let (kind, mut active) = (OperationKind::Digest, Active::Initialized(chosen));
-        let result = self
-            .serve(kind, &mut active, data.len(), |active| digest::once(active, None, data, out));
+        let result = self.serve(kind, &mut active, data.len(), |active| {
+            tried.take().unwrap_or_else(|| digest::once(active, None, data, out))
+        });
         active.conclude(&mut Recent::default(), data.len(), watch, result)
     }
 
@@ -58,6 +61,7 @@ impl Engine {
         let choice = self.choose::<dyn Cipher>(&mut session, kind, (mechanism, params), key)?;
         session.locked_last = waiting;
         let watch = metaslot_counters::begin();
+        let mut tried = None;
         if !choice.count.has_choice()
             && choice.lock == Lock::Open
             && let Some(key) = choice.object.key()
@@ -74,11 +78,12 @@ impl Engine {
                 session.recent.keep(Some(choice.object));
                 return counted(choice.count, input.len(), watch, done);
             }
+            tried = Some(done);
         }
         let params = std::mem::replace(params, Params::None);
         let mut active = Active::Initialized(choice.with(mechanism, params));
         let result = self.serve(kind, &mut active, input.len(), |active| {
-            cipher::once(direction, active, None, input, out)
+            tried.take().unwrap_or_else(|| cipher::once(direction, active, None, input, out))
         });
         active.conclude(&mut session.recent, input.len(), watch, result)
     }
