@@ -58,6 +58,36 @@ fn digests_that_are_not_approved_are_refused_also_as_saved_states() {
     assert_eq!(engine.digest_init(session, CKM_SHA256), Ok(()));
 }
 
+#[test]
+fn a_digest_in_one_call_is_as_approved_as_one_in_two() {
+    let (engine, session) = under(Policy::FIPS);
+    let other = open(&engine);
+    let whole = || collect(|out| engine.digest_whole(session, CKM_SHA256, b"abc", out)).map(drop);
+    let in_two = || {
+        engine.digest_init(session, CKM_SHA256)?;
+        collect(|out| engine.digest(session, b"abc", out)).map(drop)
+    };
+    let approved = || engine.last_was_approved(session);
+    let under = |policy| engine.set_policy(SlotId(0), policy).expect("there is a slot");
+    for [first, second] in [[&whole as &dyn Fn() -> Result<()>, &in_two], [&in_two, &whole]] {
+        for (policy, is) in [(Policy::FIPS, true), (Policy::DEFAULT, false)] {
+            under(Policy::DEFAULT);
+            assert_eq!((first(), approved()), (Ok(()), Ok(false)));
+            under(policy);
+            assert_eq!((second(), approved()), (Ok(()), Ok(is)));
+            assert_eq!(approved(), Ok(is), "it stays so");
+            // The length is asked for, or it is refused: that is no operation.
+            let mut ask = metaslot_engine::Output::ask();
+            assert_eq!(engine.digest_whole(session, CKM_SHA256, b"abc", &mut ask), Ok(()));
+            assert_eq!(approved(), Ok(is));
+        }
+    }
+    under(Policy::FIPS);
+    assert_eq!((whole(), engine.last_was_approved(other)), (Ok(()), Ok(false)));
+    engine.close_session(session).expect("it is there");
+    assert_eq!(engine.last_was_approved(open(&engine)), Ok(false), "in its place");
+}
+
 fn secret(key_type: u64, value: &[u8]) -> Template {
     vec![
         row(CKA_CLASS, CKO_SECRET_KEY),

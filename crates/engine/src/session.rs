@@ -8,6 +8,7 @@ use crate::object::Object;
 use crate::object::recent::Recent;
 use crate::object::session_objects::SessionObjects;
 use crate::operation::{Operation, OperationKind, Operations};
+use crate::output::Written;
 use crate::search::Find;
 use crate::token::epoch::{Epoch, Moment};
 use metaslot_ck::*;
@@ -139,7 +140,23 @@ struct SessionPlace {
     handle: AtomicU64,
     /// `slot << 2 | asynchronous << 1 | write`
     info: AtomicU32,
+    unlocked: Unlocked,
     session: Mutex<Session>,
+}
+
+/// What was completed last without the lock, until its next holder sees it: `handle << 1 | approved`, or 0.
+#[derive(Debug, Default)]
+pub(crate) struct Unlocked(AtomicU64);
+
+impl Unlocked {
+    /// Where an operation of this session is `done`. Threads that say the same write nothing.
+    #[inline]
+    pub(crate) fn completes(&self, by: SessionHandle, approved: bool, done: Result<Written>) {
+        let completed = by.0 << 1 | u64::from(approved);
+        if done == Ok(Written::Done) && self.0.load(Ordering::Relaxed) != completed {
+            self.0.store(completed, Ordering::Relaxed);
+        }
+    }
 }
 
 impl SessionPlace {
@@ -219,8 +236,8 @@ impl Sessions {
         }
     }
 
-    /// Takes no lock.
-    pub(crate) fn info(&self, handle: SessionHandle) -> Result<Info> {
+    /// Takes no lock; what is completed so goes beside it.
+    pub(crate) fn info(&self, handle: SessionHandle) -> Result<(Info, &Unlocked)> {
         let place = self.of(handle)?;
         let info = place.info.load(Ordering::Acquire);
         // The place may have been given to another session between the two loads.
@@ -228,7 +245,8 @@ impl Sessions {
             return Err(Error::SESSION_HANDLE_INVALID);
         }
         let slot = SlotId(u64::from(info >> 2));
-        Ok(Info { slot, write: info & 1 != 0, asynchronous: info & 2 != 0 })
+        let info = Info { slot, write: info & 1 != 0, asynchronous: info & 2 != 0 };
+        Ok((info, &place.unlocked))
     }
 
     /// Waits for a call of another thread on the same session.
@@ -237,9 +255,15 @@ impl Sessions {
     #[inline(always)]
     pub(crate) fn lock(&self, handle: SessionHandle) -> Result<SessionGuard<'_>> {
         let place = self.of(handle)?;
-        let session = place.session.lock().unwrap_or_else(|poisoned| place.go_on(poisoned));
+        let mut session = place.session.lock().unwrap_or_else(|poisoned| place.go_on(poisoned));
         if place.handle.load(Ordering::Acquire) != handle.0 {
             return Err(Error::SESSION_HANDLE_INVALID);
+        }
+        if place.unlocked.0.load(Ordering::Relaxed) != 0
+            && let completed = place.unlocked.0.swap(0, Ordering::Relaxed)
+            && completed >> 1 == handle.0
+        {
+            session.recent.completes(completed & 1 != 0);
         }
         Ok(SessionGuard(session))
     }
@@ -354,7 +378,7 @@ impl Sessions {
     pub(crate) fn open_ones(&self) -> impl Iterator<Item = (SessionHandle, Info)> {
         self.places().filter_map(|place| {
             let handle = SessionHandle(place.handle.load(Ordering::Acquire));
-            self.info(handle).ok().map(|info| (handle, info))
+            self.info(handle).ok().map(|(info, _)| (handle, info))
         })
     }
 

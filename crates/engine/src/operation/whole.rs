@@ -24,13 +24,14 @@ impl Engine {
         data: &[u8],
         out: &mut Output<'_>,
     ) -> Result<()> {
-        let slot = self.sessions.info(session)?.slot;
-        let (count, algorithm, approved) = self.hashing(slot, mechanism, false)?;
+        let (info, unlocked) = self.sessions.info(session)?;
+        let (count, algorithm, approved) = self.hashing(info.slot, mechanism, false)?;
         let watch = metaslot_counters::begin();
         let mut tried = None;
         if !count.has_choice() {
             let done = out.exact(algorithm.length(), |room| algorithm.digest(data, room));
             if !done.is_err_and(is_providers) {
+                unlocked.completes(session, approved, done);
                 return counted(count, data.len(), watch, done);
             }
             tried = Some(done);
@@ -41,6 +42,7 @@ impl Engine {
         let result = self.serve(kind, &mut active, data.len(), |active| {
             tried.take().unwrap_or_else(|| digest::once(active, None, data, out))
         });
+        unlocked.completes(session, approved, result);
         active.conclude(&mut Recent::default(), data.len(), watch, result)
     }
 
