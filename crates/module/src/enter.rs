@@ -6,7 +6,7 @@ use crate::decode::Caller;
 use crate::library::Library;
 use crate::process::{self, State};
 use crate::spare;
-use crate::thread;
+use crate::thread::{self, Presence};
 use metaslot_awslc_wrapper::random;
 use metaslot_ck::{
     CK_RV, CK_SESSION_HANDLE, CKR_CRYPTOKI_NOT_INITIALIZED, CKR_FUNCTION_FAILED, CKR_OK, Error,
@@ -189,11 +189,16 @@ pub(crate) fn enter_counted(
                 return rv;
             }
             State::NotInitialized => return CKR_CRYPTOKI_NOT_INITIALIZED,
-            State::Closed => {
-                drop(presence);
-                let _uncancelled = Uncancelled::begin();
-                std::thread::sleep(std::time::Duration::from_micros(20));
-            }
+            State::Closed => wait_for_the_fork(presence),
         }
     }
+}
+
+/// Leaves a call that is to be tried again. Apart, for what is in a loop is prepared before it.
+#[cold]
+#[inline(never)]
+fn wait_for_the_fork(presence: Presence) {
+    drop(presence);
+    let _uncancelled = Uncancelled::begin();
+    std::thread::sleep(std::time::Duration::from_micros(20));
 }

@@ -18,25 +18,34 @@ pub(crate) extern "C" fn whole(
     out: Given<'_, CK_BYTE>,
     out_length: Given<'_, CK_ULONG>,
 ) -> CK_RV {
-    let what = match operation {
-        CKF_DIGEST => Ok((Function::DigestInit, Function::Digest, None)),
-        CKF_ENCRYPT => Ok((Function::EncryptInit, Function::Encrypt, Some(Direction::Forward))),
-        CKF_DECRYPT => Ok((Function::DecryptInit, Function::Decrypt, Some(Direction::Backward))),
-        _ => Err(Error::ARGUMENTS_BAD),
+    // One after the other: what is chosen first is carried through all that comes before it is used.
+    let (first, second, direction) = match operation {
+        CKF_DIGEST => {
+            return enter_session(Function::Digest, session, |engine, caller, session| {
+                counters::call(Function::DigestInit, CKR_OK);
+                let output = caller.output(out, out_length)?;
+                let input = caller.input(data, length, &output)?;
+                let mechanism = caller.mechanism_alone(mechanism)?;
+                output.fill(|out| engine.digest_whole(session, mechanism, &input, out))
+            });
+        }
+        CKF_ENCRYPT => (Function::EncryptInit, Function::Encrypt, Direction::Forward),
+        CKF_DECRYPT => (Function::DecryptInit, Function::Decrypt, Direction::Backward),
+        _ => return refused(session),
     };
-    // Another operation is refused as one of these, and nothing has begun.
-    let second = what.map_or(Function::Encrypt, |(_, second, _)| second);
     enter_session(second, session, |engine, caller, session| {
-        let (first, _, direction) = what?;
         counters::call(first, CKR_OK);
         let output = caller.output(out, out_length)?;
         let input = caller.input(data, length, &output)?;
-        let Some(direction) = direction else {
-            let mechanism = caller.mechanism_alone(mechanism)?;
-            return output.fill(|out| engine.digest_whole(session, mechanism, &input, out));
-        };
         let (mechanism, mut params) = caller.mechanism(mechanism)?;
         let with = (mechanism, &mut params, ObjectHandle(key));
         output.fill(|out| engine.cipher_whole(direction, session, with, &input, out))
     })
+}
+
+/// Another operation is refused as one of these, and nothing has begun.
+#[cold]
+#[inline(never)]
+fn refused(session: CK_SESSION_HANDLE) -> CK_RV {
+    enter_session(Function::Encrypt, session, |_, _, _| Err(Error::ARGUMENTS_BAD))
 }
