@@ -154,6 +154,15 @@ pub fn operation(subject: Subject, bytes: usize, ok: bool, watch: Watch) {
     let cell = layout::cell(row(subject), layout::size_class(bytes));
     shard.add(cell + layout::OPERATIONS, 1);
     shard.add(cell + layout::BYTES, bytes as u64);
+    if !ok || watch.0.is_some() {
+        more(shard, cell, ok, watch);
+    }
+}
+
+/// What is counted of few operations.
+#[cold]
+#[inline(never)]
+fn more(shard: Shard, cell: usize, ok: bool, watch: Watch) {
     if !ok {
         shard.add(cell + layout::ERRORS, 1);
     }
