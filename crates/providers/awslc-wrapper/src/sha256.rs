@@ -5,6 +5,7 @@
 //! read before the processor has finished all that it began earlier, so that a short digest takes 1.7 times as long. Here it is put together in
 //! registers, and written as it is read.
 
+use std::array;
 use std::hint::black_box;
 
 /// Before the first block, in words.
@@ -42,27 +43,37 @@ const WORDS: usize = BLOCK / 8;
 pub(crate) fn digest(mut state: State, data: &[u8], out: &mut [u8]) {
     let (blocks, end) = data.as_chunks::<BLOCK>();
     hash(&mut state, blocks);
+    // The mark and the length need nine bytes.
+    if end.len() / 8 + 1 < WORDS {
+        finish::<{ WORDS / 2 }>(&mut state, data, end);
+    } else {
+        finish::<WORDS>(&mut state, data, end);
+    }
+    let mut digest = state.map(u32::to_be_bytes);
+    match out.first_chunk_mut() {
+        Some(all) => *all = digest.as_flattened().try_into().unwrap_or([0; 32]),
+        None => out.copy_from_slice(&digest.as_flattened()[..out.len()]),
+    }
+    (digest, state) = ([[0; 4]; 8], [0; 8]);
+    black_box((&digest, &state));
+}
+
+/// Takes what is left of `data` after the last whole block, and what ends a message (FIPS 180-4 §5.1.1), all of it so many pairs.
+#[inline(always)]
+fn finish<const PAIRS: usize>(state: &mut State, data: &[u8], end: &[u8]) {
     let (words, rest) = end.as_chunks::<8>();
-    // What is no whole word, and the bit after the message (FIPS 180-4 §5.1.1).
     let marked = part(data, rest) | 0x80 << (8 * rest.len());
-    let (count, all) = if words.len() + 1 < WORDS { (1, WORDS) } else { (2, 2 * WORDS) };
     let bits = (data.len() as u64).wrapping_mul(8);
     let word = |at: usize| match words.get(at) {
         Some(word) => u64::from_le_bytes(*word),
         None if at == words.len() => marked,
-        None if at + 1 == all => bits.swap_bytes(),
+        None if at + 1 == 2 * PAIRS => bits.swap_bytes(),
         None => 0,
     };
-    let mut last = [[pair(0, 0); WORDS / 2]; 2];
-    for (at, place) in last[..count].as_flattened_mut().iter_mut().enumerate() {
-        *place = pair(word(2 * at), word(2 * at + 1));
-    }
-    hash(&mut state, &last[..count]);
-    for (place, word) in out.as_chunks_mut().0.iter_mut().zip(state) {
-        *place = word.to_be_bytes();
-    }
-    (last, state) = ([[pair(0, 0); WORDS / 2]; 2], [0; 8]);
-    black_box((&last, &state));
+    let mut last = array::from_fn::<_, PAIRS, _>(|at| pair(word(2 * at), word(2 * at + 1)));
+    hash(state, last.as_chunks::<{ WORDS / 2 }>().0);
+    last = [pair(0, 0); PAIRS];
+    black_box(&last);
 }
 
 /// The last bytes of `data`, fewer than eight, as a number.
