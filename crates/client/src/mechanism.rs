@@ -306,7 +306,7 @@ fn bool(value: bool) -> CK_BBOOL {
 
 impl<'a> Mechanism<'a> {
     /// What `call` does with the structure. What is needed often is put together here, so that it is not moved.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn with_raw<T>(&self, call: impl FnOnce(*mut CK_MECHANISM) -> T) -> T {
         let (mut counter, mut authenticated, mut encoded);
         let (parameter, length) = match self.params {

@@ -50,7 +50,7 @@ impl Module {
     ///
     /// # Errors
     /// The module's code, of the second function; `CKR_FUNCTION_NOT_SUPPORTED` where it is not a Metaslot that has it.
-    #[inline]
+    #[inline(always)]
     pub fn whole(
         &self,
         session: SessionHandle,

@@ -8,7 +8,7 @@ use super::{Owner, Work};
 use crate::failure::{Failure, Result};
 use crate::provider::Provider;
 use metaslot_ck::*;
-use metaslot_client::{Mechanism, Session, Whole};
+use metaslot_client::{Mechanism, Session};
 use std::ffi::CStr;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -297,6 +297,5 @@ pub(crate) fn too_little() -> Failure {
 
 /// The digest of a whole message; `room` is as long as it.
 pub(crate) fn once(provider: &Provider, row: &Row, message: &[u8], room: &mut [u8]) -> Result<()> {
-    let (bulk, mechanism) = (provider.bulk(), Mechanism::new(row.mechanism));
-    bulk.again(|| bulk.whole(provider, Whole::Digest, &mechanism, message, room)).map(drop)
+    provider.bulk().hash(provider, &Mechanism::new(row.mechanism), message, room)
 }

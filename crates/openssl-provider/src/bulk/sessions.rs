@@ -227,7 +227,40 @@ impl Bulk {
         }
     }
 
-    /// The same inside a job, or where there is no such session yet.
+    /// A digest of the whole, once more as [`Self::again`] does it.
+    #[inline(always)]
+    pub(crate) fn hash(
+        &'static self,
+        provider: &dyn Whose,
+        mechanism: &Mechanism<'_>,
+        data: &[u8],
+        out: &mut [u8],
+    ) -> Result<()> {
+        let before = self.generation();
+        match self.whole(provider, Whole::Digest, mechanism, data, out) {
+            Ok(_) => Ok(()),
+            Err(failure) => self.hash_again(provider, mechanism, (data, out), before, failure),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn hash_again(
+        &'static self,
+        provider: &dyn Whose,
+        mechanism: &Mechanism<'_>,
+        (data, out): (&[u8], &mut [u8]),
+        before: usize,
+        failure: Failure,
+    ) -> Result<()> {
+        if failure.gone != Some(Gone::Sessions) {
+            return Err(failure);
+        }
+        self.renew(before);
+        self.whole_elsewhere(provider, Whole::Digest, mechanism, data, out).map(drop)
+    }
+
+    /// What [`Self::whole`] does inside a job, or where there is no such session yet.
     #[cold]
     #[inline(never)]
     fn whole_elsewhere(
