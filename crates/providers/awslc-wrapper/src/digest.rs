@@ -273,11 +273,12 @@ impl Stream {
 
     /// The library's state, where its layout is part of the library's interface.
     fn state(&self) -> Option<State<'_>> {
-        let context = self.context.as_ptr();
+        // SAFETY: the context is initialised; the field is only read.
+        let data = unsafe { (*self.context.as_ptr()).md_data };
         Some(match self.hash {
             Hash::Md5 => {
-                // SAFETY: the state of an initialised MD5 context, borrowed as long as the stream is.
-                let state = unsafe { &mut *(*context).md_data.cast::<MD5_CTX>() };
+                // SAFETY: the state of an MD5 context, borrowed as long as the stream is.
+                let state = unsafe { &mut *data.cast::<MD5_CTX>() };
                 State::narrow(
                     &mut state.h,
                     &mut state.Nh,
@@ -287,8 +288,8 @@ impl Stream {
                 )
             }
             Hash::Sha1 => {
-                // SAFETY: the state of an initialised SHA-1 context, borrowed as long as the stream is.
-                let state = unsafe { &mut *(*context).md_data.cast::<SHA_CTX>() };
+                // SAFETY: the state of a SHA-1 context, borrowed as long as the stream is.
+                let state = unsafe { &mut *data.cast::<SHA_CTX>() };
                 State::narrow(
                     &mut state.h,
                     &mut state.Nh,
@@ -298,8 +299,8 @@ impl Stream {
                 )
             }
             Hash::Sha224 | Hash::Sha256 => {
-                // SAFETY: the state of an initialised SHA-256 context, borrowed as long as the stream is.
-                let state = unsafe { &mut *(*context).md_data.cast::<SHA256_CTX>() };
+                // SAFETY: the state of a SHA-256 context, borrowed as long as the stream is.
+                let state = unsafe { &mut *data.cast::<SHA256_CTX>() };
                 State::narrow(
                     &mut state.h,
                     &mut state.Nh,
@@ -309,8 +310,8 @@ impl Stream {
                 )
             }
             Hash::Sha384 | Hash::Sha512 | Hash::Sha512_224 | Hash::Sha512_256 => {
-                // SAFETY: the state of an initialised SHA-512 context, borrowed as long as the stream is.
-                State::Wide(unsafe { &mut *(*context).md_data.cast::<SHA512_CTX>() })
+                // SAFETY: the state of a SHA-512 context, borrowed as long as the stream is.
+                State::Wide(unsafe { &mut *data.cast::<SHA512_CTX>() })
             }
             Hash::Sha3_224 | Hash::Sha3_256 | Hash::Sha3_384 | Hash::Sha3_512 => return None,
         })

@@ -2,8 +2,8 @@
 //! Keys on the short Weierstrass curves, ECDSA and ECDH.
 
 use crate::bn::{Bn, View};
-use crate::raw::{failed, not_null};
-use crate::{Failed, Result, check};
+use crate::raw::not_null;
+use crate::{Failed, Result, check, failed};
 use aws_lc_sys as sys;
 use metaslot_memory::{wipe_shallow_stack, wipe_stack};
 use std::fmt;

@@ -59,9 +59,12 @@ impl std::error::Error for Failed {}
 /// AWS-LC's usual convention: 1 is success. A failure also leaves an entry in the thread's error
 /// queue, which must not grow.
 fn check(code: c_int) -> Result<()> {
-    if code == 1 {
-        return Ok(());
-    }
+    if code == 1 { Ok(()) } else { failed() }
+}
+
+/// The error, with the thread's queue of the library's own errors emptied.
+#[cold]
+fn failed<T>() -> Result<T> {
     // SAFETY: clears this thread's error queue; no other effect.
     unsafe { aws_lc_sys::ERR_clear_error() };
     Err(Failed)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What wrappers of the library's objects have in common.
 
-use crate::{Failed, Result};
+use crate::{Result, failed};
 use std::ptr::NonNull;
 
 /// The pointer, unless it is NULL: then the library failed.
@@ -10,12 +10,4 @@ pub(crate) fn not_null<T>(raw: *mut T) -> Result<NonNull<T>> {
         Some(pointer) => Ok(pointer),
         None => failed(),
     }
-}
-
-/// The error, with the thread's queue of the library's own errors emptied.
-#[cold]
-pub(crate) fn failed<T>() -> Result<T> {
-    // SAFETY: clears this thread's error queue; no other effect.
-    unsafe { aws_lc_sys::ERR_clear_error() };
-    Err(Failed)
 }
