@@ -92,32 +92,21 @@ impl Signature for Dsa {
     }
 
     fn sign(&self, key: &Key, _: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
-        match self.0 {
-            Some(_) => hashes::sign(self, key, data, out),
-            None if data.is_empty() => Err(Error::DATA_LEN_RANGE),
-            None => sign(key, data, out),
-        }
+        hashes::sign(self, key, data, out)
     }
 
     fn verify(&self, key: &Key, _: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
-        match self.0 {
-            Some(_) => hashes::verify(self, key, data, signature),
-            None if data.is_empty() => Err(Error::DATA_LEN_RANGE),
-            None => verify(key, data, signature),
-        }
+        hashes::verify(self, key, data, signature)
     }
 
     fn start(&self, _: Direction, key: &Arc<Key>, _: &Params) -> Result<Box<dyn SignatureStream>> {
-        match self.0 {
-            Some(_) => hashes::start(*self, key),
-            None => Err(Error::FUNCTION_NOT_SUPPORTED),
-        }
+        hashes::start(*self, key)
     }
 }
 
 impl DigestScheme for Dsa {
-    fn hash(&self) -> Hash {
-        self.0.unwrap_or(Hash::Sha1)
+    fn hash(&self) -> Option<Hash> {
+        self.0
     }
 
     fn sign_digest(&self, key: &Key, digest: &[u8], out: &mut [u8]) -> Result<usize> {

@@ -160,8 +160,8 @@ impl Signature for EdDsa {
 struct Prehashed(Bytes);
 
 impl hashes::DigestScheme for Prehashed {
-    fn hash(&self) -> Hash {
-        Hash::Sha512
+    fn hash(&self) -> Option<Hash> {
+        Some(Hash::Sha512)
     }
 
     fn sign_digest(&self, key: &Key, digest: &[u8], out: &mut [u8]) -> Result<usize> {

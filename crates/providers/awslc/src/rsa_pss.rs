@@ -60,8 +60,8 @@ impl Pss {
 }
 
 impl DigestScheme for Pss {
-    fn hash(&self) -> Hash {
-        self.0.hash
+    fn hash(&self) -> Option<Hash> {
+        Some(self.0.hash)
     }
 
     fn sign_digest(&self, key: &Key, digest: &[u8], out: &mut [u8]) -> Result<usize> {

@@ -130,8 +130,8 @@ impl Signature for X931 {
 }
 
 impl DigestScheme for X931 {
-    fn hash(&self) -> Hash {
-        Hash::Sha1
+    fn hash(&self) -> Option<Hash> {
+        Some(Hash::Sha1)
     }
 
     fn sign_digest(&self, key: &Key, digest: &[u8], out: &mut [u8]) -> Result<usize> {
