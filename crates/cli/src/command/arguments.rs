@@ -12,6 +12,7 @@ use clap::Args;
 use metaslot_ck::CKF_LOGIN_REQUIRED;
 use metaslot_client::{Access, Session};
 use metaslot_memory::Secret;
+use std::path::{Path, PathBuf};
 
 /// Which token, when no URI of a key says it.
 #[derive(Args, Debug)]
@@ -62,6 +63,36 @@ impl NamedArg {
     /// What is named here, or by the option.
     pub(crate) fn or(&self, option: Result<Uri>) -> Result<Uri> {
         self.named.as_deref().map_or(option, token_uri)
+    }
+}
+
+/// A database, and what is needed beside its URL.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct At<'a> {
+    pub(crate) url: &'a str,
+    pub(crate) password: Option<&'a str>,
+    pub(crate) pepper: Option<&'a Path>,
+}
+
+/// A token in a database, and not in a slot.
+#[derive(Args, Debug)]
+pub(crate) struct StoreArg {
+    /// In a PostgreSQL database: 'postgresql://user@host/database?token=NAME'
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
+    /// The place of the password of the database's role
+    #[arg(long, value_name = "SOURCE", requires = "store")]
+    password_source: Option<String>,
+    /// The file that the daemons' configuration names as 'pepper'
+    #[arg(long, value_name = "FILE", requires = "store")]
+    pepper: Option<PathBuf>,
+}
+
+impl StoreArg {
+    /// Where it is, if it is in a database.
+    pub(crate) fn at(&self) -> Option<At<'_>> {
+        let (password, pepper) = (self.password_source.as_deref(), self.pepper.as_deref());
+        Some(At { url: self.store.as_deref()?, password, pepper })
     }
 }
 

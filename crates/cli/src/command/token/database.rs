@@ -2,8 +2,9 @@
 //! Tokens in a PostgreSQL database, which `metaslotd` serves: they are made and copied here without a module.
 
 use super::examine::{Findings, lines};
-use super::init::{Elsewhere, check_label};
+use super::init::{Order, check_label};
 use crate::app::App;
+use crate::command::arguments::At;
 use crate::failure::{Failure, Result};
 use crate::output::Report;
 use crate::pin::{self, Role, Source};
@@ -23,14 +24,6 @@ const COPY_EXAMPLES: &str = "\
 Examples:
   metaslot token copy web.token 'postgresql://owner@db/vault?token=web'
   metaslot token copy 'postgresql://keys@db/vault?token=web' web.token";
-
-/// A database, and what is needed beside its URL.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct At<'a> {
-    pub(super) url: &'a str,
-    pub(super) password: Option<&'a str>,
-    pub(super) pepper: Option<&'a Path>,
-}
 
 /// What begins a URL of a database.
 const SCHEME: &str = "postgresql://";
@@ -63,9 +56,9 @@ pub(crate) struct Args {
 }
 
 /// Makes a token where none is, and the tables where these are not there.
-pub(super) fn init(app: &App, order: &Elsewhere<'_>) -> Result<()> {
+pub(super) fn init(app: &App, at: At<'_>, order: &Order<'_>) -> Result<()> {
     let label = check_label(order.label)?;
-    let store = open(At { url: order.url, password: order.password, pepper: order.pepper })?;
+    let store = open(at)?;
     if let Some(there) = Some(store.token().map_err(refused)?).filter(|row| row.initialized) {
         let message = format!("there is token '{}' already", there.label);
         return Err(Failure::failed(message)
@@ -94,10 +87,10 @@ pub(super) fn init(app: &App, order: &Elsewhere<'_>) -> Result<()> {
     app.output.print(&Report {
         text: format!(
             "initialised token '{label}' in {}\nroles for daemons, to be made once by the owner of the schema:\n{ROLES}",
-            order.url
+            at.url
         ),
         json: json!({
-            "store": order.url,
+            "store": at.url,
             "label": label,
             "serial": row.serial,
             "roles": ROLES,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot token identity`
 
-use super::database::{self, At};
+use super::database;
 use crate::app::App;
-use crate::command::arguments::TokenArg;
+use crate::command::arguments::{At, StoreArg, TokenArg};
 use crate::failure::{Failure, Result};
 use crate::output::{Report, Table};
 use crate::pin::{self, Role, Source, tries};
@@ -13,7 +13,6 @@ use metaslot_client::{Access, Identity, IdentityAct};
 use metaslot_memory::Secret;
 use metaslot_spi::store::{Identities, Name, NewPin};
 use serde_json::{Value, json};
-use std::path::PathBuf;
 
 const ADD_EXAMPLES: &str = "\
 Examples:
@@ -39,18 +38,12 @@ pub(crate) enum Command {
 
 /// Whose identities, and the officer's PIN.
 #[derive(clap::Args, Debug)]
+#[command(mut_arg("store", |it| it.conflicts_with("token")))]
 struct Of {
     #[command(flatten)]
     token: TokenArg,
-    /// The token in a PostgreSQL database: 'postgresql://...'
-    #[arg(long, value_name = "URL", conflicts_with = "token")]
-    store: Option<String>,
-    /// The place of the password of the database's role
-    #[arg(long, value_name = "SOURCE", requires = "store")]
-    password_source: Option<String>,
-    /// The file that the daemons' configuration names as 'pepper'
-    #[arg(long, value_name = "FILE", requires = "store")]
-    pepper: Option<PathBuf>,
+    #[command(flatten)]
+    store: StoreArg,
     /// The SO PIN's place: a file, 'file:/path' or '|command' [default: ask]
     #[arg(long, value_name = "SOURCE")]
     so_pin_source: Option<String>,
@@ -122,7 +115,7 @@ pub(crate) fn run(app: &App, command: &Command) -> Result<()> {
             officer.ask(Identities::Revoke(name))?;
             done(app, name, &format!("is revoked in {}", officer.of))
         }
-        Command::Pin(args) if args.reset || args.of.store.is_some() => {
+        Command::Pin(args) if args.reset || args.of.store.at().is_some() => {
             let name = check(&args.name)?;
             let officer = args.of.officer(app)?;
             let new = new_pin(name, args.new_pin_source.as_deref())?;
@@ -220,12 +213,10 @@ enum Place<'a> {
 impl Of {
     fn officer<'a>(&'a self, app: &'a App) -> Result<Officer<'a>> {
         let option = self.so_pin_source.as_deref();
-        if let Some(url) = &self.store {
+        if let Some(at) = self.store.at() {
             let source = Source::find(Role::So, option, &Uri::default())?;
-            let pin = pin::existing(Role::So, url, None, source.as_ref())?;
-            let (password, pepper) = (self.password_source.as_deref(), self.pepper.as_deref());
-            let place = Place::Database(At { url, password, pepper });
-            return Ok(Officer { app, place, of: url.clone(), pin });
+            let pin = pin::existing(Role::So, at.url, None, source.as_ref())?;
+            return Ok(Officer { app, place: Place::Database(at), of: at.url.to_owned(), pin });
         }
         let uri = self.token.uri()?;
         let token = app.token(&uri)?;

@@ -3,6 +3,7 @@
 
 use super::place::{Place, Usual};
 use crate::app::App;
+use crate::command::arguments::{At, StoreArg};
 use crate::failure::{Failure, Result};
 use crate::host::{Host, Token};
 use crate::output::Report;
@@ -12,7 +13,6 @@ use metaslot_ck::{self as ck, SlotId};
 use metaslot_client::{Access, TokenInfo, User};
 use metaslot_memory::Secret;
 use serde_json::json;
-use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -36,6 +36,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Arguments of `token init`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
+#[command(mut_arg("store", |it| it.conflicts_with_all(["slot", "new", "force"])))]
 pub(crate) struct Args {
     /// The token's name, at most 32 bytes
     #[arg(long, value_name = "LABEL", default_value = "metaslot")]
@@ -46,15 +47,8 @@ pub(crate) struct Args {
     /// Beside the tokens that there are: a [[token]] of its own in a drop-in of the configuration
     #[arg(long, conflicts_with = "slot")]
     new: bool,
-    /// In a PostgreSQL database: 'postgresql://user@host/database?token=NAME'
-    #[arg(long, value_name = "URL", conflicts_with_all = ["slot", "new", "force"])]
-    store: Option<String>,
-    /// The place of the password of the database's role
-    #[arg(long, value_name = "SOURCE", requires = "store")]
-    password_source: Option<String>,
-    /// The file that the daemons' configuration names as 'pepper'
-    #[arg(long, value_name = "FILE", requires = "store")]
-    pepper: Option<PathBuf>,
+    #[command(flatten)]
+    store: StoreArg,
     /// The SO PIN's place: a file, 'file:/path' or '|command' [default: ask]
     #[arg(long, value_name = "SOURCE")]
     so_pin_source: Option<String>,
@@ -68,40 +62,25 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Where no module is asked for it.
-    pub(super) fn elsewhere(&self) -> Option<Elsewhere<'_>> {
-        Some(Elsewhere {
-            url: self.store.as_deref()?,
-            password: self.password_source.as_deref(),
-            pepper: self.pepper.as_deref(),
+    /// The database, if it is to be in one.
+    pub(super) fn at(&self) -> Option<At<'_>> {
+        self.store.at()
+    }
+
+    pub(super) fn order(&self) -> Order<'_> {
+        Order {
             label: &self.label,
+            slot: self.slot,
+            is_new: self.new,
             so_pin: self.so_pin_source.as_deref(),
             pin: self.pin_source.as_deref(),
-        })
+            force: self.force,
+        }
     }
 }
 
-/// A token that is to be made in a database, and where its PINs are.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Elsewhere<'a> {
-    pub(super) url: &'a str,
-    pub(super) password: Option<&'a str>,
-    pub(super) pepper: Option<&'a Path>,
-    pub(super) label: &'a str,
-    pub(super) so_pin: Option<&'a str>,
-    pub(super) pin: Option<&'a str>,
-}
-
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let order = Order {
-        label: &args.label,
-        slot: args.slot,
-        is_new: args.new,
-        so_pin: args.so_pin_source.as_deref(),
-        pin: args.pin_source.as_deref(),
-        force: args.force,
-    };
-    let done = init(app, &order)?;
+    let done = init(app, &args.order())?;
     let uri = done.token.uri().to_string();
     let report = Report {
         text: format!("initialised {} in slot {}\n{uri}\n", done.token.name(), done.token.slot),

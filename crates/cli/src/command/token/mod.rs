@@ -93,8 +93,8 @@ pub(crate) enum Command {
 
 pub(crate) fn run(app: &App, command: Command) -> Result<()> {
     match command {
-        Command::Init(args) => match args.elsewhere() {
-            Some(order) => database::init(app, &order),
+        Command::Init(args) => match args.at() {
+            Some(at) => database::init(app, at, &args.order()),
             None => init::run(app, &args),
         },
         Command::List(args) => list::run(app, &args),
