@@ -11,43 +11,49 @@ use std::sync::Arc;
 
 /// A signature over a digest, with all its parameters.
 pub(crate) trait DigestScheme: Debug + Send + 'static {
-    /// What makes the digest.
-    fn hash(&self) -> Hash;
+    /// What makes the digest, unless it is the data.
+    fn hash(&self) -> Option<Hash>;
 
-    /// Signs a digest of [`Self::hash`].
+    /// Signs a digest.
     fn sign_digest(&self, key: &Key, digest: &[u8], out: &mut [u8]) -> Result<usize>;
 
-    /// Checks the signature of a digest of [`Self::hash`].
+    /// Checks the signature of a digest.
     fn verify_digest(&self, key: &Key, digest: &[u8], signature: &[u8]) -> Result<()>;
 }
 
-/// Hashes and signs in one call.
+/// Signs in one call.
 pub(crate) fn sign(
     scheme: &impl DigestScheme,
     key: &Key,
     data: &[u8],
     out: &mut [u8],
 ) -> Result<usize> {
-    let (digest, length) = digest_of(scheme.hash(), data)?;
-    scheme.sign_digest(key, &digest[..length], out)
+    let mut room = [0; MAX_LENGTH];
+    scheme.sign_digest(key, digest_of(scheme.hash(), data, &mut room)?, out)
 }
 
-/// Hashes and verifies in one call.
+/// Verifies in one call.
 pub(crate) fn verify(
     scheme: &impl DigestScheme,
     key: &Key,
     data: &[u8],
     signature: &[u8],
 ) -> Result<()> {
-    let (digest, length) = digest_of(scheme.hash(), data)?;
-    scheme.verify_digest(key, &digest[..length], signature)
+    let mut room = [0; MAX_LENGTH];
+    scheme.verify_digest(key, digest_of(scheme.hash(), data, &mut room)?, signature)
 }
 
-fn digest_of(hash: Hash, data: &[u8]) -> Result<([u8; MAX_LENGTH], usize)> {
-    let mut digest = [0; MAX_LENGTH];
-    let length = hash.length();
-    hash.digest(data, &mut digest[..length]).map_err(device_error)?;
-    Ok((digest, length))
+fn digest_of<'a>(
+    hash: Option<Hash>,
+    data: &'a [u8],
+    room: &'a mut [u8; MAX_LENGTH],
+) -> Result<&'a [u8]> {
+    let Some(hash) = hash else {
+        return if data.is_empty() { Err(Error::DATA_LEN_RANGE) } else { Ok(data) };
+    };
+    let digest = &mut room[..hash.length()];
+    hash.digest(data, digest).map_err(device_error)?;
+    Ok(digest)
 }
 
 /// A signature in the middle: a hash, and the key for the end.
@@ -55,21 +61,22 @@ fn digest_of(hash: Hash, data: &[u8]) -> Result<([u8; MAX_LENGTH], usize)> {
 struct Stream<S> {
     scheme: S,
     key: Arc<Key>,
+    length: usize,
     hash: digest::Stream,
 }
 
 /// Begins a multi-part signature or verification.
 pub(crate) fn start(scheme: impl DigestScheme, key: &Arc<Key>) -> Result<Box<dyn SignatureStream>> {
-    let hash = digest::Stream::new(scheme.hash()).map_err(device_error)?;
-    Ok(Box::new(Stream { scheme, key: Arc::clone(key), hash }))
+    let function = scheme.hash().ok_or(Error::FUNCTION_NOT_SUPPORTED)?;
+    let hash = digest::Stream::new(function).map_err(device_error)?;
+    Ok(Box::new(Stream { scheme, key: Arc::clone(key), length: function.length(), hash }))
 }
 
 impl<S: DigestScheme> Stream<S> {
-    fn digest(&mut self) -> Result<([u8; MAX_LENGTH], usize)> {
-        let mut digest = [0; MAX_LENGTH];
-        let length = self.scheme.hash().length();
-        self.hash.finish(&mut digest[..length]).map_err(device_error)?;
-        Ok((digest, length))
+    fn digest<'a>(&mut self, room: &'a mut [u8; MAX_LENGTH]) -> Result<&'a [u8]> {
+        let digest = &mut room[..self.length];
+        self.hash.finish(digest).map_err(device_error)?;
+        Ok(digest)
     }
 }
 
@@ -79,12 +86,14 @@ impl<S: DigestScheme> SignatureStream for Stream<S> {
     }
 
     fn sign(&mut self, out: &mut [u8]) -> Result<usize> {
-        let (digest, length) = self.digest()?;
-        self.scheme.sign_digest(&self.key, &digest[..length], out)
+        let mut room = [0; MAX_LENGTH];
+        let digest = self.digest(&mut room)?;
+        self.scheme.sign_digest(&self.key, digest, out)
     }
 
     fn verify(&mut self, signature: &[u8]) -> Result<()> {
-        let (digest, length) = self.digest()?;
-        self.scheme.verify_digest(&self.key, &digest[..length], signature)
+        let mut room = [0; MAX_LENGTH];
+        let digest = self.digest(&mut room)?;
+        self.scheme.verify_digest(&self.key, digest, signature)
     }
 }

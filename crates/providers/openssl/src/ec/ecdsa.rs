@@ -11,7 +11,7 @@ use metaslot_spi::provider::{Algorithm, Direction, Signature, SignatureStream, c
 use metaslot_spi::{Key, Params};
 use std::sync::Arc;
 
-const fn row(mechanism: CK_MECHANISM_TYPE, signature: &'static dyn Signature) -> Algorithm {
+const fn row(mechanism: CK_MECHANISM_TYPE, signature: &'static Ecdsa) -> Algorithm {
     Algorithm {
         mechanism,
         key_sizes: SIZES,
@@ -23,16 +23,16 @@ const fn row(mechanism: CK_MECHANISM_TYPE, signature: &'static dyn Signature) ->
 }
 
 pub(super) const ROWS: [Algorithm; 10] = checked([
-    row(CKM_ECDSA, &Raw),
-    row(CKM_ECDSA_SHA1, &Hashed(Hash::Sha1)),
-    row(CKM_ECDSA_SHA224, &Hashed(Hash::Sha224)),
-    row(CKM_ECDSA_SHA256, &Hashed(Hash::Sha256)),
-    row(CKM_ECDSA_SHA384, &Hashed(Hash::Sha384)),
-    row(CKM_ECDSA_SHA512, &Hashed(Hash::Sha512)),
-    row(CKM_ECDSA_SHA3_224, &Hashed(Hash::Sha3_224)),
-    row(CKM_ECDSA_SHA3_256, &Hashed(Hash::Sha3_256)),
-    row(CKM_ECDSA_SHA3_384, &Hashed(Hash::Sha3_384)),
-    row(CKM_ECDSA_SHA3_512, &Hashed(Hash::Sha3_512)),
+    row(CKM_ECDSA, &Ecdsa(None)),
+    row(CKM_ECDSA_SHA1, &Ecdsa(Some(Hash::Sha1))),
+    row(CKM_ECDSA_SHA224, &Ecdsa(Some(Hash::Sha224))),
+    row(CKM_ECDSA_SHA256, &Ecdsa(Some(Hash::Sha256))),
+    row(CKM_ECDSA_SHA384, &Ecdsa(Some(Hash::Sha384))),
+    row(CKM_ECDSA_SHA512, &Ecdsa(Some(Hash::Sha512))),
+    row(CKM_ECDSA_SHA3_224, &Ecdsa(Some(Hash::Sha3_224))),
+    row(CKM_ECDSA_SHA3_256, &Ecdsa(Some(Hash::Sha3_256))),
+    row(CKM_ECDSA_SHA3_384, &Ecdsa(Some(Hash::Sha3_384))),
+    row(CKM_ECDSA_SHA3_512, &Ecdsa(Some(Hash::Sha3_512))),
 ]);
 
 fn check(direction: Direction, key: &Key) -> Result<()> {
@@ -80,32 +80,11 @@ fn verify(key: &Key, digest: &[u8], signature: &[u8]) -> Result<()> {
     key.verify(digest, &der).map_err(|_| Error::SIGNATURE_INVALID)
 }
 
-/// `CKM_ECDSA`: the data is a digest of any length, cut to the length of the order.
-#[derive(Debug)]
-struct Raw;
-
-impl Signature for Raw {
-    fn check(&self, direction: Direction, key: &Key, _: &Params) -> Result<()> {
-        check(direction, key)
-    }
-
-    fn length(&self, key: &Key, _: &Params) -> usize {
-        length(key)
-    }
-
-    fn sign(&self, key: &Key, _: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
-        if data.is_empty() { Err(Error::DATA_LEN_RANGE) } else { sign(key, data, out) }
-    }
-
-    fn verify(&self, key: &Key, _: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
-        if data.is_empty() { Err(Error::DATA_LEN_RANGE) } else { verify(key, data, signature) }
-    }
-}
-
+/// With the hash function that comes first, or of a digest of any length, which is cut to the length of the order.
 #[derive(Clone, Copy, Debug)]
-struct Hashed(Hash);
+struct Ecdsa(Option<Hash>);
 
-impl Signature for Hashed {
+impl Signature for Ecdsa {
     fn check(&self, direction: Direction, key: &Key, _: &Params) -> Result<()> {
         check(direction, key)
     }
@@ -127,8 +106,8 @@ impl Signature for Hashed {
     }
 }
 
-impl DigestScheme for Hashed {
-    fn hash(&self) -> Hash {
+impl DigestScheme for Ecdsa {
+    fn hash(&self) -> Option<Hash> {
         self.0
     }
 

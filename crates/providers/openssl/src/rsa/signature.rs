@@ -116,8 +116,8 @@ struct Pkcs1(Hash);
 struct Hashed(Hash, Scheme);
 
 impl DigestScheme for Hashed {
-    fn hash(&self) -> Hash {
-        self.0
+    fn hash(&self) -> Option<Hash> {
+        Some(self.0)
     }
 
     fn sign_digest(&self, key: &Key, digest: &[u8], out: &mut [u8]) -> Result<usize> {
