@@ -15,38 +15,40 @@ use metaslot_spi::provider::{Algorithm, Direction, Signature, SignatureStream};
 use metaslot_spi::{Key, Params};
 use std::sync::Arc;
 
-const FORMS: [(CK_MECHANISM_TYPE, Form); 12] = [
-    (CKM_ML_DSA, Form::Pure),
-    (CKM_HASH_ML_DSA, Form::Digested),
-    (CKM_HASH_ML_DSA_SHA224, Form::Hashed(Function::Hash(Hash::Sha224))),
-    (CKM_HASH_ML_DSA_SHA256, Form::Hashed(Function::Hash(Hash::Sha256))),
-    (CKM_HASH_ML_DSA_SHA384, Form::Hashed(Function::Hash(Hash::Sha384))),
-    (CKM_HASH_ML_DSA_SHA512, Form::Hashed(Function::Hash(Hash::Sha512))),
-    (CKM_HASH_ML_DSA_SHA3_224, Form::Hashed(Function::Hash(Hash::Sha3_224))),
-    (CKM_HASH_ML_DSA_SHA3_256, Form::Hashed(Function::Hash(Hash::Sha3_256))),
-    (CKM_HASH_ML_DSA_SHA3_384, Form::Hashed(Function::Hash(Hash::Sha3_384))),
-    (CKM_HASH_ML_DSA_SHA3_512, Form::Hashed(Function::Hash(Hash::Sha3_512))),
-    (CKM_HASH_ML_DSA_SHAKE128, Form::Hashed(Function::Shake(Shake128))),
-    (CKM_HASH_ML_DSA_SHAKE256, Form::Hashed(Function::Shake(Shake256))),
+/// What is signed by each mechanism; `None` for a µ, which is the data.
+const FORMS: [(CK_MECHANISM_TYPE, Option<Form>); 13] = [
+    (CKM_ML_DSA, Some(Form::Pure)),
+    (CKM_HASH_ML_DSA, Some(Form::Digested)),
+    (CKM_HASH_ML_DSA_SHA224, hashed(Function::Hash(Hash::Sha224))),
+    (CKM_HASH_ML_DSA_SHA256, hashed(Function::Hash(Hash::Sha256))),
+    (CKM_HASH_ML_DSA_SHA384, hashed(Function::Hash(Hash::Sha384))),
+    (CKM_HASH_ML_DSA_SHA512, hashed(Function::Hash(Hash::Sha512))),
+    (CKM_HASH_ML_DSA_SHA3_224, hashed(Function::Hash(Hash::Sha3_224))),
+    (CKM_HASH_ML_DSA_SHA3_256, hashed(Function::Hash(Hash::Sha3_256))),
+    (CKM_HASH_ML_DSA_SHA3_384, hashed(Function::Hash(Hash::Sha3_384))),
+    (CKM_HASH_ML_DSA_SHA3_512, hashed(Function::Hash(Hash::Sha3_512))),
+    (CKM_HASH_ML_DSA_SHAKE128, hashed(Function::Shake(Shake128))),
+    (CKM_HASH_ML_DSA_SHAKE256, hashed(Function::Shake(Shake256))),
+    (CKM_ML_DSA_EXTERNAL_MU, None),
 ];
+
+const fn hashed(function: Function) -> Option<Form> {
+    Some(Form::Hashed(function))
+}
 
 /// The rows that the plain provider has, too.
 pub(super) fn rows(plain: Plain) -> Vec<Algorithm> {
-    let made = FORMS.iter().filter_map(|(mechanism, form)| {
-        let row = plain.row(*mechanism)?;
-        let sign = kept(MlDsa { form: *form, plain: row.sign? });
+    let made = FORMS.into_iter().filter_map(|(mechanism, form)| {
+        let row = plain.row(mechanism)?;
+        let sign = kept(MlDsa { form, plain: row.sign? });
         Some(Algorithm { sign: Some(sign), verify: None, ..*row })
     });
-    let mu = plain.row(CKM_ML_DSA_EXTERNAL_MU).and_then(|row| {
-        let sign = kept(ExternalMu { plain: row.sign? });
-        Some(Algorithm { sign: Some(sign), verify: None, ..*row })
-    });
-    made.chain(mu).collect()
+    made.collect()
 }
 
 #[derive(Debug)]
 struct MlDsa {
-    form: Form,
+    form: Option<Form>,
     plain: &'static dyn Signature,
 }
 
@@ -91,15 +93,15 @@ fn sign(key: &Key, mu: &[u8; MU_LENGTH], deterministic: bool, out: &mut [u8]) ->
 }
 
 impl MlDsa {
-    fn begin(&self, key: &Key, params: &Params) -> Result<Begun> {
-        let (function, terms) = (self.form.function(params)?, params.signing(Direction::Forward)?);
+    fn begin(form: Form, key: &Key, params: &Params) -> Result<Begun> {
+        let (function, terms) = (form.function(params)?, params.signing(Direction::Forward)?);
         let mu = Mu::new(prepared(key)?.hash(), function.is_some(), terms.context);
         let mut mu = mu.map_err(device_error)?;
         if let Some(function) = function {
             let name = function.identifier().ok_or(Error::MECHANISM_PARAM_INVALID)?;
             mu.update(&name).map_err(device_error)?;
         }
-        let hashing = match self.form {
+        let hashing = match form {
             Form::Hashed(function) => {
                 let hashing = Hashing::new(function).map_err(|Failed| Error::DEVICE_MEMORY)?;
                 Some((function, hashing))
@@ -148,12 +150,16 @@ impl Signature for MlDsa {
     }
 
     fn sign(&self, key: &Key, params: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
-        if let (Form::Digested, Some(function)) = (self.form, self.form.function(params)?)
+        let Some(form) = self.form else {
+            let mu = data.try_into().map_err(|_| Error::DATA_LEN_RANGE)?;
+            return sign(key, mu, params.signing(Direction::Forward)?.deterministic, out);
+        };
+        if let (Form::Digested, Some(function)) = (form, form.function(params)?)
             && data.len() != function.length()
         {
             return Err(Error::DATA_LEN_RANGE);
         }
-        self.begin(key, params)?.sign_all(key, data, out)
+        Self::begin(form, key, params)?.sign_all(key, data, out)
     }
 
     fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
@@ -167,48 +173,10 @@ impl Signature for MlDsa {
         params: &Params,
     ) -> Result<Box<dyn SignatureStream>> {
         match (direction, self.form) {
-            (Direction::Backward, _) | (_, Form::Digested) => {
-                self.plain.start(direction, key, params)
+            (Direction::Forward, Some(form @ (Form::Pure | Form::Hashed(_)))) => {
+                Ok(parts::stream(key, Self::begin(form, key, params)?))
             }
-            (Direction::Forward, _) => Ok(parts::stream(key, self.begin(key, params)?)),
+            _ => self.plain.start(direction, key, params),
         }
-    }
-}
-
-/// `CKM_ML_DSA_EXTERNAL_MU`: the data is a µ.
-#[derive(Debug)]
-struct ExternalMu {
-    plain: &'static dyn Signature,
-}
-
-impl Signature for ExternalMu {
-    fn serves(&self, key: &Key) -> bool {
-        ml_dsa::available() && set(key).is_some()
-    }
-
-    fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
-        self.plain.check(direction, key, params)
-    }
-
-    fn length(&self, key: &Key, params: &Params) -> usize {
-        self.plain.length(key, params)
-    }
-
-    fn sign(&self, key: &Key, params: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
-        let mu = data.try_into().map_err(|_| Error::DATA_LEN_RANGE)?;
-        sign(key, mu, params.signing(Direction::Forward)?.deterministic, out)
-    }
-
-    fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
-        self.plain.verify(key, params, data, signature)
-    }
-
-    fn start(
-        &self,
-        direction: Direction,
-        key: &Arc<Key>,
-        params: &Params,
-    ) -> Result<Box<dyn SignatureStream>> {
-        self.plain.start(direction, key, params)
     }
 }
