@@ -324,6 +324,20 @@ impl Params {
         }
     }
 
+    /// Length of a MAC in bytes: all of it, or what the parameter of a `_GENERAL` mechanism says.
+    ///
+    /// # Errors
+    /// `CKR_MECHANISM_PARAM_INVALID` for none or for more than there is, and for another parameter.
+    pub fn mac_length(&self, whole: usize, is_general: bool) -> Result<usize> {
+        let length = match self {
+            Self::None if !is_general => Some(whole),
+            Self::Ulong(length) if is_general => usize::try_from(*length).ok(),
+            _ => None,
+        };
+        let length = length.filter(|length| (1..=whole).contains(length));
+        length.ok_or(Error::MECHANISM_PARAM_INVALID)
+    }
+
     /// What ML-DSA and SLH-DSA are asked for by their parameters, or by none.
     ///
     /// # Errors

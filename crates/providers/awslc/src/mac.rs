@@ -53,14 +53,8 @@ pub(crate) const fn row(
 }
 
 impl Mac {
-    /// How long the MAC is to be, in bytes.
-    fn length(&self, params: &Params) -> usize {
-        match params {
-            Params::Ulong(length) => {
-                usize::try_from(*length).unwrap_or(usize::MAX).min(self.length)
-            }
-            _ => self.length,
-        }
+    fn wanted(&self, params: &Params) -> Result<usize> {
+        params.mac_length(self.length, self.general)
     }
 
     fn with<T>(
@@ -83,26 +77,22 @@ impl Mac {
 
 impl Signature for Mac {
     fn check(&self, _: Direction, key: &Key, params: &Params) -> Result<()> {
-        match params {
-            Params::None if !self.general => {}
-            Params::Ulong(length) if self.general && (1..=self.length as u64).contains(length) => {}
-            _ => return Err(Error::MECHANISM_PARAM_INVALID),
-        }
+        self.wanted(params)?;
         self.with(key, |_| Ok(()))
     }
 
     fn length(&self, _: &Key, params: &Params) -> usize {
-        self.length(params)
+        self.wanted(params).unwrap_or(0)
     }
 
     fn sign(&self, key: &Key, params: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
-        let length = self.length(params);
+        let length = self.wanted(params)?;
         self.mac(key, data, &mut out[..length])?;
         Ok(length)
     }
 
     fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
-        compare(self.length(params), signature, |own| self.mac(key, data, own))
+        compare(self.wanted(params)?, signature, |own| self.mac(key, data, own))
     }
 
     fn start(
@@ -111,7 +101,8 @@ impl Signature for Mac {
         key: &Arc<Key>,
         params: &Params,
     ) -> Result<Box<dyn SignatureStream>> {
-        self.with(key, |key| key.start(self.length(params)))
+        let length = self.wanted(params)?;
+        self.with(key, |key| key.start(length))
     }
 }
 

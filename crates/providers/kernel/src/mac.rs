@@ -78,39 +78,29 @@ impl Mac {
         hash::hash(self.name, Some(self.value(key)?), data, out).map_err(device_error)
     }
 
-    /// How long the MAC is to be, in bytes.
-    fn wanted(self, params: &Params) -> usize {
-        match params {
-            Params::Ulong(length) => {
-                usize::try_from(*length).map_or(self.length, |length| length.min(self.length))
-            }
-            _ => self.length,
-        }
+    fn wanted(self, params: &Params) -> Result<usize> {
+        params.mac_length(self.length, self.general)
     }
 }
 
 impl Signature for Mac {
     fn check(&self, _: Direction, key: &Key, params: &Params) -> Result<()> {
-        match params {
-            Params::None if !self.general => {}
-            Params::Ulong(length) if self.general && (1..=self.length as u64).contains(length) => {}
-            _ => return Err(Error::MECHANISM_PARAM_INVALID),
-        }
+        self.wanted(params)?;
         self.value(key).map(|_| ())
     }
 
     fn length(&self, _: &Key, params: &Params) -> usize {
-        self.wanted(params)
+        self.wanted(params).unwrap_or(0)
     }
 
     fn sign(&self, key: &Key, params: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
-        let length = self.wanted(params);
+        let length = self.wanted(params)?;
         self.make(key, data, &mut out[..length])?;
         Ok(length)
     }
 
     fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
-        compare(self.wanted(params), signature, |own| self.make(key, data, own))
+        compare(self.wanted(params)?, signature, |own| self.make(key, data, own))
     }
 
     fn start(
@@ -120,7 +110,7 @@ impl Signature for Mac {
         params: &Params,
     ) -> Result<Box<dyn SignatureStream>> {
         let stream = Stream::new(self.name, Some(self.value(key)?)).map_err(device_error)?;
-        Ok(Box::new(Running { stream, length: self.wanted(params) }))
+        Ok(Box::new(Running { stream, length: self.wanted(params)? }))
     }
 }
 

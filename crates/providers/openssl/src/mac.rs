@@ -104,40 +104,29 @@ impl<const FUNCTION: usize> Mac<FUNCTION> {
         done.map_err(device_error)
     }
 
-    /// How long the MAC is to be, in bytes.
-    fn wanted(params: &Params) -> usize {
-        match params {
-            Params::Ulong(length) => {
-                usize::try_from(*length).map_or(Self::LENGTH, |length| length.min(Self::LENGTH))
-            }
-            _ => Self::LENGTH,
-        }
+    fn wanted(&self, params: &Params) -> Result<usize> {
+        params.mac_length(Self::LENGTH, self.general)
     }
 }
 
 impl<const FUNCTION: usize> Signature for Mac<FUNCTION> {
     fn check(&self, _: Direction, key: &Key, params: &Params) -> Result<()> {
-        match params {
-            Params::None if !self.general => {}
-            Params::Ulong(length) if self.general && (1..=Self::LENGTH as u64).contains(length) => {
-            }
-            _ => return Err(Error::MECHANISM_PARAM_INVALID),
-        }
+        self.wanted(params)?;
         Self::with(key, |_| Ok(()))
     }
 
     fn length(&self, _: &Key, params: &Params) -> usize {
-        Self::wanted(params)
+        self.wanted(params).unwrap_or(0)
     }
 
     fn sign(&self, key: &Key, params: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
-        let length = Self::wanted(params);
+        let length = self.wanted(params)?;
         Self::with(key, |key| key.mac(data, &mut out[..length]))?;
         Ok(length)
     }
 
     fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
-        compare(Self::wanted(params), signature, |own| Self::with(key, |key| key.mac(data, own)))
+        compare(self.wanted(params)?, signature, |own| Self::with(key, |key| key.mac(data, own)))
     }
 
     fn start(
@@ -147,7 +136,7 @@ impl<const FUNCTION: usize> Signature for Mac<FUNCTION> {
         params: &Params,
     ) -> Result<Box<dyn SignatureStream>> {
         let stream = Self::with(key, mac::Key::start)?;
-        Ok(Box::new(Running { stream, length: Self::wanted(params) }))
+        Ok(Box::new(Running { stream, length: self.wanted(params)? }))
     }
 }
 
