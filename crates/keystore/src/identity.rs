@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::limit::PinRow;
 use metaslot_spi::store::Name;
 
-/// So many a token has at most.
+/// The most identities that a token has.
 pub(crate) const MOST: usize = 256;
 
 /// An identity as it is stored.
@@ -24,12 +24,12 @@ pub struct Identity {
 #[derive(Clone, Debug, Default)]
 pub struct Identities {
     all: Vec<Identity>,
-    /// There are rows that were never written so.
+    /// Whether rows were read that are no identities: nothing writes such ones.
     is_strange: bool,
 }
 
 impl Identities {
-    /// Of what was read; nothing for a row that is no identity's.
+    /// From the rows that were read, `None` for one that is no identity.
     #[must_use]
     pub fn new(rows: Vec<Option<Identity>>) -> Self {
         let count = rows.len();
@@ -38,12 +38,12 @@ impl Identities {
         Self { is_strange: all.len() != count, all }
     }
 
-    /// In the order of their names.
+    /// All, in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = &Identity> {
         self.all.iter()
     }
 
-    /// Which one has a name; takes as long for every name.
+    /// The one of this name. Takes as long for every name.
     #[must_use]
     pub fn find(&self, name: Name) -> Option<&Identity> {
         self.all.iter().fold(None, |found, identity| {
@@ -57,7 +57,7 @@ impl Identities {
         self.is_strange
     }
 
-    /// The same with another one.
+    /// Adds one.
     ///
     /// # Errors
     /// [`Error::Identity`] where it is there already, or there are too many.
@@ -73,7 +73,7 @@ impl Identities {
         Ok(())
     }
 
-    /// The same without one.
+    /// Removes the one of this name.
     ///
     /// # Errors
     /// [`Error::Identity`] where it is not there.
@@ -83,7 +83,7 @@ impl Identities {
         Ok(())
     }
 
-    /// The same where one has another PIN, and no failures.
+    /// Gives the one of this name the wrap of a new PIN, and clears its counter.
     ///
     /// # Errors
     /// [`Error::Identity`] where it is not there.
@@ -95,7 +95,8 @@ impl Identities {
         Ok(())
     }
 
-    /// Refuses a new PIN of an identity that is another one by now; by itself also where its PIN is not the one that it has shown.
+    /// Checks that a new PIN may be set: the identity was not removed since, nor added again. Where it sets the PIN itself, it must still
+    /// have the PIN that it has shown.
     ///
     /// # Errors
     /// [`Error::IdentityRefused`] for itself, [`Error::Identity`] for the officer, whose `keys` are bound to none.
