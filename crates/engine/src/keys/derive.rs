@@ -16,6 +16,7 @@ use metaslot_rules::Typed;
 use metaslot_rules::{self as rules, Birth, Origin};
 use metaslot_spi::provider::{Derive, Keys};
 use metaslot_spi::{Attributes, Key, NewObject, Params, Template, Value};
+use std::iter;
 use std::sync::Arc;
 
 impl Streams for dyn Derive {
@@ -44,11 +45,10 @@ impl Engine {
         }
         let (base, approved) = self.parent(&mut session, token, base, mechanism, &params)?;
         let login = token.login_state();
-        let mut templates = Vec::new();
-        for template in std::iter::once(template).chain(params.take_further()) {
-            let own = (base.attributes(), CKA_DERIVE_TEMPLATE);
-            templates.push(rules::derived_template(mechanism, own, template, login)?);
-        }
+        let own = (base.attributes(), CKA_DERIVE_TEMPLATE);
+        let templates = iter::once(template).chain(params.take_further());
+        let typed = templates.map(|all| rules::derived_template(mechanism, own, all, login));
+        let mut templates = typed.collect::<Result<Vec<_>>>()?;
         let by = self.key(&base)?;
         let (count, algorithm) = self
             .route_with(&base, mechanism, |row| row.derive.filter(|row| row.serves(by)))
@@ -66,16 +66,9 @@ impl Engine {
             Some(other) => rules::both_lengths(base.attributes(), other.attributes()),
             None => algorithm.natural_length(by, &params),
         };
-        let mut lengths = Vec::new();
-        for all in &templates {
-            lengths.push(rules::permitted_length(
-                token.policy(),
-                base.facts(),
-                &params,
-                natural,
-                all,
-            )?);
-        }
+        let permitted =
+            |all| rules::permitted_length(token.policy(), base.facts(), &params, natural, all);
+        let lengths = templates.iter().map(permitted).collect::<Result<Vec<_>>>()?;
         let parents = [Some(&*base), beside.as_deref()];
         for all in &mut templates {
             let parents = parents.into_iter().flatten().map(Object::attributes);
