@@ -14,12 +14,13 @@ use crate::apply;
 use crate::crypto;
 use crate::error::{Error, Result};
 use crate::kdf::Cost;
-use crate::state::{self, State};
-use crate::tree::{self, Tree};
+use crate::state::{self, Known, State};
+use crate::tree;
 use crate::{anchor, limit, pepper, pin, search, wrap};
 use metaslot_awslc_wrapper::digest;
 use metaslot_memory::Secret;
 use metaslot_spi::store::{Name, ObjectRow, PinState, Role, Term};
+use std::fmt;
 use std::path::Path;
 
 /// The state of a token that was written last, with what is known of the tree under it.
@@ -325,21 +326,60 @@ pub fn path(id: u64) -> Vec<i64> {
     tree::path(id)
 }
 
-/// A row that is the one that was last written. `None` where there is to be none.
-///
-/// # Errors
-/// [`Error::NotLoggedIn`] where the token was made anew; [`Error::Damaged`], [`Error::Tampered`]; what the database says.
-pub fn authentic(rows: &dyn Rows, keys: &Keys, id: u64) -> Result<Option<Stored>> {
-    let head = rows.head()?;
-    current(keys, &head)?;
-    let mut tree: Tree = State::open(keys, &head.state)?.tree();
-    let row = rows.stored(id)?;
-    apply::check_last(rows, keys, &mut tree, id, row.as_ref())?;
-    row.as_ref().map_or(Ok(()), |row| apply::check(keys, id, row))?;
-    Ok(row)
+/// Rows of one moment, which are compared with the state that the token has there.
+pub struct Reading<'a> {
+    rows: &'a dyn Rows,
+    keys: &'a Keys,
+    known: Known,
 }
 
-/// What is shown of a row; nothing of a private one without keys. With keys it is one that [`authentic`] gave.
+impl<'a> Reading<'a> {
+    /// `memory` has what was seen last: what is the same still is not verified again.
+    ///
+    /// # Errors
+    /// [`Error::NotLoggedIn`] where the token was made anew; [`Error::Tampered`]; what the database says.
+    pub fn of(rows: &'a dyn Rows, keys: &'a Keys, memory: &Memory) -> Result<Self> {
+        let head = rows.head()?;
+        current(keys, &head)?;
+        Ok(Self { rows, keys, known: Known::recall(&memory.0, keys, &head.state)? })
+    }
+
+    /// A row that is the one that was last written. `None` where there is to be none.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`], [`Error::Tampered`]; what the database says.
+    pub fn row(&mut self, id: u64) -> Result<Option<Stored>> {
+        let row = self.rows.stored(id)?;
+        apply::check_last(self.rows, self.keys, &mut self.known.tree, id, row.as_ref())?;
+        row.as_ref().map_or(Ok(()), |row| apply::check(self.keys, id, row))?;
+        Ok(row)
+    }
+
+    /// How many levels of the tree are below its root: so many nodes lead to a row.
+    #[must_use]
+    pub const fn height(&self) -> u8 {
+        self.known.state.height
+    }
+
+    /// How many changes the token's state counts.
+    #[must_use]
+    pub const fn commits(&self) -> u64 {
+        self.known.state.commits
+    }
+
+    /// Remembers what was verified.
+    pub fn keep(self, memory: &Memory) {
+        self.known.keep(&memory.0);
+    }
+}
+
+impl fmt::Debug for Reading<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reading").field("known", &self.known).finish_non_exhaustive()
+    }
+}
+
+/// What is shown of a row; nothing of a private one without keys. With keys it is one that [`Reading::row`] gave.
 ///
 /// # Errors
 /// [`Error::Damaged`]
@@ -372,7 +412,7 @@ pub fn nothing<T: Default>(result: Result<T>) -> Result<T> {
     }
 }
 
-/// The secrets of a row that [`authentic`] gave, at this version.
+/// The secrets of a row that [`Reading::row`] gave, at this version.
 ///
 /// # Errors
 /// [`Error::Gone`], [`Error::Damaged`]

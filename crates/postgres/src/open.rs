@@ -5,12 +5,12 @@ use crate::address::Address;
 use crate::cache::Cache;
 use crate::link::{Link, Open, Password, lock};
 use crate::rows::Whole;
-use metaslot_keystore::elsewhere::{self, Head, Identities, Keys, Memory, Pins, Queue};
+use metaslot_keystore::elsewhere::{self, Head, Identities, Keys, Memory, Pins, Queue, Reading};
 use metaslot_keystore::{Cost, Error};
 use metaslot_spi::store::TokenRow;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -69,6 +69,9 @@ pub struct PostgresStore {
     /// The generation at which the keys were seen to be the token's.
     pub(crate) kept_login: AtomicU64,
     pub(crate) written_last: Memory,
+    pub(crate) read_last: Memory,
+    /// How high the token's tree was seen to be: a search reads so many levels.
+    pub(crate) height: AtomicU8,
     pub(crate) queue: Queue,
     pub(crate) cache: Cache,
     /// How many changes the token had when it was last looked at with these keys.
@@ -89,6 +92,8 @@ impl PostgresStore {
             keys: RwLock::new(None),
             kept_login: AtomicU64::new(u64::MAX),
             written_last: Memory::default(),
+            read_last: Memory::default(),
+            height: AtomicU8::default(),
             queue: Queue::default(),
             cache: Cache::default(),
             newest: Mutex::default(),
@@ -183,7 +188,10 @@ impl PostgresStore {
         if elsewhere::current(keys, head).is_err() {
             return;
         }
-        let commits = elsewhere::commits(keys, head);
+        self.reached(keys, elsewhere::commits(keys, head));
+    }
+
+    fn reached(&self, keys: &Keys, commits: u64) {
         let mut newest = lock(&self.newest);
         match &mut *newest {
             Some((key, last)) if *key == keys.id() => *last = commits.max(*last),
@@ -199,15 +207,27 @@ impl PostgresStore {
 
     /// Refuses a token that has gone back since, and remembers it otherwise.
     pub(crate) fn check_floor(&self, keys: &Keys, head: &Head, floor: u64) -> Result<()> {
-        let commits = elsewhere::commits(keys, head);
-        if commits < floor {
-            return Err(Error::tampered(&format!(
-                "the database has gone back behind this process: it has seen change {floor}, and this is change {commits}"
-            )));
-        }
+        not_older(elsewhere::commits(keys, head), floor)?;
         self.note(keys, head);
         Ok(())
     }
+
+    /// The same of what objects were compared with, which is remembered, too.
+    pub(crate) fn finish(&self, reading: Reading<'_>, keys: &Keys, floor: u64) -> Result<()> {
+        not_older(reading.commits(), floor)?;
+        self.reached(keys, reading.commits());
+        reading.keep(&self.read_last);
+        Ok(())
+    }
+}
+
+fn not_older(commits: u64, floor: u64) -> Result<()> {
+    if commits < floor {
+        return Err(Error::tampered(&format!(
+            "the database has gone back behind this process: it has seen change {floor}, and this is change {commits}"
+        )));
+    }
+    Ok(())
 }
 
 /// The next generation, told to all who listen once the transaction is committed.

@@ -169,34 +169,33 @@ impl Picture {
               WHERE t.name = $1"
         );
         let rows = open.read(&sql, &[&open.name(), &signed(id), &path(id)])?;
-        let row = rows.first();
-        let row = row.ok_or_else(|| Error::Uninitialized { path: open.place().to_owned() })?;
-        Self::of(row, &rows, 0)
+        if rows.is_empty() {
+            return Err(Error::Uninitialized { path: open.place().to_owned() });
+        }
+        Self::of(&rows, 0)
     }
 
-    /// Of what was read: from column `at` on `first` has the head and the nodes that lead to all objects, and after these each of
-    /// `rows` has an object's number and row.
-    pub(crate) fn of(first: &Row, rows: &[Row], at: usize) -> Result<Self> {
+    /// Of what was read: from column `at` on the first of `rows` has the head, and each nodes that lead to objects, and after these
+    /// an object's number and row.
+    pub(crate) fn of(rows: &[Row], at: usize) -> Result<Self> {
+        let first = rows.first().ok_or_else(damaged)?;
         let head = Head {
             key_id: fixed(first, at)?,
             next_id: number(first, at + 1)?,
             state: column(first, at + 2)?,
         };
-        let numbers: Option<Vec<i64>> = column(first, at + 3)?;
-        let entries: Option<Vec<Vec<u8>>> = column(first, at + 4)?;
-        let nodes = numbers.unwrap_or_default().into_iter().zip(entries.unwrap_or_default());
-        let mut objects = BTreeMap::new();
+        let (mut objects, mut nodes) = (BTreeMap::new(), BTreeMap::new());
         for row in rows {
+            let numbers: Option<Vec<Option<i64>>> = column(row, at + 3)?;
+            let entries: Option<Vec<Option<Vec<u8>>>> = column(row, at + 4)?;
+            let both = numbers.into_iter().flatten().zip(entries.into_iter().flatten());
+            nodes.extend(both.filter_map(|(number, entries)| Some((number?, entries?))));
             let id: Option<i64> = column(row, at + 5)?;
             if let Some(id) = id.and_then(|id| u64::try_from(id).ok()) {
                 objects.insert(id, stored(row, at + 6, id));
             }
         }
-        Ok(Self { head, rows: objects, nodes: nodes.collect() })
-    }
-
-    pub(crate) const fn head(&self) -> &Head {
-        &self.head
+        Ok(Self { head, rows: objects, nodes })
     }
 
     pub(crate) fn into_row(self) -> Result<Option<Stored>> {

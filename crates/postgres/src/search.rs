@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Finding rows by their index entries, without opening any.
 
-use crate::link::Open;
+use crate::link::{Open, lock};
 use crate::open::Result;
 use crate::rows::{OBJECT, Picture, signed};
 use metaslot_counters as counters;
 use metaslot_keystore::Error;
-use metaslot_keystore::elsewhere::{Keys, Stored, authentic, values};
+use metaslot_keystore::elsewhere::{Keys, Reading, Stored, values};
 use metaslot_spi::store::{Found, Scope, Term};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 use tokio_postgres::types::ToSql;
 
 /// Rows above `after`, ascending, at most `limit`; private ones are named with `keys`. With keys comes what shows that they have
-/// what was asked for, where anything was and is found.
+/// what was asked for, where anything was and is found: as far as the token's tree is no higher than `height`.
 pub(crate) fn search(
     open: &Open<'_>,
     keys: Option<&Keys>,
     query: &[Term],
     scope: Scope,
     (after, limit): (u64, usize),
+    height: u8,
 ) -> Result<(Vec<Found>, Option<Picture>)> {
     let mut named = Vec::with_capacity(2 * query.len());
     if scope != Scope::Private {
@@ -32,9 +35,7 @@ pub(crate) fn search(
     let mut with: Vec<&(dyn ToSql + Sync)> = vec![&name, &after, &limit];
     with.extend(named.iter().map(|value| value as &(dyn ToSql + Sync)));
     let is_shown = keys.is_some() && !query.is_empty();
-    let statement = statement(query.len(), scope);
-    let statement = if is_shown { shown(&statement) } else { statement };
-    let rows = open.read(&statement, &with)?;
+    let rows = open.read(&text(query.len(), scope, is_shown.then_some(height)), &with)?;
     let mut found: Vec<Found> = Vec::with_capacity(rows.len());
     for row in &rows {
         let wrong = |_| Error::not_token("a search finds what is no object");
@@ -46,20 +47,20 @@ pub(crate) fn search(
         }
         found.push(Found { id, private: row.try_get(1).map_err(wrong)? });
     }
-    let first = rows.first().filter(|_| is_shown);
-    Ok((found, first.map(|first| Picture::of(first, &rows, 2)).transpose()?))
+    let is_shown = is_shown && !rows.is_empty();
+    Ok((found, is_shown.then(|| Picture::of(&rows, 2)).transpose()?))
 }
 
 /// Refuses a row that has not all that a search asked for: who has the database's tables may have moved entries of the index. Gives the
 /// row; none where it is damaged, or not the one that was written last, and the others are found.
 pub(crate) fn check(
-    picture: &Picture,
+    reading: &mut Reading<'_>,
     keys: &Keys,
     query: &[Term],
     found: Found,
 ) -> Result<Option<Stored>> {
     let wrong = || Error::damaged(found.id, "a search finds it by what it does not have");
-    let row = match authentic(picture, keys, found.id) {
+    let row = match reading.row(found.id) {
         Err(Error::Damaged { .. }) => {
             counters::event(counters::Event::DamagedRow);
             return Ok(None);
@@ -74,31 +75,83 @@ pub(crate) fn check(
     }
 }
 
-/// The search with the rows that it finds, and in the first of its rows, once, what shows that they are the token's: its head, and
-/// the nodes of the tree that [`metaslot_keystore::elsewhere::path`] numbers. Written so that rows are taken by their keys whatever
-/// the planner thinks of their count.
-fn shown(search: &str) -> String {
+/// The statement for so many terms, with what shows what is found in a tree of some height. Those of nearly all searches are
+/// written once.
+fn text(terms: usize, scope: Scope, height: Option<u8>) -> Arc<str> {
+    type Asked = (usize, u8, Option<u8>);
+    static TEXTS: Mutex<BTreeMap<Asked, Arc<str>>> = Mutex::new(BTreeMap::new());
+    let asked = (terms, scope as u8, height);
+    if let Some(text) = lock(&TEXTS).get(&asked) {
+        return Arc::clone(text);
+    }
+    let search = statement(terms, scope);
+    let text: Arc<str> =
+        height.map_or_else(|| plain(&search), |height| shown(&search, height)).into();
+    if terms < 4 {
+        lock(&TEXTS).insert(asked, Arc::clone(&text));
+    }
+    text
+}
+
+/// The search alone, of the token `t`.
+fn plain(search: &str) -> String {
+    format!("SELECT f.* FROM metaslot.token t, LATERAL({search}) f WHERE t.name = $1 ORDER BY 1")
+}
+
+/// The search with the rows that it finds, and once what shows that they are the token's: in the first its head, and the nodes of
+/// the tree that [`metaslot_keystore::elsewhere::path`] numbers, each in the first row that it leads to. Written so that rows
+/// are taken by their keys whatever the planner thinks of their count.
+fn shown(search: &str, height: u8) -> String {
+    let levels = Vec::from_iter(0..height);
+    let each = |of: &dyn Fn(u8) -> String, by: &str| {
+        levels.iter().map(|level| of(*level)).collect::<Vec<_>>().join(by)
+    };
+    let numbers = each(&|level| format!("n{level}.node"), ", ");
+    let entries = each(&|level| format!("n{level}.entries"), ", ");
+    let nodes = each(
+        &|level| {
+            let bits = 6 * (level + 1);
+            format!(
+                "LEFT JOIN LATERAL(SELECT n.node, n.entries FROM metaslot.tree n
+                   WHERE n.token = t.id AND n.node = {} AND (f.before >> {bits} = f.id >> {bits}) IS NOT TRUE
+                   LIMIT 1) n{level} ON true ",
+                number(level, height)
+            )
+        },
+        "",
+    );
+    let first = |column| format!("CASE WHEN f.before IS NULL THEN t.{column} END");
     format!(
-        "WITH f AS MATERIALIZED(SELECT s.*, row_number() OVER(ORDER BY 1) AS nth FROM ({search}) s(id, private)),
-              p AS MATERIALIZED(SELECT ARRAY(
-                SELECT DISTINCT (n + 1) * below + (n >> 6) + (n >> 12) + (n >> 18) + (n >> 24) + (n >> 30) - 1
-                  FROM f, (VALUES(6, 1::bigint), (12, 65), (18, 4161), (24, 266305), (30, 17043521)) l(bits, below),
-                       LATERAL(SELECT f.id >> bits) m(n)) AS path)
-         SELECT f.id, f.private, CASE nth WHEN 1 THEN t.key_id END, CASE nth WHEN 1 THEN t.next_id END,
-                CASE nth WHEN 1 THEN t.row_set END,
-                CASE nth WHEN 1 THEN (SELECT array_agg(n.node ORDER BY n.node) FROM metaslot.tree n
-                  WHERE n.token = t.id AND n.node = ANY((SELECT path FROM p)::bigint[])) END,
-                CASE nth WHEN 1 THEN (SELECT array_agg(n.entries ORDER BY n.node) FROM metaslot.tree n
-                  WHERE n.token = t.id AND n.node = ANY((SELECT path FROM p)::bigint[])) END,
-                o.*
-           FROM f CROSS JOIN (SELECT * FROM metaslot.token WHERE name = $1) t
+        "SELECT f.id, f.private, {}, {}, {}, ARRAY[{numbers}]::bigint[], ARRAY[{entries}]::bytea[], o.*
+           FROM metaslot.token t
+                CROSS JOIN LATERAL(SELECT s.*, lag(s.id) OVER(ORDER BY s.id) AS before
+                  FROM ({search}) s(id, private)) f
                 LEFT JOIN LATERAL(SELECT o.id, {OBJECT} FROM metaslot.object o
                   WHERE o.token = t.id AND o.id = f.id LIMIT 1) o ON true
-          ORDER BY f.id"
+                {nodes}
+          WHERE t.name = $1 ORDER BY f.id",
+        first("key_id"),
+        first("next_id"),
+        first("row_set")
     )
 }
 
-/// The statement for so many terms: parameters 1 to 3 are the token's name, where to begin and how many, then come the values,
+/// The number of the node of a level that leads to `f.id`, in a tree of this height.
+fn number(level: u8, height: u8) -> String {
+    let (own, times, before) = steps(level, height);
+    let before: String = before.map(|bits| format!(" + (f.id >> {bits})")).collect();
+    format!("((f.id >> {own}) + 1) * {times}{before} - 1")
+}
+
+/// How it is computed: the bits of a row's number that are not of the node's own, how many nodes are at or below each of its level,
+/// and the same bits for the nodes above that are complete before it.
+fn steps(level: u8, height: u8) -> (u8, u64, impl Iterator<Item = u8>) {
+    let bits = |level| 6 * (level + 1);
+    let times = (0..=u32::from(level)).map(|below| 64_u64.pow(below)).sum();
+    (bits(level), times, (level + 1..height).map(bits))
+}
+
+/// What finds rows of the token `t` by so many terms: parameters 1 to 3 are the token's name, where to begin and how many, then come the values,
 /// the public ones first.
 fn statement(terms: usize, scope: Scope) -> String {
     let parts = match scope {
@@ -115,14 +168,12 @@ fn statement(terms: usize, scope: Scope) -> String {
     }
 }
 
-const TOKEN: &str = "(SELECT id FROM metaslot.token WHERE name = $1)";
-
 /// The rows of one kind, or of both; `before` values belong to the other.
 fn part(terms: usize, before: usize, private: Option<bool>) -> String {
     if terms == 0 {
         let kind = private.map_or_else(String::new, |kind| format!(" AND private = {kind}"));
         return format!(
-            "SELECT id, private FROM metaslot.object WHERE token = {TOKEN} AND id > $2{kind}"
+            "SELECT id, private FROM metaslot.object WHERE token = t.id AND id > $2{kind}"
         );
     }
     let first = before + 4;
@@ -134,8 +185,29 @@ fn part(terms: usize, before: usize, private: Option<bool>) -> String {
     });
     format!(
         "SELECT a.object, {} FROM metaslot.lookup a
-           WHERE a.token = {TOKEN} AND a.value = ${first} AND a.object > $2{}",
+           WHERE a.token = t.id AND a.value = ${first} AND a.object > $2{}",
         private == Some(true),
         others.collect::<String>()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use metaslot_keystore::elsewhere::path;
+
+    #[test]
+    fn nodes_have_the_numbers_of_the_tree() {
+        for height in 1..=10 {
+            let most = 64_u64.saturating_pow(u32::from(height) + 1).min(i64::MAX.unsigned_abs());
+            for id in [0, 1, 63, 64, most / 65, most / 64, most / 2, most - 1] {
+                let numbers = (0..height).map(|level| {
+                    let (own, times, before) = steps(level, height);
+                    ((id >> own) + 1) * times + before.map(|bits| id >> bits).sum::<u64>() - 1
+                });
+                let expected = path(id).into_iter().map(i64::cast_unsigned);
+                assert!(numbers.eq(expected.take(usize::from(height))), "{id} in {height}");
+            }
+        }
+    }
 }

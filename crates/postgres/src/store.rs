@@ -9,7 +9,7 @@ use crate::{named, pin, search, table};
 use metaslot_ck as ck;
 use metaslot_counters as counters;
 use metaslot_keystore::Error;
-use metaslot_keystore::elsewhere::{self, Group, Keys, Stored, nothing};
+use metaslot_keystore::elsewhere::{self, Group, Keys, Reading, Stored, nothing};
 use metaslot_memory::Secret;
 use metaslot_spi::detail;
 use metaslot_spi::store::{
@@ -154,8 +154,9 @@ impl PostgresStore {
             let row = match keys {
                 None => picture.into_row()?,
                 Some(keys) => {
-                    let row = elsewhere::authentic(&picture, keys, id)?;
-                    self.check_floor(keys, picture.head(), floor)?;
+                    let mut reading = Reading::of(&picture, keys, &self.read_last)?;
+                    let row = reading.row(id)?;
+                    self.finish(reading, keys, floor)?;
                     row
                 }
             };
@@ -178,26 +179,34 @@ impl PostgresStore {
         let found = self.kept_or_read(kept, || {
             let open = self.link.open()?;
             let (moment, floor) = (self.moment(keys), keys.map_or(0, |keys| self.floor(keys)));
-            let mut all = Vec::new();
-            let mut after = after;
+            let (mut all, mut after) = (Vec::new(), after);
             loop {
+                let height = self.height.load(Ordering::Relaxed);
                 let wanted = limit - all.len();
-                let (found, picture) = search::search(&open, keys, query, scope, (after, wanted))?;
+                let (found, picture) =
+                    search::search(&open, keys, query, scope, (after, wanted), height)?;
                 let is_last = found.len() < wanted;
-                after = found.last().map_or(after, |last| last.id);
+                let last = found.last().map(|last| last.id);
                 match (keys, &picture) {
                     (Some(keys), Some(picture)) => {
+                        let mut reading = Reading::of(picture, keys, &self.read_last)?;
+                        if reading.height() > height {
+                            // It has grown; it never becomes less high.
+                            self.height.fetch_max(reading.height(), Ordering::Relaxed);
+                            continue;
+                        }
                         for found in found {
-                            let row = search::check(picture, keys, query, found)?;
+                            let row = search::check(&mut reading, keys, query, found)?;
                             let Some(row) = row else { continue };
                             self.cache.keep_row(moment, found.id, Some(Arc::new(row)));
                             all.push(found);
                         }
-                        self.check_floor(keys, picture.head(), floor)?;
+                        self.finish(reading, keys, floor)?;
                     }
                     _ => all.extend(found),
                 }
                 // Others take the place of what is damaged.
+                after = last.unwrap_or(after);
                 if is_last || all.len() == limit {
                     break;
                 }
