@@ -22,18 +22,18 @@ fn key(label: &str) -> Record {
     record
 }
 
-/// Rows of another token in the same tables, with three entries of the index each.
+/// So many objects, and another token in the same tables for what plain statements insert.
 fn fill(place: &Place, objects: usize) {
-    place.sql(&format!(
+    let store = place.user();
+    for first in (0..objects).step_by(1000) {
+        let some = (first..objects.min(first + 1000)).map(|at| key(&format!("object {at}")));
+        store.write(some.map(Change::Insert).collect()).unwrap();
+    }
+    place.sql(
         "INSERT INTO metaslot.token(name, serial, label, key_id, so_wrap, next_id, row_set)
          SELECT 'other', serial, label, key_id, so_wrap, next_id, row_set FROM metaslot.token;
-         INSERT INTO metaslot.object SELECT max(t.id), n, 1, true, true, decode(repeat('07', 428), 'hex'),
-                decode(repeat('07', 60), 'hex'), decode(repeat('07', 48), 'hex'), decode(repeat('07', 32), 'hex')
-           FROM metaslot.token t, generate_series(1, {objects}) n GROUP BY n;
-         INSERT INTO metaslot.lookup SELECT o.token, decode(md5(o.id || ' ' || k), 'hex'), o.id
-           FROM metaslot.object o, generate_series(1, 3) k WHERE o.token <> 1;
-         ANALYZE metaslot.object; ANALYZE metaslot.lookup; ANALYZE metaslot.token; ANALYZE metaslot.tree"
-    ));
+         ANALYZE metaslot.object; ANALYZE metaslot.lookup; ANALYZE metaslot.token; ANALYZE metaslot.tree",
+    );
 }
 
 /// How long one of these creates takes, over so many threads at once, which share as many stores as there are.
@@ -80,29 +80,33 @@ fn median(mut times: Vec<Duration>) -> (Duration, Duration) {
 }
 
 /// Searches by label that were not made before, and again.
-fn found(place: &Place) -> (Duration, Duration) {
+fn found(place: &Place, objects: usize, times: usize) -> (Duration, Duration) {
     let store = place.store();
     store.login(Role::User, USER).unwrap();
     let ask = |at: usize| {
-        let query = [(metaslot_ck::CKA_LABEL, format!("key {at}").into_bytes())];
+        let label = format!("object {}", at * (objects / (times + 1)));
+        let query = [(metaslot_ck::CKA_LABEL, label.into_bytes())];
         let begun = Instant::now();
         assert_eq!(store.search(&query, Scope::Both, 0, 9).unwrap().len(), 1);
         begun.elapsed()
     };
     ask(0);
-    let first = (1..=ROUNDS).map(ask).collect();
-    let again = (1..=ROUNDS).map(ask).collect();
+    let first = (1..=times).map(ask).collect();
+    let again = (1..=times).map(ask).collect();
     (median(first).0, median(again).0)
 }
 
-/// The bare query for a label.
-fn queried(place: &Place) -> Duration {
-    let value =
-        place.sql("SELECT value FROM metaslot.lookup WHERE token = 2 AND object = 77 LIMIT 1");
-    let script = format!(
-        "SELECT object FROM metaslot.lookup WHERE token = 2 AND value = '{value}' ORDER BY 1 LIMIT 9;\n"
+/// The bare query for a label's number, and for its row.
+fn queried(place: &Place, times: usize) -> [Duration; 2] {
+    let value = place.sql(
+        "SELECT value FROM metaslot.lookup WHERE token = 1 AND object BETWEEN 77 AND 99
+         GROUP BY value HAVING count(*) = 1 LIMIT 1",
     );
-    place.pgbench(&script, 1, 20 * ROUNDS)
+    let which = format!("l.token = 1 AND l.value = '{value}' ORDER BY l.object LIMIT 9;\n");
+    let number = format!("SELECT object FROM metaslot.lookup l WHERE {which}");
+    let rows = "metaslot.lookup l JOIN metaslot.object o ON o.token = l.token AND o.id = l.object";
+    let row = format!("SELECT o.* FROM {rows} WHERE {which}");
+    [number, row].map(|query| place.pgbench_median(&query, times))
 }
 
 /// From the return of a change here until another machine shows it.
@@ -128,17 +132,18 @@ fn what_a_token_costs_beside_plain_statements() {
     let Some(mut place) = Place::new("speed") else { return };
     let given = std::env::var("METASLOT_OBJECTS").ok().and_then(|number| number.parse().ok());
     let (objects, all) = given.map_or((1000, ROUNDS), |objects: usize| (objects, 20 * ROUNDS));
-    place.sync();
-    drop(place.token());
     fill(&place, objects);
+    place.sync();
     place.sql("CREATE SEQUENCE public.next START 1000000000");
     for (stores, threads) in [(1, 1), (1, 8), (1, 64), (4, 4)] {
         compared(&place, stores, threads, all);
     }
-    let ((first, again), bare) = (found(&place), queried(&place));
-    let ratio = first.as_secs_f64() / bare.as_secs_f64();
+    let ((first, again), [number, row]) = (found(&place, objects, all), queried(&place, all));
+    let times = |bare: Duration| first.as_secs_f64() / bare.as_secs_f64();
     println!(
-        "find by label among {objects}: {first:?}, bare query {bare:?}: {ratio:.2}; again {again:?}"
+        "find by label among {objects}: {first:?}; again {again:?}; bare query for its number {number:?}: {:.2}, for its row {row:?}: {:.2}",
+        times(number),
+        times(row)
     );
     let (half, most) = seen(&place);
     println!("a change is seen elsewhere after {half:?} (median), {most:?} (99 of 100)");
