@@ -337,10 +337,15 @@ impl Known {
         Ok(())
     }
 
-    pub(crate) fn keep(self, memory: &Memory) {
-        if self.tree.len() <= MAX_NODES {
-            *memory.lock().unwrap_or_else(PoisonError::into_inner) = Some(self);
+    /// Without the lowest levels, where there are too many nodes: those above lead to more rows.
+    pub(crate) fn keep(mut self, memory: &Memory) {
+        for level in 0..self.state.height {
+            if self.tree.len() <= MAX_NODES {
+                break;
+            }
+            self.tree.forget_level(level);
         }
+        *memory.lock().unwrap_or_else(PoisonError::into_inner) = Some(self);
     }
 }
 

@@ -257,6 +257,11 @@ impl Tree {
         });
     }
 
+    /// Forgets the nodes of this level, which are written, and of those below it.
+    pub(crate) fn forget_level(&mut self, level: u8) {
+        self.nodes = self.nodes.split_off(&NodePlace { level: level + 1, number: 0 });
+    }
+
     /// Goes through the rows that should be there, in the order of their ids. Where a node is
     /// damaged, `row` gets the ids below it, from and to, instead of an entry.
     pub(crate) fn visit(
@@ -326,6 +331,7 @@ fn hash(keys: &Keys, place: NodePlace, node: &Node) -> Result<Entry> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::{self, Known, State};
     use metaslot_memory::Secret;
     use metaslot_spi::store::Role;
     use rusqlite::Connection;
@@ -342,6 +348,32 @@ mod tests {
         let key = |level, number| NodePlace { level, number }.key();
         assert_eq!((key(0, 0), key(0, 63), key(1, 0), key(0, 64)), (0, 63, 64, 65));
         assert_eq!((key(0, 4095), key(1, 63), key(2, 0), key(0, 4096)), (4158, 4159, 4160, 4161));
+    }
+
+    #[test]
+    fn nodes_that_lead_to_more_rows_are_remembered_where_there_are_too_many() {
+        let (connection, keys) = place();
+        let (mut tree, memory) = (Tree::empty(), state::Memory::default());
+        let ids = || (0..300).map(|leaf| leaf * FAN);
+        for id in ids() {
+            tree.set(&connection, &keys, id, Some([1; ENTRY])).expect("it is set");
+        }
+        tree.finish(&connection, &keys).expect("it is written");
+        let mut state = State::new(0, "", &[]);
+        state.plant(&tree);
+        let sealed = state.seal(&keys).expect("it is sealed");
+        let read = |id| {
+            let mut known = Known::recall(&memory, &keys, &sealed).expect("it is the state");
+            let found = known.tree.get(&connection, &keys, id);
+            known.keep(&memory);
+            found
+        };
+        ids().for_each(|id| assert!(read(id).expect("it is read").is_some()));
+        for number in 0..5 {
+            let above = NodePlace { level: 1, number }.key();
+            connection.execute("DELETE FROM tree WHERE node = ?1", [above]).expect("it goes");
+        }
+        ids().for_each(|id| assert!(read(id).expect("its leaf is read alone").is_some()));
     }
 
     #[test]
