@@ -2,13 +2,17 @@
 //! Who does the work: by cost, and by another where one fails.
 
 use metaslot_awslc::AWSLC;
-use metaslot_ck::mechanism::MechanismRow;
+use metaslot_ck::mechanism::{MechanismRow, Shape};
 use metaslot_ck::*;
-use metaslot_engine::{Config, Engine, Policy, SlotConfig};
+use metaslot_engine::{Config, Engine, Output, Policy, SlotConfig};
 use metaslot_models::{MemoryStore, collect, open};
 use metaslot_router::cost::{self, Cost, Line};
 use metaslot_router::{Job, Measured, Settings};
-use metaslot_spi::provider::{Algorithm, Digest, DigestStream, Provider};
+use metaslot_spi::provider::{
+    Algorithm, Cipher, CipherStream, Digest, DigestStream, Direction, Provider,
+};
+use metaslot_spi::{Bytes, Key, Message, Params};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -364,4 +368,164 @@ fn routes_are_replaced_while_operations_go_on() {
     // What began goes on.
     collect(|out| engine.digest(session, b"abc", out)).expect("it is digested");
     assert_eq!(shaky.asked(), before);
+}
+
+/// `ChaCha20-Poly1305` by the plain provider, with nonces of these lengths only.
+#[derive(Debug)]
+struct Narrow {
+    name: &'static str,
+    nonces: &'static [usize],
+    asked: AtomicUsize,
+}
+
+impl Narrow {
+    fn leaked(name: &'static str, nonces: &'static [usize]) -> &'static Self {
+        Box::leak(Box::new(Self { name, nonces, asked: AtomicUsize::new(0) }))
+    }
+
+    fn plain() -> &'static dyn Cipher {
+        let row = AWSLC.algorithms().iter().find(|row| row.mechanism == CKM_CHACHA20_POLY1305);
+        row.and_then(|row| row.encrypt).expect("the plain provider encrypts")
+    }
+}
+
+impl Provider for Narrow {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn algorithms(&'static self) -> &'static [Algorithm] {
+        let mechanism = CKM_CHACHA20_POLY1305;
+        let (encrypt, decrypt) = (Some(self as &dyn Cipher), Some(self as &dyn Cipher));
+        Box::leak(Box::new([Algorithm { mechanism, encrypt, decrypt, ..Algorithm::NONE }]))
+    }
+}
+
+impl Cipher for Narrow {
+    fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
+        match params {
+            Params::ChaCha20Poly1305 { nonce, .. } if !self.nonces.contains(&nonce.len()) => {
+                Err(Error::MECHANISM_PARAM_INVALID)
+            }
+            _ => Self::plain().check(direction, key, params),
+        }
+    }
+
+    fn length(&self, to: Direction, key: &Key, params: &Params, input: usize) -> Result<usize> {
+        Self::plain().length(to, key, params, input)
+    }
+
+    fn run(
+        &self,
+        to: Direction,
+        key: &Key,
+        params: &Params,
+        input: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize> {
+        self.check(to, key, params)?;
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        Self::plain().run(to, key, params, input, out)
+    }
+
+    fn start(
+        &self,
+        to: Direction,
+        key: &Arc<Key>,
+        params: &Params,
+    ) -> Result<Box<dyn CipherStream>> {
+        self.check(to, key, params)?;
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        Self::plain().start(to, key, params)
+    }
+}
+
+/// The plain provider, which takes longest, one that takes every nonce, and one with the short ones, which is the fastest.
+fn engine_of_nonces() -> (Engine, [&'static Narrow; 2]) {
+    let both = [Narrow::leaked("wide", &[12, 24]), Narrow::leaked("narrow", &[12])];
+    let store = Box::new(MemoryStore::default());
+    let slot = SlotConfig { description: "test".into(), store, policy: Policy::DEFAULT };
+    let providers: [&'static dyn Provider; 3] = [&AWSLC, both[0], both[1]];
+    let engine =
+        Engine::new(Config { slots: vec![slot], providers: Box::leak(Box::new(providers)) });
+    let named = [("awslc", 9_000.0), ("wide", 5_000.0), ("narrow", 1_000.0)];
+    let costs = named.into_iter().flat_map(|(provider, fixed)| {
+        [CKF_ENCRYPT, CKF_DECRYPT].map(|operation| Cost {
+            provider: provider.to_owned(),
+            mechanism: CKM_CHACHA20_POLY1305,
+            line: Line { operation, fixed, crowded: fixed, ..Line::default() },
+        })
+    });
+    engine.change_routes(Settings { costs: costs.collect(), ..Settings::default() });
+    (engine, both)
+}
+
+/// How often each was asked since the last time.
+fn asked_of(both: [&Narrow; 2]) -> [usize; 2] {
+    both.map(|one| one.asked.swap(0, Ordering::SeqCst))
+}
+
+fn chacha_key(engine: &Engine, session: SessionHandle) -> ObjectHandle {
+    engine
+        .generate_key(session, CKM_CHACHA20_KEY_GEN, Params::None, Vec::new())
+        .expect("a key is made")
+}
+
+#[test]
+fn what_the_cheapest_does_not_take_the_cheapest_of_the_others_does() {
+    let (engine, both) = engine_of_nonces();
+    let session = open(&engine);
+    let key = chacha_key(&engine, session);
+    let seal = |length| {
+        let params =
+            Params::ChaCha20Poly1305 { nonce: Bytes::from_elem(7, length), aad: Bytes::new() };
+        engine.cipher_init(Direction::Forward, session, CKM_CHACHA20_POLY1305, params, key)?;
+        collect(|out| engine.cipher(Direction::Forward, session, b"attack at dawn", out))
+    };
+    // They pass their self tests.
+    seal(12).and_then(|_| seal(24)).expect("it is sealed");
+    asked_of(both);
+    for (length, taken) in [(12, 1), (24, 0), (12, 1)] {
+        seal(length).expect("it is sealed");
+        assert!(asked_of(both)[taken] > 0, "a nonce of {length} bytes");
+    }
+    assert_eq!(seal(13), Err(Error::MECHANISM_PARAM_INVALID));
+}
+
+#[test]
+fn a_message_whose_nonce_the_provider_of_the_one_before_does_not_take_goes_to_another() {
+    let (engine, both) = engine_of_nonces();
+    let session = open(&engine);
+    let (mechanism, key) = (CKM_CHACHA20_POLY1305, chacha_key(&engine, session));
+    let message = |length| Message {
+        iv: Bytes::from_elem(7, length),
+        ..Message::plain(Shape::ChaCha20Poly1305).expect("it has messages")
+    };
+    let mut sealed = Vec::new();
+    engine
+        .message_cipher_init(Direction::Forward, session, mechanism, &message(12), key)
+        .expect("messages begin");
+    for length in [12, 24, 12, 24] {
+        let (mut message, data) = (message(length), (&b"aad"[..], &b"attack at dawn"[..]));
+        let to = Direction::Forward;
+        let text = collect(|out| engine.cipher_message(to, session, &mut message, data, out));
+        sealed.push((text.expect("it is sealed"), message));
+    }
+    assert!(asked_of(both)[1] > 0, "the cheapest began");
+    let mut wrong = message(13);
+    let to = Direction::Forward;
+    let refused = collect(|out| engine.cipher_message(to, session, &mut wrong, (b"", b""), out));
+    assert_eq!(refused, Err(Error::MECHANISM_PARAM_INVALID));
+    engine
+        .message_cipher_init(Direction::Backward, session, mechanism, &message(12), key)
+        .expect("messages begin");
+    for (text, mut message) in sealed {
+        let (to, aad) = (Direction::Backward, b"aad");
+        engine.cipher_message_begin(to, session, &mut message, aad).expect("it begins");
+        let tag = &mut *message.tag.clone();
+        let mut room = [0; 14];
+        let mut out = Output::buffer(&mut room);
+        let last = engine.cipher_message_next(to, session, &text, Some(tag), &mut out);
+        assert_eq!((last, &room), (Ok(()), b"attack at dawn"));
+    }
 }

@@ -3,7 +3,7 @@
 //! fails.
 
 use super::keyed::Served;
-use super::{Active, OperationKind, Streams};
+use super::{Active, Chosen, OperationKind, Streams};
 use crate::engine::Engine;
 use crate::output::Written;
 use metaslot_ck::{Error, Result};
@@ -74,12 +74,9 @@ impl Engine {
         let (mechanism, operation) = (chosen.mechanism, kind.flag());
         let job = Job { mechanism, operation, key_bits: key.map_or(0, |key| key_bits(key)), bytes };
         let (cheaper, flight) = self.routes.cheaper(chosen.count, job, |row| {
-            let able = |able: &&A| key.is_none_or(|key| able.takes(key)) && able.gains(direction);
-            A::of(row, kind).filter(able)
+            A::of(row, kind).filter(|able| able.gains(direction) && does(*able, kind, chosen))
         });
-        if let Some((count, algorithm)) = cheaper
-            && key.is_none_or(|key| algorithm.refuse(direction, key, &chosen.params).is_ok())
-        {
+        if let Some((count, algorithm)) = cheaper {
             (chosen.count, chosen.algorithm) = (count, algorithm);
         }
         flight
@@ -94,25 +91,38 @@ impl Engine {
         error: Error,
         failed: &mut Option<Box<Failed>>,
     ) -> Option<Error> {
-        let direction = kind.direction();
         let failed = failed.get_or_insert_with(|| Box::new(Failed { error, counts: Vec::new() }));
         let Active::Initialized(chosen) = active else { return Some(failed.error) };
+        failed.counts.push(chosen.count);
+        self.another(kind, chosen, &failed.counts, failed.error).err()
+    }
+
+    /// Chooses the next provider that takes the key and the parameters, of those that were not tried.
+    ///
+    /// # Errors
+    /// `error` where there is none.
+    #[cold]
+    pub(crate) fn another<A: Served + ?Sized>(
+        &self,
+        kind: OperationKind,
+        chosen: &mut Chosen<A>,
+        tried: &[Count],
+        error: Error,
+    ) -> Result<()> {
         if chosen.object.as_ref().is_some_and(|object| self.home_of(object).is_some()) {
             // The key is where it is.
-            return Some(failed.error);
+            return Err(error);
         }
-        failed.counts.push(chosen.count);
-        let tried = failed.counts.iter().map(|count| count.provider());
-        let key = chosen.key().ok();
-        let able = |able: &&A| {
-            key.is_none_or(|key| {
-                able.takes(key) && able.refuse(direction, key, &chosen.params).is_ok()
-            })
-        };
-        let other =
-            self.routes.another(chosen.mechanism, tried, |row| A::of(row, kind).filter(able));
-        let Ok((count, algorithm)) = other else { return Some(failed.error) };
-        (chosen.count, chosen.algorithm) = (count, algorithm);
-        None
+        let able = |row| A::of(row, kind).filter(|able| does(*able, kind, chosen));
+        let tried = tried.iter().map(Count::provider);
+        let other = self.routes.another(chosen.mechanism, tried, able).map_err(|_| error)?;
+        (chosen.count, chosen.algorithm) = other;
+        Ok(())
     }
+}
+
+/// Whether a provider takes the key and these parameters.
+fn does<A: Served + ?Sized>(by: &A, kind: OperationKind, chosen: &Chosen<A>) -> bool {
+    let refuse = |key| by.refuse(kind.direction(), key, &chosen.params);
+    chosen.key().map_or(true, |key| by.takes(key) && refuse(key).is_ok())
 }

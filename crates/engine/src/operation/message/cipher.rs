@@ -11,8 +11,8 @@ use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
 use metaslot_counters::Watch;
 use metaslot_memory::Secret;
+use metaslot_spi::Message;
 use metaslot_spi::provider::{Cipher, Direction};
-use metaslot_spi::{Message, Params};
 use std::sync::Arc;
 
 impl Engine {
@@ -138,12 +138,13 @@ impl Engine {
         }
         let key = Arc::clone(chosen.object.as_ref().ok_or(Error::KEY_HANDLE_INVALID)?);
         chosen.unlocked_key()?;
-        let refuse = |chosen: &Chosen<dyn Cipher>, params: &Params| {
-            let (policy, facts) = (token.policy(), key.facts());
-            policy.using_mechanism(chosen.mechanism, params, facts, direction, false)?;
-            chosen.algorithm.check(direction, chosen.key()?, params)
-        };
-        refuse(chosen, &message.params(aad))?;
+        chosen.params = message.params(aad);
+        let (policy, facts) = (token.policy(), key.facts());
+        policy.using_mechanism(chosen.mechanism, &chosen.params, facts, direction, false)?;
+        // Who did the message before may not do this one: parameters differ, and costs chose by that one's.
+        let (said, tried) =
+            (chosen.algorithm.check(direction, chosen.key()?, &chosen.params), chosen.count);
+        said.or_else(|error| self.another(kind(direction), chosen, &[tried], error))?;
         if direction == Direction::Forward {
             self.generate_iv(token, &key, message)?;
         }
