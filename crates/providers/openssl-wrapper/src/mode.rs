@@ -19,6 +19,11 @@ pub enum Mode {
     ChaCha20Poly1305,
 }
 
+impl Mode {
+    /// How many there are.
+    pub const COUNT: usize = Self::ChaCha20Poly1305 as usize + 1;
+}
+
 /// Each with the length of its key, in bytes, and what OpenSSL calls it.
 pub(crate) const CIPHERS: [(Mode, usize, &CStr); 27] = [
     (Mode::Ecb, 16, c"AES-128-ECB"),

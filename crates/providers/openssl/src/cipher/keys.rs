@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Prepared keys: one form per mode; and what the modes have in common.
+//! Prepared keys, for each mode; and what the modes have in common.
 
 use metaslot_ck::*;
 use metaslot_openssl_wrapper::Mode;
@@ -7,21 +7,19 @@ use metaslot_openssl_wrapper::cipher::{self, BLOCK};
 use metaslot_spi::provider::Direction;
 use metaslot_spi::{Key, Params};
 use std::fmt::Debug;
-use std::marker::PhantomData;
+use std::sync::OnceLock;
 
 /// A mode as a type, because a key may serve several.
 pub(super) trait Of: Debug + Send + Sync + 'static {
     const MODE: Mode;
 }
 
-struct Prepared<M> {
-    key: cipher::Key,
-    mode: PhantomData<M>,
-}
+/// A key's forms for the modes that it was used in. They are one form of the key, which has room for a few: one for each mode would
+/// leave the other providers none.
+struct Forms([OnceLock<cipher::Key>; Mode::COUNT]);
 
-fn prepare<M: Of>(key: &Key) -> Result<Prepared<M>> {
-    let made = cipher::Key::new(M::MODE, key.secret(CKA_VALUE)?);
-    Ok(Prepared { key: made.map_err(|_| Error::KEY_SIZE_RANGE)?, mode: PhantomData })
+fn make(mode: Mode, key: &Key) -> Result<cipher::Key> {
+    cipher::Key::new(mode, key.secret(CKA_VALUE)?).map_err(|_| Error::KEY_SIZE_RANGE)
 }
 
 /// Calls `use_it` with the prepared key.
@@ -29,10 +27,16 @@ pub(super) fn with<M: Of, T>(
     key: &Key,
     use_it: impl FnOnce(&cipher::Key) -> Result<T>,
 ) -> Result<T> {
-    match key.prepared(prepare::<M>) {
-        Ok(prepared) => use_it(&prepared.key),
-        // A key keeps a few forms; one that serves more modes is prepared anew each time.
-        Err(Error::DEVICE_MEMORY) => use_it(&prepare::<M>(key)?.key),
+    match key.prepared(|_| Ok(Forms([const { OnceLock::new() }; Mode::COUNT]))) {
+        Ok(Forms(forms)) => match forms[M::MODE as usize].get() {
+            Some(form) => use_it(form),
+            None => {
+                let form = make(M::MODE, key)?;
+                use_it(forms[M::MODE as usize].get_or_init(|| form))
+            }
+        },
+        // The key has no room left: it is prepared anew each time.
+        Err(Error::DEVICE_MEMORY) => use_it(&make(M::MODE, key)?),
         Err(error) => Err(error),
     }
 }
