@@ -31,11 +31,19 @@ pub fn with_imposed(
     let mut all = said;
     for (attribute, value) in imposed.iter() {
         match all.get(attribute) {
-            Some(other) if other != value => return Err(Error::TEMPLATE_INCONSISTENT),
+            Some(other) if other != value => return Err(conflict(template)),
             _ => all.set(attribute, value.clone()),
         }
     }
     Ok(all)
+}
+
+/// The error where the caller's template says otherwise than the key's template of this name (PKCS#11 3.2 §5.18.4, §5.18.8).
+const fn conflict(template: CK_ATTRIBUTE_TYPE) -> Error {
+    match template {
+        CKA_ENCAPSULATE_TEMPLATE => Error::KEY_HANDLE_INVALID,
+        _ => Error::TEMPLATE_INCONSISTENT,
+    }
 }
 
 /// What a key has from the one that makes it, where its template says nothing.
@@ -77,7 +85,7 @@ pub fn derived_template(
     let mut all = with_imposed(all, base, imposes, login)?;
     if let Some(length) = typed(lengths, Some(class))?.attributes.remove(CKA_VALUE_LEN) {
         if all.get(CKA_VALUE_LEN).is_some_and(|imposed| imposed != &length) {
-            return Err(Error::TEMPLATE_INCONSISTENT);
+            return Err(conflict(imposes));
         }
         all.set(CKA_VALUE_LEN, length);
     }

@@ -311,6 +311,10 @@ static void hidden(CK_BYTE *params, CK_ULONG length)
 	CK_OBJECT_HANDLE here, there;
 	CK_BBOOL sensitive = no;
 	CK_ATTRIBUTE shown = {CKA_SENSITIVE, &sensitive, 1};
+	/* PKCS#11 3.2 §5.18.8: a public key imposes by another error. */
+	CK_ATTRIBUTE open[] = {size, {CKA_ENCAPSULATE_TEMPLATE, all, sizeof(all)}};
+	pair(CKM_RSA_PKCS_KEY_PAIR_GEN, open, 2, own + 2, 2);
+	refuse(by, readable, 2, CKR_KEY_HANDLE_INVALID);
 	for (int with = 0; with < 2; with++) {
 		may = with ? CK_TRUE : CK_FALSE;
 		own[1].type = CKA_DECRYPT;
