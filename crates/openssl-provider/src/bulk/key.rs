@@ -23,6 +23,13 @@ impl Hidden {
         Self(bytes.to_vec())
     }
 
+    /// The same, with room for so many more.
+    pub(crate) fn with_room(bytes: &[u8], more: usize) -> Self {
+        let mut room = Vec::with_capacity(bytes.len() + more);
+        room.extend_from_slice(bytes);
+        Self(room)
+    }
+
     /// Takes them over, without a copy.
     pub(crate) const fn taken(bytes: Vec<u8>) -> Self {
         Self(bytes)
