@@ -298,22 +298,6 @@ impl Place {
         self.benched(script, &format!("-M prepared -c {clients} -t {each}"), "latency average = ")
     }
 
-    /// How long half of these transactions take at most, by one client.
-    pub(crate) fn pgbench_median(&self, script: &str, times: usize) -> Duration {
-        let words = format!("-M prepared -c 1 -t {times} -l --log-prefix times");
-        self.benched(script, &words, "latency average = ");
-        let all = fs::read_dir(&self.home).unwrap().flatten().map(|entry| entry.path());
-        let is_log = |path: &PathBuf| path.to_string_lossy().contains("/times.");
-        let log = all.filter(is_log).last().unwrap();
-        let text = fs::read_to_string(&log).unwrap();
-        fs::remove_file(log).unwrap();
-        // The client, the number of its transaction, microseconds.
-        let micros = |line: &str| line.split(' ').nth(2).unwrap().parse().unwrap();
-        let mut micros: Vec<u64> = text.lines().map(micros).collect();
-        micros.sort_unstable();
-        Duration::from_micros(micros[micros.len() / 2])
-    }
-
     /// How long it takes to be connected.
     pub(crate) fn connected(&self, times: usize) -> Duration {
         let words = format!("-C -c 1 -t {times}");
