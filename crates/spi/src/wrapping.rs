@@ -1,14 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Wrapping a key is encrypting its bytes: the rows of `C_WrapKey` that say just that.
 
-use crate::provider::{Cipher, Direction, Place, Wrap};
+use crate::provider::{Algorithm, Cipher, Direction, Place, Wrap};
 use crate::{Key, Params};
-use metaslot_ck::{Error, Result};
+use metaslot_ck::{CK_MECHANISM_TYPE, Error, Result};
 use metaslot_memory::Secret;
 
 /// Wraps with a cipher.
 #[derive(Debug)]
 pub struct ByCipher<C>(pub C);
+
+/// The row of a cipher that wraps, too.
+#[must_use]
+pub const fn row<C: Cipher>(
+    mechanism: CK_MECHANISM_TYPE,
+    key_sizes: (u64, u64),
+    with: &'static ByCipher<C>,
+) -> Algorithm {
+    let (cipher, wrap): (&dyn Cipher, &dyn Wrap) = (&with.0, with);
+    Algorithm {
+        mechanism,
+        key_sizes,
+        encrypt: Some(cipher),
+        decrypt: Some(cipher),
+        wrap: Some(wrap),
+        unwrap: Some(wrap),
+        ..Algorithm::NONE
+    }
+}
 
 impl<C: Cipher> Wrap for ByCipher<C> {
     fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {

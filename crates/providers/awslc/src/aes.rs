@@ -22,7 +22,7 @@ use metaslot_awslc_wrapper::aes::{self, BLOCK, Keys, Way};
 use metaslot_ck::*;
 use metaslot_spi::Key;
 use metaslot_spi::provider::Algorithm;
-use metaslot_spi::wrapping::ByCipher;
+use metaslot_spi::wrapping::{self, ByCipher};
 
 /// One row per mode.
 pub(crate) const ROWS: [Algorithm; 24] = [
@@ -52,35 +52,12 @@ pub(crate) const ROWS: [Algorithm; 24] = [
     key_wrap::PAD_ROW,
 ];
 
-const ECB_ROW: Algorithm = Algorithm {
-    mechanism: CKM_AES_ECB,
-    key_sizes: KEYS,
-    encrypt: Some(&Ecb::<Aes, BLOCK>::NEW),
-    decrypt: Some(&Ecb::<Aes, BLOCK>::NEW),
-    wrap: Some(&ByCipher(Ecb::<Aes, BLOCK>::NEW)),
-    unwrap: Some(&ByCipher(Ecb::<Aes, BLOCK>::NEW)),
-    ..Algorithm::NONE
-};
+const ECB_ROW: Algorithm = wrapping::row(CKM_AES_ECB, KEYS, &ByCipher(Ecb::<Aes, BLOCK>::NEW));
 
-const CBC_ROW: Algorithm = Algorithm {
-    mechanism: CKM_AES_CBC,
-    key_sizes: KEYS,
-    encrypt: Some(&Cbc::<Aes, BLOCK>::NEW),
-    decrypt: Some(&Cbc::<Aes, BLOCK>::NEW),
-    wrap: Some(&ByCipher(Cbc::<Aes, BLOCK>::NEW)),
-    unwrap: Some(&ByCipher(Cbc::<Aes, BLOCK>::NEW)),
-    ..Algorithm::NONE
-};
+const CBC_ROW: Algorithm = wrapping::row(CKM_AES_CBC, KEYS, &ByCipher(Cbc::<Aes, BLOCK>::NEW));
 
-const CBC_PAD_ROW: Algorithm = Algorithm {
-    mechanism: CKM_AES_CBC_PAD,
-    key_sizes: KEYS,
-    encrypt: Some(&CbcPad::<Aes, BLOCK>::NEW),
-    decrypt: Some(&CbcPad::<Aes, BLOCK>::NEW),
-    wrap: Some(&ByCipher(CbcPad::<Aes, BLOCK>::NEW)),
-    unwrap: Some(&ByCipher(CbcPad::<Aes, BLOCK>::NEW)),
-    ..Algorithm::NONE
-};
+const CBC_PAD_ROW: Algorithm =
+    wrapping::row(CKM_AES_CBC_PAD, KEYS, &ByCipher(CbcPad::<Aes, BLOCK>::NEW));
 
 /// Up to here the prepared schedule is faster than a context that works on several blocks at once,
 /// in bytes.

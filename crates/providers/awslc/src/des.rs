@@ -9,37 +9,13 @@ use metaslot_awslc_wrapper::des::{BLOCK, Keys};
 use metaslot_ck::*;
 use metaslot_spi::Key;
 use metaslot_spi::provider::{Algorithm, checked};
-use metaslot_spi::wrapping::ByCipher;
+use metaslot_spi::wrapping::{self, ByCipher};
 
 /// One row per mode.
 pub(crate) const ROWS: [Algorithm; 3] = checked([
-    Algorithm {
-        mechanism: CKM_DES3_ECB,
-        key_sizes: KEYS,
-        encrypt: Some(&Ecb::<Des, BLOCK>::NEW),
-        decrypt: Some(&Ecb::<Des, BLOCK>::NEW),
-        wrap: Some(&ByCipher(Ecb::<Des, BLOCK>::NEW)),
-        unwrap: Some(&ByCipher(Ecb::<Des, BLOCK>::NEW)),
-        ..Algorithm::NONE
-    },
-    Algorithm {
-        mechanism: CKM_DES3_CBC,
-        key_sizes: KEYS,
-        encrypt: Some(&Cbc::<Des, BLOCK>::NEW),
-        decrypt: Some(&Cbc::<Des, BLOCK>::NEW),
-        wrap: Some(&ByCipher(Cbc::<Des, BLOCK>::NEW)),
-        unwrap: Some(&ByCipher(Cbc::<Des, BLOCK>::NEW)),
-        ..Algorithm::NONE
-    },
-    Algorithm {
-        mechanism: CKM_DES3_CBC_PAD,
-        key_sizes: KEYS,
-        encrypt: Some(&CbcPad::<Des, BLOCK>::NEW),
-        decrypt: Some(&CbcPad::<Des, BLOCK>::NEW),
-        wrap: Some(&ByCipher(CbcPad::<Des, BLOCK>::NEW)),
-        unwrap: Some(&ByCipher(CbcPad::<Des, BLOCK>::NEW)),
-        ..Algorithm::NONE
-    },
+    wrapping::row(CKM_DES3_ECB, KEYS, &ByCipher(Ecb::<Des, BLOCK>::NEW)),
+    wrapping::row(CKM_DES3_CBC, KEYS, &ByCipher(Cbc::<Des, BLOCK>::NEW)),
+    wrapping::row(CKM_DES3_CBC_PAD, KEYS, &ByCipher(CbcPad::<Des, BLOCK>::NEW)),
 ]);
 
 /// Sizes of keys, in bytes.

@@ -7,20 +7,12 @@ use metaslot_ck::*;
 use metaslot_memory::{Secret, wipe_shallow_stack};
 use metaslot_spi::lengths::Lengths;
 use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction, Generate};
-use metaslot_spi::wrapping::ByCipher;
+use metaslot_spi::wrapping::{self, ByCipher};
 use metaslot_spi::{Attributes, Key, NewObject, Params};
 use std::sync::Arc;
 
 pub(crate) static ROWS: [Algorithm; 2] = [
-    Algorithm {
-        mechanism: CKM_SALSA20,
-        key_sizes: (256, 256),
-        encrypt: Some(&Salsa20),
-        decrypt: Some(&Salsa20),
-        wrap: Some(&ByCipher(Salsa20)),
-        unwrap: Some(&ByCipher(Salsa20)),
-        ..Algorithm::NONE
-    },
+    wrapping::row(CKM_SALSA20, (256, 256), &ByCipher(Salsa20)),
     Algorithm {
         mechanism: CKM_SALSA20_KEY_GEN,
         key_sizes: (32, 32),

@@ -7,7 +7,7 @@ use crate::salsa20;
 use metaslot_ck::*;
 use metaslot_spi::provider::{Algorithm, checked};
 use metaslot_spi::table;
-use metaslot_spi::wrapping::ByCipher;
+use metaslot_spi::wrapping::{self, ByCipher};
 
 const fn row(mechanism: CK_MECHANISM_TYPE, cipher: &'static Cipher, mode: Mode) -> ByCipher<Use> {
     ByCipher(Use { mechanism, cipher, mode })
@@ -115,12 +115,8 @@ const fn algorithm(with: &'static ByCipher<Use>) -> Algorithm {
             Algorithm { sign: Some(own), verify: Some(own), ..row }
         }
         Mode::Stream(..) => Algorithm { encrypt: Some(own), decrypt: Some(own), ..row },
-        Mode::Ecb | Mode::Cbc | Mode::CbcPad | Mode::Ctr => Algorithm {
-            encrypt: Some(own),
-            decrypt: Some(own),
-            wrap: Some(with),
-            unwrap: Some(with),
-            ..row
-        },
+        Mode::Ecb | Mode::Cbc | Mode::CbcPad | Mode::Ctr => {
+            wrapping::row(own.mechanism, own.cipher.sizes, with)
+        }
     }
 }

@@ -7,19 +7,11 @@ use metaslot_awslc_wrapper::aes;
 use metaslot_ck::*;
 use metaslot_spi::buffer::{Buffer, MOST_HELD};
 use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction};
-use metaslot_spi::wrapping::ByCipher;
+use metaslot_spi::wrapping::{self, ByCipher};
 use metaslot_spi::{Bytes, Key, Params};
 use std::sync::Arc;
 
-pub(super) const ROW: Algorithm = Algorithm {
-    mechanism: CKM_AES_CCM,
-    key_sizes: KEYS,
-    encrypt: Some(&Ccm),
-    decrypt: Some(&Ccm),
-    wrap: Some(&ByCipher(Ccm)),
-    unwrap: Some(&ByCipher(Ccm)),
-    ..Algorithm::NONE
-};
+pub(super) const ROW: Algorithm = wrapping::row(CKM_AES_CCM, KEYS, &ByCipher(Ccm));
 
 #[derive(Debug)]
 struct Ccm;

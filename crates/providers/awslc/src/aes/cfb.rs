@@ -7,28 +7,19 @@ use crate::block::iv;
 use metaslot_awslc_wrapper::aes::{BLOCK, Keys, Way};
 use metaslot_ck::*;
 use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction};
-use metaslot_spi::wrapping::ByCipher;
+use metaslot_spi::wrapping::{self, ByCipher};
 use metaslot_spi::{Key, Params};
 use std::fmt;
 use std::sync::Arc;
 
-pub(super) const ROW: Algorithm = row(CKM_AES_CFB128, &ByCipher(Feedback::Cipher(16)));
-pub(super) const CFB64_ROW: Algorithm = row(CKM_AES_CFB64, &ByCipher(Feedback::Cipher(8)));
-pub(super) const CFB8_ROW: Algorithm = row(CKM_AES_CFB8, &ByCipher(Feedback::Cipher(1)));
-pub(super) const CFB1_ROW: Algorithm = row(CKM_AES_CFB1, &ByCipher(Feedback::Bit));
-pub(super) const OFB_ROW: Algorithm = row(CKM_AES_OFB, &ByCipher(Feedback::Output));
-
-const fn row(mechanism: CK_MECHANISM_TYPE, mode: &'static ByCipher<Feedback>) -> Algorithm {
-    Algorithm {
-        mechanism,
-        key_sizes: KEYS,
-        encrypt: Some(&mode.0),
-        decrypt: Some(&mode.0),
-        wrap: Some(mode),
-        unwrap: Some(mode),
-        ..Algorithm::NONE
-    }
-}
+pub(super) const ROW: Algorithm =
+    wrapping::row(CKM_AES_CFB128, KEYS, &ByCipher(Feedback::Cipher(16)));
+pub(super) const CFB64_ROW: Algorithm =
+    wrapping::row(CKM_AES_CFB64, KEYS, &ByCipher(Feedback::Cipher(8)));
+pub(super) const CFB8_ROW: Algorithm =
+    wrapping::row(CKM_AES_CFB8, KEYS, &ByCipher(Feedback::Cipher(1)));
+pub(super) const CFB1_ROW: Algorithm = wrapping::row(CKM_AES_CFB1, KEYS, &ByCipher(Feedback::Bit));
+pub(super) const OFB_ROW: Algorithm = wrapping::row(CKM_AES_OFB, KEYS, &ByCipher(Feedback::Output));
 
 /// What goes into the next block.
 #[derive(Clone, Copy, Debug)]

@@ -5,19 +5,11 @@ use super::keys::{KEYS, keys};
 use metaslot_awslc_wrapper::aes::{BLOCK, Counter};
 use metaslot_ck::*;
 use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction};
-use metaslot_spi::wrapping::ByCipher;
+use metaslot_spi::wrapping::{self, ByCipher};
 use metaslot_spi::{Key, Params};
 use std::sync::Arc;
 
-pub(super) const ROW: Algorithm = Algorithm {
-    mechanism: CKM_AES_CTR,
-    key_sizes: KEYS,
-    encrypt: Some(&Ctr),
-    decrypt: Some(&Ctr),
-    wrap: Some(&ByCipher(Ctr)),
-    unwrap: Some(&ByCipher(Ctr)),
-    ..Algorithm::NONE
-};
+pub(super) const ROW: Algorithm = wrapping::row(CKM_AES_CTR, KEYS, &ByCipher(Ctr));
 
 #[derive(Debug)]
 struct Ctr;

@@ -8,19 +8,11 @@ use metaslot_awslc_wrapper::aes::{BLOCK, Keys, Way};
 use metaslot_ck::*;
 use metaslot_spi::buffer::Buffer;
 use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction};
-use metaslot_spi::wrapping::ByCipher;
+use metaslot_spi::wrapping::{self, ByCipher};
 use metaslot_spi::{Key, Params};
 use std::sync::Arc;
 
-pub(super) const ROW: Algorithm = Algorithm {
-    mechanism: CKM_AES_CTS,
-    key_sizes: KEYS,
-    encrypt: Some(&Stealing),
-    decrypt: Some(&Stealing),
-    wrap: Some(&ByCipher(Stealing)),
-    unwrap: Some(&ByCipher(Stealing)),
-    ..Algorithm::NONE
-};
+pub(super) const ROW: Algorithm = wrapping::row(CKM_AES_CTS, KEYS, &ByCipher(Stealing));
 
 #[derive(Debug)]
 struct Stealing;

@@ -10,19 +10,11 @@ use metaslot_awslc_wrapper::aes::GcmStream;
 use metaslot_ck::*;
 use metaslot_spi::buffer::hold;
 use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction};
-use metaslot_spi::wrapping::ByCipher;
+use metaslot_spi::wrapping::{self, ByCipher};
 use metaslot_spi::{Bytes, Key, Params};
 use std::sync::Arc;
 
-pub(super) const ROW: Algorithm = Algorithm {
-    mechanism: CKM_AES_GCM,
-    key_sizes: KEYS,
-    encrypt: Some(&Gcm),
-    decrypt: Some(&Gcm),
-    wrap: Some(&ByCipher(Gcm)),
-    unwrap: Some(&ByCipher(Gcm)),
-    ..Algorithm::NONE
-};
+pub(super) const ROW: Algorithm = wrapping::row(CKM_AES_GCM, KEYS, &ByCipher(Gcm));
 
 #[derive(Debug)]
 struct Gcm;

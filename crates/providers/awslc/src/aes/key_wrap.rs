@@ -6,34 +6,19 @@ use super::keys::{KEYS, keys};
 use metaslot_awslc_wrapper::aes;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
-use metaslot_spi::provider::{Algorithm, Cipher, Direction, Wrap};
-use metaslot_spi::wrapping::ByCipher;
+use metaslot_spi::provider::{Algorithm, Cipher, Direction};
+use metaslot_spi::wrapping::{self, ByCipher};
 use metaslot_spi::{Key, Params};
 
-const fn row(
-    mechanism: CK_MECHANISM_TYPE,
-    cipher: &'static dyn Cipher,
-    wrap: &'static dyn Wrap,
-) -> Algorithm {
-    Algorithm {
-        mechanism,
-        key_sizes: KEYS,
-        encrypt: Some(cipher),
-        decrypt: Some(cipher),
-        wrap: Some(wrap),
-        unwrap: Some(wrap),
-        ..Algorithm::NONE
-    }
-}
-
-pub(super) const ROW: Algorithm = row(CKM_AES_KEY_WRAP, &KeyWrap, &ByCipher(KeyWrap));
-pub(super) const PADDED_ROW: Algorithm = row(CKM_AES_KEY_WRAP_KWP, &Padded, &ByCipher(Padded));
+pub(super) const ROW: Algorithm = wrapping::row(CKM_AES_KEY_WRAP, KEYS, &ByCipher(KeyWrap));
+pub(super) const PADDED_ROW: Algorithm =
+    wrapping::row(CKM_AES_KEY_WRAP_KWP, KEYS, &ByCipher(Padded));
 pub(super) const PKCS7_ROW: Algorithm =
-    row(CKM_AES_KEY_WRAP_PKCS7, &Pkcs7::ONLY, &ByCipher(Pkcs7::ONLY));
+    wrapping::row(CKM_AES_KEY_WRAP_PKCS7, KEYS, &ByCipher(Pkcs7::ONLY));
 // It has been two things: RFC 5649 since 2.20's errata in many tokens, PKCS #7 by 2.40 and since. Their integrity
 // values tell them apart.
 pub(super) const PAD_ROW: Algorithm =
-    row(CKM_AES_KEY_WRAP_PAD, &Pkcs7::EITHER, &ByCipher(Pkcs7::EITHER));
+    wrapping::row(CKM_AES_KEY_WRAP_PAD, KEYS, &ByCipher(Pkcs7::EITHER));
 
 /// What wrapping adds, in bytes.
 const SEMIBLOCK: usize = 8;

@@ -7,19 +7,11 @@ use metaslot_awslc_wrapper::aes::{self, BLOCK, Xts};
 use metaslot_awslc_wrapper::constant_time;
 use metaslot_ck::*;
 use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction};
-use metaslot_spi::wrapping::ByCipher;
+use metaslot_spi::wrapping::{self, ByCipher};
 use metaslot_spi::{Key, Params};
 use std::sync::Arc;
 
-pub(super) const ROW: Algorithm = Algorithm {
-    mechanism: CKM_AES_XTS,
-    key_sizes: (32, 64),
-    encrypt: Some(&AesXts),
-    decrypt: Some(&AesXts),
-    wrap: Some(&ByCipher(AesXts)),
-    unwrap: Some(&ByCipher(AesXts)),
-    ..Algorithm::NONE
-};
+pub(super) const ROW: Algorithm = wrapping::row(CKM_AES_XTS, (32, 64), &ByCipher(AesXts));
 
 /// The longest data unit, in bytes (SP 800-38E §4).
 const LONGEST: usize = BLOCK << 20;
