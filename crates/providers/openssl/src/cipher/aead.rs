@@ -9,20 +9,12 @@ use metaslot_openssl_wrapper::cipher::{self, TAG};
 use metaslot_openssl_wrapper::{Mode, cleanse};
 use metaslot_spi::buffer::hold;
 use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction};
-use metaslot_spi::wrapping::ByCipher;
+use metaslot_spi::wrapping::{self, ByCipher};
 use metaslot_spi::{Bytes, Key, Params};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-pub(super) const GCM: Algorithm = Algorithm {
-    mechanism: CKM_AES_GCM,
-    key_sizes: KEYS,
-    encrypt: Some(&Aead::<Gcm>::NEW),
-    decrypt: Some(&Aead::<Gcm>::NEW),
-    wrap: Some(&ByCipher(Aead::<Gcm>::NEW)),
-    unwrap: Some(&ByCipher(Aead::<Gcm>::NEW)),
-    ..Algorithm::NONE
-};
+pub(super) const GCM: Algorithm = wrapping::row(CKM_AES_GCM, KEYS, &ByCipher(Aead::<Gcm>::NEW));
 
 pub(super) const CHACHA20_POLY1305: Algorithm = Algorithm {
     mechanism: CKM_CHACHA20_POLY1305,

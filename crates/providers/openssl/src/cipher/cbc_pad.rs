@@ -7,19 +7,11 @@ use metaslot_ck::*;
 use metaslot_openssl_wrapper::cipher::{self, BLOCK};
 use metaslot_openssl_wrapper::{Mode, constant_time};
 use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction};
-use metaslot_spi::wrapping::ByCipher;
+use metaslot_spi::wrapping::{self, ByCipher};
 use metaslot_spi::{Key, Params};
 use std::sync::Arc;
 
-pub(super) const ROW: Algorithm = Algorithm {
-    mechanism: CKM_AES_CBC_PAD,
-    key_sizes: KEYS,
-    encrypt: Some(&CbcPad),
-    decrypt: Some(&CbcPad),
-    wrap: Some(&ByCipher(CbcPad)),
-    unwrap: Some(&ByCipher(CbcPad)),
-    ..Algorithm::NONE
-};
+pub(super) const ROW: Algorithm = wrapping::row(CKM_AES_CBC_PAD, KEYS, &ByCipher(CbcPad));
 
 #[derive(Debug)]
 struct CbcPad;

@@ -6,19 +6,11 @@ use metaslot_ck::*;
 use metaslot_openssl_wrapper::cipher;
 use metaslot_spi::buffer::{Buffer, MOST_HELD};
 use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction};
-use metaslot_spi::wrapping::ByCipher;
+use metaslot_spi::wrapping::{self, ByCipher};
 use metaslot_spi::{Bytes, Key, Params};
 use std::sync::Arc;
 
-pub(super) const ROW: Algorithm = Algorithm {
-    mechanism: CKM_AES_CCM,
-    key_sizes: KEYS,
-    encrypt: Some(&Ccm),
-    decrypt: Some(&Ccm),
-    wrap: Some(&ByCipher(Ccm)),
-    unwrap: Some(&ByCipher(Ccm)),
-    ..Algorithm::NONE
-};
+pub(super) const ROW: Algorithm = wrapping::row(CKM_AES_CCM, KEYS, &ByCipher(Ccm));
 
 #[derive(Debug)]
 struct Ccm;

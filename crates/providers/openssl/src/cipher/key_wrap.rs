@@ -7,28 +7,13 @@ use metaslot_memory::Secret;
 use metaslot_openssl_wrapper::Mode;
 use metaslot_openssl_wrapper::cipher::BLOCK;
 use metaslot_spi::provider::{Algorithm, Cipher, Direction};
-use metaslot_spi::wrapping::ByCipher;
+use metaslot_spi::wrapping::{self, ByCipher};
 use metaslot_spi::{Key, Params};
 
-pub(super) const ROW: Algorithm = Algorithm {
-    mechanism: CKM_AES_KEY_WRAP,
-    key_sizes: KEYS,
-    encrypt: Some(&KeyWrap),
-    decrypt: Some(&KeyWrap),
-    wrap: Some(&ByCipher(KeyWrap)),
-    unwrap: Some(&ByCipher(KeyWrap)),
-    ..Algorithm::NONE
-};
+pub(super) const ROW: Algorithm = wrapping::row(CKM_AES_KEY_WRAP, KEYS, &ByCipher(KeyWrap));
 
-pub(super) const PADDED_ROW: Algorithm = Algorithm {
-    mechanism: CKM_AES_KEY_WRAP_KWP,
-    key_sizes: KEYS,
-    encrypt: Some(&Padded),
-    decrypt: Some(&Padded),
-    wrap: Some(&ByCipher(Padded)),
-    unwrap: Some(&ByCipher(Padded)),
-    ..Algorithm::NONE
-};
+pub(super) const PADDED_ROW: Algorithm =
+    wrapping::row(CKM_AES_KEY_WRAP_KWP, KEYS, &ByCipher(Padded));
 
 /// What wrapping adds, in bytes.
 const SEMIBLOCK: usize = 8;

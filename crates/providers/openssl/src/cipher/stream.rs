@@ -7,35 +7,19 @@ use metaslot_ck::*;
 use metaslot_openssl_wrapper::Mode;
 use metaslot_openssl_wrapper::cipher::{self, BLOCK};
 use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction};
-use metaslot_spi::wrapping::ByCipher;
+use metaslot_spi::wrapping::{self, ByCipher};
 use metaslot_spi::{Key, Params};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 pub(super) const ECB: Algorithm =
-    row(CKM_AES_ECB, &Streaming::<Ecb>::NEW, &ByCipher(Streaming::<Ecb>::NEW));
+    wrapping::row(CKM_AES_ECB, KEYS, &ByCipher(Streaming::<Ecb>::NEW));
 pub(super) const CBC: Algorithm =
-    row(CKM_AES_CBC, &Streaming::<Cbc>::NEW, &ByCipher(Streaming::<Cbc>::NEW));
+    wrapping::row(CKM_AES_CBC, KEYS, &ByCipher(Streaming::<Cbc>::NEW));
 pub(super) const CTR: Algorithm =
-    row(CKM_AES_CTR, &Streaming::<Ctr>::NEW, &ByCipher(Streaming::<Ctr>::NEW));
+    wrapping::row(CKM_AES_CTR, KEYS, &ByCipher(Streaming::<Ctr>::NEW));
 pub(super) const CFB: Algorithm =
-    row(CKM_AES_CFB128, &Streaming::<Cfb>::NEW, &ByCipher(Streaming::<Cfb>::NEW));
-
-const fn row<M: Turn>(
-    mechanism: CK_MECHANISM_TYPE,
-    cipher: &'static Streaming<M>,
-    wrap: &'static ByCipher<Streaming<M>>,
-) -> Algorithm {
-    Algorithm {
-        mechanism,
-        key_sizes: KEYS,
-        encrypt: Some(cipher),
-        decrypt: Some(cipher),
-        wrap: Some(wrap),
-        unwrap: Some(wrap),
-        ..Algorithm::NONE
-    }
-}
+    wrapping::row(CKM_AES_CFB128, KEYS, &ByCipher(Streaming::<Cfb>::NEW));
 
 /// What such a mode begins with.
 trait Turn: Of {

@@ -9,7 +9,7 @@ use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_openssl_wrapper::rsa::Padding;
 use metaslot_spi::provider::{Algorithm, Cipher, Direction};
-use metaslot_spi::wrapping::ByCipher;
+use metaslot_spi::wrapping::{self, ByCipher};
 use metaslot_spi::{Bytes, Key, Params, hashes};
 
 pub(super) const ROWS: [Algorithm; 2] = [
@@ -24,15 +24,7 @@ pub(super) const ROWS: [Algorithm; 2] = [
         verify: Some(&Raw),
         ..Algorithm::NONE
     },
-    Algorithm {
-        mechanism: CKM_RSA_PKCS_OAEP,
-        key_sizes: SIZES,
-        encrypt: Some(&RsaCipher::Oaep),
-        decrypt: Some(&RsaCipher::Oaep),
-        wrap: Some(&ByCipher(RsaCipher::Oaep)),
-        unwrap: Some(&ByCipher(RsaCipher::Oaep)),
-        ..Algorithm::NONE
-    },
+    wrapping::row(CKM_RSA_PKCS_OAEP, SIZES, &ByCipher(RsaCipher::Oaep)),
 ];
 
 /// One way to make a block of a message.
