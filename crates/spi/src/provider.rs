@@ -132,6 +132,16 @@ impl Algorithm {
         extra_flags: 0,
     };
 
+    /// The row of a signature or a MAC.
+    #[must_use]
+    pub const fn signature(
+        mechanism: CK_MECHANISM_TYPE,
+        key_sizes: (u64, u64),
+        signature: &'static dyn Signature,
+    ) -> Self {
+        Self { mechanism, key_sizes, sign: Some(signature), verify: Some(signature), ..Self::NONE }
+    }
+
     /// `CK_MECHANISM_INFO.flags`: a function of which fields are filled.
     #[must_use]
     pub const fn flags(&self) -> u64 {

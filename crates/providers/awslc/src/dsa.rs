@@ -19,13 +19,7 @@ use std::sync::Arc;
 const SIZES: (u64, u64) = (512, 8192);
 
 const fn row(mechanism: CK_MECHANISM_TYPE, signature: &'static Dsa) -> Algorithm {
-    Algorithm {
-        mechanism,
-        key_sizes: SIZES,
-        sign: Some(signature),
-        verify: Some(signature),
-        ..Algorithm::NONE
-    }
+    Algorithm::signature(mechanism, SIZES, signature)
 }
 
 pub(crate) const ROWS: [Algorithm; 11] = checked([

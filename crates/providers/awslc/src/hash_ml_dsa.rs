@@ -16,13 +16,7 @@ use metaslot_spi::{Key, Params};
 use std::sync::Arc;
 
 const fn row(mechanism: CK_MECHANISM_TYPE, signature: &'static dyn Signature) -> Algorithm {
-    Algorithm {
-        mechanism,
-        key_sizes: SIZES,
-        sign: Some(signature),
-        verify: Some(signature),
-        ..Algorithm::NONE
-    }
+    Algorithm::signature(mechanism, SIZES, signature)
 }
 
 pub(crate) const ROWS: [Algorithm; 11] = checked([

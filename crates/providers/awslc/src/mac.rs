@@ -49,7 +49,7 @@ pub(crate) const fn row(
     key_sizes: (u64, u64),
     mac: &'static dyn Signature,
 ) -> Algorithm {
-    Algorithm { mechanism, key_sizes, sign: Some(mac), verify: Some(mac), ..Algorithm::NONE }
+    Algorithm::signature(mechanism, key_sizes, mac)
 }
 
 impl Mac {

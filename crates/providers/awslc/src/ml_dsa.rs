@@ -25,20 +25,8 @@ pub(crate) const ROWS: [Algorithm; 3] = checked([
         generate_pair: Some(&KeyPair),
         ..Algorithm::NONE
     },
-    Algorithm {
-        mechanism: CKM_ML_DSA,
-        key_sizes: SIZES,
-        sign: Some(&MlDsa),
-        verify: Some(&MlDsa),
-        ..Algorithm::NONE
-    },
-    Algorithm {
-        mechanism: CKM_ML_DSA_EXTERNAL_MU,
-        key_sizes: SIZES,
-        sign: Some(&ExternalMu),
-        verify: Some(&ExternalMu),
-        ..Algorithm::NONE
-    },
+    Algorithm::signature(CKM_ML_DSA, SIZES, &MlDsa),
+    Algorithm::signature(CKM_ML_DSA_EXTERNAL_MU, SIZES, &ExternalMu),
 ]);
 
 impl Seeded for MlDsaKey {

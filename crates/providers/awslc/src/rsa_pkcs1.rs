@@ -11,13 +11,7 @@ use metaslot_spi::{Key, Params};
 use std::sync::Arc;
 
 const fn row(mechanism: CK_MECHANISM_TYPE, signature: &'static Hashed) -> Algorithm {
-    Algorithm {
-        mechanism,
-        key_sizes: SIZES,
-        sign: Some(signature),
-        verify: Some(signature),
-        ..Algorithm::NONE
-    }
+    Algorithm::signature(mechanism, SIZES, signature)
 }
 
 pub(crate) const ROWS: [Algorithm; 10] = checked([

@@ -25,13 +25,7 @@ pub(crate) const ROWS: [Algorithm; 2] =
     [row(CKM_RSA_X9_31, &X931::Bare), row(CKM_SHA1_RSA_X9_31, &X931::Sha1)];
 
 const fn row(mechanism: CK_MECHANISM_TYPE, x931: &'static X931) -> Algorithm {
-    Algorithm {
-        mechanism,
-        key_sizes: SIZES,
-        sign: Some(x931),
-        verify: Some(x931),
-        ..Algorithm::NONE
-    }
+    Algorithm::signature(mechanism, SIZES, x931)
 }
 
 /// The block of a message.

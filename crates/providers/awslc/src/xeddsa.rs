@@ -21,12 +21,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 pub(crate) const ROWS: [Algorithm; 1] = checked([Algorithm {
-    mechanism: CKM_XEDDSA,
-    key_sizes: (255, 255),
-    sign: Some(&XEdDsa),
-    verify: Some(&XEdDsa),
     extra_flags: CKF_EC_F_P | CKF_EC_NAMEDCURVE | CKF_EC_CURVENAME,
-    ..Algorithm::NONE
+    ..Algorithm::signature(CKM_XEDDSA, (255, 255), &XEdDsa)
 }]);
 
 /// `CK_XEDDSA_HASH_TYPE`. The order of the group is so close to 2²⁵² that 256 bits reduced by it are as good as 512.

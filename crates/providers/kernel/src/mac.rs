@@ -49,8 +49,7 @@ const fn hmac(name: &'static str, length: usize) -> Mac {
 
 const fn offer(mechanism: CK_MECHANISM_TYPE, mac: &'static Mac) -> Offer {
     let key_sizes = if mac.aes { KEYS } else { HMAC_KEYS };
-    let row =
-        Algorithm { mechanism, key_sizes, sign: Some(mac), verify: Some(mac), ..Algorithm::NONE };
+    let row = Algorithm::signature(mechanism, key_sizes, mac);
     Offer { row, kind: Kind::Hash, name: mac.name }
 }
 

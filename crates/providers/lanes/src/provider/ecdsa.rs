@@ -43,14 +43,7 @@ fn of_curve<L: Lanes<N>, const N: usize>(
         let (plain, bare) = (plain.row(mechanism)?.sign?, plain.row(CKM_ECDSA)?.sign?);
         let row = kept(Over(Ecdsa { hash, plain, bare, sign, verify }));
         let bits = 8 * L::LENGTH as u64;
-        Some(Algorithm {
-            mechanism,
-            key_sizes: (bits, bits),
-            sign: Some(row),
-            verify: Some(row),
-            extra_flags: FLAGS,
-            ..Algorithm::NONE
-        })
+        Some(Algorithm { extra_flags: FLAGS, ..Algorithm::signature(mechanism, (bits, bits), row) })
     };
     MECHANISMS.into_iter().filter_map(row).collect()
 }

@@ -11,12 +11,7 @@ use metaslot_spi::{Attributes, Key, NewObject, Params, Value, detail};
 
 pub(super) const ROWS: [Algorithm; 2] = checked([
     Algorithm { mechanism: CKM_HSS_KEY_PAIR_GEN, generate_pair: Some(&KeyPair), ..Algorithm::NONE },
-    Algorithm {
-        mechanism: CKM_HSS,
-        sign: Some(&OneTime(Hss)),
-        verify: Some(&OneTime(Hss)),
-        ..Algorithm::NONE
-    },
+    Algorithm::signature(CKM_HSS, (0, 0), &OneTime(Hss)),
 ]);
 
 /// id-alg-hss-lms-hashsig (RFC 9708 §4), whose public key stands there as it is.

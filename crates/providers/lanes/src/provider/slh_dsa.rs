@@ -25,13 +25,7 @@ use std::sync::Arc;
 const SIZES: (u64, u64) = (32, 64);
 
 const fn row(mechanism: CK_MECHANISM_TYPE, signature: &'static dyn Signature) -> Algorithm {
-    Algorithm {
-        mechanism,
-        key_sizes: SIZES,
-        sign: Some(signature),
-        verify: Some(signature),
-        ..Algorithm::NONE
-    }
+    Algorithm::signature(mechanism, SIZES, signature)
 }
 
 pub(super) const ROWS: [Algorithm; 13] = checked([
