@@ -44,7 +44,7 @@ pub(crate) const ROWS: [Algorithm; 26] = [
 ];
 
 const fn row(mechanism: CK_MECHANISM_TYPE, mac: &'static dyn Signature) -> Algorithm {
-    Algorithm { mechanism, key_sizes: KEYS, sign: Some(mac), verify: Some(mac), ..Algorithm::NONE }
+    Algorithm::signature(mechanism, KEYS, mac)
 }
 
 type Md5 = Mac<{ Hash::Md5 as usize }>;

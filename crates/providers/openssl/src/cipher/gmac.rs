@@ -11,13 +11,7 @@ use metaslot_spi::provider::{Algorithm, Direction, Signature, SignatureStream};
 use metaslot_spi::{Key, Params};
 use std::sync::Arc;
 
-pub(super) const ROW: Algorithm = Algorithm {
-    mechanism: CKM_AES_GMAC,
-    key_sizes: KEYS,
-    sign: Some(&Gmac),
-    verify: Some(&Gmac),
-    ..Algorithm::NONE
-};
+pub(super) const ROW: Algorithm = Algorithm::signature(CKM_AES_GMAC, KEYS, &Gmac);
 
 #[derive(Debug)]
 struct Gmac;

@@ -12,14 +12,7 @@ use metaslot_spi::{Key, Params};
 use std::sync::Arc;
 
 const fn row(mechanism: CK_MECHANISM_TYPE, signature: &'static Ecdsa) -> Algorithm {
-    Algorithm {
-        mechanism,
-        key_sizes: SIZES,
-        sign: Some(signature),
-        verify: Some(signature),
-        extra_flags: FLAGS,
-        ..Algorithm::NONE
-    }
+    Algorithm { extra_flags: FLAGS, ..Algorithm::signature(mechanism, SIZES, signature) }
 }
 
 pub(super) const ROWS: [Algorithm; 10] = checked([

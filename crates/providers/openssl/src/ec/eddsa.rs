@@ -24,14 +24,7 @@ pub(super) const ROWS: [Algorithm; 2] = checked([
         extra_flags: FLAGS,
         ..Algorithm::NONE
     },
-    Algorithm {
-        mechanism: CKM_EDDSA,
-        key_sizes: SIZES,
-        sign: Some(&EdDsa),
-        verify: Some(&EdDsa),
-        extra_flags: FLAGS,
-        ..Algorithm::NONE
-    },
+    Algorithm { extra_flags: FLAGS, ..Algorithm::signature(CKM_EDDSA, SIZES, &EdDsa) },
 ]);
 
 /// Both curves.

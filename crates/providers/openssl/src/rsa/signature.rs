@@ -35,13 +35,7 @@ pub(super) const ROWS: [Algorithm; 20] = [
 ];
 
 const fn row(mechanism: CK_MECHANISM_TYPE, signature: &'static dyn Signature) -> Algorithm {
-    Algorithm {
-        mechanism,
-        key_sizes: SIZES,
-        sign: Some(signature),
-        verify: Some(signature),
-        ..Algorithm::NONE
-    }
+    Algorithm::signature(mechanism, SIZES, signature)
 }
 
 fn sign(key: &Key, scheme: Scheme, digest: &[u8], out: &mut [u8]) -> Result<usize> {
