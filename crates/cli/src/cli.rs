@@ -69,12 +69,14 @@ pub(crate) enum Command {
     Derive(derive::Args),
     /// Make a secret key that the holder of another key can make, too
     ///
-    /// From the other side's public key of ML-KEM: the secret key is kept in the token, or its value is written, and the
-    /// ciphertext from which the other side makes it goes into a file.
+    /// From the other side's public key of ML-KEM, RSA (by OAEP) or a curve (by ECDH with a pair for this once): the secret
+    /// key is kept in the token, or its value is written, and the ciphertext from which the other side makes it goes into a
+    /// file.
     Encapsulate(encapsulate::Args),
     /// Make the secret key that was encapsulated for a key of the token
     ///
-    /// A ciphertext that was made for another key, or changed, gives a secret key that nobody else has: ML-KEM does not tell.
+    /// A ciphertext that was made for another key, or changed, gives a secret key that nobody else has: ML-KEM and curves do
+    /// not tell.
     Decapsulate(encapsulate::OpenArgs),
     /// Digest files, as the Solaris command of this name does
     ///

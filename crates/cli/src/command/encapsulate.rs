@@ -11,9 +11,9 @@ use crate::failure::{Failure, Result};
 use crate::host::Token;
 use crate::key::{self, Family, Key, Kind};
 use crate::uri::Class;
-use crate::{find, keyfile};
+use crate::{find, keyfile, scheme};
 use metaslot_ck::*;
-use metaslot_client::Session;
+use metaslot_client::{Mechanism, Params, Session};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -27,8 +27,8 @@ Examples:
   metaslot decapsulate --key me --in sealed.bin --label shared
   metaslot decapsulate --key me --in sealed.bin --type generic:32 --out secret.bin";
 
-const TYPES: &str =
-    "What it is: aes:256, chacha20, generic:32 (bytes), because ML-KEM agrees on 32 bytes";
+const TYPES: &str = "What it is: aes:256, aes:128, chacha20, generic:32 (bytes) and others; pairs of ML-KEM agree on \
+32 bytes";
 
 /// What every parameter set of ML-KEM agrees on, in bytes.
 const SECRET: usize = 32;
@@ -81,7 +81,7 @@ pub(crate) struct OpenArgs {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let length = length(&args.kept, "encapsulated")?;
+    let length = args.kept.check("encapsulated")?;
     let is_stream = args.ciphertext == Path::new("-");
     if args.output.as_deref() == Some(&*args.ciphertext) {
         return Err(Failure::usage("the secret and the ciphertext go to two places"));
@@ -90,16 +90,18 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         payload::refuse_mixed(&app.output, args.output.as_deref())?;
     }
     let Peer { session, token, name, kind, handle } = Peer::open(app, args)?;
-    encapsulates(&kind, &name)?;
+    let mechanism = mechanism(&kind, &name)?;
+    fits(&kind, &args.kept, length)?;
     let what = template(&args.kept.kind, length);
     let mut ciphertext = Vec::new();
     let made = args.kept.make(&session, |named| {
         let template = key::with(named, &what);
-        let (bytes, made) = session.encapsulate(&CKM_ML_KEM.into(), handle, &template)?;
+        let (bytes, made) = session.encapsulate(&mechanism, handle, &template)?;
         ciphertext = bytes;
         Ok(made)
     })?;
-    let json = json!({"for": name, "mechanism": "CKM_ML_KEM", "ciphertext": base64(&ciphertext)});
+    let by = mechanism_name(mechanism.number);
+    let json = json!({"for": name, "mechanism": by, "ciphertext": base64(&ciphertext)});
     let shown = args.kept.shown("encapsulated", &token, &made, json);
     // A document has it anyway.
     let target = if is_stream && app.output.json { None } else { Some(&*args.ciphertext) };
@@ -126,7 +128,7 @@ fn written(path: &Path, ciphertext: &[u8]) -> Result<Target> {
 }
 
 pub(crate) fn open(app: &App, args: &OpenArgs) -> Result<()> {
-    let length = length(&args.kept, "decapsulated")?;
+    let length = args.kept.check("decapsulated")?;
     if !args.kept.keeps() {
         payload::refuse_mixed(&app.output, args.output.as_deref())?;
     }
@@ -135,16 +137,17 @@ pub(crate) fn open(app: &App, args: &OpenArgs) -> Result<()> {
     let opened = args.user.open::<Key>(app, &args.key, args.kept.access())?;
     let name = opened.uri();
     let Opened { session, token, it: key, .. } = opened;
-    encapsulates(&key.kind, &key.label)?;
+    let mechanism = mechanism(&key.kind, &key.label)?;
+    fits(&key.kind, &args.kept, length)?;
     let private = key.part(Class::Private).ok_or_else(|| {
         Failure::not_found(format!("the token has only the public half of '{}'", key.label))
     })?;
     let what = template(&args.kept.kind, length);
     let made = args.kept.make(&session, |named| {
         let template = key::with(named, &what);
-        let made = session.decapsulate(&CKM_ML_KEM.into(), private, &ciphertext, &template);
+        let made = session.decapsulate(&mechanism, private, &ciphertext, &template);
         made.map_err(|error| match error.code {
-            Error::WRAPPED_KEY_LEN_RANGE => Failure::failed(format!(
+            code if NO_CIPHERTEXT.contains(&code) => Failure::failed(format!(
                 "that is no ciphertext for {}: it has {} bytes",
                 key.kind,
                 ciphertext.len()
@@ -153,30 +156,41 @@ pub(crate) fn open(app: &App, args: &OpenArgs) -> Result<()> {
             _ => Failure::from(error),
         })
     })?;
-    let json = json!({"key": name, "mechanism": "CKM_ML_KEM"});
+    let json = json!({"key": name, "mechanism": mechanism_name(mechanism.number)});
     let shown = args.kept.shown("decapsulated", &token, &made, json);
     shown.write(app, made, args.output.as_deref(), args.hex)
 }
 
-/// Bytes of the secret, of a type that the mechanism makes.
-fn length(kept: &Kept, what: &str) -> Result<usize> {
-    match kept.check(what)? {
-        SECRET => Ok(SECRET),
-        other => Err(Failure::usage(format!(
-            "ML-KEM agrees on {SECRET} bytes, and {} has {other}",
-            kept.kind
-        ))
-        .hint(
-            "'--type generic:32 --usage derive' makes a key that 'metaslot derive' makes others of",
-        )),
+/// What modules answer to what is no ciphertext for a key.
+const NO_CIPHERTEXT: [Error; 5] = [
+    Error::WRAPPED_KEY_LEN_RANGE,
+    Error::WRAPPED_KEY_INVALID,
+    Error::ENCRYPTED_DATA_INVALID,
+    Error::ENCRYPTED_DATA_LEN_RANGE,
+    Error::PUBLIC_KEY_INVALID,
+];
+
+/// Whether the mechanism makes a secret of this type, which has so many bytes.
+fn fits(pair: &Kind, kept: &Kept, length: usize) -> Result<()> {
+    if pair.family != Family::MlKem || length == SECRET {
+        return Ok(());
     }
+    let message = format!("ML-KEM agrees on {SECRET} bytes, and {} has {length}", kept.kind);
+    Err(Failure::usage(message).hint(
+        "'--type generic:32 --usage derive' makes a key that 'metaslot derive' makes others of",
+    ))
 }
 
-fn encapsulates(kind: &Kind, name: &str) -> Result<()> {
+/// By what pairs of a type encapsulate: an agreement with a pair for this once whose secret is hashed, and OAEP, by SHA-256.
+pub(super) fn mechanism(kind: &Kind, name: &str) -> Result<Mechanism<'static>> {
+    let agreed = Params::Ecdh1 { kdf: CKD_SHA256_KDF, shared: &[], public: &[] };
     match kind.family {
-        Family::MlKem => Ok(()),
-        _ => Err(Failure::failed(format!("'{name}' is {kind}, which does not encapsulate"))
-            .hint("pairs of ML-KEM do: 'metaslot key generate --type ml-kem:768'")),
+        Family::MlKem => Ok(CKM_ML_KEM.into()),
+        Family::Rsa => Ok(Mechanism::with(CKM_RSA_PKCS_OAEP, scheme::oaep("sha256")?)),
+        Family::Ec | Family::Montgomery => Ok(Mechanism::with(CKM_ECDH1_DERIVE, agreed)),
+        _ => Err(Failure::failed(format!("'{name}' is {kind}, which does not encapsulate")).hint(
+            "pairs of ML-KEM do: 'metaslot key generate --type ml-kem:768'; so do those of RSA and of curves with '--usage decapsulate'",
+        )),
     }
 }
 
@@ -197,7 +211,7 @@ impl Peer {
             let name = path.display().to_string();
             let pair = keyfile::public_key(&Payload::short(Some(path))?)
                 .map_err(|failure| failure.context(path.display()))?;
-            encapsulates(&pair.kind, &name)?;
+            mechanism(&pair.kind, &name)?;
             let uri = args.user.uri()?;
             let login = args.user.login(app, &uri)?;
             let (session, _) = app.log_in(&login, access)?;

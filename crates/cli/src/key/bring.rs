@@ -179,13 +179,13 @@ pub(crate) fn public_half(
     create(session, kind, &public(public_key, kind, how, true)?)
 }
 
-/// A public key of a file, for the length of a session.
+/// A public key of a file, to encapsulate for, for the length of a session.
 pub(crate) fn for_session(session: &Session, pair: &Pair) -> Result<ObjectHandle> {
     let how = Brought {
         label: "",
         id: &[],
         subject: None,
-        usages: None,
+        usages: Some(&[Usage::Decapsulate]),
         sensitive: true,
         extractable: false,
     };

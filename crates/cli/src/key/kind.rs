@@ -438,8 +438,8 @@ impl Kind {
 
     const fn possible(&self) -> &'static [Usage] {
         match self.family {
-            Family::Rsa => &[Usage::Sign, Usage::Decrypt, Usage::Unwrap],
-            Family::Ec => &[Usage::Sign, Usage::Derive],
+            Family::Rsa => &[Usage::Sign, Usage::Decrypt, Usage::Unwrap, Usage::Decapsulate],
+            Family::Ec => &[Usage::Sign, Usage::Derive, Usage::Decapsulate],
             Family::Dsa
             | Family::Edwards
             | Family::Hotp
@@ -449,7 +449,8 @@ impl Kind {
             | Family::Xmss
             | Family::Xmssmt => &[Usage::Sign],
             Family::MlKem => &[Usage::Decapsulate],
-            Family::Dh | Family::Montgomery => &[Usage::Derive],
+            Family::Dh => &[Usage::Derive],
+            Family::Montgomery => &[Usage::Derive, Usage::Decapsulate],
             Family::Generic => &[Usage::Sign, Usage::Derive],
             Family::ChaCha20 => &[Usage::Decrypt, Usage::Derive],
             Family::Rc4 => &[Usage::Decrypt],

@@ -3,6 +3,7 @@
 
 use crate::app::App;
 use crate::command::arguments::{Opened, UserArg};
+use crate::command::encapsulate;
 use crate::failure::{Failure, Result};
 use crate::key::{self, Family, Key};
 use crate::output::Report;
@@ -35,7 +36,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         signs(session, key, &offered, pin)?
     } else if usages.contains(&"encrypt") && key.kind.family == Family::Aes {
         encrypts(session, key)?
-    } else if key.kind.family == Family::MlKem {
+    } else if usages.contains(&"encapsulate") {
         encapsulates(session, key)?
     } else {
         let message = match usages.as_slice() {
@@ -43,7 +44,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
             _ => format!("{} keys for {} cannot be tested", key.kind, usages.join(", ")),
         };
         return Err(Failure::failed(message)
-            .hint("keys that sign, pairs of ML-KEM, and AES keys that encrypt can"));
+            .hint("keys that sign, pairs that decapsulate, and AES keys that encrypt can"));
     };
     let name = opened.uri();
     app.output.print(&Report {
@@ -111,12 +112,15 @@ fn encapsulates(session: &Session, key: &Key) -> Result<Done> {
     let (public, private) = (half(Class::Public)?, half(Class::Private)?);
     let template = Template::new().class(CKO_SECRET_KEY).key_type(CKK_GENERIC_SECRET);
     let template = template.token(false).ulong(CKA_VALUE_LEN, 32).bool(CKA_SIGN, true);
-    let mechanism = CKM_ML_KEM.into();
+    let mechanism = encapsulate::mechanism(&key.kind, &key.label)?;
     let (ciphertext, ours) = session.encapsulate(&mechanism, public, &template)?;
     let theirs = session.decapsulate(&mechanism, private, &ciphertext, &template)?;
     let mac = |secret| session.sign(&CKM_SHA256_HMAC.into(), secret, MESSAGE);
     match mac(ours)? == mac(theirs)? {
-        true => Ok(("encapsulated and decapsulated", String::from("CKM_ML_KEM"))),
+        true => {
+            let by = mechanism_name(mechanism.number).unwrap_or_default();
+            Ok(("encapsulated and decapsulated", by.to_owned()))
+        }
         false => Err(Failure::failed("what was decapsulated is not what was encapsulated")),
     }
 }
