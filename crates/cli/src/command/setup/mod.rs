@@ -130,12 +130,7 @@ fn pin_of_environment(args: &Args) -> Option<PathBuf> {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    if args.daemon.is_some() && args.enable {
-        return Err(daemon::cannot_enable(Program::find(&args.program)?));
-    }
-    if let Some(socket) = args.daemon.as_deref().filter(|_| !daemon::is_asked()) {
-        return Err(daemon::ask(socket));
-    }
+    of_daemon(args)?;
     let program = &chosen(args, app.named_module())?;
     let directory = directory(args.directory.as_deref())?;
     let is_here = in_path(program.command);
@@ -215,6 +210,15 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+/// Begins anew where the key is looked up in a daemon.
+fn of_daemon(args: &Args) -> Result<()> {
+    let Some(socket) = &args.daemon else { return Ok(()) };
+    if args.enable {
+        return Err(daemon::cannot_enable(Program::find(&args.program)?));
+    }
+    if daemon::is_asked() { Ok(()) } else { Err(daemon::ask(socket)) }
 }
 
 /// What the recipe comes to, with what is asked for besides.
