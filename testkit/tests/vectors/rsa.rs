@@ -6,6 +6,7 @@ use metaslot_ck::*;
 use metaslot_client::{Mechanism, Params, Session, Template};
 
 use crate::file::{Vector, Verdict};
+use crate::signature::tagged;
 
 /// Hash as the vectors name it: itself, its MGF1, the PKCS#1 v1.5 and the PSS signature with it.
 struct Hash {
@@ -86,13 +87,18 @@ fn hash(name: &str) -> Option<&'static Hash> {
     HASHES.iter().find(|hash| hash.name == name)
 }
 
+/// SHA-512 cut to another length: the last number of its identifier, and what hashes.
+fn truncated(name: &str) -> Option<(u8, CK_MECHANISM_TYPE)> {
+    match name {
+        "SHA-512/224" => Some((5, CKM_SHA512_224)),
+        "SHA-512/256" => Some((6, CKM_SHA512_256)),
+        _ => None,
+    }
+}
+
 /// A hash that OAEP names by its number alone.
 fn number(name: &str) -> Option<CK_MECHANISM_TYPE> {
-    match name {
-        "SHA-512/224" => Some(CKM_SHA512_224),
-        "SHA-512/256" => Some(CKM_SHA512_256),
-        name => hash(name).map(|hash| hash.number),
-    }
+    truncated(name).map(|row| row.1).or_else(|| hash(name).map(|hash| hash.number))
 }
 
 /// Without the zero bytes in front that the vectors give a positive number.
@@ -105,15 +111,21 @@ fn unsigned(mut number: Vec<u8>) -> Vec<u8> {
 
 /// PKCS#1 v1.5 and PSS signatures.
 pub(crate) fn verify(session: &Session, vector: &Vector<'_>) -> Result<Verdict> {
-    // A hash that no mechanism of the standard joins with RSA.
-    let Some(hash_of) = hash(vector.word("sha")) else { return Ok(Verdict::NotApplicable) };
-    let mechanism = if vector.is_file_of("RSASSA-PSS") {
+    let (mut data, signature) = (vector.bytes("msg")?, vector.bytes("sig")?);
+    let mechanism = if let Some(last) = truncated(vector.word("sha")) {
+        // No mechanism of the standard joins these with RSA: the caller hashes, and says by what.
+        let digest = session.digest(&last.1.into(), &data)?;
+        let by = [6, 9, 0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2, last.0, 5, 0];
+        data = tagged(0x30, &[tagged(0x30, &by), tagged(4, &digest)].concat());
+        Mechanism::new(CKM_RSA_PKCS)
+    } else if vector.is_file_of("RSASSA-PSS") {
+        let hash_of = hash(vector.word("sha")).context("an unknown hash")?;
         let Some(mgf) = hash(vector.word("mgfSha")) else { return Ok(Verdict::NotApplicable) };
         let salt_length = vector.group_number("sLen");
         let params = Params::Pss { hash: hash_of.number, mgf: mgf.mgf, salt_length };
         Mechanism::with(hash_of.pss, params)
     } else {
-        Mechanism::new(hash_of.pkcs1)
+        Mechanism::new(hash(vector.word("sha")).context("an unknown hash")?.pkcs1)
     };
     let key = session.create(
         &Template::new()
@@ -128,7 +140,6 @@ pub(crate) fn verify(session: &Session, vector: &Vector<'_>) -> Result<Verdict> 
         Ok(key) => key,
         Err(error) => return Ok(Verdict::Refused(error.to_string())),
     };
-    let (data, signature) = (vector.bytes("msg")?, vector.bytes("sig")?);
     let verdict = Verdict::of_check(session.verify(&mechanism, key, &data, &signature));
     session.destroy(key)?;
     Ok(verdict)
