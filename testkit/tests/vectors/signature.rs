@@ -101,7 +101,30 @@ pub(crate) fn subject_point(der: &[u8], curve: &Curve) -> Option<Vec<u8>> {
     })
 }
 
-/// ECDSA with the signature as two numbers, and Ed25519.
+/// Both numbers of a signature in DER, each with as many bytes as PKCS#11 has for it; of another encoding, or of a number that
+/// is negative or longer, there is none: what takes it from the wire refuses that, not the module.
+fn numbers(der: &[u8], bytes: usize) -> Option<Vec<u8>> {
+    let first = if der.get(1) == Some(&0x81) { 3 } else { 2 };
+    let number = |at: usize| der.get(at + 2..)?.get(..usize::from(*der.get(at + 1)?));
+    let r = number(first)?;
+    let s = number(first + 2 + r.len())?;
+    if tagged(0x30, &[tagged(2, r), tagged(2, s)].concat()) != der {
+        return None;
+    }
+    let mut both = Vec::new();
+    for number in [r, s] {
+        let padded = number.len() > 1 && number[0] == 0;
+        if *number.first()? >= 128 || padded && number[1] < 128 {
+            return None;
+        }
+        let number = &number[usize::from(padded)..];
+        both.resize(both.len() + bytes.checked_sub(number.len())?, 0);
+        both.extend(number);
+    }
+    Some(both)
+}
+
+/// ECDSA with the signature as two numbers or in DER, and Ed25519.
 pub(crate) fn curve(session: &Session, vector: &Vector<'_>) -> Result<Verdict> {
     let curve = Curve::named(vector.key_word("publicKey", "curve")).context("an unknown curve")?;
     let (point, mechanism) = if curve.key_type == CKK_EC_EDWARDS {
@@ -120,7 +143,14 @@ pub(crate) fn curve(session: &Session, vector: &Vector<'_>) -> Result<Verdict> {
             .bytes(CKA_EC_PARAMS, curve.params)
             .bytes(CKA_EC_POINT, tagged(4, &point)),
     )?;
-    let (data, signature) = (vector.bytes("msg")?, vector.bytes("sig")?);
+    let (data, mut signature) = (vector.bytes("msg")?, vector.bytes("sig")?);
+    if vector.word("type") == "EcdsaVerify" {
+        let Some(both) = numbers(&signature, curve.bytes) else {
+            session.destroy(key)?;
+            return Ok(Verdict::NotApplicable);
+        };
+        signature = both;
+    }
     let short = signature.len() < 2 * curve.bytes && signature.len().is_multiple_of(2);
     if short && curve.key_type == CKK_EC {
         // PKCS#11 takes both numbers without the zero bytes in front (PKCS#11 3.2 §6.3.1); IEEE
