@@ -5,6 +5,7 @@ use anyhow::{Context, Result};
 use metaslot_ck::*;
 use metaslot_client::{Mechanism, Params, Session, Template};
 
+use crate::cipher::both_ways;
 use crate::file::{Vector, Verdict};
 use crate::signature::{Curve, subject_point};
 
@@ -23,6 +24,15 @@ const PBKDF2S: &[(&str, CK_ULONG)] = &[
     ("PBKDF2-HMACSHA256", CKP_PKCS5_PBKD2_HMAC_SHA256),
     ("PBKDF2-HMACSHA384", CKP_PKCS5_PBKD2_HMAC_SHA384),
     ("PBKDF2-HMACSHA512", CKP_PKCS5_PBKD2_HMAC_SHA512),
+];
+
+/// Of PBES2 with AES-256 the same.
+const PBES2S: &[(&str, CK_ULONG)] = &[
+    ("PbeWithHmacSha1AndAes_256", CKP_PKCS5_PBKD2_HMAC_SHA1),
+    ("PbeWithHmacSha224AndAes_256", CKP_PKCS5_PBKD2_HMAC_SHA224),
+    ("PbeWithHmacSha256AndAes_256", CKP_PKCS5_PBKD2_HMAC_SHA256),
+    ("PbeWithHmacSha384AndAes_256", CKP_PKCS5_PBKD2_HMAC_SHA384),
+    ("PbeWithHmacSha512AndAes_256", CKP_PKCS5_PBKD2_HMAC_SHA512),
 ];
 
 /// A readable secret of `length` bytes.
@@ -54,7 +64,27 @@ pub(crate) fn value_is(
     }
 }
 
-/// HKDF and PBKDF2.
+/// PBES2: a key by PBKDF2, and AES-CBC with padding by that.
+fn pbes2(session: &Session, vector: &Vector<'_>, prf: CK_ULONG) -> Result<Verdict> {
+    let (salt, password) = (vector.bytes("salt")?, vector.bytes("password")?);
+    let iterations = vector.number_of("iterationCount")?;
+    let params = Params::Pbkd2 { prf, salt: &salt, iterations, password: &password };
+    let template = Template::new()
+        .class(CKO_SECRET_KEY)
+        .key_type(CKK_AES)
+        .token(false)
+        .bool(CKA_ENCRYPT, true)
+        .bool(CKA_DECRYPT, true)
+        .ulong(CKA_VALUE_LEN, 32);
+    let key = session.generate_key(&Mechanism::with(CKM_PKCS5_PBKD2, params), &template)?;
+    let iv = vector.bytes("iv")?;
+    let mechanism = Mechanism::with(CKM_AES_CBC_PAD, Params::Bytes(&iv));
+    let verdict = both_ways(session, &mechanism, key, &vector.bytes("msg")?, &vector.bytes("ct")?);
+    session.destroy(key)?;
+    Ok(verdict)
+}
+
+/// HKDF, PBKDF2 and PBES2.
 pub(crate) fn kdf(session: &Session, vector: &Vector<'_>) -> Result<Verdict> {
     if let Some((_, prf)) = PBKDF2S.iter().find(|row| vector.is_file_of(row.0)) {
         let (salt, password) = (vector.bytes("salt")?, vector.bytes("password")?);
@@ -69,6 +99,9 @@ pub(crate) fn kdf(session: &Session, vector: &Vector<'_>) -> Result<Verdict> {
         );
         let made = session.generate_key(&mechanism, &secret(vector.number_of("dkLen")?));
         return Ok(value_is(session, made, &vector.bytes("dk")?));
+    }
+    if let Some((_, prf)) = PBES2S.iter().find(|row| vector.is_file_of(row.0)) {
+        return pbes2(session, vector, *prf);
     }
     let (_, prf) =
         HKDFS.iter().find(|row| vector.is_file_of(row.0)).context("an unknown derivation")?;
@@ -101,10 +134,20 @@ pub(crate) fn kdf(session: &Session, vector: &Vector<'_>) -> Result<Verdict> {
     Ok(verdict)
 }
 
+/// What is in front of both halves of a key for X25519 in DER (RFC 8410).
+const PUBLIC_X25519: &[u8] = &[0x30, 0x2a, 0x30, 5, 6, 3, 0x2b, 0x65, 0x6e, 3, 0x21, 0];
+const PRIVATE_X25519: &[u8] =
+    &[0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x6e, 4, 0x22, 4, 0x20];
+
+/// The bytes in that frame; of another frame none, for only they come through the C ABI.
+fn bare(der: &[u8], frame: &[u8]) -> Option<Vec<u8>> {
+    der.strip_prefix(frame).filter(|inner| inner.len() == 32).map(<[u8]>::to_vec)
+}
+
 /// ECDH and X25519.
 pub(crate) fn agreement(session: &Session, vector: &Vector<'_>) -> Result<Verdict> {
     let curve = Curve::named(vector.word("curve")).context("an unknown curve")?;
-    let (public, mut private) = if vector.word("encoding") == "webcrypto" {
+    let (public, private) = if vector.word("encoding") == "webcrypto" {
         // Through the C ABI the public point has no curve of its own that could be a wrong one.
         if vector.web_key_word("public", "crv") != vector.word("curve") {
             return Ok(Verdict::NotApplicable);
@@ -121,6 +164,13 @@ pub(crate) fn agreement(session: &Session, vector: &Vector<'_>) -> Result<Verdic
         point
     } else {
         public
+    };
+    let (public, mut private) = if vector.word("type") == "XdhAsnComp" {
+        let inner = (bare(&public, PUBLIC_X25519), bare(&private, PRIVATE_X25519));
+        let (Some(public), Some(private)) = inner else { return Ok(Verdict::NotApplicable) };
+        (public, private)
+    } else {
+        (public, private)
     };
     while private.len() > curve.bytes && private[0] == 0 {
         private.remove(0);

@@ -42,7 +42,7 @@ const CIPHERS: Family = Family {
 };
 const KEY_WRAP: Family = Family { prefixes: &["aes_wrap_", "aes_kwp_"], judge: cipher::key_wrap };
 const MACS: Family = Family { prefixes: &["hmac_", "aes_cmac_", "aes_gmac_"], judge: mac::mac };
-const KDFS: Family = Family { prefixes: &["hkdf_", "pbkdf2_"], judge: derive::kdf };
+const KDFS: Family = Family { prefixes: &["hkdf_", "pbkdf2_", "pbes2_"], judge: derive::kdf };
 const AGREEMENT: Family = Family { prefixes: &["ecdh_", "x25519_"], judge: derive::agreement };
 const CURVES: Family = Family { prefixes: &["ecdsa_", "ed25519_"], judge: signature::curve };
 const DSA: Family = Family { prefixes: &["dsa_"], judge: signature::dsa };
@@ -50,10 +50,8 @@ const ML_KEM: Family = Family { prefixes: &["mlkem_"], judge: lattice::ml_kem };
 const ML_DSA: Family = Family { prefixes: &["mldsa_"], judge: lattice::ml_dsa };
 const RSA_SIGNATURES: Family =
     Family { prefixes: &["rsa_signature_", "rsa_pss_"], judge: rsa::verify };
-const RSA_DECRYPTION: Family = Family {
-    prefixes: &["rsa_oaep_", "rsa_three_primes_oaep_", "rsa_pkcs1_"],
-    judge: rsa::private,
-};
+const RSA_DECRYPTION: Family =
+    Family { prefixes: &["rsa_oaep_", "rsa_pkcs1_"], judge: rsa::private };
 const FAMILIES: &[&Family] = &[
     &AEAD,
     &CIPHERS,
