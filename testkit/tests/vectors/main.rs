@@ -15,6 +15,7 @@ mod rsa;
 mod signature;
 mod xeddsa;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -162,6 +163,28 @@ fn every_file_belongs_to_one_family() {
         let owners = FAMILIES.iter().filter(|family| family.has(&name)).count();
         assert_eq!(owners, 1, "{name}");
     }
+}
+
+/// `testdata/wycheproof/files.txt`: what upstream has is in the directory, or under a reason.
+#[test]
+fn every_file_of_upstream_is_here_or_has_a_reason() {
+    let list = std::fs::read_to_string(directory().join("files.txt")).expect("the list");
+    let (mut reason, mut here, mut absent) = ("", BTreeSet::new(), BTreeSet::new());
+    for line in list.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        match line.strip_prefix("  ") {
+            None => reason = line,
+            Some(name) if reason.starts_with("Here, or in") => assert!(here.insert(name), "{name}"),
+            Some(name) => assert!(!reason.is_empty() && absent.insert(name), "{name}"),
+        }
+    }
+    let mut found = BTreeSet::new();
+    for place in ["", ELSEWHERE.0] {
+        let entries = std::fs::read_dir(directory().join(place)).expect("the directory of vectors");
+        let names = entries.map(|entry| entry.expect("an entry").file_name().display().to_string());
+        found.extend(names.filter_map(|name| name.strip_suffix(".json").map(str::to_owned)));
+    }
+    assert_eq!(here, found.iter().map(String::as_str).collect());
+    assert_eq!((here.is_disjoint(&absent), here.len() + absent.len()), (true, 343));
 }
 
 #[test]
