@@ -212,25 +212,6 @@ fn a_private_key_does_not_come_back_as_a_secret_one() {
     }
 }
 
-/// PKCS#11 3.2 §5.18.4. Where the key that opens does not decrypt, the default policy is the other way.
-#[test]
-fn what_is_unwrapped_may_leave_again_unless_the_policy_says_otherwise() {
-    let opens = vec![on(CKA_WRAP), on(CKA_UNWRAP), on(CKA_DECRYPT)];
-    for (policy, by, leaves) in [
-        (Policy::DEFAULT, opens, true),
-        (Policy::DEFAULT, transport(), false),
-        (Policy::legacy(), transport(), true),
-    ] {
-        let user = User::under(policy);
-        let by = user.aes(by).expect("a key is made");
-        let known = user.brought(CKK_AES, &[9; 32], vec![]).expect("it is brought");
-        let wrapped = user.wrap(KWP, by, known).expect("it wraps");
-        let back = user.unwrap(KWP, by, &wrapped, secret(CKK_AES)).expect("it unwraps");
-        assert_eq!(user.bool(back, CKA_EXTRACTABLE), leaves);
-        assert!(user.bool(back, CKA_SENSITIVE));
-    }
-}
-
 /// A user may make a transport key with any template, so no template makes a second purpose.
 #[test]
 fn no_template_makes_a_twin_for_another_purpose() {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects that a token says of itself, which nobody changes, and objects of trust. The argument is the policy. */
+/* Objects that a token says of itself, which nobody changes, objects of trust, and what keys are of which nothing is said. The argument is
+ * the policy. */
 #include "common.h"
 
 static CK_SESSION_HANDLE session;
@@ -163,6 +164,32 @@ static void trust(void)
 	}
 }
 
+/* PKCS#11 3.2 §5.18.4. Where the key that opens does not decrypt, the default policy is the other way. */
+static void what_is_unwrapped_may_leave_again(int legacy)
+{
+	CK_MECHANISM generate = {CKM_AES_KEY_GEN, NULL, 0}, kwp = {CKM_AES_KEY_WRAP_KWP, NULL, 0};
+	CK_OBJECT_CLASS class = CKO_SECRET_KEY;
+	CK_KEY_TYPE aes = CKK_AES;
+	CK_ULONG length = 32, wrapped_length;
+	CK_BYTE wrapped[40];
+	CK_BBOOL said[2];
+	CK_ATTRIBUTE key[] = {{CKA_CLASS, &class, sizeof class}, {CKA_KEY_TYPE, &aes, sizeof aes},
+			      {CKA_VALUE, "thirty-two bytes, which are known", 32}};
+	CK_ATTRIBUTE by[] = {{CKA_VALUE_LEN, &length, sizeof length}, {CKA_WRAP, &yes, 1}, {CKA_UNWRAP, &yes, 1},
+			     {CKA_DECRYPT, &yes, 1}};
+	CK_ATTRIBUTE asked[] = {{CKA_EXTRACTABLE, &said[0], 1}, {CKA_SENSITIVE, &said[1], 1}};
+	CK_OBJECT_HANDLE known, opens, back;
+	OK(p11->C_CreateObject(session, key, 3, &known));
+	for (CK_ULONG decrypts = 0; decrypts < 2; decrypts++) {
+		OK(p11->C_GenerateKey(session, &generate, by, 3 + decrypts, &opens));
+		wrapped_length = sizeof wrapped;
+		OK(p11->C_WrapKey(session, &kwp, opens, known, wrapped, &wrapped_length));
+		OK(p11->C_UnwrapKey(session, &kwp, opens, wrapped, wrapped_length, key, 2, &back));
+		OK(p11->C_GetAttributeValue(session, back, asked, 2));
+		CHECK(said[0] == (legacy || decrypts) && said[1]);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	int legacy = argc > 1 && strcmp(argv[1], "legacy") == 0;
@@ -177,6 +204,7 @@ int main(int argc, char **argv)
 	profiles(legacy);
 	if (legacy) tls();
 	trust();
+	what_is_unwrapped_may_leave_again(legacy);
 	OK(p11->C_Finalize(NULL));
 	return 0;
 }

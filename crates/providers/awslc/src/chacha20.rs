@@ -11,37 +11,25 @@ use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::buffer::hold;
 use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction, SignatureStream};
-use metaslot_spi::wrapping::ByCipher;
+use metaslot_spi::wrapping::{self, ByCipher};
 use metaslot_spi::{Bytes, Key, Params};
 use std::sync::Arc;
 
 /// The two together and each alone.
 pub(crate) const ROWS: [Algorithm; 3] = [
+    wrapping::row(CKM_CHACHA20, (256, 256), &ByCipher(ChaCha20)),
+    Algorithm::signature(CKM_POLY1305, SIZES, &POLY1305),
     Algorithm {
-        wrap: Some(&ByCipher(ChaCha20)),
-        unwrap: Some(&ByCipher(ChaCha20)),
-        ..cipher(CKM_CHACHA20, (256, 256), &ChaCha20)
+        mechanism: CKM_CHACHA20_POLY1305,
+        key_sizes: SIZES,
+        encrypt: Some(&ChaCha20Poly1305),
+        decrypt: Some(&ChaCha20Poly1305),
+        ..Algorithm::NONE
     },
-    mac::row(CKM_POLY1305, SIZES, &POLY1305),
-    cipher(CKM_CHACHA20_POLY1305, SIZES, &ChaCha20Poly1305),
 ];
 
 /// In bytes; those of `CKM_CHACHA20` are in bits.
 const SIZES: (u64, u64) = (32, 32);
-
-const fn cipher(
-    mechanism: CK_MECHANISM_TYPE,
-    key_sizes: (u64, u64),
-    cipher: &'static dyn Cipher,
-) -> Algorithm {
-    Algorithm {
-        mechanism,
-        key_sizes,
-        encrypt: Some(cipher),
-        decrypt: Some(cipher),
-        ..Algorithm::NONE
-    }
-}
 
 #[derive(Debug)]
 struct ChaCha20Poly1305;
