@@ -156,10 +156,7 @@ impl Engine {
             (None, true) => imposed.unwrap_or(Purposes::USE),
             (None, false) => Purposes::at_birth(&template, class),
         };
-        match protected {
-            true => token.policy().protecting(by.subject(), said.is_none(), &mut template),
-            false => rules::may_leave(&mut template),
-        }
+        token.policy().protecting(by.subject(), said.is_none(), &mut template);
         let birth = Birth::new(Origin::Unwrapped, purposes, token.login_state());
         rules::complete(birth, class, template, made)
     }

@@ -195,19 +195,17 @@ fn keys_are_not_wrapped_by_gcm_under_an_iv_of_the_caller() {
 /// PKCS#8 begins with bytes that are known; a MAC at each length gives the next one.
 #[test]
 fn a_private_key_does_not_come_back_as_a_secret_one() {
-    for (policy, error) in
-        [(Policy::DEFAULT, Some(Error::WRAPPED_KEY_INVALID)), (Policy::legacy(), None)]
-    {
+    for policy in [Policy::DEFAULT, Policy::legacy()] {
         let user = User::under(policy);
         let by = user.aes(transport()).expect("a key is made");
         let (_, private) = user.rsa(vec![], vec![on(CKA_EXTRACTABLE)]).expect("a pair is made");
         let wrapped = user.wrap(KWP, by, private).expect("it wraps");
         let whole = user.unwrap(KWP, by, &wrapped, secret(CKK_GENERIC_SECRET));
-        assert_eq!(whole.err(), error);
+        let refused = (policy == Policy::DEFAULT).then_some(Error::WRAPPED_KEY_INVALID);
+        assert_eq!(whole.err(), refused);
         // The form says how long the key is, under every policy (PKCS#11 3.2 §5.18.4).
-        let mut template = secret(CKK_GENERIC_SECRET);
-        template.push(row(CKA_VALUE_LEN, 24));
-        let piece = user.unwrap(KWP, by, &wrapped, template);
+        let template = secret(CKK_GENERIC_SECRET).into_iter().chain([row(CKA_VALUE_LEN, 24)]);
+        let piece = user.unwrap(KWP, by, &wrapped, template.collect());
         assert_eq!(piece, Err(Error::WRAPPED_KEY_LEN_RANGE));
     }
 }

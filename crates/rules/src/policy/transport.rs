@@ -118,8 +118,11 @@ impl Policy {
 }
 
 impl Policy {
-    /// What a key that was opened by one that does not decrypt is where its template does not say it; `bare`: nor the wrapped form.
+    /// What a key that was opened is where its template does not say it; `bare`: nor the wrapped form.
     pub fn protecting(self, by: &Subject, bare: bool, template: &mut Attributes) {
+        if by.facts().decrypts() {
+            return may_leave(template);
+        }
         if keeps_private(by) {
             unless_said(template, CKA_PRIVATE, true);
         }
