@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One file of vectors: groups that share parameters, vectors in them, hexadecimal values.
 
+use std::cell::Cell;
 use std::path::Path;
+use std::rc::Rc;
 
 use anyhow::{Context, Result};
+use metaslot_ck::ObjectHandle;
 use serde_json::Value;
 
 /// A file of vectors.
@@ -34,6 +37,8 @@ pub(crate) struct Vector<'a> {
     algorithm: &'a str,
     group: &'a Value,
     test: &'a Value,
+    /// The key of the group, once it was made.
+    key: Rc<Cell<Option<ObjectHandle>>>,
 }
 
 impl File {
@@ -47,7 +52,8 @@ impl File {
         let groups = self.0["testGroups"].as_array().into_iter().flatten();
         groups.flat_map(move |group| {
             let tests = group["tests"].as_array().into_iter().flatten();
-            tests.map(move |test| Vector { algorithm, group, test })
+            let key = Rc::default();
+            tests.map(move |test| Vector { algorithm, group, test, key: Rc::clone(&key) })
         })
     }
 }
@@ -55,6 +61,16 @@ impl File {
 impl Vector<'_> {
     pub(crate) fn number(&self) -> u64 {
         self.test["tcId"].as_u64().unwrap_or_default()
+    }
+
+    /// The key of the group, which is made for the first of its vectors and stays until the session ends.
+    pub(crate) fn key_of_group<E>(
+        &self,
+        make: impl FnOnce() -> Result<ObjectHandle, E>,
+    ) -> Result<ObjectHandle, E> {
+        let key = self.key.get().map_or_else(make, Ok)?;
+        self.key.set(Some(key));
+        Ok(key)
     }
 
     /// Is this the file's algorithm?

@@ -175,9 +175,8 @@ fn private_key(session: &Session, vector: &Vector<'_>) -> Result<ObjectHandle> {
 pub(crate) fn private(session: &Session, vector: &Vector<'_>) -> Result<Verdict> {
     if vector.word("type") == "RsassaPkcs1Generate" {
         let hash = hash(vector.word("sha")).context("an unknown hash")?;
-        let key = private_key(session, vector)?;
+        let key = vector.key_of_group(|| private_key(session, vector))?;
         let signature = session.sign(&Mechanism::new(hash.pkcs1), key, &vector.bytes("msg")?);
-        session.destroy(key)?;
         return Ok(Verdict::of(signature, &vector.bytes("sig")?));
     }
     let label = vector.bytes("label").unwrap_or_default();
@@ -191,8 +190,7 @@ pub(crate) fn private(session: &Session, vector: &Vector<'_>) -> Result<Verdict>
     } else {
         Mechanism::new(CKM_RSA_PKCS)
     };
-    let key = private_key(session, vector)?;
+    let key = vector.key_of_group(|| private_key(session, vector))?;
     let opened = session.decrypt(&mechanism, key, &vector.bytes("ct")?);
-    session.destroy(key)?;
     Ok(Verdict::of(opened, &vector.bytes("msg")?))
 }
