@@ -335,7 +335,7 @@ fn created(session: &Session, vector: &Value) -> Result<Verdict> {
         Value::Null => (CKO_PUBLIC_KEY, &vector["public"]),
         said => (CKO_PRIVATE_KEY, said),
     };
-    let value = hex(vector.get("value").unwrap_or(&said["CKA_VALUE"]))?;
+    let value = hex(vector.get("value").unwrap_or_else(|| &said["CKA_VALUE"]))?;
     match half(session, class, said) {
         Ok(key) => {
             let verdict = Verdict::of(session.attribute(key, CKA_VALUE), &value);
