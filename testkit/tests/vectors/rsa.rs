@@ -127,22 +127,19 @@ pub(crate) fn verify(session: &Session, vector: &Vector<'_>) -> Result<Verdict> 
     } else {
         Mechanism::new(hash(vector.word("sha")).context("an unknown hash")?.pkcs1)
     };
-    let key = session.create(
-        &Template::new()
-            .class(CKO_PUBLIC_KEY)
-            .key_type(CKK_RSA)
-            .token(false)
-            .bool(CKA_VERIFY, true)
-            .bytes(CKA_MODULUS, unsigned(vector.key_part("publicKey", "modulus")?))
-            .bytes(CKA_PUBLIC_EXPONENT, unsigned(vector.key_part("publicKey", "publicExponent")?)),
-    );
+    let template = Template::new()
+        .class(CKO_PUBLIC_KEY)
+        .key_type(CKK_RSA)
+        .token(false)
+        .bool(CKA_VERIFY, true)
+        .bytes(CKA_MODULUS, unsigned(vector.key_part("publicKey", "modulus")?))
+        .bytes(CKA_PUBLIC_EXPONENT, unsigned(vector.key_part("publicKey", "publicExponent")?));
+    let key = vector.key_of_group(|| session.create(&template));
     let key = match key {
         Ok(key) => key,
         Err(error) => return Ok(Verdict::Refused(error.to_string())),
     };
-    let verdict = Verdict::of_check(session.verify(&mechanism, key, &data, &signature));
-    session.destroy(key)?;
-    Ok(verdict)
+    Ok(Verdict::of_check(session.verify(&mechanism, key, &data, &signature)))
 }
 
 /// The private key of a group: with its primes where the vectors give them.
