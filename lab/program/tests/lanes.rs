@@ -5,6 +5,7 @@
 use clap::Parser;
 use metaslot_lab::{Command, LanesOptions};
 use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process;
 
@@ -90,6 +91,28 @@ fn the_kernels_answer_without_their_instructions_too() {
     let arguments = ["--no-module", "--only", "p256-sign,sha512", "--without", without];
     let failure = lanes("without", &arguments).unwrap_err();
     assert!(failure.message.contains("not on this processor"), "{failure}");
+}
+
+/// The kernels' program ends where it is to count its instructions, as it does by ^C.
+#[test]
+fn what_was_measured_stays_where_nothing_is_counted() {
+    let place = std::env::temp_dir().join(format!("metaslot-uncounted-{}", process::id()));
+    std::fs::create_dir_all(&place).unwrap();
+    let (program, output) = (place.join("kernels"), place.join("out.labx"));
+    let script = r#"#!/bin/sh
+echo '{"available": true, "lanes": [8], "ports": ["multiply"], "raw": true}'
+while read line && [ "$line" = round ]; do echo '{"ports": [1], "raw": 20, "lanes": [10]}'; done
+"#;
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    let mut lanes = process::Command::new(LAB);
+    lanes.args(["lanes", "--quick", "--no-module", "--only", "sha512", "--kernels"]);
+    let said = lanes.arg(&program).arg("--output").arg(&output).output().unwrap();
+    let printed = process::Command::new(LAB).arg("print").arg(&output).output().unwrap();
+    std::fs::remove_dir_all(&place).unwrap();
+    let error = String::from_utf8(said.stderr).unwrap();
+    assert!(error.contains("ended early") && error.contains("metaslot lab print"), "{error}");
+    assert!(printed.status.success());
 }
 
 #[test]

@@ -69,7 +69,7 @@ pub(crate) fn measure(scenario: &mut dyn Scenario, options: &RunOptions) -> Resu
         }
     };
     done.map_err(kept)?;
-    for (name, bytes) in scenario.files()? {
+    for (name, bytes) in scenario.files().map_err(kept)? {
         recorder.attach(&name, &bytes)?;
     }
     recorder.core_factor_after(core_factor());
