@@ -217,13 +217,24 @@ fn written_at_once(
     store: &PostgresStore,
     all: Vec<Vec<Change>>,
 ) -> Vec<Result<Vec<u64>, Error>> {
+    let locked = "DO $$ BEGIN
+                      PERFORM 1 FROM metaslot.token FOR UPDATE;
+                      FOR i IN 1..800 LOOP
+                          PERFORM pg_sleep(0.01);
+                          EXIT WHEN to_regclass('public.unlocked') IS NOT NULL;
+                      END LOOP;
+                  END $$";
     std::thread::scope(|scope| {
-        scope.spawn(|| place.sql("SELECT pg_sleep(1) FROM metaslot.token FOR UPDATE"));
+        let locked = scope.spawn(|| place.sql(locked));
         until("the row is locked", || {
             place.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") == "1"
         });
         let all = all.into_iter().map(|changes| scope.spawn(move || store.write(changes)));
         let all = Vec::from_iter(all);
+        std::thread::sleep(Duration::from_millis(500));
+        place.sql("CREATE TABLE public.unlocked()");
+        locked.join().unwrap();
+        place.sql("DROP TABLE public.unlocked");
         all.into_iter().map(|one| one.join().unwrap()).collect()
     })
 }
