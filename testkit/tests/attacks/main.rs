@@ -190,8 +190,8 @@ fn wrapping_key_signs() {
 }
 
 #[test]
-fn private_key_is_unwrapped_in_pieces() {
-    attack("unwrap in pieces", "private_key_is_unwrapped_in_pieces", purposes::growing_pieces);
+fn wrapped_key_is_unwrapped_in_pieces() {
+    attack("unwrap in pieces", "wrapped_key_is_unwrapped_in_pieces", purposes::growing_pieces);
 }
 
 #[test]

@@ -131,15 +131,16 @@ pub(crate) fn wrapping_key_signs(session: &Session) -> Result<bool> {
     Ok(opened == SECRET)
 }
 
-/// A private key is unwrapped as secret keys of growing length: a MAC at each gives one byte more.
+/// A key is unwrapped as keys of growing length, by a form that does not say how long it is: a MAC at each gives one byte more.
 pub(crate) fn growing_pieces(session: &Session) -> Result<bool> {
     let by = aes(session, &[CKA_WRAP, CKA_UNWRAP])?;
-    let (_, private) = rsa(session, &[CKA_SIGN])?;
-    let wrapped = session.wrap(&KWP, by, private)?;
+    let key = protected(session, CKA_SIGN)?;
+    let ecb = Mechanism::new(CKM_AES_ECB);
+    let wrapped = session.wrap(&ecb, by, key)?;
     let mut found = Vec::new();
     for length in 1..=32 {
         let template = secret(true).bool(CKA_SIGN, true).ulong(CKA_VALUE_LEN, length);
-        let piece = session.unwrap(&KWP, by, &wrapped, &template)?;
+        let piece = session.unwrap(&ecb, by, &wrapped, &template)?;
         let mac = session.sign(&HMAC, piece, b"message")?;
         for guess in 0..=u8::MAX {
             found.push(guess);
@@ -152,24 +153,25 @@ pub(crate) fn growing_pieces(session: &Session) -> Result<bool> {
             found.pop();
         }
     }
-    // PKCS#8: a sequence, version 0, the identifier of RSA.
-    Ok(found.len() == 32 && found.starts_with(&[0x30, 0x82]) && found[4..8] == [2, 1, 0, 0x30])
+    let copy = known(session, &found, &[CKA_SIGN])?;
+    Ok(session.sign(&HMAC, copy, b"message")? == session.sign(&HMAC, key, b"message")?)
+}
+
+/// A secret key that may leave, wrapped, and has one use.
+fn protected(session: &Session, usage: CK_ATTRIBUTE_TYPE) -> Result<ObjectHandle> {
+    let template = Template::new()
+        .token(false)
+        .ulong(CKA_VALUE_LEN, 32)
+        .bool(CKA_SENSITIVE, true)
+        .bool(CKA_EXTRACTABLE, true);
+    let generate = Mechanism::new(CKM_GENERIC_SECRET_KEY_GEN);
+    session.generate_key(&generate, &with_roles(template, &[usage]))
 }
 
 /// Out and in again: a key that may only verify comes back as one that signs.
 pub(crate) fn usages_by_rewrapping(session: &Session) -> Result<bool> {
     let by = aes(session, &[CKA_WRAP, CKA_UNWRAP])?;
-    let key = session.generate_key(
-        &Mechanism::new(CKM_GENERIC_SECRET_KEY_GEN),
-        &with_roles(
-            Template::new()
-                .token(false)
-                .ulong(CKA_VALUE_LEN, 32)
-                .bool(CKA_SENSITIVE, true)
-                .bool(CKA_EXTRACTABLE, true),
-            &[CKA_VERIFY],
-        ),
-    )?;
+    let key = protected(session, CKA_VERIFY)?;
     let wrapped = session.wrap(&KWP, by, key)?;
     let back = session.unwrap(&KWP, by, &wrapped, &secret(true).bool(CKA_SIGN, true))?;
     let forged = session.sign(&HMAC, back, b"message")?;
