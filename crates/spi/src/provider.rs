@@ -568,6 +568,25 @@ impl Place {
         matches!(self, Self::Told | Self::Filled(_))
     }
 
+    /// How long a secret key in what was opened is, in bytes, by what its template says and the only length of its type.
+    ///
+    /// # Errors
+    /// `CKR_TEMPLATE_INCOMPLETE` where nothing says it (PKCS#11 3.2 §5.18.4), `CKR_WRAPPED_KEY_LEN_RANGE` where it is not there.
+    pub fn length(self, said: Option<u64>, only: Option<u64>, opened: &[u8]) -> Result<usize> {
+        let length = match self {
+            Self::Told | Self::Filled(_) => said,
+            Self::First | Self::Last => said.or(only),
+        };
+        // Zeros may be what stands before the key, or what fills the last block.
+        let is_open = self == Self::Last || self == Self::First && opened.ends_with(&[0; 8]);
+        if length.is_none() && is_open {
+            return Err(Error::TEMPLATE_INCOMPLETE);
+        }
+        let length = length.map_or(Ok(opened.len()), usize::try_from).ok();
+        let length = length.filter(|length| (1..=opened.len()).contains(length));
+        length.ok_or(Error::WRAPPED_KEY_LEN_RANGE)
+    }
+
     /// A private key's encoding in what was opened.
     ///
     /// # Errors

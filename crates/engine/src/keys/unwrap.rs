@@ -170,17 +170,9 @@ impl Engine {
         place: Place,
         protected: bool,
     ) -> Result<Secret> {
-        let usual = || template.ulong(CKA_KEY_TYPE).and_then(Lengths::of);
-        let length = match (template.ulong(CKA_VALUE_LEN), place) {
-            (None, Place::First | Place::Last) => usual().and_then(Lengths::only),
-            (said, _) => said,
-        };
+        let only = template.ulong(CKA_KEY_TYPE).and_then(Lengths::of).and_then(Lengths::only);
+        let length = place.length(template.ulong(CKA_VALUE_LEN), only, plain.expose())?;
         template.remove(CKA_VALUE_LEN);
-        let length =
-            length.map_or(plain.len(), |length| usize::try_from(length).unwrap_or(usize::MAX));
-        if length > plain.len() || length == 0 {
-            return Err(Error::WRAPPED_KEY_LEN_RANGE);
-        }
         let opened = place.secret_key(plain.expose(), length)?;
         if protected {
             token.policy().opening(opened, length)?;

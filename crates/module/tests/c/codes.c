@@ -61,6 +61,17 @@ static void wrapping_keys_are_named(void)
 	EXPECT(wrap(&wrap_pad, wants, generic), CKR_KEY_HANDLE_INVALID);
 }
 
+/* §5.18.4: what is filled with zeros is as long as the template says, where its type does not. */
+static void a_length_that_nothing_tells_is_asked_for(void)
+{
+	CK_MECHANISM ecb = {CKM_AES_ECB, NULL, 0};
+	CK_OBJECT_HANDLE by = plain(&aes_gen, 32);
+	OK(wrap(&ecb, by, plain(&aes_gen, 24)));
+	EXPECT(unwrap(&ecb, by, &aes_type), CKR_TEMPLATE_INCOMPLETE);
+	OK(wrap(&ecb, by, plain(&aes_gen, 16)));
+	OK(unwrap(&ecb, by, &aes_type));
+}
+
 static CK_RV pair(CK_MECHANISM *mechanism, CK_ATTRIBUTE_TYPE type, void *value, CK_ULONG value_length)
 {
 	CK_OBJECT_HANDLE public, private;
@@ -427,6 +438,7 @@ int main(void)
 	OK(p11->C_Initialize(NULL));
 	session = open_session();
 	wrapping_keys_are_named();
+	a_length_that_nothing_tells_is_asked_for();
 	a_wrap_is_filled_with_zeros();
 	sizes_and_curves_are_attributes();
 	parameters_have_their_form();
