@@ -30,19 +30,22 @@ pub(crate) fn search(
         named.extend(values(keys, query)?);
     }
     let named: Vec<&[u8]> = named.iter().map(<[u8; 16]>::as_slice).collect();
-    let (name, after) = (open.name(), signed(after));
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let mut with: Vec<&(dyn ToSql + Sync)> = vec![&name, &after, &limit];
+    let (name, above) = (open.name(), signed(after));
+    let most = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut with: Vec<&(dyn ToSql + Sync)> = vec![&name, &above, &most];
     with.extend(named.iter().map(|value| value as &(dyn ToSql + Sync)));
     let is_shown = keys.is_some() && !query.is_empty();
     let rows = open.read(&text(query.len(), scope, is_shown.then_some(height)), &with)?;
+    if rows.len() > limit {
+        return Err(Error::not_token("a search finds more than was asked for"));
+    }
     let mut found: Vec<Found> = Vec::with_capacity(rows.len());
     for row in &rows {
         let wrong = |_| Error::not_token("a search finds what is no object");
         let id: i64 = row.try_get(0).map_err(wrong)?;
         let id =
             u64::try_from(id).map_err(|_| Error::not_token("an object has a negative number"))?;
-        if found.last().is_some_and(|last| last.id >= id) {
+        if found.last().map_or(after, |last| last.id) >= id {
             return Err(Error::not_token("a search goes in circles"));
         }
         found.push(Found { id, private: row.try_get(1).map_err(wrong)? });

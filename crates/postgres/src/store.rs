@@ -178,9 +178,10 @@ impl PostgresStore {
         let kept = |or_older| self.cache.search(self.moment(keys), &asked, or_older);
         let found = self.kept_or_read(kept, || {
             let open = self.link.open()?;
-            let (moment, floor) = (self.moment(keys), keys.map_or(0, |keys| self.floor(keys)));
+            let moment = self.moment(keys);
             let (mut all, mut after) = (Vec::new(), after);
             loop {
+                let floor = keys.map_or(0, |keys| self.floor(keys));
                 let height = self.height.load(Ordering::Relaxed);
                 let wanted = limit - all.len();
                 let (found, picture) =
@@ -193,15 +194,20 @@ impl PostgresStore {
                         if reading.height() > height {
                             // It has grown; it never becomes less high.
                             self.height.fetch_max(reading.height(), Ordering::Relaxed);
+                            self.finish(reading, keys, floor)?;
                             continue;
                         }
+                        let mut rows = Vec::with_capacity(found.len());
                         for found in found {
                             let row = search::check(&mut reading, keys, query, found)?;
-                            let Some(row) = row else { continue };
-                            self.cache.keep_row(moment, found.id, Some(Arc::new(row)));
+                            rows.extend(row.map(|row| (found, Arc::new(row))));
+                        }
+                        // Before anything of an older state is kept.
+                        self.finish(reading, keys, floor)?;
+                        for (found, row) in rows {
+                            self.cache.keep_row(moment, found.id, Some(row));
                             all.push(found);
                         }
-                        self.finish(reading, keys, floor)?;
                     }
                     _ => all.extend(found),
                 }

@@ -7,7 +7,7 @@ mod common;
 use common::{Place, USER, examine, find, insert, private, told, touch, until};
 use metaslot_ck::Error;
 use metaslot_postgres::{Config, PostgresStore};
-use metaslot_spi::store::{Change, Role, Store};
+use metaslot_spi::store::{Change, Role, Scope, Store};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -123,21 +123,32 @@ fn a_database_that_goes_back_is_refused() {
     let anchored = Config { anchor: Some(anchor), ..place.config() };
     let machine = PostgresStore::new(anchored.clone());
     machine.login(Role::User, USER).unwrap();
-    let id = insert(&machine, private("key"));
+    let [id, changed] = ["key", "changed"].map(|label| insert(&machine, private(label)));
     let tables = ["object", "lookup", "tree", "token"];
     for table in tables {
         place.sql(&format!("CREATE TABLE {table} AS SELECT * FROM metaslot.{table}"));
     }
     machine.write(vec![Change::Delete { id, version: 1, unique_id: None }]).unwrap();
+    let update = Change::Update { id: changed, version: 1, record: private("changed") };
+    machine.write(vec![update]).unwrap();
     until("it is gone", || token.read(id).unwrap().is_none());
+    until("it is changed", || token.secrets(changed, 2).is_ok());
+    let go_back = |and: &str| {
+        place.sql(&format!(
+            "BEGIN; SET session_replication_role = replica;
+             DELETE FROM metaslot.token; DELETE FROM metaslot.object; DELETE FROM metaslot.lookup; DELETE FROM metaslot.tree;
+             INSERT INTO metaslot.token OVERRIDING SYSTEM VALUE SELECT * FROM token; INSERT INTO metaslot.object SELECT * FROM object;
+             INSERT INTO metaslot.lookup SELECT * FROM lookup; INSERT INTO metaslot.tree SELECT * FROM tree; {and}; COMMIT"
+        ))
+    };
+    // In silence: a search refuses what it finds, and keeps nothing of it.
+    let generation = token.generation().unwrap();
+    go_back(&format!("UPDATE metaslot.token SET generation = {generation}"));
+    let query = [(metaslot_ck::CKA_LABEL, b"changed".to_vec())];
+    assert_eq!(token.search(&query, Scope::Private, 0, 7).unwrap_err(), Error::DEVICE_ERROR);
+    assert!(token.secrets(changed, 1).is_err());
     // As a restore of a backup does it, or a standby that had not seen everything.
-    place.sql(
-        "BEGIN; SET session_replication_role = replica;
-         DELETE FROM metaslot.token; DELETE FROM metaslot.object; DELETE FROM metaslot.lookup; DELETE FROM metaslot.tree;
-         INSERT INTO metaslot.token OVERRIDING SYSTEM VALUE SELECT * FROM token; INSERT INTO metaslot.object SELECT * FROM object;
-         INSERT INTO metaslot.lookup SELECT * FROM lookup; INSERT INTO metaslot.tree SELECT * FROM tree;
-         SELECT pg_notify('metaslot', '0 test'); COMMIT",
-    );
+    go_back("SELECT pg_notify('metaslot', '0 test')");
     // A process that has seen more, and one that was started since.
     until("it is seen", || token.read(id).is_err());
     assert!(told().contains("gone back behind this process"), "{}", told());
