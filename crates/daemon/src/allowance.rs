@@ -14,6 +14,8 @@ const FREE_FAILURES: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(500);
 /// so often.
 const DOUBLINGS: u32 = 3;
+/// So long after the last one they are forgotten, of a user without connections.
+const MEMORY: Duration = Duration::from_secs(60);
 
 /// Of all users.
 #[derive(Debug)]
@@ -43,8 +45,7 @@ struct Owned {
 #[derive(Debug, Default)]
 struct Tries {
     failures: u32,
-    /// When there may be another.
-    next: Option<Instant>,
+    last: Option<Instant>,
 }
 
 /// Of one connection, which counts while this lives.
@@ -80,8 +81,8 @@ impl Allowances {
 
     fn admit_owner(&self, owner: Owner) -> Option<Allowance> {
         let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
-        // Who goes and comes again has the same pause.
-        owners.retain(|_, owned| Arc::strong_count(owned) > 1 || owned.waits());
+        // Who goes and comes again has the same pauses.
+        owners.retain(|_, owned| Arc::strong_count(owned) > 1 || owned.is_remembered());
         let owned = owners.entry(owner).or_default();
         // One is the table's.
         let is_free = Arc::strong_count(owned) <= self.connections.load(Ordering::Relaxed);
@@ -91,15 +92,21 @@ impl Allowances {
 }
 
 impl Owned {
-    fn waits(&self) -> bool {
-        !self.tries.try_lock().is_ok_and(|tries| tries.pause().is_zero())
+    fn is_remembered(&self) -> bool {
+        !self.tries.try_lock().is_ok_and(|tries| tries.rest(MEMORY).is_zero())
     }
 }
 
 impl Tries {
     /// For how long the next one has to wait.
     fn pause(&self) -> Duration {
-        self.next.map_or(Duration::ZERO, |next| next.saturating_duration_since(Instant::now()))
+        let more = self.failures.checked_sub(FREE_FAILURES);
+        more.map_or(Duration::ZERO, |more| self.rest(PAUSE * (1 << more.min(DOUBLINGS))))
+    }
+
+    /// What is left of such a time after the last one.
+    fn rest(&self, whole: Duration) -> Duration {
+        self.last.map_or(Duration::ZERO, |last| whole.saturating_sub(last.elapsed()))
     }
 
     fn end_with<T>(&mut self, tried: &Result<T>) {
@@ -107,9 +114,7 @@ impl Tries {
             Ok(_) => *self = Self::default(),
             Err(Error::PIN_INCORRECT) => {
                 self.failures += 1;
-                let more = self.failures.checked_sub(FREE_FAILURES);
-                let pause = more.map(|more| PAUSE * (1 << more.min(DOUBLINGS)));
-                self.next = pause.map(|pause| Instant::now() + pause);
+                self.last = Some(Instant::now());
             }
             Err(_) => {}
         }
@@ -242,8 +247,19 @@ mod tests {
         let again = all.admit(7).expect("it is free");
         assert!(all.admit(9).is_some() && wrong(&again).is_err());
         assert!(begin.elapsed() > PAUSE / 2 && pause(&again) > PAUSE);
-        again.owned.tries.lock().expect("no panic").next = None;
-        assert_eq!(again.try_name(|| Ok(())), Ok(()));
+        // Nor does who comes after the pause begin anew, before a minute has passed.
+        let ago = |again: &Allowance, seconds| {
+            let past = Instant::now().checked_sub(Duration::from_secs(seconds));
+            again.owned.tries.lock().expect("no panic").last = past;
+        };
+        ago(&again, 2);
+        drop(again);
+        let again = all.admit(7).expect("it is free");
+        assert!(wrong(&again).is_err() && pause(&again) > 3 * PAUSE);
+        ago(&again, 61);
+        drop(again);
+        let again = all.admit(7).expect("it is free");
         assert!(wrong(&again).is_err() && pause(&again).is_zero());
+        assert_eq!(again.try_name(|| Ok(())), Ok(()));
     }
 }

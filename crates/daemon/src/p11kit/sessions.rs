@@ -95,7 +95,8 @@ pub(super) fn init_pin(mut asked: Asked<'_, '_, '_>) -> Result<()> {
 pub(super) fn set_pin(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let (session, old, new) = (asked.session()?, asked.pin()?, asked.pin()?);
     asked.request.end()?;
-    asked.connection.engine.set_pin(session, old, new)
+    let Client { engine, allowance, .. } = asked.connection.client;
+    allowance.try_name(|| engine.set_pin(session, old, new))
 }
 
 /// `C_Login` (PKCS#11 3.2 §5.6)
@@ -133,9 +134,12 @@ fn log_in(
     user: CK_USER_TYPE,
     pin: Option<&[u8]>,
 ) -> Result<()> {
-    let engine = asked.connection.engine;
+    let Client { engine, allowance, .. } = asked.connection.client;
     asked.note.user(user);
     match pin {
+        Some(pin) if user == CKU_CONTEXT_SPECIFIC => {
+            allowance.try_name(|| engine.login(session, user, pin))
+        }
         Some(pin) => engine.login(session, user, pin),
         None => engine.login_without_pin(session, user),
     }
