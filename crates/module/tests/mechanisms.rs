@@ -42,7 +42,7 @@ made of the providers' tables and compared with them by a test. What one machine
 const LEGEND: &str = "
 `lanes`, `awslc` and `classics` (ciphers of old, and of some countries) are always there; `openssl` is in builds with that feature; `kernel` is used where the [configuration](configuration.md) asks for it and has
 what the operating system's kernel has; `foreign` passes on what the token of another module offers, for the keys that stay there. `CKM_XEDDSA` is served for X25519 keys; keys of X448, which `openssl` makes,
-are refused with `CKR_KEY_SIZE_RANGE`. Not served of what the standard's tables have for mechanisms that are: nonces of 64 bits for ChaCha20-Poly1305, of which the standard does not say what the tag is of; pseudo-random functions of IKE that are no HMAC of SHA-1, SHA-2 or SHA-3 (HMAC-MD5, and AES-XCBC and AES-CMAC of RFC 4434 and RFC 4615), SHA-1 for TLS 1.2, and encryption and wrapping by `CKM_POLY1305`, which makes tags only. Vectors are files of `testdata/`, without `.json`. The section
+are refused with `CKR_KEY_SIZE_RANGE`. Not served of what the standard's tables have for mechanisms that are: nonces of 64 bits for ChaCha20-Poly1305, of which the standard does not say what the tag is of; pseudo-random functions of IKE that are no HMAC of SHA-1, SHA-2 or SHA-3 (HMAC-MD5, and AES-XCBC and AES-CMAC of RFC 4434 and RFC 4615), SHA-1 for TLS 1.2, Ed25519ctx without a context, which RFC 8032 §5.1 advises against, and encryption and wrapping by `CKM_POLY1305`, which makes tags only. Vectors are files of `testdata/`, without `.json`. The section
 is PKCS#11 3.2's; the number of that of the draft is in the committee's register of identifiers; RC4's and those that are called historical are in the Historical Mechanisms 3.0.
 ";
 
