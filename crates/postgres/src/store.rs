@@ -186,33 +186,21 @@ impl PostgresStore {
                 let wanted = limit - all.len();
                 let (found, picture) =
                     search::search(&open, keys, query, scope, (after, wanted), height)?;
-                let is_last = found.len() < wanted;
-                let last = found.last().map(|last| last.id);
                 match (keys, &picture) {
                     (Some(keys), Some(picture)) => {
-                        let mut reading = Reading::of(picture, keys, &self.read_last)?;
-                        if reading.height() > height {
-                            // It has grown; it never becomes less high.
-                            self.height.fetch_max(reading.height(), Ordering::Relaxed);
-                            self.finish(reading, keys, floor)?;
-                            continue;
-                        }
-                        let mut rows = Vec::with_capacity(found.len());
-                        for found in found {
-                            let row = search::check(&mut reading, keys, query, found)?;
-                            rows.extend(row.map(|row| (found, Arc::new(row))));
-                        }
-                        // Before anything of an older state is kept.
-                        self.finish(reading, keys, floor)?;
+                        let shown = (picture, height);
+                        let rows = self.authentic(shown, keys, query, &found, floor)?;
+                        let Some(rows) = rows else { continue };
                         for (found, row) in rows {
-                            self.cache.keep_row(moment, found.id, Some(row));
+                            self.cache.keep_row(moment, found.id, Some(Arc::new(row)));
                             all.push(found);
                         }
                     }
-                    _ => all.extend(found),
+                    _ => all.extend(&found),
                 }
                 // Others take the place of what is damaged.
-                after = last.unwrap_or(after);
+                let is_last = found.len() < wanted;
+                after = found.last().map_or(after, |last| last.id);
                 if is_last || all.len() == limit {
                     break;
                 }
@@ -222,6 +210,29 @@ impl PostgresStore {
             Ok(found)
         });
         Ok(found?.to_vec())
+    }
+
+    /// Those that are as they were last written, compared with one state, which is none older than was seen before: nothing of an older
+    /// one is given to be kept. `None` where the tree is higher than the nodes that were read.
+    fn authentic(
+        &self,
+        (picture, height): (&Picture, u8),
+        keys: &Keys,
+        query: &[Term],
+        found: &[Found],
+        floor: u64,
+    ) -> Result<Option<Vec<(Found, Stored)>>> {
+        let mut reading = Reading::of(picture, keys, &self.read_last)?;
+        let is_read = reading.height() <= height;
+        let mut rows = Vec::with_capacity(found.len());
+        for found in found.iter().filter(|_| is_read) {
+            let row = search::check(&mut reading, keys, query, *found)?;
+            rows.extend(row.map(|row| (*found, row)));
+        }
+        // It never becomes less high.
+        self.height.fetch_max(reading.height(), Ordering::Relaxed);
+        self.finish(reading, keys, floor)?;
+        Ok(is_read.then_some(rows))
     }
 
     fn token_row(&self) -> Result<TokenRow> {
