@@ -156,7 +156,7 @@ impl Engine {
             (None, true) => imposed.unwrap_or(Purposes::USE),
             (None, false) => Purposes::at_birth(&template, class),
         };
-        token.policy().protecting(by.subject(), said.is_none(), &mut template);
+        token.policy().complete_opened(by.subject(), said.is_none(), &mut template);
         let birth = Birth::new(Origin::Unwrapped, purposes, token.login_state());
         rules::complete(birth, class, template, made)
     }

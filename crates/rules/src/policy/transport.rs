@@ -119,7 +119,7 @@ impl Policy {
 
 impl Policy {
     /// What a key that was opened is where its template does not say it; `bare`: nor the wrapped form.
-    pub fn protecting(self, by: &Subject, bare: bool, template: &mut Attributes) {
+    pub fn complete_opened(self, by: &Subject, bare: bool, template: &mut Attributes) {
         if by.facts().decrypts() {
             return may_leave(template);
         }
