@@ -228,16 +228,20 @@ pub(crate) fn wraps_alike(
     plain: &[u8],
     sealed: &[u8],
 ) -> Result<()> {
-    let template = Template::new()
+    let opened = session.unwrap(mechanism, key, sealed, &readable())?;
+    ensure!(session.attribute(opened, CKA_VALUE)? == plain, "unwrapped otherwise");
+    ensure!(session.wrap(mechanism, key, opened)? == sealed, "wrapped otherwise");
+    Ok(session.destroy(opened)?)
+}
+
+/// A key whose value is to be seen.
+fn readable() -> Template {
+    Template::new()
         .class(CKO_SECRET_KEY)
         .key_type(CKK_GENERIC_SECRET)
         .token(false)
         .bool(CKA_SENSITIVE, false)
-        .bool(CKA_EXTRACTABLE, true);
-    let opened = session.unwrap(mechanism, key, sealed, &template)?;
-    ensure!(session.attribute(opened, CKA_VALUE)? == plain, "unwrapped otherwise");
-    ensure!(session.wrap(mechanism, key, opened)? == sealed, "wrapped otherwise");
-    Ok(session.destroy(opened)?)
+        .bool(CKA_EXTRACTABLE, true)
 }
 
 /// CBC with padding, and AES-XTS.
@@ -278,13 +282,7 @@ pub(crate) fn key_wrap(session: &Session, vector: &Vector<'_>) -> Result<Verdict
     let mechanism = crate::bare(number);
     let (plain, sealed) = (vector.bytes("msg")?, vector.bytes("ct")?);
     let wrapping = key(session, CKK_AES, &vector.bytes("key")?)?;
-    let template = Template::new()
-        .class(CKO_SECRET_KEY)
-        .key_type(CKK_GENERIC_SECRET)
-        .token(false)
-        .bool(CKA_SENSITIVE, false)
-        .bool(CKA_EXTRACTABLE, true);
-    let unwrapped = session.unwrap(&mechanism, wrapping, &sealed, &template);
+    let unwrapped = session.unwrap(&mechanism, wrapping, &sealed, &readable());
     let verdict = match unwrapped {
         Err(error) => Verdict::Refused(error.to_string()),
         Ok(opened) => {
