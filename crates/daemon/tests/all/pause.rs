@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A daemon that is started again while nobody may log in: what its clients had comes back when they may.
 
-use crate::common::{Killed, Place, USER, initialized, pairs, started};
+use crate::common::{Place, USER, configured, initialized, itself, pairs, started};
 use metaslot_ck::*;
 use metaslot_client::{Access, Module, Template, User};
 use metaslot_testkit::{module_path, not_run};
 use std::env;
-use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -43,23 +41,9 @@ fn a_login_comes_back_when_the_pause_that_others_made_is_over() {
     let place = Place::in_memory();
     initialized(&place);
     pairs(&place, CKA_DECRYPT);
-    let at = place.path().display();
-    let daemon = format!(
-        "counters = false\n[[token]]\npath = \"{at}/token/token.db\"\nkdf = \"weak-for-tests\"\n\
-         [daemon]\nsocket = \"{at}/socket\"\n"
-    );
-    fs::write(place.path().join("metaslotd.toml"), daemon).expect("it is written");
-    let client =
-        format!("counters = false\n[[foreign]]\nname = \"held\"\nsocket = \"{at}/socket\"\n");
-    fs::write(place.path().join("metaslot.toml"), client).expect("it is written");
+    configured(&place);
     let server = started(&place);
-    let mut command = Command::new(env::current_exe().expect("the test has a file"));
-    command
-        .args(["--exact", "pause::client", "--nocapture"])
-        .env(MODULE, fs::canonicalize(module).unwrap());
-    command.env("METASLOT_CONF", place.path().join("metaslot.toml")).stdin(Stdio::piped());
-    let process = command.stdout(Stdio::piped()).spawn().expect("it is this program");
-    let mut client = Killed(process);
+    let mut client = itself(&place, "pause::client", (MODULE, module));
     let mut asks = client.0.stdin.take().expect("a pipe");
     let answers = BufReader::new(client.0.stdout.take().expect("a pipe")).lines();
     let mut answers = answers.map(|line| line.expect("a line"));

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a program is told whose identity is revoked while it is logged in, when it has the token by our module.
 
-use crate::common::{Killed, Place, SO, USER, initialized, pairs, started};
+use crate::common::{Place, SO, USER, configured, initialized, itself, pairs, started};
 use metaslot_ck::*;
 use metaslot_client::{Access, Module, Result as Called, Template, User};
 use metaslot_spi::store::{Examination, Identities, Name, NewPin, Role, Store as _};
 use metaslot_testkit::{module_path, not_run};
 use std::env;
-use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Command, Stdio};
 
 /// Names the module in the process that the test below starts.
 const MODULE: &str = "METASLOT_TEST_REVOKED";
@@ -54,22 +52,9 @@ fn a_program_whose_identity_is_revoked_is_told_that_it_is_logged_out() {
     };
     let web = Name::new(b"web").expect("a name");
     officer(Identities::Add(web, NewPin(WEB)));
-    let at = place.path().display();
-    let daemon = format!(
-        "counters = false\n[[token]]\npath = \"{at}/token/token.db\"\nkdf = \"weak-for-tests\"\n\
-         [daemon]\nsocket = \"{at}/socket\"\n"
-    );
-    fs::write(place.path().join("metaslotd.toml"), daemon).expect("it is written");
-    let client =
-        format!("counters = false\n[[foreign]]\nname = \"held\"\nsocket = \"{at}/socket\"\n");
-    fs::write(place.path().join("metaslot.toml"), client).expect("it is written");
+    configured(&place);
     let _server = started(&place);
-    let mut command = Command::new(env::current_exe().expect("the test has a file"));
-    command.args(["--exact", "revoked::client", "--nocapture"]);
-    command.env(MODULE, fs::canonicalize(module).expect("it is there"));
-    command.env("METASLOT_CONF", place.path().join("metaslot.toml")).stdin(Stdio::piped());
-    let process = command.stdout(Stdio::piped()).spawn().expect("it is this program");
-    let mut client = Killed(process);
+    let mut client = itself(&place, "revoked::client", (MODULE, module));
     let mut asks = client.0.stdin.take().expect("a pipe");
     let lines = BufReader::new(client.0.stdout.take().expect("a pipe")).lines();
     let mut answers = lines.filter_map(|line| line.ok()?.strip_prefix("=> ").map(str::to_owned));
