@@ -50,7 +50,7 @@ impl Engine {
     /// # Errors
     /// As [`Self::login`]; `CKR_ARGUMENTS_BAD` where the token has none.
     pub fn login_without_pin(&self, session: SessionHandle, user: CK_USER_TYPE) -> Result<()> {
-        let token = self.token(self.sessions.info(session)?.0.slot)?;
+        let token = self.token(self.sessions.info(session)?.slot)?;
         if user == CKU_CONTEXT_SPECIFIC || !token.store.token()?.asks_by_itself() {
             return Err(Error::ARGUMENTS_BAD);
         }
@@ -64,7 +64,7 @@ impl Engine {
         name: Option<Name>,
         pin: &[u8],
     ) -> Result<()> {
-        let slot = self.sessions.info(session)?.0.slot;
+        let slot = self.sessions.info(session)?.slot;
         let token = self.token(slot)?;
         let _changing = token.changing();
         self.end_void_login(token);
@@ -184,7 +184,7 @@ impl Engine {
     /// # Errors
     /// `CKR_USER_NOT_LOGGED_IN`
     pub fn logout(&self, session: SessionHandle) -> Result<()> {
-        let slot = self.sessions.info(session)?.0.slot;
+        let slot = self.sessions.info(session)?.slot;
         let token = self.token(slot)?;
         let _changing = token.changing();
         *token.identity() = None;
@@ -234,7 +234,7 @@ impl Engine {
     /// # Errors
     /// As PKCS#11 3.2 §5.5.8 names them.
     pub fn init_pin(&self, session: SessionHandle, pin: &[u8]) -> Result<()> {
-        let token = self.token(self.sessions.info(session)?.0.slot)?;
+        let token = self.token(self.sessions.info(session)?.slot)?;
         if token.login_state() != Login::So {
             return Err(Error::USER_NOT_LOGGED_IN);
         }
@@ -248,7 +248,7 @@ impl Engine {
     /// # Errors
     /// As PKCS#11 3.2 §5.5.9 names them.
     pub fn set_pin(&self, session: SessionHandle, old: &[u8], new: &[u8]) -> Result<()> {
-        let (info, _) = self.sessions.info(session)?;
+        let info = self.sessions.info(session)?;
         if !info.write {
             return Err(Error::SESSION_READ_ONLY);
         }

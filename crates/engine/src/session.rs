@@ -236,8 +236,13 @@ impl Sessions {
         }
     }
 
-    /// Takes no lock; what is completed so goes beside it.
-    pub(crate) fn info(&self, handle: SessionHandle) -> Result<(Info, &Unlocked)> {
+    /// Takes no lock.
+    pub(crate) fn info(&self, handle: SessionHandle) -> Result<Info> {
+        self.unlocked(handle).map(|(info, _)| info)
+    }
+
+    /// The same, with the place for what is completed without the lock.
+    pub(crate) fn unlocked(&self, handle: SessionHandle) -> Result<(Info, &Unlocked)> {
         let place = self.of(handle)?;
         let info = place.info.load(Ordering::Acquire);
         // The place may have been given to another session between the two loads.
@@ -378,7 +383,7 @@ impl Sessions {
     pub(crate) fn open_ones(&self) -> impl Iterator<Item = (SessionHandle, Info)> {
         self.places().filter_map(|place| {
             let handle = SessionHandle(place.handle.load(Ordering::Acquire));
-            self.info(handle).ok().map(|(info, _)| (handle, info))
+            self.info(handle).ok().map(|info| (handle, info))
         })
     }
 

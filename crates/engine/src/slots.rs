@@ -314,7 +314,7 @@ impl Engine {
     /// Closes the session for which others did not look whether they are the last.
     #[cold]
     fn close_anchor(&self, handle: SessionHandle) -> Result<()> {
-        let token = self.token(self.sessions.info(handle)?.0.slot)?;
+        let token = self.token(self.sessions.info(handle)?.slot)?;
         let _changing = token.changing();
         if token.witness.load(Ordering::SeqCst) == handle.0 {
             token.witness.store(HANDOVER, Ordering::SeqCst);
@@ -362,7 +362,7 @@ impl Engine {
     /// # Errors
     /// `CKR_SESSION_HANDLE_INVALID`
     pub fn session_info(&self, handle: SessionHandle) -> Result<SessionInfo> {
-        let (info, _) = self.sessions.info(handle)?;
+        let info = self.sessions.info(handle)?;
         let token = self.token(info.slot)?;
         if token.has_void_login() {
             let _changing = token.changing();

@@ -24,7 +24,7 @@ impl Engine {
         data: &[u8],
         out: &mut Output<'_>,
     ) -> Result<()> {
-        let (info, unlocked) = self.sessions.info(session)?;
+        let (info, unlocked) = self.sessions.unlocked(session)?;
         let (count, algorithm, approved) = self.hashing(info.slot, mechanism, false)?;
         let watch = metaslot_counters::begin();
         let mut tried = None;
