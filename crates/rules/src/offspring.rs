@@ -53,8 +53,8 @@ pub(crate) fn unless_said(template: &mut Attributes, attribute: CK_ATTRIBUTE_TYP
     }
 }
 
-/// What a key that is unwrapped, encapsulated or decapsulated is where its template says nothing: it may leave again (PKCS#11 3.2
-/// §5.18.4, §5.18.8), which is no word for showing its value.
+/// What a key that is unwrapped, encapsulated or decapsulated is where its template says nothing: it may be wrapped (PKCS#11 3.2 §5.18.4,
+/// §5.18.8), and its value cannot be read.
 pub fn may_leave(template: &mut Attributes) {
     if template.get(CKA_EXTRACTABLE).is_none() {
         unless_said(template, CKA_SENSITIVE, true);

@@ -141,7 +141,7 @@ impl Engine {
         chosen.params = message.params(aad);
         let (policy, facts) = (token.policy(), key.facts());
         policy.using_mechanism(chosen.mechanism, &chosen.params, facts, direction, false)?;
-        // Who did the message before may not do this one: parameters differ, and costs chose by that one's.
+        // The provider was chosen by the parameters of the first message, and may not take this one's.
         let (said, tried) =
             (chosen.algorithm.check(direction, chosen.key()?, &chosen.params), chosen.count);
         said.or_else(|error| self.another(kind(direction), chosen, &[tried], error))?;
