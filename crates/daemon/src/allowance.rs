@@ -14,7 +14,7 @@ const FREE_FAILURES: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(500);
 /// so often.
 const DOUBLINGS: u32 = 3;
-/// So long after the last one they are forgotten, of a user without connections.
+/// So long after the last one, a user without connections begins anew.
 const MEMORY: Duration = Duration::from_secs(60);
 
 /// Of all users.
@@ -127,8 +127,8 @@ impl Allowance {
         [&self.owned.taken, &*self.memory].map(|level| level.load(Ordering::Relaxed))
     }
 
-    /// A try of a PIN with the name of an identity, each of which costs the token and the others who log in to it time, also with a name
-    /// that is not there: of one user's connections there is one at a time, and after wrong ones not before a pause. Both are the
+    /// A try of a PIN that may be an identity's (`C_LoginUser` with a name, `C_SetPIN`, a login for one use), each of which costs the token
+    /// and the others who log in to it time, also with a name that is not there: of one user's connections there is one at a time, and after wrong ones not before a pause. Both are the
     /// same for every name, of which they tell nothing.
     ///
     /// # Errors
