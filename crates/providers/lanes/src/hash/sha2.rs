@@ -158,7 +158,8 @@ fn round<V: Vector<Word: Sha2Word>, const NEXT: bool, const I: usize>(
 ) {
     let [a, b, c, d, e, f, g, h] = *s;
     let [sum0, sum1] = V::Word::SUMS;
-    let sum = h.add(words[I]).add(V::splat(V::Word::constant(first + I)));
+    // The next round waits for `e` and what is added to it: so the constant is not added last.
+    let sum = h.add(words[I]).add(V::splat(V::Word::constant(first + I))).settled();
     let sum = sum.add(e.ternary::<{ table::CHOOSE }>(f, g)).add(rotations(e, sum1));
     let other = a.ternary::<{ table::MAJORITY }>(b, c).add(rotations(a, sum0));
     *s = [sum.add(other), a, b, c, d.add(sum), e, f, g];
