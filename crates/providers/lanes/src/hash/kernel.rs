@@ -3,15 +3,25 @@
 
 use super::one::One;
 use super::rows::Rows;
-use super::sha2::Link;
 use super::shape::Core;
 use super::{keccak, sha2};
 use crate::cpu::Cpu;
 
 #[cfg(target_arch = "x86_64")]
-use super::{avx2::Ymm, avx512::Zmm, md5, pair::Pair, sha1};
+use super::{avx2::Ymm, avx512::Zmm, chain, md5, pair::Pair, sha1};
 
-type Chain = unsafe fn(&mut [u8], &Rows<'_>, &[u32; 8], Link, u8);
+/// Which chains a kernel can go along.
+#[derive(Clone, Copy)]
+pub(super) enum Chain {
+    /// [`chain::plain`] of digests of 24 bytes.
+    Short,
+    /// The same, of 32.
+    Long,
+    /// [`chain::keyed`].
+    Keyed,
+}
+
+type Chains = [unsafe fn(&mut [u8], &Rows<'_>, &[u8], u8); 3];
 
 /// An inner loop that this processor can run.
 #[derive(Clone, Copy)]
@@ -19,8 +29,8 @@ pub(super) struct Kernel {
     /// How many lanes it has.
     pub(super) lanes: usize,
     run: unsafe fn(&mut [u8], &Rows<'_>, usize),
-    /// [`sha2::chain`], of the functions that have it.
-    chain: Option<Chain>,
+    /// In the order of [`Chain`], of the functions that have them.
+    chains: Option<Chains>,
 }
 
 impl Kernel {
@@ -31,19 +41,18 @@ impl Kernel {
         unsafe { (self.run)(state, rows, block) }
     }
 
-    /// Goes so many steps of chains, from the first one on, whose digests are in the state; says whether it can.
+    /// Goes so many steps of chains, from the first one on, whose digests are in the state; says whether it can. What else they
+    /// hash stands in the rows, and `start` is the state before that.
     pub(super) fn chain(
         &self,
+        chain: Chain,
         state: &mut [u8],
         rows: &Rows<'_>,
-        start: &[u64],
-        (link, steps): (Link, u8),
+        (start, steps): (&[u8], u8),
     ) -> bool {
-        let Some(chain) = self.chain else { return false };
-        let start =
-            std::array::from_fn(|word| u32::try_from(start[word]).expect("a word of 32 bits"));
+        let Some(chains) = self.chains else { return false };
         // SAFETY: as in `run`.
-        unsafe { chain(state, rows, &start, link, steps) }
+        unsafe { chains[chain as usize](state, rows, start, steps) }
         true
     }
 
@@ -52,21 +61,21 @@ impl Kernel {
     pub(super) fn choose(core: Core, cpu: Cpu, requests: usize) -> Option<Self> {
         if cpu.has(Cpu::AVX512) {
             return Some(match core {
-                Core::Md5 if requests > 16 => Self { lanes: 32, run: md5_zmm_pair, chain: None },
-                Core::Md5 => Self { lanes: 16, run: md5_zmm, chain: None },
-                Core::Sha1 => Self { lanes: 16, run: sha1_zmm, chain: None },
-                Core::Sha256 => Self { lanes: 16, run: sha256_zmm, chain: Some(chain_zmm) },
-                Core::Sha512 => Self { lanes: 8, run: sha512_zmm, chain: None },
-                Core::Keccak => Self { lanes: 8, run: keccak_zmm, chain: None },
+                Core::Md5 if requests > 16 => Self { lanes: 32, run: md5_zmm_pair, chains: None },
+                Core::Md5 => Self { lanes: 16, run: md5_zmm, chains: None },
+                Core::Sha1 => Self { lanes: 16, run: sha1_zmm, chains: None },
+                Core::Sha256 => Self { lanes: 16, run: sha256_zmm, chains: Some(CHAINS_ZMM) },
+                Core::Sha512 => Self { lanes: 8, run: sha512_zmm, chains: None },
+                Core::Keccak => Self { lanes: 8, run: keccak_zmm, chains: None },
             });
         }
         cpu.has(Cpu::AVX2).then_some(match core {
-            Core::Md5 if requests > 8 => Self { lanes: 16, run: md5_ymm_pair, chain: None },
-            Core::Md5 => Self { lanes: 8, run: md5_ymm, chain: None },
-            Core::Sha1 => Self { lanes: 8, run: sha1_ymm, chain: None },
-            Core::Sha256 => Self { lanes: 8, run: sha256_ymm, chain: Some(chain_ymm) },
-            Core::Sha512 => Self { lanes: 4, run: sha512_ymm, chain: None },
-            Core::Keccak => Self { lanes: 4, run: keccak_ymm, chain: None },
+            Core::Md5 if requests > 8 => Self { lanes: 16, run: md5_ymm_pair, chains: None },
+            Core::Md5 => Self { lanes: 8, run: md5_ymm, chains: None },
+            Core::Sha1 => Self { lanes: 8, run: sha1_ymm, chains: None },
+            Core::Sha256 => Self { lanes: 8, run: sha256_ymm, chains: Some(CHAINS_YMM) },
+            Core::Sha512 => Self { lanes: 4, run: sha512_ymm, chains: None },
+            Core::Keccak => Self { lanes: 4, run: keccak_ymm, chains: None },
         })
     }
 
@@ -78,7 +87,7 @@ impl Kernel {
             Core::Keccak => keccak::absorb::<One<u64>>,
             Core::Md5 | Core::Sha1 => return None,
         };
-        Some(Self { lanes: 1, run, chain: None })
+        Some(Self { lanes: 1, run, chains: None })
     }
 
     #[cfg(not(target_arch = "x86_64"))]
@@ -160,13 +169,43 @@ fn keccak_ymm(state: &mut [u8], rows: &Rows<'_>, block: usize) {
 }
 
 #[cfg(target_arch = "x86_64")]
+const CHAINS_ZMM: Chains = [short_chain_zmm, long_chain_zmm, keyed_chain_zmm];
+
+#[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-fn chain_zmm(state: &mut [u8], rows: &Rows<'_>, start: &[u32; 8], link: Link, steps: u8) {
-    sha2::chain::<Zmm<u32>>(state, rows, start, link, steps);
+fn short_chain_zmm(state: &mut [u8], rows: &Rows<'_>, start: &[u8], steps: u8) {
+    chain::plain::<Zmm<u32>, 6>(state, rows, start, steps);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn long_chain_zmm(state: &mut [u8], rows: &Rows<'_>, start: &[u8], steps: u8) {
+    chain::plain::<Zmm<u32>, 8>(state, rows, start, steps);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn keyed_chain_zmm(state: &mut [u8], rows: &Rows<'_>, start: &[u8], steps: u8) {
+    chain::keyed::<Zmm<u32>>(state, rows, start, steps);
+}
+
+#[cfg(target_arch = "x86_64")]
+const CHAINS_YMM: Chains = [short_chain_ymm, long_chain_ymm, keyed_chain_ymm];
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn short_chain_ymm(state: &mut [u8], rows: &Rows<'_>, start: &[u8], steps: u8) {
+    chain::plain::<Ymm<u32>, 6>(state, rows, start, steps);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn chain_ymm(state: &mut [u8], rows: &Rows<'_>, start: &[u32; 8], link: Link, steps: u8) {
-    sha2::chain::<Ymm<u32>>(state, rows, start, link, steps);
+fn long_chain_ymm(state: &mut [u8], rows: &Rows<'_>, start: &[u8], steps: u8) {
+    chain::plain::<Ymm<u32>, 8>(state, rows, start, steps);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn keyed_chain_ymm(state: &mut [u8], rows: &Rows<'_>, start: &[u8], steps: u8) {
+    chain::keyed::<Ymm<u32>>(state, rows, start, steps);
 }

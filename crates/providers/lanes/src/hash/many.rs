@@ -5,9 +5,9 @@
 //! alone. A seed is in each message while a signature is made, which takes long: that memory is protected. What the kernels leave
 //! of it in the stack is wiped when it is dropped.
 
-use super::kernel::Kernel;
+use super::chain;
+use super::kernel::{Chain, Kernel};
 use super::rows::Rows;
-use super::sha2::Link;
 use super::shape::{Core, Shape};
 use crate::cpu::{Cpu, cpu};
 use metaslot_awslc_wrapper::Result;
@@ -81,8 +81,9 @@ pub(crate) struct Many {
     shape: Shape,
     kernel: Kernel,
     sponge: bool,
-    /// The state of all lanes after the block that all messages begin with.
+    /// The state of all lanes after the block that all messages begin with, and whether there is one.
     start: Vec<u8>,
+    behind: bool,
     state: Secret,
     /// The padded messages, one after the other.
     rows: Secret,
@@ -135,7 +136,17 @@ impl Many {
             .chunks_exact_mut(stride)
             .for_each(|row| row.copy_from_slice(&padded[..stride]));
         let state = Secret::zeroed(start.len());
-        Self { shape, kernel, sponge, state, start, rows, stride, length }
+        Self {
+            shape,
+            kernel,
+            sponge,
+            state,
+            start,
+            behind: !block.is_empty(),
+            rows,
+            stride,
+            length,
+        }
     }
 
     /// How many messages are hashed at once.
@@ -159,17 +170,41 @@ impl Many {
         self.kernel.run(state, &rows, self.shape.block);
     }
 
-    /// Hashes each lane's digest again so many times, in its place from the byte `at` of the message on, and with the number of the
-    /// step in the byte before; says whether it can. The digests are as after [`Self::run`].
+    /// Goes so many steps of chains of HSS at once, whose digests are as after [`Self::run`], and then again; says whether it can.
     pub(crate) fn chain(&mut self, at: usize, length: usize, steps: u8) -> bool {
-        let one_block = self.stride == self.shape.block;
-        let Some(link) = Link::of(at, length).filter(|_| one_block) else { return false };
+        let chain = match length {
+            24 => Chain::Short,
+            32 => Chain::Long,
+            _ => return false,
+        };
+        let one_block = self.stride == self.shape.block && !self.behind;
+        at == chain::AT && one_block && self.go(chain, steps)
+    }
+
+    /// Goes so many steps of chains of XMSS at once, whose nodes are what `nodes` hashes from the byte `at` on, and then again; says
+    /// whether it can. These lanes make keys and masks of addresses, and have those of the first step.
+    pub(crate) fn keyed_chain(&mut self, nodes: &mut Self, at: usize, steps: u8) -> bool {
+        let one_block = self.stride == self.shape.block && self.length == chain::ADDRESS;
+        if !one_block || !self.behind || nodes.length != chain::INPUT || at != chain::LAST {
+            return false;
+        }
+        for lane in 0..self.lanes() {
+            write(self.state.expose_mut(), self.kernel.lanes, lane, &nodes.message(lane)[at..]);
+        }
+        let can = self.go(Chain::Keyed, steps);
+        if can {
+            (0..self.lanes()).for_each(|lane| self.digest(lane, &mut nodes.message(lane)[at..]));
+        }
+        can
+    }
+
+    fn go(&mut self, chain: Chain, steps: u8) -> bool {
         let (state, messages) = (self.state.expose_mut(), self.rows.expose());
         let mut rows = Rows::all(messages, self.stride);
         for lane in 1..self.kernel.lanes {
             rows.set(lane, &messages[lane * self.stride..]);
         }
-        self.kernel.chain(state, &rows, self.shape.start, (link, steps))
+        self.kernel.chain(chain, state, &rows, (&self.start, steps))
     }
 
     /// The beginning of a lane's digest, a multiple of eight bytes.
@@ -205,6 +240,13 @@ pub(super) fn read(
     }
 }
 
+/// Puts a digest of words of 32 bits into the state: the reverse of [`read`].
+fn write(state: &mut [u8], lanes: usize, lane: usize, digest: &[u8]) {
+    for (from, row) in digest.as_chunks::<4>().0.iter().zip(state.chunks_exact_mut(4 * lanes)) {
+        row[4 * lane..][..4].copy_from_slice(&u32::from_be_bytes(*from).to_le_bytes());
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,7 +257,7 @@ mod tests {
     fn a_chain_at_once_is_its_steps_one_after_the_other() {
         let all = [Cpu::AVX512.and(Cpu::AVX2), Cpu::AVX2];
         for on in all.into_iter().filter(|one| cpu().has(*one)) {
-            for (at, length) in [(23, 24), (23, 32), (7, 8), (27, 4)] {
+            for (at, length) in [(23, 24), (23, 32)] {
                 let mut lanes = Many::on(on, Function::Sha256, &[], at + length);
                 let bytes = |lane: usize| {
                     (0..at + length).map(move |byte| (17 * lane + 5 * byte).to_le_bytes()[0])
@@ -243,11 +285,54 @@ mod tests {
                 }
             }
         }
-        // Two blocks, another place, another function.
-        for (function, length, at) in
-            [(Function::Sha256, 56, 23), (Function::Sha256, 50, 24), (Function::Shake256, 55, 23)]
-        {
+        // Another place, another function.
+        for (function, length, at) in [(Function::Sha256, 48, 24), (Function::Shake256, 47, 23)] {
             assert!(!Many::new(function, &[], length).chain(at, 24, 1), "{function:?} {length}");
+        }
+    }
+
+    #[test]
+    fn a_keyed_chain_at_once_is_its_steps_one_after_the_other() {
+        let hash = |parts: &[&[u8]]| {
+            let mut out = [0; 32];
+            Function::Sha256.digest(parts, &mut out).expect("the library hashes");
+            out
+        };
+        let mut before = [0; 64];
+        before.iter_mut().zip(0..).for_each(|(to, byte)| *to = byte);
+        let all = [Cpu::AVX512.and(Cpu::AVX2), Cpu::AVX2];
+        for on in all.into_iter().filter(|one| cpu().has(*one)) {
+            let mut values = Many::on(on, Function::Sha256, &before, 32);
+            let mut nodes = Many::on(on, Function::Sha256, &[], 96);
+            let place = |lane: usize| -> [u8; 24] { [lane.to_le_bytes()[0] + 1; 24] };
+            for lane in 0..values.lanes() {
+                values.message(lane)[..24].copy_from_slice(&place(lane));
+                nodes.message(lane)[64..].fill(lane.to_le_bytes()[0]);
+            }
+            assert!(values.keyed_chain(&mut nodes, 64, 15));
+            for lane in 0..values.lanes() {
+                let mut node = [lane.to_le_bytes()[0]; 32];
+                for step in 0..15_u32 {
+                    let [key, mask] = [0, 1_u32].map(|which| {
+                        let words = [step.to_be_bytes(), which.to_be_bytes()];
+                        hash(&[&before, &place(lane), words.as_flattened()])
+                    });
+                    node.iter_mut().zip(mask).for_each(|(node, mask)| *node ^= mask);
+                    node = hash(&[&[0; 32], &key, &node]);
+                }
+                assert_eq!(nodes.message(lane)[64..], node, "{lane}");
+            }
+        }
+        // Nodes of another place, or of another length, and a seed that does not end with a block.
+        for (block, address, length, at) in [
+            (&before[..], 32, 96, 60),
+            (&before, 32, 95, 64),
+            (&[], 32, 96, 64),
+            (&before, 56, 96, 64),
+        ] {
+            let mut values = Many::new(Function::Sha256, block, address);
+            let mut nodes = Many::new(Function::Sha256, &[], length);
+            assert!(!values.keyed_chain(&mut nodes, at, 15), "{address} {length} {at}");
         }
     }
 

@@ -56,106 +56,82 @@ pub(super) fn absorb<V: Vector<Word: Sha2Word>>(state: &mut [u8], rows: &Rows<'_
     store(&chain, state);
 }
 
-/// The bytes of a word of a chain's message before the digest.
-const AHEAD: usize = 3;
-
-/// Where in a message of one block a chain of SHA-256 has its digest, of so many words: in the last byte of the word `first` and in
-/// those after it. The number of the step is the byte before.
-#[derive(Clone, Copy)]
-pub(super) struct Link {
-    pub(super) first: usize,
-    pub(super) words: usize,
-}
-
-impl Link {
-    /// For a digest of so many bytes at the byte `at` of a message, where it is so.
-    pub(super) fn of(at: usize, length: usize) -> Option<Self> {
-        let (first, words) = (at / 4, length / 4);
-        let fits = at % 4 == AHEAD && length.is_multiple_of(4) && first + words < 14;
-        (fits && (1..=8).contains(&words)).then_some(Self { first, words })
-    }
-}
-
-/// Hashes the digests in `state` again and again, each time in the place that `link` has for them in the one block of the rows:
-/// they stay in registers all the while, where `absorb` would have each read from memory, lane by lane.
-#[inline(always)]
-pub(super) fn chain<V: Vector<Word = u32>>(
-    state: &mut [u8],
-    rows: &Rows<'_>,
-    start: &[u32; 8],
-    Link { first, words: length }: Link,
-    steps: u8,
-) {
-    let mut block = read::<V>(rows, 0);
-    for word in &mut block {
-        *word = word.swap_bytes();
-    }
-    let start = start.map(V::splat);
-    let low = V::splat(0xff);
-    // The number of the step and the byte before the digest are not from the rows.
-    let head = V::splat(0xffff).ternary::<{ table::CHOOSE }>(V::splat(0), block[first]);
-    let mut chain: [V; 8] = load(state);
-    for step in 0..steps {
-        let mut words = block;
-        // The digest's words begin in the last byte of a word of the message: each is turned by one, and ends in the next.
-        let mut before = head.add(V::splat(u32::from(step) << 8));
-        for (word, digest) in words[first..].iter_mut().zip(&chain[..length]) {
-            let turned = digest.rotate(8);
-            *word = low.ternary::<{ table::CHOOSE }>(turned, before);
-            before = turned;
-        }
-        let last = &mut words[first + length];
-        *last = low.ternary::<{ table::CHOOSE }>(*last, before);
-        chain = start;
-        compress(&mut chain, &mut words);
-    }
-    store(&chain, state);
-}
-
 #[inline(always)]
 fn compress<V: Vector<Word: Sha2Word>>(chain: &mut [V; 8], words: &mut [V; 16]) {
     let mut s = *chain;
+    rounds(&mut s, words, 0);
+    *chain = sum(chain, &s);
+}
+
+/// What a block adds to a chaining value.
+#[inline(always)]
+pub(super) fn sum<V: Vector>(chain: &[V; 8], s: &[V; 8]) -> [V; 8] {
+    std::array::from_fn(|word| chain[word].add(s[word]))
+}
+
+/// All rounds from `first` on, a multiple of 16.
+#[inline(always)]
+pub(super) fn rounds<V: Vector<Word: Sha2Word>>(s: &mut [V; 8], words: &mut [V; 16], first: usize) {
     let last = V::Word::ROUNDS - 16;
-    for first in (0..last).step_by(16) {
-        sixteen::<V, true>(&mut s, words, first);
+    for first in (first..last).step_by(16) {
+        sixteen::<V, true, 0, 16>(s, words, first);
     }
-    sixteen::<V, false>(&mut s, words, last);
-    for (i, chain) in chain.iter_mut().enumerate() {
-        *chain = chain.add(s[i]);
-    }
+    sixteen::<V, false, 0, 16>(s, words, last);
 }
 
-/// The rounds that use each of the schedule's words once; then `NEXT` makes the words for the next time.
+/// Of the rounds that use each of the schedule's words once those from `FROM` to `TO`; `NEXT` makes the words for the next time.
 #[inline(always)]
-fn sixteen<V: Vector<Word: Sha2Word>, const NEXT: bool>(
+pub(super) fn sixteen<
+    V: Vector<Word: Sha2Word>,
+    const NEXT: bool,
+    const FROM: usize,
+    const TO: usize,
+>(
     s: &mut [V; 8],
     words: &mut [V; 16],
     first: usize,
 ) {
-    round::<V, NEXT, 0>(s, words, first);
-    round::<V, NEXT, 1>(s, words, first);
-    round::<V, NEXT, 2>(s, words, first);
-    round::<V, NEXT, 3>(s, words, first);
-    round::<V, NEXT, 4>(s, words, first);
-    round::<V, NEXT, 5>(s, words, first);
-    round::<V, NEXT, 6>(s, words, first);
-    round::<V, NEXT, 7>(s, words, first);
-    round::<V, NEXT, 8>(s, words, first);
-    round::<V, NEXT, 9>(s, words, first);
-    round::<V, NEXT, 10>(s, words, first);
-    round::<V, NEXT, 11>(s, words, first);
-    round::<V, NEXT, 12>(s, words, first);
-    round::<V, NEXT, 13>(s, words, first);
-    round::<V, NEXT, 14>(s, words, first);
-    round::<V, NEXT, 15>(s, words, first);
+    part::<V, NEXT, FROM, TO, 0>(s, words, first);
+    part::<V, NEXT, FROM, TO, 1>(s, words, first);
+    part::<V, NEXT, FROM, TO, 2>(s, words, first);
+    part::<V, NEXT, FROM, TO, 3>(s, words, first);
+    part::<V, NEXT, FROM, TO, 4>(s, words, first);
+    part::<V, NEXT, FROM, TO, 5>(s, words, first);
+    part::<V, NEXT, FROM, TO, 6>(s, words, first);
+    part::<V, NEXT, FROM, TO, 7>(s, words, first);
+    part::<V, NEXT, FROM, TO, 8>(s, words, first);
+    part::<V, NEXT, FROM, TO, 9>(s, words, first);
+    part::<V, NEXT, FROM, TO, 10>(s, words, first);
+    part::<V, NEXT, FROM, TO, 11>(s, words, first);
+    part::<V, NEXT, FROM, TO, 12>(s, words, first);
+    part::<V, NEXT, FROM, TO, 13>(s, words, first);
+    part::<V, NEXT, FROM, TO, 14>(s, words, first);
+    part::<V, NEXT, FROM, TO, 15>(s, words, first);
 }
 
+/// A round, if it is one of those.
 #[inline(always)]
-fn round<V: Vector<Word: Sha2Word>, const NEXT: bool, const I: usize>(
+fn part<
+    V: Vector<Word: Sha2Word>,
+    const NEXT: bool,
+    const FROM: usize,
+    const TO: usize,
+    const I: usize,
+>(
     s: &mut [V; 8],
     words: &mut [V; 16],
     first: usize,
 ) {
+    if (FROM..TO).contains(&I) {
+        round::<V, I>(s, words, first);
+        if NEXT {
+            next::<V, I>(words);
+        }
+    }
+}
+
+#[inline(always)]
+fn round<V: Vector<Word: Sha2Word>, const I: usize>(s: &mut [V; 8], words: &[V; 16], first: usize) {
     let [a, b, c, d, e, f, g, h] = *s;
     let [sum0, sum1] = V::Word::SUMS;
     // The next round waits for `e` and what is added to it: so the constant is not added last.
@@ -163,11 +139,14 @@ fn round<V: Vector<Word: Sha2Word>, const NEXT: bool, const I: usize>(
     let sum = sum.add(e.ternary::<{ table::CHOOSE }>(f, g)).add(rotations(e, sum1));
     let other = a.ternary::<{ table::MAJORITY }>(b, c).add(rotations(a, sum0));
     *s = [sum.add(other), a, b, c, d.add(sum), e, f, g];
-    if NEXT {
-        let [small0, small1] = V::Word::SCHEDULE;
-        let mixed = words[I].add(shifts(words[(I + 1) % 16], small0));
-        words[I] = mixed.add(words[(I + 9) % 16]).add(shifts(words[(I + 14) % 16], small1));
-    }
+}
+
+/// The word that takes the place of the one of a round, sixteen rounds later.
+#[inline(always)]
+pub(super) fn next<V: Vector<Word: Sha2Word>, const I: usize>(words: &mut [V; 16]) {
+    let [small0, small1] = V::Word::SCHEDULE;
+    let mixed = words[I].add(shifts(words[(I + 1) % 16], small0));
+    words[I] = mixed.add(words[(I + 9) % 16]).add(shifts(words[(I + 14) % 16], small1));
 }
 
 /// Σ

@@ -325,7 +325,9 @@ fn inner_loops_stay_in_registers() {
         ("kernel::md5_zmm_pair>", 100),
         ("kernel::sha1_zmm>", 10),
         ("kernel::sha256_zmm>", 45),
-        ("kernel::chain_zmm>", 100),
+        ("kernel::short_chain_zmm>", 100),
+        ("kernel::long_chain_zmm>", 100),
+        ("kernel::keyed_chain_zmm>", 300),
         ("kernel::sha512_zmm>", 45),
         ("kernel::keccak_zmm>", 130),
     ] {

@@ -240,4 +240,16 @@ impl Walk for Chains<'_> {
         let (at, node) = (single.at + single.node, single.node);
         going(turns).for_each(|(lane, _)| single.many.feed(lane, at, node));
     }
+
+    fn steps(&mut self, turns: &[Option<Turn>], steps: u8) -> bool {
+        let Self { lanes: Lanes { values, single, .. }, place, first, count, .. } = self;
+        for (lane, turn) in going(turns) {
+            let words = Self::words(*first, *count, turn.chain, turn.step);
+            let message = values.message(lane);
+            let from = message.len() - ADDRESS;
+            place.write(Kind::Chain, words, 0, &mut message[from..]);
+        }
+        let begins = going(turns).all(|(_, turn)| turn.step == 0);
+        begins && values.keyed_chain(&mut single.many, single.at + single.node, steps)
+    }
 }
