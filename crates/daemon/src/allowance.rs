@@ -4,7 +4,7 @@
 use metaslot_ck::{Error, Result};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -127,18 +127,13 @@ impl Allowance {
         [&self.owned.taken, &*self.memory].map(|level| level.load(Ordering::Relaxed))
     }
 
-    /// A try of a PIN that may be an identity's (`C_LoginUser` with a name, `C_SetPIN`, a login for one use), each of which costs the token
+    /// Waits until a PIN may be tried that may be an identity's (`C_LoginUser` with a name, `C_SetPIN`, a login for one use). Each try costs the token
     /// and the others who log in to it time, also with a name that is not there: of one user's connections there is one at a time, and after wrong ones not before a pause. Both are the
     /// same for every name, of which they tell nothing.
-    ///
-    /// # Errors
-    /// What the try ended with.
-    pub(crate) fn try_name<T>(&self, attempt: impl FnOnce() -> Result<T>) -> Result<T> {
-        let mut tries = self.owned.tries.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn turn(&self) -> Turn<'_> {
+        let tries = self.owned.tries.lock().unwrap_or_else(PoisonError::into_inner);
         thread::sleep(tries.pause());
-        let tried = attempt();
-        tries.end_with(&tried);
-        tried
+        Turn(tries)
     }
 
     /// Room for so many bytes; none where there is not as much.
@@ -155,6 +150,22 @@ impl Allowance {
         let bytes = bytes.min(self.memory.load(Ordering::Relaxed));
         self.owned.taken.fetch_add(bytes, Ordering::Relaxed);
         Room { allowance: self, bytes }
+    }
+}
+
+/// Of a user's connections the one that may try a PIN.
+#[derive(Debug)]
+pub(crate) struct Turn<'a>(MutexGuard<'a, Tries>);
+
+impl Turn<'_> {
+    /// The try.
+    ///
+    /// # Errors
+    /// What it ended with.
+    pub(crate) fn attempt<T>(mut self, attempt: impl FnOnce() -> Result<T>) -> Result<T> {
+        let tried = attempt();
+        self.0.end_with(&tried);
+        tried
     }
 }
 
@@ -229,13 +240,13 @@ mod tests {
     #[test]
     fn a_user_has_one_try_of_a_name_at_a_time_and_a_pause_after_wrong_ones() {
         let all = Allowances::new(2, 100);
-        let wrong = |who: &Allowance| who.try_name(|| Err::<(), _>(Error::PIN_INCORRECT));
+        let wrong = |who: &Allowance| who.turn().attempt(|| Err::<(), _>(Error::PIN_INCORRECT));
         let pause = |who: &Allowance| who.owned.tries.lock().expect("no panic").pause();
         let [one, two] = [all.admit(7), all.admit(7)].map(|one| one.expect("it is free"));
         let other = all.admit(8).expect("it is another's");
-        let tried = one.try_name(|| {
+        let tried = one.turn().attempt(|| {
             assert!(two.owned.tries.try_lock().is_err(), "two at a time");
-            other.try_name(|| Ok(()))
+            other.turn().attempt(|| Ok(()))
         });
         assert_eq!(tried, Ok(()));
         (0..2).for_each(|_| assert!(wrong(&one).is_err()));
@@ -260,6 +271,6 @@ mod tests {
         drop(again);
         let again = all.admit(7).expect("it is free");
         assert!(wrong(&again).is_err() && pause(&again).is_zero());
-        assert_eq!(again.try_name(|| Ok(())), Ok(()));
+        assert_eq!(again.turn().attempt(|| Ok(())), Ok(()));
     }
 }

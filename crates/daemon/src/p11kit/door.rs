@@ -181,8 +181,8 @@ impl Drop for Door {
     }
 }
 
-/// Waits for a client, which takes no core from the others however long it lets others wait.
-fn asleep<T>(wait: impl FnOnce() -> T) -> T {
+/// Waits for a client or for its turn, which takes no core from the others however long it lasts.
+pub(super) fn asleep<T>(wait: impl FnOnce() -> T) -> T {
     AWAKE.fetch_sub(1, Ordering::Relaxed);
     let done = wait();
     AWAKE.fetch_add(1, Ordering::Relaxed);
@@ -198,6 +198,10 @@ fn has_cores() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::allowance::Allowances;
+    use crate::p11kit::sessions::try_pin;
+    use metaslot_ck::Error;
+    use std::sync::atomic::AtomicBool;
     use std::time::{Duration, Instant};
 
     /// Until as many threads are awake as were before.
@@ -226,5 +230,26 @@ mod tests {
         none_is_awake();
         near.read_exact(&mut vec![0; (1 << 23) - 1]).expect("it answers");
         served.join().expect("it ends").expect("all was sent");
+    }
+
+    #[test]
+    fn who_waits_to_try_a_pin_takes_no_core_from_others() {
+        let wrong = || Err::<(), _>(Error::PIN_INCORRECT);
+        let allowance = Allowances::new(1, 0).admit(0).expect("it is the first");
+        (0..3).for_each(|_| assert!(allowance.turn().attempt(wrong).is_err()));
+        let (_near, far) = UnixStream::pair().expect("a pair of sockets");
+        let door = Door::new(far).expect("there is memory");
+        let has_tried = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let _serves = door;
+                try_pin(&allowance, || {
+                    has_tried.store(true, Ordering::Relaxed);
+                    wrong()
+                })
+            });
+            none_is_awake();
+            assert!(!has_tried.load(Ordering::Relaxed), "it is awake while it waits");
+        });
     }
 }

@@ -3,7 +3,9 @@
 
 use super::arguments::Room;
 use super::connection::Asked;
+use super::door;
 use super::frame::LONGEST;
+use crate::allowance::Allowance;
 use crate::tokens::Client;
 use metaslot_ck::*;
 use metaslot_client::Message;
@@ -96,7 +98,7 @@ pub(super) fn set_pin(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let (session, old, new) = (asked.session()?, asked.pin()?, asked.pin()?);
     asked.request.end()?;
     let Client { engine, allowance, .. } = asked.connection.client;
-    allowance.try_name(|| engine.set_pin(session, old, new))
+    try_pin(allowance, || engine.set_pin(session, old, new))
 }
 
 /// `C_Login` (PKCS#11 3.2 §5.6)
@@ -119,7 +121,12 @@ pub(super) fn login_user(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     asked.note.name(name);
     let pin = pin.ok_or(Error::ARGUMENTS_BAD)?;
     let Client { engine, allowance, .. } = asked.connection.client;
-    allowance.try_name(|| engine.login_as(session, name, pin))
+    try_pin(allowance, || engine.login_as(session, name, pin))
+}
+
+/// A try of a PIN that may be an identity's. Until it is its turn it waits.
+pub(super) fn try_pin<T>(allowance: &Allowance, attempt: impl FnOnce() -> Result<T>) -> Result<T> {
+    door::asleep(|| allowance.turn()).attempt(attempt)
 }
 
 type User<'m> = (SessionHandle, CK_USER_TYPE, Option<&'m [u8]>);
@@ -138,7 +145,7 @@ fn log_in(
     asked.note.user(user);
     match pin {
         Some(pin) if user == CKU_CONTEXT_SPECIFIC => {
-            allowance.try_name(|| engine.login(session, user, pin))
+            try_pin(allowance, || engine.login(session, user, pin))
         }
         Some(pin) => engine.login(session, user, pin),
         None => engine.login_without_pin(session, user),
