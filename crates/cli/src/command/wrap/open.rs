@@ -9,7 +9,7 @@ use crate::command::key::report;
 use crate::command::payload::Payload;
 use crate::encoding::{from_base64, printable};
 use crate::failure::{Failure, Result};
-use crate::key::{self, Brought, Key, Kind, Usage, usage};
+use crate::key::{self, Brought, Family, Key, Kind, Usage, usage};
 use crate::output::Report;
 use crate::uri::Class;
 use clap::builder::NonEmptyStringValueParser;
@@ -148,23 +148,32 @@ fn found(session: &Session, args: &Args, id: &[u8], handle: ObjectHandle) -> Res
 }
 
 impl Args {
-    /// The standard has one code for every template that does not fit what arrives.
+    /// The standard has one code for every template that does not fit what arrives, and one for every length.
     fn explained(&self, failure: Failure) -> Failure {
-        let is_vague = failure.code() == Some(Error::TEMPLATE_INCONSISTENT);
-        if !is_vague || failure.advice().is_some() {
-            return failure;
-        }
         let kind = self.kind.to_string();
-        let family = kind.split(':').next().unwrap_or_default();
-        failure.saying(&format!("what is wrapped is no {family} key"))
+        let words = match failure.code() {
+            Some(Error::TEMPLATE_INCONSISTENT) => {
+                format!("what is wrapped is no {} key", kind.split(':').next().unwrap_or_default())
+            }
+            Some(Error::WRAPPED_KEY_LEN_RANGE) if self.kind.secret_length().is_some() => {
+                format!("what is wrapped is longer or shorter than {kind}")
+            }
+            _ => return failure,
+        };
+        if failure.advice().is_some() { failure } else { failure.saying(&words) }
     }
 
     fn template(&self, way: &Way, id: &[u8]) -> Template {
-        let is_secret = self.kind.secret_length().is_some();
+        let length = self.kind.secret_length();
+        let is_secret = length.is_some();
         let class = if is_secret { CKO_SECRET_KEY } else { CKO_PRIVATE_KEY };
         let (label, extractable) = (&*self.label, self.extractable);
         let how = Brought { label, id, subject: None, usages: None, sensitive: true, extractable };
-        let template = key::protected(&how, true).class(class).key_type(self.kind.key_type());
+        let mut template = key::protected(&how, true).class(class).key_type(self.kind.key_type());
+        // Of AES keys the length shows, and some modules take none.
+        if let Some(length) = length.filter(|_| way.fills() && self.kind.family != Family::Aes) {
+            template = template.ulong(CKA_VALUE_LEN, length as CK_ULONG);
+        }
         if way.is_bound() && self.usage.is_none() {
             // It says what the key is for, and takes no more.
             return template;

@@ -92,6 +92,11 @@ impl Way {
         self.0.number == CKM_AES_GCM
     }
 
+    /// Whether zeros may follow the key, so that its length must be said where its type has several (PKCS#11 3.2 §5.18.4).
+    pub(super) const fn fills(&self) -> bool {
+        self.0.number == CKM_AES_KEY_WRAP
+    }
+
     /// Of the mechanism, for messages and JSON.
     pub(super) fn name(&self) -> String {
         mechanism_name(self.0.number)

@@ -136,7 +136,15 @@ impl<'a> Carrier<'a> {
         let wrapped = theirs.wrap(&mechanism, keys.theirs, object.handle)?;
         match opening {
             Opening::Decrypt => decrypted(ours, keys.decrypting, &iv, &wrapped),
-            Opening::Unwrap(ways) => unwrapped(ours, keys.unwrapping, ways, &wrapped),
+            Opening::Unwrap(ways) => {
+                // Zeros follow what is no multiple of 8 bytes; those behind a private key are taken away later.
+                let length = match (number == CKM_AES_KEY_WRAP, object.class) {
+                    (false, _) => None,
+                    (true, CKO_SECRET_KEY) => object.length,
+                    (true, _) => Some(wrapped.len().saturating_sub(8) as CK_ULONG),
+                };
+                unwrapped(ours, keys.unwrapping, ways, (&wrapped, length))
+            }
         }
     }
 
@@ -186,19 +194,23 @@ fn unpadded(value: &[u8]) -> &[u8] {
     }
 }
 
-/// As a secret that can be read, which a key that can be read itself may unwrap.
+/// As a secret that can be read, which a key that can be read itself may unwrap; of a length that is said where zeros may
+/// follow it.
 fn unwrapped(
     ours: &Session,
     key: ObjectHandle,
     ways: &[CK_MECHANISM_TYPE],
-    wrapped: &[u8],
+    (wrapped, length): (&[u8], Option<CK_ULONG>),
 ) -> Result<Secret> {
-    let template = Template::new()
+    let mut template = Template::new()
         .class(CKO_SECRET_KEY)
         .key_type(CKK_GENERIC_SECRET)
         .token(false)
         .bool(CKA_SENSITIVE, false)
         .bool(CKA_EXTRACTABLE, true);
+    if let Some(length) = length {
+        template = template.ulong(CKA_VALUE_LEN, length);
+    }
     let mut refused = None;
     for way in ways {
         match ours.unwrap(&Mechanism::new(*way), key, wrapped, &template) {

@@ -24,6 +24,8 @@ pub(super) struct Object {
     pub(super) sensitive: Option<bool>,
     pub(super) extractable: Option<bool>,
     pub(super) only_under_trusted: bool,
+    /// `CKA_VALUE_LEN` of a secret key, where it is told.
+    pub(super) length: Option<CK_ULONG>,
     /// Attributes that an object of ours is not given.
     pub(super) lost: Vec<String>,
     values: Vec<(CK_ATTRIBUTE_TYPE, Value)>,
@@ -80,6 +82,7 @@ impl Object {
             sensitive: flag(CKA_SENSITIVE),
             extractable: flag(CKA_EXTRACTABLE),
             only_under_trusted: flag(CKA_WRAP_WITH_TRUSTED) == Some(true),
+            length: None,
             lost,
             values: rows
                 .iter()
@@ -89,7 +92,8 @@ impl Object {
         };
         object.mend_points();
         let length = session.attribute_ulong(handle, CKA_VALUE_LEN).ok();
-        object.kind = object.words(length.filter(|_| class == CKO_SECRET_KEY));
+        object.length = length.filter(|_| class == CKO_SECRET_KEY);
+        object.kind = object.words(object.length);
         Ok(object)
     }
 
@@ -334,6 +338,7 @@ mod tests {
             sensitive: None,
             extractable: None,
             only_under_trusted: false,
+            length: None,
             lost: Vec::new(),
             values,
         }
