@@ -226,6 +226,22 @@ static void a_step_of_ike_is_one_of_two(void)
 	CK_ATTRIBUTE typed[] = {template[0], {CKA_KEY_TYPE, &generic, sizeof generic}};
 	EXPECT(p11->C_DeriveKey(session, &once, base, typed, 1, &derived), CKR_TEMPLATE_INCOMPLETE);
 	OK(p11->C_DeriveKey(session, &once, base, typed, 2, &derived));
+	/* Its key is one of the PRF, and what is agreed on a generic secret. */
+	CK_OBJECT_HANDLE aes = plain(&aes_gen, 32);
+	CK_MECHANISM mac_gen = {CKM_SHA256_KEY_GEN, NULL, 0}, other_gen = {CKM_SHA384_KEY_GEN, NULL, 0};
+	CK_OBJECT_HANDLE mac = plain(&mac_gen, 32), other = plain(&other_gen, 48);
+	EXPECT(p11->C_DeriveKey(session, &once, aes, typed, 2, &derived), CKR_KEY_TYPE_INCONSISTENT);
+	EXPECT(p11->C_DeriveKey(session, &once, other, typed, 2, &derived), CKR_KEY_TYPE_INCONSISTENT);
+	OK(p11->C_DeriveKey(session, &once, mac, typed, 2, &derived));
+	first.bHasPrevKey = CK_TRUE;
+	first.hPrevKey = aes;
+	OK(p11->C_DeriveKey(session, &once, mac, typed, 2, &derived));
+	first.hKeygxy = aes;
+	EXPECT(p11->C_DeriveKey(session, &once, mac, typed, 2, &derived), CKR_KEY_TYPE_INCONSISTENT);
+	EXPECT(p11->C_DeriveKey(session, &mechanism, mac, NULL, 0, &derived), CKR_KEY_TYPE_INCONSISTENT);
+	params.bDataAsKey = CK_FALSE;
+	OK(p11->C_DeriveKey(session, &mechanism, mac, NULL, 0, &derived));
+	EXPECT(p11->C_DeriveKey(session, &mechanism, aes, NULL, 0, &derived), CKR_KEY_TYPE_INCONSISTENT);
 	/* Nor a chain of IKE 2 a length. */
 	CK_IKE2_PRF_PLUS_DERIVE_PARAMS seeded = {.prfMechanism = CKM_SHA256_HMAC, .pSeedData = out, .ulSeedDataLen = 8};
 	CK_MECHANISM chain = {CKM_IKE2_PRF_PLUS_DERIVE, &seeded, sizeof seeded};

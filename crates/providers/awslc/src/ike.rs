@@ -4,6 +4,7 @@
 use crate::failure::device_error;
 use crate::sp800_108::hash;
 use metaslot_awslc_wrapper::hmac;
+use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::buffer::Buffer;
@@ -78,9 +79,23 @@ impl Step {
     }
 }
 
+/// Whether this is a key of the PRF, whose type is that of its HMAC or a generic secret's (§6.64.3).
+fn is_of_prf(key: &Key, params: &Params) -> bool {
+    let Params::Ike { prf, .. } = params else { return false };
+    MechanismRow::find(*prf).is_some_and(|row| row.keys.contains(&key.key_type()))
+}
+
 impl Derive for Step {
     fn check(&self, key: &Key, params: &Params) -> Result<()> {
-        fields(params)?;
+        let fields = fields(params)?;
+        // What is agreed on is the message of a first key.
+        let fits = match fields.data_as_key {
+            true => key.key_type() == CKK_GENERIC_SECRET,
+            false => is_of_prf(key, params),
+        };
+        if !fits {
+            return Err(Error::KEY_TYPE_INCONSISTENT);
+        }
         key.secret(CKA_VALUE).map(drop)
     }
 
@@ -109,8 +124,14 @@ impl Derive for Step {
             return Err(Error::KEY_SIZE_RANGE);
         }
         let mut message = Buffer::default();
-        for handle in fields.before {
-            message.push(keys.key(*handle)?.secret(CKA_VALUE)?)?;
+        for (at, handle) in fields.before.iter().enumerate() {
+            let key = keys.key(*handle)?;
+            // What is agreed on comes last; any other key, and a seed, may be of any type.
+            let agreed = *self != Self::Plus && at + 1 == fields.before.len();
+            if agreed && key.key_type() != CKK_GENERIC_SECRET {
+                return Err(Error::KEY_TYPE_INCONSISTENT);
+            }
+            message.push(key.secret(CKA_VALUE)?)?;
         }
         message.push(fields.data)?;
         let (by, message) = match fields.data_as_key {
