@@ -192,6 +192,12 @@ pub(crate) fn oaep(name: &str) -> Result<Params<'static>> {
     Ok(Params::Oaep { hash: *digest, mgf: *mgf, label: &[] })
 }
 
+/// How many bytes an RSA key takes by OAEP with this hash (RFC 8017 §7.1.1); none where its size is not known.
+pub(crate) fn oaep_room(pair: &Kind, name: &str) -> Option<usize> {
+    let hash = usize::try_from(hash(name).ok()?.length).ok()?;
+    (pair.size > 0).then(|| pair.size.div_ceil(8).saturating_sub(2 * hash + 2))
+}
+
 impl Scheme {
     /// What a key of this kind signs with. `mechanism` and `hash` are as the user wrote them;
     /// `offered` is what the token has.

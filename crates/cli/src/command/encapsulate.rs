@@ -33,6 +33,9 @@ const TYPES: &str = "What it is: aes:256, aes:128, chacha20, generic:32 (bytes) 
 /// What every parameter set of ML-KEM agrees on, in bytes.
 const SECRET: usize = 32;
 
+/// The hash of OAEP.
+const HASH: &str = "sha256";
+
 /// Arguments of `encapsulate`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES, mut_arg("kind", |arg| arg.help(TYPES)))]
@@ -147,6 +150,16 @@ pub(crate) fn open(app: &App, args: &OpenArgs) -> Result<()> {
         let template = key::with(named, &what);
         let made = session.decapsulate(&mechanism, private, &ciphertext, &template);
         made.map_err(|error| match error.code {
+            Error::WRAPPED_KEY_LEN_RANGE
+                if key.kind.family == Family::Rsa && ciphertext.len() * 8 == key.kind.size =>
+            {
+                Failure::from(error)
+                    .saying(&format!(
+                        "the secret in it is longer or shorter than {}",
+                        args.kept.kind
+                    ))
+                    .hint("give the --type that the other side encapsulated")
+            }
             code if NO_CIPHERTEXT.contains(&code) => Failure::failed(format!(
                 "that is no ciphertext for {}: it has {} bytes",
                 key.kind,
@@ -172,10 +185,16 @@ const NO_CIPHERTEXT: [Error; 5] = [
 
 /// Whether the mechanism makes a secret of this type, which has so many bytes.
 fn fits(pair: &Kind, kept: &Kept, length: usize) -> Result<()> {
-    if pair.family != Family::MlKem || length == SECRET {
-        return Ok(());
-    }
-    let message = format!("ML-KEM agrees on {SECRET} bytes, and {} has {length}", kept.kind);
+    let message = match (pair.family, scheme::oaep_room(pair, HASH)) {
+        (Family::MlKem, _) if length != SECRET => {
+            format!("ML-KEM agrees on {SECRET} bytes, and {} has {length}", kept.kind)
+        }
+        (Family::Rsa, Some(most)) if length > most => format!(
+            "{pair} carries up to {most} bytes by OAEP with SHA-256, and {} has {length}",
+            kept.kind
+        ),
+        _ => return Ok(()),
+    };
     Err(Failure::usage(message).hint(
         "'--type generic:32 --usage derive' makes a key that 'metaslot derive' makes others of",
     ))
@@ -186,7 +205,7 @@ pub(super) fn mechanism(kind: &Kind, name: &str) -> Result<Mechanism<'static>> {
     let agreed = Params::Ecdh1 { kdf: CKD_SHA256_KDF, shared: &[], public: &[] };
     match kind.family {
         Family::MlKem => Ok(CKM_ML_KEM.into()),
-        Family::Rsa => Ok(Mechanism::with(CKM_RSA_PKCS_OAEP, scheme::oaep("sha256")?)),
+        Family::Rsa => Ok(Mechanism::with(CKM_RSA_PKCS_OAEP, scheme::oaep(HASH)?)),
         Family::Ec | Family::Montgomery => Ok(Mechanism::with(CKM_ECDH1_DERIVE, agreed)),
         _ => Err(Failure::failed(format!("'{name}' is {kind}, which does not encapsulate")).hint(
             "pairs of ML-KEM do: 'metaslot key generate --type ml-kem:768'; so do those of RSA and of curves with '--usage decapsulate'",

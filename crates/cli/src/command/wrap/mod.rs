@@ -78,7 +78,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         Failure::not_found(format!("the token has no half of '{}' that wraps", by.label))
     })?;
     let way = Way::choose(&by.kind, &args.way, &session, slot)?;
-    let wrapped = session.wrap(&way.mechanism(), wraps, leaves)?;
+    let wrapped = session.wrap(&way.mechanism(), wraps, leaves);
+    let wrapped = wrapped.map_err(|error| way.explained(error.into(), &key.kind, &by.kind))?;
     let report = Report {
         json: json!({
             "key": name,

@@ -3,7 +3,7 @@
 
 use crate::failure::{Failure, Result};
 use crate::key::{Family, Kind};
-use crate::scheme::{mechanism_number, oaep};
+use crate::scheme::{mechanism_number, oaep, oaep_room};
 use metaslot_ck::*;
 use metaslot_client::{Mechanism, Params, Session};
 
@@ -31,7 +31,14 @@ const ROWS: &[Row] = &[
 
 /// One way.
 #[derive(Debug)]
-pub(super) struct Way(Mechanism<'static>);
+pub(super) struct Way {
+    mechanism: Mechanism<'static>,
+    /// The most bytes that go under it, where that is known.
+    room: Option<usize>,
+}
+
+/// The hash of OAEP where none is named.
+const HASH: &str = "sha256";
 
 impl Way {
     pub(super) fn choose(
@@ -72,10 +79,12 @@ impl Way {
         let params = match number {
             // PKCS#11 3.2 §6.13.3 has an IV of the token's; without one the form says what the key is.
             CKM_AES_GCM => Params::Gcm { iv: &[], aad: &[], tag_bits: 128 },
-            CKM_RSA_PKCS_OAEP => oaep(args.hash.as_deref().unwrap_or("sha256"))?,
+            CKM_RSA_PKCS_OAEP => oaep(args.hash.as_deref().unwrap_or(HASH))?,
             _ => Params::None,
         };
-        Ok(Self(Mechanism::with(number, params)))
+        let room = (number == CKM_RSA_PKCS_OAEP)
+            .then(|| oaep_room(by, args.hash.as_deref().unwrap_or(HASH)));
+        Ok(Self { mechanism: Mechanism::with(number, params), room: room.flatten() })
     }
 
     fn named(name: &str) -> Result<CK_MECHANISM_TYPE> {
@@ -84,23 +93,36 @@ impl Way {
     }
 
     pub(super) const fn mechanism(&self) -> Mechanism<'static> {
-        self.0
+        self.mechanism
+    }
+
+    /// Why a key of this kind, of which the module says that it is too long or too short, does not go under one of the other.
+    pub(super) fn explained(&self, failure: Failure, key: &Kind, by: &Kind) -> Failure {
+        let is_size = failure.code() == Some(Error::KEY_SIZE_RANGE);
+        let Some(most) = self.room.filter(|_| is_size && failure.advice().is_none()) else {
+            return failure;
+        };
+        let (name, length) = (self.name(), key.secret_length());
+        let has = length.map_or_else(|| String::from("more"), |length| length.to_string());
+        failure
+            .saying(&format!("{by} carries up to {most} bytes by {name}, and {key} has {has}"))
+            .hint("an AES key made with '--usage unwrap' wraps keys of any length")
     }
 
     /// Whether the wrapped form says what the key is.
     pub(super) const fn is_bound(&self) -> bool {
-        self.0.number == CKM_AES_GCM
+        self.mechanism.number == CKM_AES_GCM
     }
 
     /// Whether zeros may follow the key, so that its length must be said where its type has several (PKCS#11 3.2 §5.18.4).
     pub(super) const fn fills(&self) -> bool {
-        self.0.number == CKM_AES_KEY_WRAP
+        self.mechanism.number == CKM_AES_KEY_WRAP
     }
 
     /// Of the mechanism, for messages and JSON.
     pub(super) fn name(&self) -> String {
-        mechanism_name(self.0.number)
-            .map_or_else(|| format!("0x{:x}", self.0.number), str::to_owned)
+        mechanism_name(self.mechanism.number)
+            .map_or_else(|| format!("0x{:x}", self.mechanism.number), str::to_owned)
     }
 }
 
