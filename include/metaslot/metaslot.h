@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The interface "Vendor Metaslot" 1.8 of libmetaslot.so: what return codes cannot say.
+/* The interface "Vendor Metaslot" 1.9 of libmetaslot.so: what return codes cannot say.
  *
  *	CK_INTERFACE *interface;
  *	if (C_GetInterface((CK_UTF8CHAR *)METASLOT_INTERFACE, NULL_PTR, &interface, 0) == CKR_OK) {
@@ -166,10 +166,10 @@ typedef struct METASLOT_FUNCTION_LIST {
 	/* Since 1.7. Why the configuration that the environment names now is not taken, with file and line; empty when
 	 * it is. None of the modules that it names is loaded. Works before C_Initialize. */
 	CK_RV (*ConfigurationProblem)(CK_UTF8CHAR *pText, CK_ULONG *pulTextLen);
-	/* Since 1.8. What C_DigestInit and C_Digest do, or those of CKF_ENCRYPT or CKF_DECRYPT in the place of CKF_DIGEST,
-	 * in one call, which takes less time. A digest has no key. It is none of the session's operations, which go on;
-	 * threads may make such calls in one session at the same time. A NULL pOut asks for the length. No login can be
-	 * for it: CKR_USER_NOT_LOGGED_IN with a key that has CKA_ALWAYS_AUTHENTICATE. */
+	/* Since 1.8. What C_DigestInit and C_Digest do, or those of CKF_ENCRYPT, CKF_DECRYPT or (since 1.9) CKF_SIGN in the
+	 * place of CKF_DIGEST, in one call, which takes less time. A digest has no key. It is none of the session's
+	 * operations, which go on; threads may make such calls in one session at the same time. A NULL pOut asks for the
+	 * length. No login can be for it: CKR_USER_NOT_LOGGED_IN with a key that has CKA_ALWAYS_AUTHENTICATE. */
 	CK_RV (*Whole)(CK_SESSION_HANDLE hSession, CK_FLAGS operation, CK_MECHANISM *pMechanism, CK_OBJECT_HANDLE hKey,
 	    CK_BYTE *pData, CK_ULONG ulDataLen, CK_BYTE *pOut, CK_ULONG *pulOutLen);
 	/* Since 1.8. Lists the identities of a token (at most 256), adds one, revokes one, or sets the PIN of one, which

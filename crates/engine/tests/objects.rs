@@ -7,6 +7,7 @@ use metaslot_engine::{Answer, Engine, Policy};
 use metaslot_models::{
     MemoryStore, Raw, aes, collect, engine, engine_over, logged_in, logged_in_under, open, row,
 };
+use metaslot_spi::provider::Direction;
 use metaslot_spi::store::{Change, Record, Store};
 use metaslot_spi::{Attributes, Bytes, KdfParam, Params, RawValue, Template, Value};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -139,28 +140,17 @@ fn a_search_streams_and_hides_private_objects() {
 fn handles_of_private_objects_die_at_logout() {
     let (engine, session) = logged_in();
     let key = aes(&engine, session, vec![row(CKA_TOKEN, true)]).expect("a key is made");
-    engine.encrypt_init(session, key).expect("it may encrypt");
+    encrypt_init(&engine, session, key).expect("it may encrypt");
     engine.logout(session).expect("logged in before");
-    let after = collect(|out| {
-        engine.cipher(metaslot_spi::provider::Direction::Forward, session, &[0; 16], out)
-    });
-    assert_eq!(after, Err(Error::OPERATION_NOT_INITIALIZED));
+    assert_eq!(encrypts(&engine, session), Err(Error::OPERATION_NOT_INITIALIZED));
     engine.login(session, CKU_USER, b"user-pin").expect("the PIN is right");
     assert_eq!(engine.object(session, key).err(), Some(Error::OBJECT_HANDLE_INVALID));
-    assert_eq!(engine.encrypt_init(session, key), Err(Error::KEY_HANDLE_INVALID));
+    assert_eq!(encrypt_init(&engine, session, key), Err(Error::KEY_HANDLE_INVALID));
 }
 
-trait EncryptInit {
-    fn encrypt_init(&self, session: SessionHandle, key: ObjectHandle) -> Result<()>;
-}
-
-impl EncryptInit for Engine {
-    fn encrypt_init(&self, session: SessionHandle, key: ObjectHandle) -> Result<()> {
-        let forward = metaslot_spi::provider::Direction::Forward;
-        let params =
-            Params::Gcm { iv: Bytes::from_slice(&[7; 12]), aad: Bytes::new(), tag_bits: 128 };
-        self.cipher_init(forward, session, CKM_AES_GCM, params, key)
-    }
+fn encrypt_init(engine: &Engine, session: SessionHandle, key: ObjectHandle) -> Result<()> {
+    let params = Params::Gcm { iv: Bytes::from_slice(&[7; 12]), aad: Bytes::new(), tag_bits: 128 };
+    engine.cipher_init(Direction::Forward, session, CKM_AES_GCM, params, key)
 }
 
 #[test]
@@ -168,12 +158,9 @@ fn a_destroyed_key_ends_operations_of_other_sessions() {
     let (engine, session) = logged_in();
     let other = open(&engine);
     let key = aes(&engine, session, vec![]).expect("a key is made");
-    engine.encrypt_init(other, key).expect("another session of the slot sees it");
+    encrypt_init(&engine, other, key).expect("another session of the slot sees it");
     engine.destroy_object(session, key).expect("it goes");
-    let after = collect(|out| {
-        engine.cipher(metaslot_spi::provider::Direction::Forward, other, &[0; 16], out)
-    });
-    assert_eq!(after, Err(Error::OPERATION_NOT_INITIALIZED));
+    assert_eq!(encrypts(&engine, other), Err(Error::OPERATION_NOT_INITIALIZED));
     assert_eq!(engine.destroy_object(session, key), Err(Error::OBJECT_HANDLE_INVALID));
 }
 
@@ -260,7 +247,18 @@ fn four_threads_make_find_and_destroy_without_a_wrong_answer() {
     });
 }
 
-/// A row that a program without a login wrote into the file.
+/// A store with rows that a program without a login wrote into the file.
+fn over<const ROWS: usize>(rows: [Vec<u8>; ROWS], policy: Policy) -> (Engine, SessionHandle) {
+    let store = MemoryStore::default();
+    for attributes in rows {
+        let record = Record { private: false, attributes, secrets: None, terms: vec![] };
+        store.write(vec![Change::Insert(record)]).expect("it is written");
+    }
+    let engine = engine_over(store, policy);
+    let session = open(&engine);
+    (engine, session)
+}
+
 #[test]
 fn trust_written_without_a_login_does_not_count() {
     let attributes = Attributes::from_iter([
@@ -269,12 +267,7 @@ fn trust_written_without_a_login_does_not_count() {
         (CKA_TRUSTED, Value::Bool(true)),
         (CKA_MODIFIABLE, Value::Bool(true)),
     ]);
-    let record =
-        Record { private: false, attributes: attributes.encode(), secrets: None, terms: vec![] };
-    let store = MemoryStore::default();
-    store.write(vec![Change::Insert(record)]).expect("it is written");
-    let engine = engine_over(store, Policy::legacy());
-    let session = open(&engine);
+    let (engine, session) = over([attributes.encode()], Policy::legacy());
     let found = search(&engine, session, vec![]);
     let [made] = found[..] else { panic!("one certificate") };
     assert!(!boolean(&engine, session, made, CKA_TRUSTED));
@@ -296,12 +289,7 @@ fn a_copy_or_a_change_of_an_unverified_key_vouches_for_nothing() {
     attributes.set(CKA_CLASS, Value::Ulong(CKO_PUBLIC_KEY));
     attributes.set(CKA_KEY_TYPE, Value::Ulong(CKK_RSA));
     attributes.set(CKA_PURPOSES, Value::Ulong(16 | 64));
-    let record =
-        Record { private: false, attributes: attributes.encode(), secrets: None, terms: vec![] };
-    let store = MemoryStore::default();
-    store.write(vec![Change::Insert(record)]).expect("it is written");
-    let engine = engine_over(store, Policy::DEFAULT);
-    let session = open(&engine);
+    let (engine, session) = over([attributes.encode()], Policy::DEFAULT);
     engine.login(session, CKU_USER, b"user-pin").expect("the PIN is right");
     let [brought] = search(&engine, session, vec![])[..] else { panic!("one key") };
     let extractable = vec![row(CKA_SENSITIVE, true), row(CKA_EXTRACTABLE, true)];
@@ -325,7 +313,7 @@ fn many_keys(engine: &Engine, session: SessionHandle) -> Vec<ObjectHandle> {
 }
 
 fn encrypts(engine: &Engine, session: SessionHandle) -> Result<Vec<u8>> {
-    collect(|out| engine.cipher(metaslot_spi::provider::Direction::Forward, session, &[0; 16], out))
+    collect(|out| engine.cipher(Direction::Forward, session, &[0; 16], out))
 }
 
 #[test]
@@ -335,9 +323,9 @@ fn logout_ends_every_use_however_many_objects_there_are() {
     // Each session remembers its last keys and has begun to use another one.
     let sessions: Vec<_> = (0..50).map(|_| open(&engine)).collect();
     for (session, keys) in sessions.iter().zip(keys.chunks(2)) {
-        engine.encrypt_init(*session, keys[0]).expect("it may encrypt");
+        encrypt_init(&engine, *session, keys[0]).expect("it may encrypt");
         encrypts(&engine, *session).expect("it encrypts");
-        engine.encrypt_init(*session, keys[1]).expect("it may encrypt");
+        encrypt_init(&engine, *session, keys[1]).expect("it may encrypt");
     }
     for key in &keys {
         engine.object(session, *key).expect("it is there");
@@ -345,11 +333,11 @@ fn logout_ends_every_use_however_many_objects_there_are() {
     engine.logout(session).expect("logged in before");
     for (session, keys) in sessions.iter().zip(keys.chunks(2)) {
         assert_eq!(encrypts(&engine, *session), Err(Error::OPERATION_NOT_INITIALIZED));
-        assert_eq!(engine.encrypt_init(*session, keys[0]), Err(Error::KEY_HANDLE_INVALID));
+        assert_eq!(encrypt_init(&engine, *session, keys[0]), Err(Error::KEY_HANDLE_INVALID));
     }
     engine.login(session, CKU_USER, b"user-pin").expect("the PIN is right");
     for (session, keys) in sessions.iter().zip(keys.chunks(2)) {
-        assert_eq!(engine.encrypt_init(*session, keys[0]), Err(Error::KEY_HANDLE_INVALID));
+        assert_eq!(encrypt_init(&engine, *session, keys[0]), Err(Error::KEY_HANDLE_INVALID));
     }
 }
 
@@ -359,7 +347,7 @@ fn destruction_ends_every_use_however_many_objects_there_are() {
     let keys = many_keys(&engine, session);
     let sessions: Vec<_> = (0..50).map(|_| open(&engine)).collect();
     for (session, key) in sessions.iter().zip(&keys) {
-        engine.encrypt_init(*session, *key).expect("it may encrypt");
+        encrypt_init(&engine, *session, *key).expect("it may encrypt");
     }
     for key in &keys {
         engine.object(session, *key).expect("it is there");
@@ -367,7 +355,7 @@ fn destruction_ends_every_use_however_many_objects_there_are() {
     for (other, key) in sessions.iter().zip(&keys) {
         engine.destroy_object(session, *key).expect("it goes");
         assert_eq!(encrypts(&engine, *other), Err(Error::OPERATION_NOT_INITIALIZED));
-        assert_eq!(engine.encrypt_init(*other, *key), Err(Error::KEY_HANDLE_INVALID));
+        assert_eq!(encrypt_init(&engine, *other, *key), Err(Error::KEY_HANDLE_INVALID));
     }
 }
 
@@ -377,13 +365,13 @@ fn a_changed_key_goes_on_in_operations_that_began_before_and_ends_with_the_objec
     let other = open(&engine);
     for on_token in [true, false] {
         let key = aes(&engine, session, vec![row(CKA_TOKEN, on_token)]).expect("a key is made");
-        engine.encrypt_init(other, key).expect("it may encrypt");
+        encrypt_init(&engine, other, key).expect("it may encrypt");
         engine.set_attributes(session, key, vec![row(CKA_LABEL, "new")]).expect("it changes");
         // Whatever else dies meanwhile.
         let another = aes(&engine, session, vec![]).expect("a key is made");
         engine.destroy_object(session, another).expect("it goes");
         encrypts(&engine, other).expect("the key is still there");
-        engine.encrypt_init(other, key).expect("it may encrypt");
+        encrypt_init(&engine, other, key).expect("it may encrypt");
         engine.set_attributes(session, key, vec![row(CKA_LABEL, "newer")]).expect("it changes");
         engine.destroy_object(session, key).expect("it goes");
         assert_eq!(encrypts(&engine, other), Err(Error::OPERATION_NOT_INITIALIZED));
@@ -541,27 +529,14 @@ fn what_a_template_leaves_out_is_empty_and_found_as_empty() {
     let (engine, session) = logged_in();
     let empty: &[u8] = &[];
     let data = engine.create_object(session, vec![row(CKA_CLASS, CKO_DATA)]).expect("created");
-    let cases: [(ObjectHandle, &[CK_ATTRIBUTE_TYPE]); 3] = [
+    let certificate = certificate(&engine, session);
+    let key = aes(&engine, session, vec![]).expect("a key is made");
+    let cases: [(ObjectHandle, &[CK_ATTRIBUTE_TYPE]); 5] = [
         (data, &[CKA_LABEL, CKA_APPLICATION, CKA_OBJECT_ID, CKA_VALUE]),
-        (
-            certificate(&engine, session),
-            &[
-                CKA_LABEL,
-                CKA_ID,
-                CKA_ISSUER,
-                CKA_SERIAL_NUMBER,
-                CKA_URL,
-                CKA_START_DATE,
-                CKA_END_DATE,
-                CKA_HASH_OF_SUBJECT_PUBLIC_KEY,
-                CKA_HASH_OF_ISSUER_PUBLIC_KEY,
-                CKA_PUBLIC_KEY_INFO,
-            ],
-        ),
-        (
-            aes(&engine, session, vec![]).expect("a key is made"),
-            &[CKA_LABEL, CKA_ID, CKA_START_DATE, CKA_END_DATE],
-        ),
+        (certificate, &[CKA_LABEL, CKA_ID, CKA_ISSUER, CKA_SERIAL_NUMBER, CKA_URL]),
+        (certificate, &[CKA_START_DATE, CKA_END_DATE, CKA_PUBLIC_KEY_INFO]),
+        (certificate, &[CKA_HASH_OF_SUBJECT_PUBLIC_KEY, CKA_HASH_OF_ISSUER_PUBLIC_KEY]),
+        (key, &[CKA_LABEL, CKA_ID, CKA_START_DATE, CKA_END_DATE]),
     ];
     for (object, attributes) in cases {
         let shown = engine.object(session, object).expect("it is there");
@@ -675,13 +650,7 @@ fn a_row_that_is_no_object_fails_alone() {
         (CKA_TOKEN, Value::Bool(true)),
         (CKA_MODIFIABLE, Value::Bool(true)),
     ]);
-    let store = MemoryStore::default();
-    for attributes in [vec![0xff; 20], good.encode()] {
-        let record = Record { private: false, attributes, secrets: None, terms: vec![] };
-        store.write(vec![Change::Insert(record)]).expect("it is written");
-    }
-    let engine = engine_over(store, Policy::DEFAULT);
-    let session = open(&engine);
+    let (engine, session) = over([vec![0xff; 20], good.encode()], Policy::DEFAULT);
     let all = search(&engine, session, vec![]);
     let [bad, good] = all[..] else { panic!("two rows") };
     assert_eq!(search(&engine, session, vec![row(CKA_MODIFIABLE, true)]), [good]);

@@ -2,7 +2,7 @@
 //! The lifecycle of operations, results of variable length, and login.
 
 use metaslot_ck::*;
-use metaslot_engine::{Engine, Output, Policy};
+use metaslot_engine::{Engine, OperationKind, Output, Policy};
 use metaslot_models::{MemoryStore, aes, collect, engine, engine_over, logged_in, open, row};
 use metaslot_spi::provider::Direction::{Backward, Forward};
 use metaslot_spi::{Bytes, Params};
@@ -97,20 +97,23 @@ fn what_fails_in_two_operations_ends_both_and_writes_nothing() {
     assert_eq!(after, Err(Error::OPERATION_NOT_INITIALIZED));
 }
 
-#[test]
-fn a_short_buffer_keeps_two_operations() {
+fn decrypting_and_digesting() -> (Engine, SessionHandle) {
     let (engine, session) = logged_in();
     let key = aes(&engine, session, vec![]).expect("a key is made");
     let ctr = Params::Ctr { bits: 128, block: [0; 16] };
     engine.cipher_init(Backward, session, CKM_AES_CTR, ctr, key).expect("a decryption begins");
     engine.digest_init(session, CKM_SHA256).expect("a digest begins");
+    (engine, session)
+}
+
+#[test]
+fn a_short_buffer_keeps_two_operations() {
+    let (engine, session) = decrypting_and_digesting();
     let mut room = [0; 16];
     for (length, expected) in [(15, Err(Error::BUFFER_TOO_SMALL)), (16, Ok(()))] {
         let out = &mut Output::buffer(&mut room[..length]);
-        assert_eq!(
-            engine.update_both(Function::DecryptDigestUpdate, session, &[0; 16], out),
-            expected
-        );
+        let both = engine.update_both(Function::DecryptDigestUpdate, session, &[0; 16], out);
+        assert_eq!(both, expected);
     }
     let digest = collect(|out| engine.digest_final(session, out)).expect("a digest");
     engine.digest_init(session, CKM_SHA256).expect("a digest begins");
@@ -120,11 +123,7 @@ fn a_short_buffer_keeps_two_operations() {
 
 #[test]
 fn a_question_for_the_length_leaves_the_digest_beside_a_decryption_as_it_is() {
-    let (engine, session) = logged_in();
-    let key = aes(&engine, session, vec![]).expect("a key is made");
-    let ctr = Params::Ctr { bits: 128, block: [0; 16] };
-    engine.cipher_init(Backward, session, CKM_AES_CTR, ctr, key).expect("a decryption begins");
-    engine.digest_init(session, CKM_SHA256).expect("a digest begins");
+    let (engine, session) = decrypting_and_digesting();
     let mut ask = Output::ask();
     engine
         .update_both(Function::DecryptDigestUpdate, session, &[0; 16], &mut ask)
@@ -286,7 +285,8 @@ fn one_login_is_for_the_operation_that_began_last() {
     engine.cipher_init(Backward, session, CKM_RSA_PKCS, Params::None, key).expect("it begins");
     engine.sign_recover_init(session, CKM_RSA_PKCS, Params::None, key).expect("it begins");
     let with = (CKM_RSA_PKCS, &mut Params::None, key);
-    let whole = engine.cipher_whole(Backward, session, with, &[1; 256], &mut Output::ask());
+    let whole =
+        engine.keyed_whole(OperationKind::Decrypt, session, with, &[1; 256], &mut Output::ask());
     assert_eq!(whole, Ok(()));
     log_in().expect("the PIN is right");
     recover().expect("it signs");

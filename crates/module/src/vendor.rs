@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Our own interface, `Vendor Metaslot` 1.8: what return codes cannot say.
+//! Our own interface, `Vendor Metaslot` 1.9: what return codes cannot say.
 //! `include/metaslot/metaslot.h` declares it.
 
 use crate::caught::caught;
@@ -25,7 +25,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 pub(crate) const NAME: &CStr = c"Vendor Metaslot";
-pub(crate) const VERSION: CK_VERSION = CK_VERSION { major: 1, minor: 8 };
+pub(crate) const VERSION: CK_VERSION = CK_VERSION { major: 1, minor: 9 };
 
 /// `METASLOT_PIN_STATUS`
 #[derive(Clone, Copy, Debug)]

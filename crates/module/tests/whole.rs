@@ -6,7 +6,7 @@
 mod harness;
 
 use harness::{Home, program};
-use metaslot_ck::{CKM_AES_GCM, CKM_SHA256, Function};
+use metaslot_ck::{CKM_AES_GCM, CKM_SHA256, CKM_SHA256_HMAC, Function};
 use metaslot_counters::read;
 use std::fs;
 
@@ -26,10 +26,14 @@ fn one_call_does_and_counts_what_two_do() {
         cells.fold([0, 0], |[all, wrong], (_, cell)| [all + cell.operations, wrong + cell.errors])
     };
     assert_eq!((done(CKM_SHA256), done(CKM_AES_GCM)), ([said[0], 0], [said[1], said[2]]));
+    assert_eq!(done(CKM_SHA256_HMAC), [said[3], 0]);
     let calls = |function| page.calls.iter().find(|row| row.0 == function).unwrap().1;
     // One more digest was in parts; and of each there were some that were refused.
     let (begun, done) = (calls(Function::DigestInit), calls(Function::Digest));
     assert_eq!((begun.calls - 1, begun.errors), (done.calls, 0));
+    // One more MAC was in parts; three calls of one call were refused, of which one asked again with more room.
+    let (begun, done) = (calls(Function::SignInit), calls(Function::Sign));
+    assert_eq!((begun.calls - 1, done.errors), (done.calls, 3));
     // One of them was of no operation that there is: nothing has begun.
     assert_eq!(
         (calls(Function::EncryptInit).calls + 1, 6),

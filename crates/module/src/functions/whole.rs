@@ -5,7 +5,7 @@ use crate::decode::Given;
 use crate::enter::enter_session;
 use metaslot_ck::*;
 use metaslot_counters as counters;
-use metaslot_spi::provider::Direction;
+use metaslot_engine::OperationKind;
 
 /// `Whole` (`include/metaslot/metaslot.h`)
 pub(crate) extern "C" fn whole(
@@ -19,7 +19,7 @@ pub(crate) extern "C" fn whole(
     out_length: Given<'_, CK_ULONG>,
 ) -> CK_RV {
     // One after the other: what is chosen first is carried through all that comes before it is used.
-    let (first, second, direction) = match operation {
+    let (first, second, kind) = match operation {
         CKF_DIGEST => {
             return enter_session(Function::Digest, session, |engine, caller, session| {
                 counters::call(Function::DigestInit, CKR_OK);
@@ -29,8 +29,9 @@ pub(crate) extern "C" fn whole(
                 output.fill(|out| engine.digest_whole(session, mechanism, &input, out))
             });
         }
-        CKF_ENCRYPT => (Function::EncryptInit, Function::Encrypt, Direction::Forward),
-        CKF_DECRYPT => (Function::DecryptInit, Function::Decrypt, Direction::Backward),
+        CKF_ENCRYPT => (Function::EncryptInit, Function::Encrypt, OperationKind::Encrypt),
+        CKF_DECRYPT => (Function::DecryptInit, Function::Decrypt, OperationKind::Decrypt),
+        CKF_SIGN => (Function::SignInit, Function::Sign, OperationKind::Sign),
         _ => return refused(session),
     };
     enter_session(second, session, |engine, caller, session| {
@@ -39,7 +40,7 @@ pub(crate) extern "C" fn whole(
         let input = caller.input(data, length, &output)?;
         let (mechanism, mut params) = caller.mechanism(mechanism)?;
         let with = (mechanism, &mut params, ObjectHandle(key));
-        output.fill(|out| engine.cipher_whole(direction, session, with, &input, out))
+        output.fill(|out| engine.keyed_whole(kind, session, with, &input, out))
     })
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `Whole` of our own interface beside the two functions that it stands for. Prints how many digests and encryptions were
- * made, and how many of either failed. */
+ * made, how many of those failed, and how many MACs were made. */
 #include "common.h"
 
 #define LENGTH 48
@@ -10,7 +10,8 @@
 static METASLOT_FUNCTION_LIST *metaslot;
 static CK_SESSION_HANDLE session;
 static CK_MECHANISM hash = {CKM_SHA256, NULL, 0};
-static atomic_int digests, ciphers;
+static CK_MECHANISM hmac = {CKM_SHA256_HMAC, NULL, 0};
+static atomic_int digests, ciphers, macs;
 
 static CK_RV whole(CK_FLAGS what, CK_MECHANISM *mechanism, CK_OBJECT_HANDLE key, void *data, CK_ULONG length, CK_BYTE *out,
 		   CK_ULONG *room)
@@ -28,6 +29,38 @@ static void digests_are_the_same(void)
 		CHECK(room == 32 && memcmp(one, other, 32) == 0);
 		digests += 2;
 	}
+}
+
+static void macs_are_the_same(CK_OBJECT_HANDLE key)
+{
+	CK_BYTE data[3000] = {5}, one[32], other[33];
+	for (CK_ULONG length = 0; length <= sizeof data; length += 500) {
+		CK_ULONG room = sizeof one;
+		OK(p11->C_SignInit(session, &hmac, key));
+		OK(p11->C_Sign(session, data, length, one, &room));
+		room = sizeof other;
+		OK(whole(CKF_SIGN, &hmac, key, data, length, other, &room));
+		CHECK(room == 32 && memcmp(one, other, 32) == 0);
+		macs += 2;
+	}
+}
+
+/* One that is active stays, and is finished by its own calls. */
+static void macs_do_not_meet(CK_OBJECT_HANDLE key)
+{
+	CK_BYTE data[LENGTH] = {6}, one[32], other[32];
+	CK_ULONG room = 0;
+	OK(p11->C_SignInit(session, &hmac, key));
+	OK(p11->C_SignUpdate(session, data, 7));
+	OK(whole(CKF_SIGN, &hmac, key, data, LENGTH, NULL, &room));
+	CHECK(room == 32);
+	room = 31;
+	EXPECT(whole(CKF_SIGN, &hmac, key, data, LENGTH, one, &room), CKR_BUFFER_TOO_SMALL);
+	OK(whole(CKF_SIGN, &hmac, key, data, LENGTH, one, (room = 32, &room)));
+	OK(p11->C_SignUpdate(session, data + 7, LENGTH - 7));
+	OK(p11->C_SignFinal(session, other, &room));
+	CHECK(memcmp(one, other, 32) == 0);
+	macs += 2;
 }
 
 /* Whatever goes on in the session goes on. */
@@ -79,9 +112,11 @@ static void what_is_wrong_is_refused(CK_MECHANISM *gcm, CK_OBJECT_HANDLE key)
 	CHECK(room == LENGTH + TAG);
 	EXPECT(whole(CKF_DIGEST, &none, 0, data, LENGTH, out, &room), CKR_MECHANISM_INVALID);
 	EXPECT(whole(CKF_DIGEST, NULL, 0, data, LENGTH, out, &room), CKR_ARGUMENTS_BAD);
-	EXPECT(whole(CKF_SIGN, gcm, key, data, LENGTH, out, &room), CKR_ARGUMENTS_BAD);
+	EXPECT(whole(CKF_VERIFY, gcm, key, data, LENGTH, out, &room), CKR_ARGUMENTS_BAD);
+	EXPECT(whole(CKF_SIGN, &hmac, key, data, LENGTH, out, (room = 32, &room)), CKR_KEY_TYPE_INCONSISTENT);
+	EXPECT(whole(CKF_SIGN, &hmac, key + 40, data, LENGTH, out, &room), CKR_KEY_HANDLE_INVALID);
 	EXPECT(whole(CKF_ENCRYPT, &empty, key, data, LENGTH, out, &room), CKR_MECHANISM_PARAM_INVALID);
-	EXPECT(whole(CKF_ENCRYPT, gcm, key + 4, data, LENGTH, out, &room), CKR_KEY_HANDLE_INVALID);
+	EXPECT(whole(CKF_ENCRYPT, gcm, key + 40, data, LENGTH, out, &room), CKR_KEY_HANDLE_INVALID);
 	EXPECT(whole(CKF_ENCRYPT, gcm, key, NULL, LENGTH, out, &room), CKR_ARGUMENTS_BAD);
 	EXPECT(metaslot->Whole(session + 1, CKF_DIGEST, &hash, 0, data, LENGTH, out, &room), CKR_SESSION_HANDLE_INVALID);
 	EXPECT(metaslot->Whole(session + 1, CKF_ENCRYPT, gcm, key, data, LENGTH, out, &room), CKR_SESSION_HANDLE_INVALID);
@@ -116,7 +151,7 @@ int main(void)
 	*(void **)&get = dlsym(library, "C_GetInterface");
 	OK(get((CK_UTF8CHAR *)METASLOT_INTERFACE, NULL, &interface, 0));
 	metaslot = interface->pFunctionList;
-	CHECK(metaslot->version.major == 1 && metaslot->version.minor >= 8);
+	CHECK(metaslot->version.major == 1 && metaslot->version.minor >= 9);
 	OK(p11->C_Initialize(NULL));
 	session = open_session();
 	CK_OBJECT_CLASS class = CKO_SECRET_KEY;
@@ -124,13 +159,18 @@ int main(void)
 	CK_ATTRIBUTE template[] = {{CKA_CLASS, &class, sizeof class}, {CKA_KEY_TYPE, &type, sizeof type},
 				   {CKA_VALUE, value, sizeof value},  {CKA_PRIVATE, &no, 1}};
 	OK(p11->C_CreateObject(session, template, 4, &key));
+	type = CKK_GENERIC_SECRET;
+	CK_OBJECT_HANDLE secret;
+	OK(p11->C_CreateObject(session, template, 4, &secret));
 	digests_are_the_same();
+	macs_are_the_same(secret);
+	macs_do_not_meet(secret);
 	ciphers_are_the_same(&gcm, key);
 	what_is_active_stays(&gcm, key);
 	what_is_wrong_is_refused(&gcm, key);
 	for (int at = 0; at < 4; at++) CHECK(pthread_create(&threads[at], NULL, in_the_same_session, with) == 0);
 	for (int at = 0; at < 4; at++) CHECK(pthread_join(threads[at], NULL) == 0);
-	printf("%d %d 1\n", digests, ciphers);
+	printf("%d %d 1 %d\n", digests, ciphers, macs);
 	/* The counters are read from what a living process or a dead one leaves. */
 	return 0;
 }
