@@ -35,14 +35,18 @@ pub enum Whole {
     Encrypt(ObjectHandle),
     /// `C_DecryptInit`, `C_Decrypt`
     Decrypt(ObjectHandle),
+    /// `C_SignInit`, `C_Sign`
+    Sign(ObjectHandle),
 }
 
 impl Module {
-    /// Whether it has [`Self::whole`].
+    /// Whether it has [`Self::whole`] for that.
     #[must_use]
     #[inline]
-    pub fn has_whole(&self) -> bool {
-        self.vendor().is_some_and(|vendor| vendor.whole().is_some())
+    pub fn has_whole(&self, what: Whole) -> bool {
+        let signs = matches!(what, Whole::Sign(_));
+        self.vendor()
+            .is_some_and(|vendor| vendor.whole().is_some() && (!signs || vendor.signs_whole()))
     }
 
     /// Both functions in one call, which threads may make in one session at the same time, into `out`; how many bytes were written. Nothing goes on in
@@ -63,6 +67,7 @@ impl Module {
             Whole::Digest => (Function::Digest, CKF_DIGEST, 0),
             Whole::Encrypt(key) => (Function::Encrypt, CKF_ENCRYPT, key.0),
             Whole::Decrypt(key) => (Function::Decrypt, CKF_DECRYPT, key.0),
+            Whole::Sign(key) => (Function::Sign, CKF_SIGN, key.0),
         };
         let mut used = ulong(out.len());
         self.call(function, self.vendor().and_then(Vendor::whole), |f| {
@@ -119,6 +124,10 @@ impl Session {
             Whole::Decrypt(key) => {
                 self.decrypt_init(mechanism, key)?;
                 self.decrypt_into(data, out)
+            }
+            Whole::Sign(key) => {
+                self.sign_init(mechanism, key)?;
+                self.sign_into(data, out)
             }
         }
     }

@@ -479,6 +479,12 @@ impl Vendor {
         self.0.whole
     }
 
+    /// Whether that signs: since 1.9.
+    #[inline]
+    pub(crate) const fn signs_whole(&self) -> bool {
+        self.0.version.minor >= 9
+    }
+
     /// Looks at all of the token in `slot`; `None` when the module cannot.
     pub(crate) fn examine(
         &self,

@@ -5,12 +5,13 @@
 use super::cipher::{self, BLOCK, Mode};
 use super::digest::{self, Digest};
 use super::key::{Hidden, Key, keyed};
+use super::sessions::Whose as _;
 use super::{Owner, Work};
 use crate::abi::{Answer, Given, Params};
 use crate::failure::{Failure, Result};
 use crate::provider::Provider;
 use metaslot_ck::*;
-use metaslot_client::{Mechanism, Params as Parameter, Session};
+use metaslot_client::{Mechanism, Params as Parameter, Whole};
 use std::sync::Arc;
 
 /// A message that is longer is not kept.
@@ -18,9 +19,6 @@ const KEPT: usize = 64 * 1024;
 
 /// Short keys of HMAC are filled up with zeros, which change nothing: a token may want some length.
 const LEAST: usize = 32;
-
-/// What fails, in words.
-const WHAT: &str = "make a MAC";
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Kind {
@@ -234,12 +232,10 @@ impl Mac {
     pub(crate) fn once(&mut self, message: &[u8], room: &mut [u8]) -> Result<()> {
         let mut key = self.key.take();
         let done = self.mechanism().and_then(|mechanism| {
-            let key = keyed(&mut key)?;
-            let call = |session: &Session, key| {
-                session.sign_init(&mechanism, key)?;
-                session.sign_into(message, room)
+            let call = |provider: &Arc<Provider>, key| {
+                provider.bulk().whole(provider, Whole::Sign(key), &mechanism, message, room)
             };
-            key.with(WHAT, call).map(drop)
+            keyed(&mut key)?.again(call).map(drop)
         });
         self.key = key;
         done

@@ -219,7 +219,7 @@ impl Bulk {
         data: &[u8],
         out: &mut [u8],
     ) -> Result<usize> {
-        match self.ready().filter(|_| is_own_stack()) {
+        match self.ready(what).filter(|_| is_own_stack()) {
             Some((module, session)) => module
                 .whole(session, what, mechanism, data, out)
                 .map_err(|error| self.failed(provider, name(what), error)),
@@ -271,7 +271,7 @@ impl Bulk {
         data: &[u8],
         out: &mut [u8],
     ) -> Result<usize> {
-        let Some((module, session)) = self.shared(provider)? else {
+        let Some((module, session)) = self.shared(provider, what)? else {
             let call = |session: &Session| session.whole_in_two(what, mechanism, data, out);
             return self.once(provider, name(what), call);
         };
@@ -281,8 +281,9 @@ impl Bulk {
 
     /// What [`Self::shared`] gives, where it is there.
     #[inline(always)]
-    fn ready(&'static self) -> Option<(&'static Module, SessionHandle)> {
-        let module = self.token.get().map(|token| token.module()).filter(|one| one.has_whole())?;
+    fn ready(&'static self, what: Whole) -> Option<(&'static Module, SessionHandle)> {
+        let module = self.token.get().map(|token| token.module());
+        let module = module.filter(|one| one.has_whole(what))?;
         let shared = &self.shared[this_thread()];
         let is_now = shared.generation.load(Ordering::Acquire) == self.generation() + 1;
         is_now.then(|| (module, SessionHandle(shared.handle.load(Ordering::Relaxed))))
@@ -292,12 +293,13 @@ impl Bulk {
     fn shared(
         &'static self,
         provider: &dyn Whose,
+        what: Whole,
     ) -> Result<Option<(&'static Module, SessionHandle)>> {
         let module = self.token(provider)?.module();
-        if !module.has_whole() {
+        if !module.has_whole(what) {
             return Ok(None);
         }
-        if let Some(ready) = self.ready() {
+        if let Some(ready) = self.ready(what) {
             return Ok(Some(ready));
         }
         Ok(Some((module, self.share(provider, &self.shared[this_thread()])?)))
@@ -358,6 +360,7 @@ const fn name(what: Whole) -> &'static str {
         Whole::Digest => "hash",
         Whole::Encrypt(_) => "encrypt",
         Whole::Decrypt(_) => "decrypt",
+        Whole::Sign(_) => "make a MAC",
     }
 }
 
