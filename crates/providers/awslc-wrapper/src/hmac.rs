@@ -2,7 +2,7 @@
 //! HMAC over a prepared key, which holds the two hashed pads instead of the key.
 
 use crate::digest::{Hash, MAX_LENGTH};
-use crate::{Result, check};
+use crate::{Failed, Result, check, sha256};
 use aws_lc_sys::HMAC_CTX;
 use metaslot_memory::{Protected, wipe_shallow_stack};
 use std::ptr;
@@ -10,8 +10,16 @@ use std::ptr;
 /// A prepared key: shared by any number of threads.
 #[derive(Debug)]
 pub struct Key {
-    context: Protected<HMAC_CTX>,
+    prepared: Protected<Prepared>,
     hash: Hash,
+}
+
+#[derive(Clone, Copy)]
+struct Prepared {
+    context: HMAC_CTX,
+    /// With SHA-224 and SHA-256, for messages that are whole: a copy of the context takes longer than a short one. They are there where the number is
+    /// not zero, and so they are not in a forked child.
+    pads: (usize, [sha256::State; 2]),
 }
 
 // SAFETY: after its initialisation the context is only read (copied from).
@@ -25,20 +33,24 @@ impl Key {
     /// # Errors
     /// When the library fails.
     pub fn new(hash: Hash, key: &[u8]) -> Result<Self> {
-        let mut context = empty();
+        // SAFETY: numbers, and the all-zero context is what `HMAC_CTX_init` makes.
+        let mut prepared: Protected<Prepared> = unsafe { Protected::zeroed() };
         // SAFETY: the context is empty, `key` readable for its length, the description a static.
         let done = check(unsafe {
             aws_lc_sys::HMAC_Init_ex(
-                &raw mut *context,
+                &raw mut prepared.context,
                 key.as_ptr().cast(),
                 key.len(),
                 hash.md(),
                 ptr::null_mut(),
             )
         });
+        if let Some(first) = first(hash) {
+            prepared.pads = (hash.length() / 4, sha256::pads(first, key));
+        }
         // AWS-LC leaves the padded key on the stack.
         wipe_shallow_stack();
-        done.map(|()| Self { context, hash })
+        done.map(|()| Self { prepared, hash })
     }
 
     /// The function that this key is for.
@@ -53,7 +65,7 @@ impl Key {
     /// When the library fails.
     pub fn start(&self) -> Result<Stream> {
         let mut context = empty();
-        copy(&mut context, &self.context)?;
+        copy(&mut context, &self.prepared.context)?;
         Ok(Stream { context, hash: self.hash })
     }
 
@@ -66,11 +78,25 @@ impl Key {
     /// # Panics
     /// When `out` is longer than the hash.
     pub fn mac(&self, parts: &[&[u8]], out: &mut [u8]) -> Result<()> {
-        let mut context = OnStack::copy_of(&self.context)?;
+        if let ([data], Some(_)) = (parts, first(self.hash)) {
+            return self.short(data, out);
+        }
+        let mut context = OnStack::copy_of(&self.prepared.context)?;
         for part in parts {
             update(&mut context.0, part)?;
         }
         finish(&mut context.0, self.hash, out)
+    }
+
+    #[inline]
+    fn short(&self, data: &[u8], out: &mut [u8]) -> Result<()> {
+        assert!(out.len() <= self.hash.length());
+        let (words, pads) = &self.prepared.pads;
+        if *words == 0 {
+            return Err(Failed);
+        }
+        sha256::mac(pads, *words, data, out);
+        Ok(())
     }
 
     /// Whether `mac`, possibly truncated, is the MAC of `data`; in constant time.
@@ -87,6 +113,15 @@ impl Key {
         let equal = crate::constant_time::equal(own_mac, mac);
         crate::cleanse(&mut own);
         done.map(|()| equal)
+    }
+}
+
+/// Before the first block of those functions.
+const fn first(hash: Hash) -> Option<sha256::State> {
+    match hash {
+        Hash::Sha224 => Some(sha256::SHA224),
+        Hash::Sha256 => Some(sha256::SHA256),
+        _ => None,
     }
 }
 
@@ -205,6 +240,38 @@ mod tests {
             assert!(key.verify(b"onetwo", &whole[..5]).unwrap());
             assert!(!key.verify(b"onetwO", &whole[..5]).unwrap());
             assert!(!key.verify(b"onetwo", &[0; 65]).unwrap());
+        }
+    }
+
+    /// One part is computed in another way than several.
+    #[test]
+    fn keys_and_messages_of_every_length_agree_in_one_part_and_in_two() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        for hash in [Hash::Sha224, Hash::Sha256] {
+            for length in [0, 1, 31, 32, 63, 64, 65, 128, 256] {
+                let key = Key::new(hash, &bytes[..length]).unwrap();
+                for length in 0..200 {
+                    let (mut one, mut two) = ([0; 32], [0; 32]);
+                    let [one, two] = [&mut one, &mut two].map(|room| &mut room[..hash.length()]);
+                    key.mac(&[&bytes[..length]], one).unwrap();
+                    let (first, rest) = bytes[..length].split_at(length / 3);
+                    key.mac(&[first, rest], two).unwrap();
+                    assert_eq!(one, two, "{hash:?}, {length}");
+                    key.mac(&[&bytes[..length]], &mut two[..9]).unwrap();
+                    assert_eq!(one[..9], two[..9]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_key_that_is_wiped_makes_no_mac() {
+        for hash in Hash::ALL {
+            let mut key = Key::new(hash, b"key").unwrap();
+            // As a fork leaves it.
+            // SAFETY: numbers, and an empty context.
+            key.prepared = unsafe { Protected::zeroed() };
+            assert!(key.mac(&[b"data"], &mut [0; 20][..hash.length().min(20)]).is_err());
         }
     }
 

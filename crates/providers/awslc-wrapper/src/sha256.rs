@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! SHA-224 and SHA-256 of data that is whole, over AWS-LC's function for blocks.
+//! SHA-224 and SHA-256 of data that is whole, and HMAC with them, over AWS-LC's function for blocks.
 //!
 //! AWS-LC's own function writes the end of the message in pieces of any length and reads it in pieces of 16 bytes. What was written so cannot be
 //! read before the processor has finished all that it began earlier, so that a short digest takes 1.7 times as long. Here it is put together in
@@ -41,14 +41,79 @@ const WORDS: usize = BLOCK / 8;
 
 /// The digest of `data`, or the beginning of it that `out` has room for.
 pub(crate) fn digest(mut state: State, data: &[u8], out: &mut [u8]) {
-    let (blocks, end) = data.as_chunks::<BLOCK>();
-    hash(&mut state, blocks);
-    // The mark and the length need nine bytes.
-    if end.len() / 8 + 1 < WORDS {
-        finish::<{ WORDS / 2 }>(&mut state, data, end);
-    } else {
-        finish::<WORDS>(&mut state, data, end);
+    absorb(&mut state, 0, data);
+    written(state, out);
+}
+
+/// What a key's pads leave of `first`, in the order in which they are hashed (RFC 2104): where the MAC of each message begins.
+pub(crate) fn pads(first: State, key: &[u8]) -> [State; 2] {
+    let mut padded = [0; BLOCK];
+    match padded.get_mut(..key.len()) {
+        Some(room) => room.copy_from_slice(key),
+        None => digest(first, key, &mut padded[..digest_length(first)]),
     }
+    let mut block = padded;
+    let pads = [0x36, 0x5c].map(|pad| {
+        block = padded.map(|byte| byte ^ pad);
+        let mut state = first;
+        hash(&mut state, &[block]);
+        state
+    });
+    (padded, block) = ([0; BLOCK], [0; BLOCK]);
+    black_box((&padded, &block));
+    pads
+}
+
+/// The MAC of `data` by what [`pads`] made, or the beginning of it that `out` has room for; `words` of four bytes are a digest.
+pub(crate) fn mac(pads: &[State; 2], words: usize, data: &[u8], out: &mut [u8]) {
+    let [mut inner, mut outer] = *pads;
+    absorb(&mut inner, BLOCK, data);
+    // In registers, as the end of a message.
+    let word = |at: usize| match at {
+        _ if at < words => inner[at].swap_bytes(),
+        _ if at == words => 0x80,
+        _ => 0,
+    };
+    let bits = ((BLOCK + 4 * words) as u64 * 8).swap_bytes();
+    finish::<{ WORDS / 2 }>(&mut outer, |at| match at + 1 {
+        WORDS => bits,
+        _ => u64::from(word(2 * at)) | u64::from(word(2 * at + 1)) << 32,
+    });
+    inner = [0; 8];
+    black_box(&inner);
+    written(outer, out);
+}
+
+/// In bytes, of the function that begins so.
+fn digest_length(first: State) -> usize {
+    if first == SHA224 { 28 } else { 32 }
+}
+
+/// Takes all of `data`, which came after so many bytes, and what ends a message (FIPS 180-4 §5.1.1).
+#[inline(always)]
+fn absorb(state: &mut State, before: usize, data: &[u8]) {
+    let (blocks, end) = data.as_chunks::<BLOCK>();
+    hash(state, blocks);
+    let (words, rest) = end.as_chunks::<8>();
+    let marked = part(data, rest) | 0x80 << (8 * rest.len());
+    let bits = (before as u64 + data.len() as u64).wrapping_mul(8).swap_bytes();
+    let word = |at: usize, last: usize| match words.get(at) {
+        Some(word) => u64::from_le_bytes(*word),
+        None if at == words.len() => marked,
+        None if at == last => bits,
+        None => 0,
+    };
+    // The mark and the length need nine bytes.
+    if words.len() + 1 < WORDS {
+        finish::<{ WORDS / 2 }>(state, |at| word(at, WORDS - 1));
+    } else {
+        finish::<WORDS>(state, |at| word(at, 2 * WORDS - 1));
+    }
+}
+
+/// Writes it, or as much as there is room for.
+#[inline(always)]
+fn written(mut state: State, out: &mut [u8]) {
     let mut digest = state.map(u32::to_be_bytes);
     match out.first_chunk_mut() {
         Some(all) => *all = digest.as_flattened().try_into().unwrap_or([0; 32]),
@@ -58,18 +123,9 @@ pub(crate) fn digest(mut state: State, data: &[u8], out: &mut [u8]) {
     black_box((&digest, &state));
 }
 
-/// Takes what is left of `data` after the last whole block, and what ends a message (FIPS 180-4 §5.1.1), all of it so many pairs.
+/// Takes the last blocks, which are so many pairs of words of eight bytes.
 #[inline(always)]
-fn finish<const PAIRS: usize>(state: &mut State, data: &[u8], end: &[u8]) {
-    let (words, rest) = end.as_chunks::<8>();
-    let marked = part(data, rest) | 0x80 << (8 * rest.len());
-    let bits = (data.len() as u64).wrapping_mul(8);
-    let word = |at: usize| match words.get(at) {
-        Some(word) => u64::from_le_bytes(*word),
-        None if at == words.len() => marked,
-        None if at + 1 == 2 * PAIRS => bits.swap_bytes(),
-        None => 0,
-    };
+fn finish<const PAIRS: usize>(state: &mut State, word: impl Fn(usize) -> u64) {
     let mut last = array::from_fn::<_, PAIRS, _>(|at| pair(word(2 * at), word(2 * at + 1)));
     hash(state, last.as_chunks::<{ WORDS / 2 }>().0);
     last = [pair(0, 0); PAIRS];
