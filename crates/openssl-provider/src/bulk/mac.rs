@@ -155,18 +155,6 @@ impl Mac {
         if self.kind == Kind::Hmac { Some(self.digest?.length) } else { Some(BLOCK) }
     }
 
-    fn mechanism(&self) -> Result<Mechanism<'_>> {
-        Ok(match self.kind {
-            Kind::Hmac => {
-                let digest = self.digest;
-                let digest = digest.ok_or_else(|| Failure::input("there is no hash function"))?;
-                Mechanism::new(digest.hmac)
-            }
-            Kind::Cmac => Mechanism::new(CKM_AES_CMAC),
-            Kind::Gmac => Mechanism::with(CKM_AES_GMAC, Parameter::Bytes(&self.iv)),
-        })
-    }
-
     pub(crate) fn update(&mut self, part: &[u8]) -> Result<()> {
         part.chunks(KEPT).try_for_each(|part| {
             if let Some(inner) = &mut self.inner {
@@ -230,15 +218,7 @@ impl Mac {
 
     /// The MAC of a whole message; `room` is as long as it.
     pub(crate) fn once(&mut self, message: &[u8], room: &mut [u8]) -> Result<()> {
-        let mut key = self.key.take();
-        let done = self.mechanism().and_then(|mechanism| {
-            let call = |provider: &Arc<Provider>, key| {
-                provider.bulk().whole(provider, Whole::Sign(key), &mechanism, message, room)
-            };
-            keyed(&mut key)?.again(call).map(drop)
-        });
-        self.key = key;
-        done
+        made((self.kind, self.digest, &self.iv), &mut self.key, message, room)
     }
 
     /// The MAC; how long it is.
@@ -253,10 +233,7 @@ impl Mac {
             digest::once(&self.provider, digest, &outer, room)?;
             return Ok(length);
         }
-        let message = std::mem::take(&mut self.message);
-        let made = self.once(&message, room);
-        self.message = message;
-        made?;
+        made((self.kind, self.digest, &self.iv), &mut self.key, &self.message, room)?;
         if self.record > 0 {
             self.even_out()?;
         }
@@ -279,4 +256,26 @@ impl Mac {
         let room = room.get_mut(..digest.length).unwrap_or_default();
         digest::once(&self.provider, digest, &vec![0; more * digest.block], room)
     }
+}
+
+/// The MAC of a whole message by a kind, its hash function and its IV; `room` is as long as it.
+#[inline]
+fn made(
+    (kind, digest, iv): (Kind, Option<&'static digest::Row>, &[u8]),
+    key: &mut Option<Key>,
+    message: &[u8],
+    room: &mut [u8],
+) -> Result<()> {
+    let mechanism = match kind {
+        Kind::Hmac => {
+            let digest = digest.ok_or_else(|| Failure::input("there is no hash function"))?;
+            Mechanism::new(digest.hmac)
+        }
+        Kind::Cmac => Mechanism::new(CKM_AES_CMAC),
+        Kind::Gmac => Mechanism::with(CKM_AES_GMAC, Parameter::Bytes(iv)),
+    };
+    let call = |provider: &Arc<Provider>, key| {
+        provider.bulk().whole(provider, Whole::Sign(key), &mechanism, message, room)
+    };
+    keyed(key)?.again(call).map(drop)
 }
