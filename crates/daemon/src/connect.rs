@@ -5,7 +5,7 @@
 use crate::Allowances;
 use crate::failure::Failure;
 use crate::manager::{self, say};
-use crate::process::{keep_memory_to_itself, spawn, take_all_files};
+use crate::process::{Want, keep_memory_to_itself, spawn, take_all_files};
 use crate::reload::to_be_read_again;
 use crate::socket::{Socket, group_id};
 use crate::tls::{Client, Far, Trouble};
@@ -114,11 +114,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let listener = socket.listener.try_clone().map_err(said)?;
     let served = Arc::clone(&there);
     spawn("listener", move || {
+        let mut want = Want::default();
         for stream in listener.incoming() {
             match stream {
                 Ok(stream) => served.begin(stream),
-                // Without a file to spare, say: until a client has gone.
-                Err(_) => std::thread::sleep(Duration::from_millis(10)),
+                Err(error) => want.wait(&error),
             }
         }
     })

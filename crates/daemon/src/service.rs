@@ -4,7 +4,7 @@
 use crate::failure::Failure;
 use crate::manager::say;
 use crate::passed::Passed;
-use crate::process::{keep_memory_to_itself, spawn, take_all_files};
+use crate::process::{Want, keep_memory_to_itself, spawn, take_all_files};
 use crate::reload::{Running, to_be_read_again};
 use crate::socket::{Socket, group_id};
 use crate::tokens::{Client, Tokens};
@@ -22,8 +22,6 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
 
 /// Where the configuration is where nothing else is said.
 const CONFIGURATION: &str = "/etc/metaslot/metaslotd.toml";
@@ -165,11 +163,11 @@ type Door = fn(UnixStream, &Client) -> io::Result<()>;
 
 fn listen(listener: UnixListener, door: Door, tokens: Arc<Tokens>) -> io::Result<()> {
     spawn("listener", move || {
+        let mut want = Want::default();
         for stream in listener.incoming() {
-            match stream {
-                Ok(stream) => begin(stream, door, &tokens),
-                // Without a file to spare, say: until a client has gone.
-                Err(_) => thread::sleep(Duration::from_millis(10)),
+            match stream.and_then(|stream| begin(stream, door, &tokens)) {
+                Err(error) if error.kind() != ErrorKind::QuotaExceeded => want.wait(&error),
+                _ => {}
             }
         }
     })
@@ -177,10 +175,10 @@ fn listen(listener: UnixListener, door: Door, tokens: Arc<Tokens>) -> io::Result
 
 /// A thread for each client. One that has no thread is closed, and sees that.
 /// So is one whose user has enough.
-fn begin(stream: UnixStream, door: Door, tokens: &Arc<Tokens>) {
-    let Ok(client) = tokens.admit(&stream) else { return };
+fn begin(stream: UnixStream, door: Door, tokens: &Arc<Tokens>) -> io::Result<()> {
+    let client = tokens.admit(&stream)?;
     let tokens = Arc::clone(tokens);
-    spawn("client", move || serve_one(stream, door, &tokens.client(client))).ok();
+    spawn("client", move || serve_one(stream, door, &tokens.client(client)))
 }
 
 /// Until it ends, and counts how.

@@ -5,7 +5,7 @@
 use super::server::Rule;
 use super::{Far, Server};
 use crate::manager::say;
-use crate::process::spawn;
+use crate::process::{Want, spawn};
 use metaslot_wiring::config::ListenConfig;
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -13,7 +13,6 @@ use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// A handshake may take so long.
@@ -70,11 +69,14 @@ impl Listener {
 
     /// Takes connections, for as long as the process lives.
     pub(crate) fn listen(self: &Arc<Self>, serve: &Arc<impl Serve>) {
+        let mut want = Want::default();
         loop {
-            let Ok((tcp, from)) = self.listener.accept() else {
-                // Without a file to spare, say: until a client has gone.
-                thread::sleep(Duration::from_millis(10));
-                continue;
+            let (tcp, from) = match self.listener.accept() {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    want.wait(&error);
+                    continue;
+                }
             };
             let (listener, serve) = (Arc::clone(self), Arc::clone(serve));
             if let Some(stranger) = self.strangers.admit(from.ip()) {
