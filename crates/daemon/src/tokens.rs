@@ -187,8 +187,13 @@ impl Tokens {
     fn granted(&self, peer: &Peer, stream: UnixStream) -> (Option<Log>, Option<Arc<Granted>>) {
         let given = self.given.read().unwrap_or_else(PoisonError::into_inner);
         let log = given.log.as_ref().map(|log| log.of_client(peer));
-        let sections = given.clients.iter().filter(|one| one.is(peer)).cloned();
-        let sections = Vec::from_iter(sections);
+        let its = |one: &ClientConfig| one.is(peer).map(|is| is.then(|| one.clone())).transpose();
+        let Ok(sections) = given.clients.iter().filter_map(its).collect::<io::Result<Vec<_>>>()
+        else {
+            // It is not known what it has, and would be without that until it ends: it is to connect again.
+            stream.shutdown(Shutdown::Both).ok();
+            return (log, None);
+        };
         if sections.is_empty() {
             if let Peer::Named(_) = peer {
                 // Its name was taken away since.

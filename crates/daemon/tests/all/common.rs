@@ -154,11 +154,11 @@ fn client_of(engine: Engine, allowances: &Allowances) -> Client {
     Client { engine, log: None, allowance, seat, patience, granted: None }
 }
 
-fn greet(stream: &mut UnixStream, version: u8) -> u8 {
+fn greet(stream: &mut UnixStream, version: u8) -> std::io::Result<u8> {
     let mut agreed = [0];
-    stream.write_all(&[version]).expect("the version is sent");
-    stream.read_exact(&mut agreed).expect("the version is answered");
-    agreed[0]
+    stream.write_all(&[version])?;
+    stream.read_exact(&mut agreed)?;
+    Ok(agreed[0])
 }
 
 pub(crate) fn exchange(stream: &mut UnixStream, request: &[u8]) -> std::io::Result<Message> {
@@ -185,7 +185,7 @@ struct Socket {
 impl Carrier for Socket {
     fn start(&self) -> Result<u8> {
         let mut stream = UnixStream::connect(&self.path).map_err(|_| Error::DEVICE_REMOVED)?;
-        let version = greet(&mut stream, self.version);
+        let version = greet(&mut stream, self.version).map_err(|_| Error::DEVICE_REMOVED)?;
         *self.stream.lock().expect("no panic") = Some(stream);
         Ok(version)
     }
@@ -209,7 +209,7 @@ pub(crate) struct Raw {
 
 impl Raw {
     pub(crate) fn over(mut stream: UnixStream, version: u8) -> Self {
-        greet(&mut stream, version);
+        greet(&mut stream, version).expect("the version is answered");
         let mut raw = Self { stream };
         raw.call(1, |request| {
             request.bytes(Some(metaslot_client::protocol::GREETING));

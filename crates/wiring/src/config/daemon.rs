@@ -15,6 +15,7 @@ use metaslot_ck::{
 use metaslot_foreign::pin_of_file;
 use metaslot_memory::Secret;
 use metaslot_spi::detail;
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use toml::Spanned;
@@ -70,12 +71,23 @@ pub struct ClientConfig {
 
 impl ClientConfig {
     /// Whether a peer is one of its services.
-    #[must_use]
-    pub fn is(&self, peer: &Peer) -> bool {
-        match peer {
-            Peer::Process(process) => self.services.iter().any(|service| service.is(process)),
-            Peer::Named(names) => self.named(names).is_some(),
+    ///
+    /// # Errors
+    /// Where it is not known: without a file to spare, say.
+    pub fn is(&self, peer: &Peer) -> io::Result<bool> {
+        let process = match peer {
+            Peer::Process(process) => process,
+            Peer::Named(names) => return Ok(self.named(names).is_some()),
+        };
+        let mut is = Ok(false);
+        for service in &self.services {
+            match service.is(process) {
+                Ok(true) => return Ok(true),
+                Ok(false) => {}
+                unknown => is = unknown,
+            }
         }
+        is
     }
 
     /// The first of its names that a certificate has.
@@ -345,9 +357,10 @@ mod tests {
         assert_eq!(one.uses, [CKA_SIGN, CKA_SIGN_RECOVER]);
         assert_eq!(one.keys, Some(vec![String::from("site")]));
         let of = |user| Peer::Process(Process::new(user, None));
-        assert!(one.is(&of(4_294_967_293)) && !one.is(&of(4_294_967_292)));
+        let is = |one: &ClientConfig, user| one.is(&of(user)).expect("no file is needed");
+        assert!(is(one, 4_294_967_293) && !is(one, 4_294_967_292));
         assert_eq!((&one.mechanisms, &two.mechanisms), (&None, &Some(vec![CKM_ECDSA])));
-        assert!(two.uses.is_empty() && !two.is(&of(0)));
+        assert!(two.uses.is_empty() && !is(two, 0));
     }
 
     #[test]

@@ -4,10 +4,11 @@
 use super::setting::{Complaint, text, wrong};
 use crate::sink::program;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::retry_on_intr;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::process::geteuid;
 use std::ffi::OsStr;
 use std::fs;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -68,7 +69,7 @@ impl Process {
         if self.has_ended() {
             return Default::default();
         }
-        (program, group.as_deref().map(unit).unwrap_or_default())
+        (program, group.ok().flatten().as_deref().map(unit).unwrap_or_default())
     }
 
     /// A file in its directory of `/proc`.
@@ -106,7 +107,7 @@ pub(crate) enum Selector {
 pub(super) fn is_one_of(list: &Spanned<DeValue<'_>>) -> Result<bool, Complaint> {
     let here = Process::new(geteuid().as_raw(), None);
     let all = local(list)?;
-    Ok(all.iter().any(|selector| selector.is(&here)))
+    Ok(all.iter().any(|selector| selector.is(&here).unwrap_or(false)))
 }
 
 /// Of processes only: this one is no peer of a daemon.
@@ -154,17 +155,19 @@ impl Selector {
         }
     }
 
-    pub(crate) fn is(&self, process: &Process) -> bool {
-        match self {
+    /// # Errors
+    /// Where it is not known: without a file to spare, say.
+    pub(crate) fn is(&self, process: &Process) -> io::Result<bool> {
+        Ok(match self {
             Self::User(user) => user_id(user) == Some(process.user),
             Self::Uid(user) => *user == process.user,
             // First looked at, then asked whether it was the process.
             Self::Cgroup(path) => {
-                cgroup(process).is_some_and(|own| own.starts_with(path)) && !process.has_ended()
+                cgroup(process)?.is_some_and(|own| own.starts_with(path)) && !process.has_ended()
             }
             Self::Program(path) => runs(process, path) && !process.has_ended(),
             Self::Tls(_) => false,
-        }
+        })
     }
 
     /// The name by which it is one of these; names of hosts have no case.
@@ -232,11 +235,20 @@ fn number_of(name: &str, users: &str) -> Option<u32> {
     named.next()?.nth(1)?.parse().ok()
 }
 
-/// Of control groups version 2: a line `0::/PATH`.
-fn cgroup(process: &Process) -> Option<PathBuf> {
-    let groups = fs::read_to_string(process.file("cgroup")).ok()?;
-    let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
-    Some(Path::new(own).to_owned())
+/// Of control groups version 2: a line `0::/PATH`. None where there is none, or no such process that this one sees.
+fn cgroup(process: &Process) -> io::Result<Option<PathBuf>> {
+    let groups = match fs::read_to_string(process.file("cgroup")) {
+        Err(error) if is_for_want(&error) => return Err(error),
+        groups => groups.unwrap_or_default(),
+    };
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::"));
+    Ok(own.map(PathBuf::from))
+}
+
+/// Whether another time it may be otherwise.
+fn is_for_want(error: &io::Error) -> bool {
+    let wants = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NOBUFS].map(Errno::raw_os_error);
+    error.raw_os_error().is_some_and(|number| wants.contains(&number))
 }
 
 fn unit(group: &Path) -> String {
@@ -265,6 +277,10 @@ mod tests {
         is_one_of(list).map_err(|complaint| complaint.1)
     }
 
+    fn is(selector: &Selector, process: &Process) -> bool {
+        selector.is(process).expect("it is known")
+    }
+
     #[test]
     fn a_process_is_known_by_its_user_group_and_program() {
         let own = std::env::current_exe().expect("the test has a file");
@@ -273,7 +289,7 @@ mod tests {
         assert_eq!(ask("[\"program:/bin/true\", \"user:4294967294\"]"), Ok(false));
         assert_eq!(ask(&format!("[\"program:/bin/true\", \"user:{user}\"]")), Ok(true));
         assert_eq!(ask("[]"), Ok(false));
-        if let Some(group) = cgroup(&Process::new(user, None)) {
+        if let Some(group) = cgroup(&Process::new(user, None)).expect("there is a file to spare") {
             assert_eq!(ask(&format!("[\"cgroup:{}\"]", group.display())), Ok(true));
             assert_eq!(ask("[\"cgroup:/\"]"), Ok(true), "every group is below the root");
             let below = group.join("below");
@@ -286,10 +302,11 @@ mod tests {
         let user = geteuid().as_raw();
         let (here, unseen) = (std::process::id(), Process::new(user, Some(0)));
         let here = Process::new(user, Some(here));
-        assert!(Selector::User(user.to_string()).is(&unseen));
+        assert!(is(&Selector::User(user.to_string()), &unseen));
         let own = std::env::current_exe().expect("the test has a file");
-        assert!(Selector::Program(own.clone()).is(&here) && !Selector::Program(own).is(&unseen));
-        assert!(!Selector::Cgroup(PathBuf::from("/")).is(&unseen));
+        let program = Selector::Program(own);
+        assert!(is(&program, &here) && !is(&program, &unseen));
+        assert!(!is(&Selector::Cgroup(PathBuf::from("/")), &unseen));
     }
 
     #[test]
@@ -302,7 +319,7 @@ mod tests {
         let held = pidfd_open(id, PidfdFlags::empty()).expect("the kernel has them");
         let reused = Process { handle: Handle::Held(Arc::new(held)), ..here };
         let gone = Process { handle: Handle::Gone, ..here };
-        let is = |process| selectors.each_ref().map(|selector| selector.is(process));
+        let is = |process| selectors.each_ref().map(|selector| is(selector, process));
         let seen = is(&here);
         assert!(seen[0]);
         assert_eq!((is(&reused), is(&gone)), (seen, [false; 2]));
@@ -369,7 +386,7 @@ mod tests {
         root.settle();
         assert_eq!(root, Selector::Uid(0));
         // Not the user whose name is a number.
-        assert!(root.is(&Process::new(0, None)) && !root.is(&Process::new(1, None)));
+        assert!(is(&root, &Process::new(0, None)) && !is(&root, &Process::new(1, None)));
         let mut absent = Selector::User(String::from("no such user"));
         absent.settle();
         assert_eq!(absent, Selector::User(String::from("no such user")));
@@ -394,7 +411,7 @@ mod tests {
         assert!(!is("tls:spiffe://example/web", &["spiffe://example/web/1"]));
         assert!(!is("user:root", &["root"]));
         let here = Process::new(geteuid().as_raw(), None);
-        assert!(!parse("tls:root").expect("it is right")[0].is(&here));
+        assert_eq!(parse("tls:root").expect("it is right")[0].is(&here).ok(), Some(false));
         for wrong in ["tls:", "tls:*.example", "tls:spiffe://", "tls:spiffe://*/a", "tls:a b"] {
             parse(wrong).expect_err(wrong);
         }
