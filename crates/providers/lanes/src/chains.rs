@@ -74,7 +74,8 @@ pub(crate) fn walk(lanes: &mut impl Walk, part: Part<'_>, top: u8, out: &mut [u8
         take(lanes, &mut turns, part, &mut left, top);
         end(lanes, &mut turns, part, top, out);
         if turns.iter().any(Option::is_some) {
-            let whole = matches!(part, Part::Whole(_)) && lanes.steps(&turns, top);
+            let begin = going(&turns).all(|(_, turn)| turn.step == 0);
+            let whole = begin && matches!(part, Part::Whole(_)) && lanes.steps(&turns, top);
             if !whole {
                 lanes.step(&turns);
             }

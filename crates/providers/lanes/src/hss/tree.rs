@@ -121,8 +121,7 @@ impl Walk for Chains {
     }
 
     fn steps(&mut self, turns: &[Option<Turn>], steps: u8) -> bool {
-        let begins = going(turns).all(|(_, turn)| turn.step == 0);
-        let done = begins && self.lanes.chain(BEFORE + 1, self.node, steps);
+        let done = self.lanes.chain(BEFORE + 1, self.node, steps);
         if done {
             going(turns).for_each(|(lane, _)| self.lanes.feed(lane, BEFORE + 1, self.node));
         }

@@ -249,7 +249,6 @@ impl Walk for Chains<'_> {
             let from = message.len() - ADDRESS;
             place.write(Kind::Chain, words, 0, &mut message[from..]);
         }
-        let begins = going(turns).all(|(_, turn)| turn.step == 0);
-        begins && values.keyed_chain(&mut single.many, single.at + single.node, steps)
+        values.keyed_chain(&mut single.many, single.at + single.node, steps)
     }
 }
