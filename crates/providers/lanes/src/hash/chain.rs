@@ -9,43 +9,72 @@ use super::rows::Rows;
 use super::sha2::{next, rounds, sixteen, sum};
 use super::tables::SHA256;
 use super::vector::{Vector, load, read, store, table};
+use std::cmp::Ordering;
 
-/// Words of the message of a step of HSS that are the same in each: the name of the tree and the number of the key. The digest
-/// begins in the last byte of the word after them, behind the number of the step.
+/// Words of the block of a step of HSS or SLH-DSA that are the same in each: where the chain is.
 const SAME: usize = 5;
 
-/// Where in its message of one block a step of HSS has the digest.
-pub(super) const AT: usize = 4 * SAME + 3;
+/// Where in such a block the digest stands: behind the number of the step, of one byte.
+#[derive(Clone, Copy)]
+pub(super) struct Link {
+    /// Bits of the first word after those that the digest begins with: 8, 16 or 24.
+    split: u32,
+    words: usize,
+}
 
-/// Goes so many steps of chains of HSS (RFC 8554 §4), from the first one on. The digests of `WORDS` words are in `state`; all else
-/// of the message is in the one block of the rows.
+impl Link {
+    /// For a digest of so many bytes at the byte `at`, where it is so.
+    pub(super) fn of(at: usize, length: usize) -> Option<Self> {
+        let split = match (at / 4, at % 4) {
+            (SAME, 1) => 24,
+            (SAME, 2) => 16,
+            (SAME, 3) => 8,
+            _ => return None,
+        };
+        let words = length / 4;
+        (length.is_multiple_of(4) && words <= 8).then_some(Self { split, words })
+    }
+}
+
+/// Goes so many steps of chains of HSS (RFC 8554 §4) or SLH-DSA (FIPS 205 §5), from the first one on. The digests are in `state`;
+/// all else of their block but the number of the step is in the rows. `start` is the chaining value before it, lane by lane.
 #[inline(always)]
-pub(super) fn plain<V: Vector<Word = u32>, const WORDS: usize>(
+pub(super) fn plain<V: Vector<Word = u32>>(
     state: &mut [u8],
     rows: &Rows<'_>,
     start: &[u8],
-    steps: u8,
+    (Link { split, words: length }, steps): (Link, u8),
 ) {
     let mut block = block::<V, 16>(rows);
     let start: [V; 8] = load(start);
     let mut ahead = start;
     sixteen::<V, false, 0, SAME>(&mut ahead, &mut block, 0);
-    // The number of the step and the byte before the digest are not from the rows.
-    let head = V::splat(0xffff).ternary::<{ table::CHOOSE }>(V::splat(0), block[SAME]);
-    let low = V::splat(0xff);
+    let low = u32::MAX >> (32 - split);
+    // Of each word of the block from the second one of the digest on, what is the digest's.
+    let masks: [V; 8] = std::array::from_fn(|word| {
+        V::splat(match (word + 1).cmp(&length) {
+            Ordering::Less => u32::MAX,
+            Ordering::Equal => !low,
+            Ordering::Greater => 0,
+        })
+    });
+    let low = V::splat(low);
+    // The number of the step is not from the rows.
+    let head = V::splat(u32::MAX << (split + 7) << 1);
+    let head = head.ternary::<{ table::CHOOSE }>(block[SAME], V::splat(0));
     let mut chain: [V; 8] = load(state);
     for step in 0..steps {
-        let mut words = [V::splat(0); 16];
-        words[..SAME].copy_from_slice(&block[..SAME]);
-        let mut before = head.add(V::splat(u32::from(step) << 8));
-        // Each word of the digest is turned by a byte, and ends in the next.
-        for (word, digest) in words[SAME..].iter_mut().zip(&chain[..WORDS]) {
-            let turned = digest.rotate(8);
-            *word = low.ternary::<{ table::CHOOSE }>(turned, before);
-            before = turned;
+        let mut words = block;
+        // Each word of the digest begins in one word of the block, and ends in the next.
+        let turned = chain.map(|digest| digest.rotate(split));
+        let first = head.add(V::splat(u32::from(step) << split));
+        words[SAME] = low.ternary::<{ table::CHOOSE }>(turned[0], first);
+        for word in 0..8 {
+            let after = if word < 7 { turned[word + 1] } else { turned[word] };
+            let digest = low.ternary::<{ table::CHOOSE }>(after, turned[word]);
+            let place = &mut words[SAME + 1 + word];
+            *place = masks[word].ternary::<{ table::CHOOSE }>(digest, *place);
         }
-        words[SAME + WORDS] = low.ternary::<{ table::CHOOSE }>(V::splat(0x80), before);
-        words[15] = V::splat(bits(AT + 4 * WORDS));
         let mut s = ahead;
         next::<V, 0>(&mut words);
         next::<V, 1>(&mut words);
@@ -66,7 +95,8 @@ const SETTLED: usize = PLACE - 1;
 /// Bytes of an address, and of what XMSS hashes: the number of a function, a key or a seed, and a node or an address (RFC 8391
 /// §5.1). Where the last begins.
 pub(super) const ADDRESS: usize = 32;
-pub(super) const INPUT: usize = 96;
+pub(super) const INPUT: usize = INPUT_BITS as usize / 8;
+const INPUT_BITS: u32 = 768;
 pub(super) const LAST: usize = 64;
 
 /// Goes so many steps of chains of XMSS by SHA-256 with nodes of 256 bits (RFC 8391 §3.1.2), from the first one on. The nodes are
@@ -112,7 +142,7 @@ fn end<V: Vector<Word = u32>>(last: &[V; 8]) -> [V; 16] {
     let mut words = [V::splat(0); 16];
     words[..8].copy_from_slice(last);
     words[8] = V::splat(1 << 31);
-    words[15] = V::splat(bits(INPUT));
+    words[15] = V::splat(INPUT_BITS);
     words
 }
 
@@ -130,9 +160,4 @@ fn written_out<V: Vector<Word = u32>>(chain: &[V; 8], words: &mut [V; 16]) -> [V
 fn block<V: Vector<Word = u32>, const WORDS: usize>(rows: &Rows<'_>) -> [V; WORDS] {
     let words = read::<V>(rows, 0);
     std::array::from_fn(|word| words[word].swap_bytes())
-}
-
-/// The length of a message, as it ends.
-const fn bits(bytes: usize) -> u32 {
-    8 * bytes as u32
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The compiled inner loops, and which of them the processor can run.
 
+use super::chain::{self, Link};
 use super::one::One;
 use super::rows::Rows;
 use super::shape::Core;
@@ -8,20 +9,19 @@ use super::{keccak, sha2};
 use crate::cpu::Cpu;
 
 #[cfg(target_arch = "x86_64")]
-use super::{avx2::Ymm, avx512::Zmm, chain, md5, pair::Pair, sha1};
+use super::{avx2::Ymm, avx512::Zmm, md5, pair::Pair, sha1};
 
-/// Which chains a kernel can go along.
+/// State, rows, what comes before them, and how far.
+type Along<Steps> = unsafe fn(&mut [u8], &Rows<'_>, &[u8], Steps);
+
+/// The chains that a kernel can go along.
 #[derive(Clone, Copy)]
-pub(super) enum Chain {
-    /// [`chain::plain`] of digests of 24 bytes.
-    Short,
-    /// The same, of 32.
-    Long,
-    /// [`chain::keyed`].
-    Keyed,
+struct Chains {
+    /// [`chain::plain`]
+    plain: Along<(Link, u8)>,
+    /// [`chain::keyed`]
+    keyed: Along<u8>,
 }
-
-type Chains = [unsafe fn(&mut [u8], &Rows<'_>, &[u8], u8); 3];
 
 /// An inner loop that this processor can run.
 #[derive(Clone, Copy)]
@@ -29,7 +29,7 @@ pub(super) struct Kernel {
     /// How many lanes it has.
     pub(super) lanes: usize,
     run: unsafe fn(&mut [u8], &Rows<'_>, usize),
-    /// In the order of [`Chain`], of the functions that have them.
+    /// Of the functions that have them.
     chains: Option<Chains>,
 }
 
@@ -41,18 +41,31 @@ impl Kernel {
         unsafe { (self.run)(state, rows, block) }
     }
 
-    /// Goes so many steps of chains, from the first one on, whose digests are in the state; says whether it can. What else they
-    /// hash stands in the rows, and `start` is the state before that.
+    /// Goes so many steps of chains of HSS or SLH-DSA, as [`chain::plain`] does; says whether it can.
     pub(super) fn chain(
         &self,
-        chain: Chain,
         state: &mut [u8],
         rows: &Rows<'_>,
-        (start, steps): (&[u8], u8),
+        start: &[u8],
+        steps: (Link, u8),
     ) -> bool {
         let Some(chains) = self.chains else { return false };
         // SAFETY: as in `run`.
-        unsafe { chains[chain as usize](state, rows, start, steps) }
+        unsafe { (chains.plain)(state, rows, start, steps) }
+        true
+    }
+
+    /// Goes so many steps of chains of XMSS, as [`chain::keyed`] does; says whether it can.
+    pub(super) fn keyed_chain(
+        &self,
+        state: &mut [u8],
+        addresses: &Rows<'_>,
+        seed: &[u8],
+        steps: u8,
+    ) -> bool {
+        let Some(chains) = self.chains else { return false };
+        // SAFETY: as in `run`.
+        unsafe { (chains.keyed)(state, addresses, seed, steps) }
         true
     }
 
@@ -169,43 +182,31 @@ fn keccak_ymm(state: &mut [u8], rows: &Rows<'_>, block: usize) {
 }
 
 #[cfg(target_arch = "x86_64")]
-const CHAINS_ZMM: Chains = [short_chain_zmm, long_chain_zmm, keyed_chain_zmm];
+const CHAINS_ZMM: Chains = Chains { plain: chain_zmm, keyed: keyed_chain_zmm };
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-fn short_chain_zmm(state: &mut [u8], rows: &Rows<'_>, start: &[u8], steps: u8) {
-    chain::plain::<Zmm<u32>, 6>(state, rows, start, steps);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-fn long_chain_zmm(state: &mut [u8], rows: &Rows<'_>, start: &[u8], steps: u8) {
-    chain::plain::<Zmm<u32>, 8>(state, rows, start, steps);
+fn chain_zmm(state: &mut [u8], rows: &Rows<'_>, start: &[u8], steps: (Link, u8)) {
+    chain::plain::<Zmm<u32>>(state, rows, start, steps);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-fn keyed_chain_zmm(state: &mut [u8], rows: &Rows<'_>, start: &[u8], steps: u8) {
-    chain::keyed::<Zmm<u32>>(state, rows, start, steps);
+fn keyed_chain_zmm(state: &mut [u8], addresses: &Rows<'_>, seed: &[u8], steps: u8) {
+    chain::keyed::<Zmm<u32>>(state, addresses, seed, steps);
 }
 
 #[cfg(target_arch = "x86_64")]
-const CHAINS_YMM: Chains = [short_chain_ymm, long_chain_ymm, keyed_chain_ymm];
+const CHAINS_YMM: Chains = Chains { plain: chain_ymm, keyed: keyed_chain_ymm };
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn short_chain_ymm(state: &mut [u8], rows: &Rows<'_>, start: &[u8], steps: u8) {
-    chain::plain::<Ymm<u32>, 6>(state, rows, start, steps);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn long_chain_ymm(state: &mut [u8], rows: &Rows<'_>, start: &[u8], steps: u8) {
-    chain::plain::<Ymm<u32>, 8>(state, rows, start, steps);
+fn chain_ymm(state: &mut [u8], rows: &Rows<'_>, start: &[u8], steps: (Link, u8)) {
+    chain::plain::<Ymm<u32>>(state, rows, start, steps);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn keyed_chain_ymm(state: &mut [u8], rows: &Rows<'_>, start: &[u8], steps: u8) {
-    chain::keyed::<Ymm<u32>>(state, rows, start, steps);
+fn keyed_chain_ymm(state: &mut [u8], addresses: &Rows<'_>, seed: &[u8], steps: u8) {
+    chain::keyed::<Ymm<u32>>(state, addresses, seed, steps);
 }

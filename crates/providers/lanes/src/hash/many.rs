@@ -5,8 +5,8 @@
 //! alone. A seed is in each message while a signature is made, which takes long: that memory is protected. What the kernels leave
 //! of it in the stack is wiped when it is dropped.
 
-use super::chain;
-use super::kernel::{Chain, Kernel};
+use super::chain::{self, Link};
+use super::kernel::Kernel;
 use super::rows::Rows;
 use super::shape::{Core, Shape};
 use crate::cpu::{Cpu, cpu};
@@ -161,24 +161,18 @@ impl Many {
 
     /// Hashes what the lanes have.
     pub(crate) fn run(&mut self) {
-        let (state, messages) = (self.state.expose_mut(), self.rows.expose());
+        let state = self.state.expose_mut();
         state.copy_from_slice(&self.start);
-        let mut rows = Rows::all(messages, self.stride);
-        for lane in 1..self.kernel.lanes {
-            rows.set(lane, &messages[lane * self.stride..]);
-        }
-        self.kernel.run(state, &rows, self.shape.block);
+        self.kernel.run(state, &rows(self.rows.expose(), self.stride), self.shape.block);
     }
 
-    /// Goes so many steps of chains of HSS at once, whose digests are as after [`Self::run`], and then again; says whether it can.
+    /// Goes so many steps of chains of HSS or SLH-DSA at once, whose digests of `length` bytes are as after [`Self::run`], and then
+    /// again; says whether it can. Messages end with the digest, at the byte `at`, and have the number of the step before it.
     pub(crate) fn chain(&mut self, at: usize, length: usize, steps: u8) -> bool {
-        let chain = match length {
-            24 => Chain::Short,
-            32 => Chain::Long,
-            _ => return false,
-        };
-        let one_block = self.stride == self.shape.block && !self.behind;
-        at == chain::AT && one_block && self.go(chain, steps)
+        let one_block = self.stride == self.shape.block && self.length == at + length;
+        let Some(link) = Link::of(at, length).filter(|_| one_block) else { return false };
+        let rows = rows(self.rows.expose(), self.stride);
+        self.kernel.chain(self.state.expose_mut(), &rows, &self.start, (link, steps))
     }
 
     /// Goes so many steps of chains of XMSS at once, whose nodes are what `nodes` hashes from the byte `at` on, and then again; says
@@ -191,20 +185,12 @@ impl Many {
         for lane in 0..self.lanes() {
             write(self.state.expose_mut(), self.kernel.lanes, lane, &nodes.message(lane)[at..]);
         }
-        let can = self.go(Chain::Keyed, steps);
+        let rows = rows(self.rows.expose(), self.stride);
+        let can = self.kernel.keyed_chain(self.state.expose_mut(), &rows, &self.start, steps);
         if can {
             (0..self.lanes()).for_each(|lane| self.digest(lane, &mut nodes.message(lane)[at..]));
         }
         can
-    }
-
-    fn go(&mut self, chain: Chain, steps: u8) -> bool {
-        let (state, messages) = (self.state.expose_mut(), self.rows.expose());
-        let mut rows = Rows::all(messages, self.stride);
-        for lane in 1..self.kernel.lanes {
-            rows.set(lane, &messages[lane * self.stride..]);
-        }
-        self.kernel.chain(chain, state, &rows, (&self.start, steps))
     }
 
     /// The beginning of a lane's digest, a multiple of eight bytes.
@@ -217,6 +203,15 @@ impl Many {
         let out = &mut self.rows.expose_mut()[lane * self.stride + at..][..length];
         read(self.state.expose(), self.kernel.lanes, self.shape.word, self.sponge, lane, out);
     }
+}
+
+/// Messages of so many bytes, one after the other.
+fn rows(messages: &[u8], stride: usize) -> Rows<'_> {
+    let mut rows = Rows::all(messages, stride);
+    for (lane, message) in messages.chunks_exact(stride).enumerate() {
+        rows.set(lane, message);
+    }
+    rows
 }
 
 pub(super) fn read(
@@ -256,9 +251,14 @@ mod tests {
     #[test]
     fn a_chain_at_once_is_its_steps_one_after_the_other() {
         let all = [Cpu::AVX512.and(Cpu::AVX2), Cpu::AVX2];
+        let before: Vec<u8> = (0..64).collect();
+        // Those of HSS, those of SLH-DSA, and the others that there may be.
+        let [hss, slh_dsa] = [(&before[..0], 23), (&before[..], 22)];
+        let mut chains = vec![(hss, 24), (hss, 32), (slh_dsa, 16), (slh_dsa, 24), (slh_dsa, 32)];
+        chains.extend((4..=32).step_by(4).map(|length| ((&before[..], 21), length)));
         for on in all.into_iter().filter(|one| cpu().has(*one)) {
-            for (at, length) in [(23, 24), (23, 32)] {
-                let mut lanes = Many::on(on, Function::Sha256, &[], at + length);
+            for &((before, at), length) in &chains {
+                let mut lanes = Many::on(on, Function::Sha256, before, at + length);
                 let bytes = |lane: usize| {
                     (0..at + length).map(move |byte| (17 * lane + 5 * byte).to_le_bytes()[0])
                 };
@@ -271,7 +271,8 @@ mod tests {
                     let mut message: Vec<u8> = bytes(lane).collect();
                     let mut digest = vec![0; length];
                     let hash = |message: &[u8], out: &mut [u8]| {
-                        Function::Sha256.digest(&[message], out).expect("the library hashes");
+                        let parts = [before, message];
+                        Function::Sha256.digest(&parts, out).expect("the library hashes");
                     };
                     hash(&message, &mut digest);
                     for step in 0..255 {
@@ -285,9 +286,19 @@ mod tests {
                 }
             }
         }
-        // Another place, another function.
-        for (function, length, at) in [(Function::Sha256, 48, 24), (Function::Shake256, 47, 23)] {
-            assert!(!Many::new(function, &[], length).chain(at, 24, 1), "{function:?} {length}");
+        // Another place, something behind the digest, a digest that ends within a word, two blocks, another function.
+        for (function, length, at, digest) in [
+            (Function::Sha256, 48, 24, 24),
+            (Function::Sha256, 43, 19, 24),
+            (Function::Sha256, 55, 23, 24),
+            (Function::Sha256, 53, 23, 30),
+            (Function::Sha256, 56, 23, 33),
+            (Function::Sha256, 59, 23, 36),
+            (Function::Sha512, 47, 23, 24),
+            (Function::Shake256, 47, 23, 24),
+        ] {
+            let mut lanes = Many::new(function, &[], length);
+            assert!(!lanes.chain(at, digest, 1), "{function:?} {length} {at} {digest}");
         }
     }
 

@@ -51,6 +51,17 @@ impl Walk for Chains<'_> {
         self.lanes.run();
         going(turns).for_each(|(lane, _)| self.lanes.feed(lane));
     }
+
+    fn steps(&mut self, turns: &[Option<Turn>], steps: u8) -> bool {
+        for (lane, Turn { chain, step }) in going(turns) {
+            self.place(lane, Kind::Chain, chain, step);
+        }
+        let done = self.lanes.chain(steps);
+        if done {
+            going(turns).for_each(|(lane, _)| self.lanes.feed(lane));
+        }
+        done
+    }
 }
 
 impl Chains<'_> {

@@ -68,6 +68,11 @@ impl Lanes {
         self.many.run();
     }
 
+    /// Goes so many steps of chains at once, whose nodes came out last; says whether it can.
+    pub(super) fn chain(&mut self, steps: u8) -> bool {
+        self.many.chain(self.address[1], self.node, steps)
+    }
+
     /// The node that came out.
     pub(super) fn node(&self, lane: usize, out: &mut [u8]) {
         self.many.digest(lane, out);
