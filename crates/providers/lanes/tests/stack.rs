@@ -11,7 +11,7 @@ use metaslot_lanes::binary::{self, Curve, Derive, Sign};
 use metaslot_lanes::cpu::{self, Cpu};
 use metaslot_lanes::hash::{self, Hash};
 use metaslot_lanes::xmss::{self, Scheme};
-use metaslot_lanes::{curve25519, ml_dsa, ml_kem, p256, p384, rsa};
+use metaslot_lanes::{curve25519, hss, ml_dsa, ml_kem, p256, p384, rsa, slh_dsa};
 use metaslot_memory::{wipe_deep_stack, wipe_stack};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -220,6 +220,20 @@ fn trees() {
         check(&format!("XMSS {number} key"), || drop(xmss::Private::new(&set, &seeds)));
         let mut key = xmss::Private::new(&set, &seeds);
         check(&format!("XMSS {number}"), || drop(key.sign(77_777, &[b"message"])));
+    }
+    // Of 24 bytes and of 32, with digits of eight bits.
+    for (tree, chain) in [(10, 8), (5, 4)] {
+        let set = hss::Set::new(tree, chain).unwrap();
+        let seed = vec![7; set.node];
+        check(&format!("HSS {tree} key"), || drop(hss::Private::new(&[set], &seed, &[1; hss::ID])));
+        let mut key = hss::Private::new(&[set], &seed, &[1; hss::ID]);
+        check(&format!("HSS {tree}"), || drop(key.sign(7, &[b"message"])));
+    }
+    for name in ["SLH-DSA-SHA2-128f", "SLH-DSA-SHA2-192f", "SLH-DSA-SHAKE-128f"] {
+        let set = slh_dsa::Set::all().iter().find(|set| set.name == name).unwrap();
+        let private = vec![7; set.private_length()];
+        let mut signature = vec![0; set.signature_length()];
+        check(name, || slh_dsa::sign(set, &private, None, &[b"message"], &mut signature).unwrap());
     }
 }
 

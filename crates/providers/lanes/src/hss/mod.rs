@@ -17,6 +17,7 @@ use crate::chains::Part;
 use crate::hash::many;
 use grown::Grown;
 use metaslot_awslc_wrapper::{Result, constant_time};
+use metaslot_memory::wiping;
 pub use set::{ID, Set};
 use set::{Id, word};
 use std::fmt;
@@ -49,7 +50,8 @@ impl Private {
     #[must_use]
     pub fn new(sets: &[Set], seed: &[u8], id: &[u8; ID]) -> Self {
         assert_eq!(seed.len(), sets[0].node);
-        Self { sets: sets.to_vec(), trees: vec![Grown::top(sets[0], seed, id)] }
+        let top = wiping(|| Grown::top(sets[0], seed, id));
+        Self { sets: sets.to_vec(), trees: vec![top] }
     }
 
     /// Of its levels.
@@ -69,6 +71,10 @@ impl Private {
     /// # Errors
     /// When the library fails.
     pub fn sign(&mut self, number: u64, message: &[&[u8]]) -> Result<Vec<u8>> {
+        wiping(|| self.signed(number, message))
+    }
+
+    fn signed(&mut self, number: u64, message: &[&[u8]]) -> Result<Vec<u8>> {
         for level in 1..self.sets.len() {
             let tree = number >> bits(&self.sets[level..]);
             if self.trees.get(level).is_none_or(|grown| grown.number != tree) {

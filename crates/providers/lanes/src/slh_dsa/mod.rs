@@ -20,6 +20,7 @@ use crate::hash::many;
 use chains::Leaf;
 use hashes::Hashes;
 use metaslot_awslc_wrapper::{Result, constant_time};
+use metaslot_memory::wiping;
 pub use set::Set;
 
 /// Whether there is memory for a signature, or for a root. What is computed with is ordinary memory, in amounts that the set
@@ -33,7 +34,7 @@ pub fn has_room(set: &'static Set) -> bool {
 /// SK.seed and PK.seed.
 #[must_use]
 pub fn root(set: &'static Set, secret: &[u8], seed: &[u8]) -> Vec<u8> {
-    hypertree::root(Hashes::new(set, seed), secret)
+    wiping(|| hypertree::root(Hashes::new(set, seed), secret))
 }
 
 /// What a digest of a message chooses.
@@ -75,6 +76,16 @@ pub fn sign(
     signature: &mut [u8],
 ) -> Result<()> {
     assert!(private.len() == set.private_length() && signature.len() == set.signature_length());
+    wiping(|| signed(set, private, random, message, signature))
+}
+
+fn signed(
+    set: &'static Set,
+    private: &[u8],
+    random: Option<&[u8]>,
+    message: &[&[u8]],
+    signature: &mut [u8],
+) -> Result<()> {
     let node = set.node;
     let (secret, public) = private.split_at(2 * node);
     let (seed, prf) = secret.split_at(node);
