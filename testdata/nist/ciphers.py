@@ -6,6 +6,8 @@ at 5c8bf7f, which keeps such files, too.
 
 What is left out, and why:
 - Monte Carlo tests (`MCT`): each is a thousand calls of the cipher whose vectors are there.
+- AES-OFB, AES-CFB1, AES-CFB8: AWS-LC has none of the first, and of the others (at acdc3210c) questions with the answers to other
+  questions. OpenSSL's vectors, in `../openssl/classics.json`, have these modes.
 - AES-CBC-CS3: CKM_AES_CTS has the order of CS1. AES-GCM with IVs made inside: they are random.
 - AES-GMAC: tags shorter than 128 bits, which CKM_AES_GMAC does not make, and what is longer than 1,000 bytes; so of AES-CMAC.
 - AES-KW and AES-KWP of the inverse cipher: there is no mechanism.
