@@ -169,19 +169,26 @@ impl Group {
         self.jobs.iter().any(|job| job.identity.is_some())
     }
 
-    /// Answers those whose identity was revoked while they waited, as `is_there` says of an identity and the keys that it had.
+    /// Answers those whose identity was revoked while they waited, or of whom that cannot be said, as `is_there` says of an identity and
+    /// the keys that it had.
     ///
     /// # Errors
-    /// [`Error::NotLoggedIn`] where none is left.
-    pub fn refuse_revoked(&mut self, is_there: impl Fn(&Keys, (Name, u64)) -> bool) -> Result<()> {
+    /// What the last one was answered, where none is left.
+    pub fn refuse_revoked(
+        &mut self,
+        is_there: impl Fn(&Keys, (Name, u64)) -> Result<()>,
+    ) -> Result<()> {
         for at in 0..self.jobs.len() {
             let Job { keys, identity, .. } = &*self.jobs[at];
             let who = keys.as_deref().zip(*identity).filter(|_| self.work[at].is_some());
-            if who.is_some_and(|(keys, identity)| !is_there(keys, identity)) {
-                self.refuse(at, &Error::NotLoggedIn);
+            let refused = who.and_then(|(keys, identity)| is_there(keys, identity).err());
+            if let Some(error) = refused
+                && !self.refuse(at, &error)
+            {
+                return Err(error);
             }
         }
-        if self.is_answered() { Err(Error::NotLoggedIn) } else { Ok(()) }
+        Ok(())
     }
 
     /// Whether all have failed.

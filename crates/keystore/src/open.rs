@@ -211,15 +211,22 @@ impl SqliteStore {
         is_it(&self.incarnation_of(Some(keys), name), incarnation)
     }
 
-    /// Whether an identity is, within a transaction of a writer, who may have waited for that while it was revoked.
-    pub(crate) fn is_there_now(
+    /// Refuses an identity that is not, within a transaction of a writer, who may have waited for that while it was revoked.
+    ///
+    /// # Errors
+    /// [`Error::NotLoggedIn`]; what is wrong with a token that does not tell.
+    pub(crate) fn check_there_now(
         &self,
         database: &Database,
         keys: &Keys,
         (name, incarnation): (Name, u64),
-    ) -> bool {
+    ) -> Result<()> {
         let read = || identities(&database.connection, Some(keys));
-        is_it(&self.incarnation_in(&read, Some(keys), name), incarnation)
+        let found = self.incarnation_in(&read, Some(keys), name);
+        match is_it(&found, incarnation) {
+            true => Ok(()),
+            false => found.and(Err(Error::NotLoggedIn)),
+        }
     }
 
     /// Which incarnation an identity has that the token's state knows, as far as there are keys to open that.

@@ -56,7 +56,7 @@ impl SqliteStore {
                     database.check_current()?;
                     self.advance_held_of(database, group.keys())?;
                 }
-                group.refuse_revoked(|keys, who| self.is_there_now(database, keys, who))?;
+                group.refuse_revoked(|keys, who| self.check_there_now(database, keys, who))?;
                 group.apply(&database.connection, &self.written_last)
             });
             let anchored = applied.and_then(|outcomes| {

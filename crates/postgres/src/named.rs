@@ -196,8 +196,11 @@ impl PostgresStore {
             whole = whole.complete(open)?;
         }
         group.refuse_revoked(|keys, (name, incarnation)| {
+            elsewhere::current(keys, &whole.head)?;
+            elsewhere::check(keys, &whole.token, &whole.head)?;
             let found = whole.token.identities.find(name);
-            is_so(&whole, keys) && found.is_some_and(|one| one.incarnation == incarnation)
+            let is_it = found.is_some_and(|one| one.incarnation == incarnation);
+            if is_it { Ok(()) } else { Err(Error::NotLoggedIn) }
         })?;
         Ok(whole)
     }

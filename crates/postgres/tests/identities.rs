@@ -173,6 +173,31 @@ fn what_waits_while_its_identity_is_revoked_is_not_written() {
 }
 
 #[test]
+fn who_waits_while_others_change_the_token_is_told_that_and_not_of_a_logout() {
+    let Some(place) = Place::new("changed-meanwhile") else { return };
+    let mine = place.user();
+    add(&mine, "web", WEB);
+    let theirs = place.store();
+    theirs.login_as(name("web"), WEB).unwrap();
+    theirs.write(vec![Change::Insert(private("x"))]).unwrap();
+    thread::scope(|scope| {
+        // One transaction, which ends when the other one waits for it.
+        let changed = "UPDATE metaslot.token SET label = 'another';
+                       DO $$ BEGIN FOR i IN 1..800 LOOP
+                           PERFORM pg_sleep(0.01);
+                           EXIT WHEN (SELECT count(*) FROM pg_locks WHERE NOT granted) > 0;
+                       END LOOP; END $$";
+        scope.spawn(|| place.sql(changed));
+        let held = "SELECT count(*) FROM pg_locks WHERE relation = 'metaslot.token'::regclass
+                    AND mode = 'RowExclusiveLock' AND granted";
+        until("it is held", || place.sql(held) != "0");
+        let written = theirs.write(vec![Change::Insert(private("y"))]);
+        assert_eq!(written, Err(Error::DEVICE_ERROR), "{}", told());
+        assert!(told().contains("its label was changed"), "{}", told());
+    });
+}
+
+#[test]
 fn an_identity_that_is_put_back_is_seen_and_tables_of_before_get_the_new_one() {
     let Some(place) = Place::new("put-back") else { return };
     let store = place.user();
