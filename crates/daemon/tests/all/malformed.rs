@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What no client of good will sends harms no other client.
 
-use crate::common::{Place, Raw, USER, exchange, initialized, unlimited};
+use crate::common::{Place, Raw, USER, exchange, initialized, pairs, unlimited};
 use crate::protocol::{self, mechanism, numbers};
 use metaslot_ck::*;
 use metaslot_client::protocol::{Call, GREETING, Kind, NO_BYTES, Writer};
+use metaslot_client::{Access, Template, User};
 use metaslot_daemon::{Client, agent, p11kit};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::panic;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -30,7 +31,7 @@ fn message(number: u32, parts: impl FnOnce(&mut Writer)) -> Vec<u8> {
 fn another_client_works(place: &Place) {
     let module = place.module(2);
     module.initialize().expect("it begins");
-    let session = module.open_session(SlotId(0), metaslot_client::Access::ReadOnly);
+    let session = module.open_session(SlotId(0), Access::ReadOnly);
     let digest = session.expect("a session opens").digest(&CKM_SHA256.into(), b"abc");
     assert_eq!(digest.expect("a digest")[..4], [0xba, 0x78, 0x16, 0xbf]);
 }
@@ -421,12 +422,33 @@ fn requests(session: u64, key: u64) -> Vec<Vec<u8>> {
     ]
 }
 
+/// Signs by a client of its own, and verifies, until it is over: how often.
+fn signs(place: &Place, over: &AtomicBool) -> u32 {
+    let module = place.module(2);
+    module.initialize().expect("it begins");
+    let session = module.open_session(SlotId(0), Access::ReadOnly).expect("a session opens");
+    session.login(User::User, USER).expect("the user logs in");
+    let [private, public] = [CKO_PRIVATE_KEY, CKO_PUBLIC_KEY].map(|class| {
+        let site = Template::new().class(class).label("site");
+        session.find_one(&site).expect("a search").expect("the key is there")
+    });
+    let (mechanism, mut count) = (CKM_ECDSA.into(), 0_u32);
+    while !over.load(Ordering::Relaxed) {
+        let hash = count.to_ne_bytes().repeat(8);
+        let signature = session.sign(&mechanism, private, &hash).expect("a signature");
+        session.verify(&mechanism, public, &hash, &signature).expect("it is right");
+        count += 1;
+    }
+    count
+}
+
 #[test]
 fn mutated_requests_harm_no_other_client() {
-    const CONNECTIONS: usize = 400;
     const REQUESTS: usize = 50;
-    /// Of the thread that serves them: other tests run beside this one.
-    const SERVED: &str = "mutated";
+    /// In all; `METASLOT_FRAMES` has another number for a longer run.
+    const FRAMES: usize = 20_000;
+    let frames = std::env::var("METASLOT_FRAMES").ok().and_then(|number| number.parse().ok());
+    let connections = frames.unwrap_or(FRAMES) / REQUESTS;
     // The door catches what panics; here nothing may.
     static PANICS: AtomicU32 = AtomicU32::new(0);
     let usual = panic::take_hook();
@@ -438,47 +460,71 @@ fn mutated_requests_harm_no_other_client() {
     }));
     let place = Place::new();
     initialized(&place);
+    pairs(&place, CKA_DECRYPT);
     place.serve();
     let client = unlimited(place.engine());
     let engine = &client.engine;
+    let over = AtomicBool::new(false);
     let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
     let mut done = 0;
-    for _ in 0..CONNECTIONS {
-        thread::scope(|scope| {
-            let (mine, theirs) = UnixStream::pair().expect("a pair");
-            let serve = || p11kit::serve(theirs, &client);
-            let served = thread::Builder::new().name(SERVED.into()).spawn_scoped(scope, serve);
-            let mut raw = begun(mine);
-            let session = open(&mut raw);
-            login(&mut raw, session).expect("the user logs in");
-            let key = raw.call(58, |request| {
-                request.number(session);
-                request.half(u32::try_from(CKM_AES_KEY_GEN).expect("a number of the standard"));
-                request.count(1);
-                request.available(CKA_VALUE_LEN, 8).expect("a number of the standard");
-                request.number(16);
-            });
-            let key = key.expect("a key is made").try_into().map(u64::from_be_bytes);
-            let requests = requests(session, key.expect("a number"));
-            let mut sent = Vec::new();
-            for _ in 0..REQUESTS {
-                sent.extend(mutated(&mut chance, &requests));
-            }
-            let mut stream = raw.stream;
-            // The server may have given up before the end.
-            stream.write_all(&sent).and_then(|()| stream.shutdown(Shutdown::Write)).ok();
-            let mut answers = Vec::new();
-            stream.read_to_end(&mut answers).ok();
-            done += successes(&answers);
-            // Whether the last frame was whole is all the same: it has ended, and without a panic.
-            served.expect("a thread").join().expect("no panic").ok();
-        });
-    }
+    let signed = thread::scope(|scope| {
+        let other = scope.spawn(|| signs(&place, &over));
+        let over = Over(&over);
+        for _ in 0..connections {
+            done += served_rubbish(&client, &mut chance, REQUESTS);
+        }
+        drop(over);
+        other.join().expect("no panic")
+    });
+    println!("{} frames, {signed} signatures by another client", connections * REQUESTS);
+    assert!(signed > 0, "it comes to nothing beside them");
     assert_eq!(engine.token_info(SlotId(0)).expect("a token").sessions.1, 0);
     another_client_works(&place);
     assert_eq!(PANICS.load(Ordering::Relaxed), 0);
     // Much of it is near enough to what is right.
-    assert!(done > CONNECTIONS * REQUESTS / 8, "{done}");
+    assert!(done > connections * REQUESTS / 8, "{done}");
+}
+
+/// Ends what another thread does, also where the test fails.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Of the thread that serves what is mutated: other tests run beside that one.
+const SERVED: &str = "mutated";
+
+/// A connection with so many requests, most of which are wrong: how many were none.
+fn served_rubbish(client: &Client, chance: &mut Chance, count: usize) -> usize {
+    thread::scope(|scope| {
+        let (mine, theirs) = UnixStream::pair().expect("a pair");
+        let serve = || p11kit::serve(theirs, client);
+        let served = thread::Builder::new().name(SERVED.into()).spawn_scoped(scope, serve);
+        let mut raw = begun(mine);
+        let session = open(&mut raw);
+        login(&mut raw, session).expect("the user logs in");
+        let key = raw.call(58, |request| {
+            request.number(session);
+            request.half(u32::try_from(CKM_AES_KEY_GEN).expect("a number of the standard"));
+            request.count(1);
+            request.available(CKA_VALUE_LEN, 8).expect("a number of the standard");
+            request.number(16);
+        });
+        let key = key.expect("a key is made").try_into().map(u64::from_be_bytes);
+        let requests = requests(session, key.expect("a number"));
+        let sent: Vec<u8> = (0..count).flat_map(|_| mutated(chance, &requests)).collect();
+        let mut stream = raw.stream;
+        // The server may have given up before the end.
+        stream.write_all(&sent).and_then(|()| stream.shutdown(Shutdown::Write)).ok();
+        let mut answers = Vec::new();
+        stream.read_to_end(&mut answers).ok();
+        // Whether the last frame was whole is all the same: it has ended, and without a panic.
+        served.expect("a thread").join().expect("no panic").ok();
+        successes(&answers)
+    })
 }
 
 /// How many of these answers are no errors.
