@@ -198,10 +198,18 @@ fn process(entry: &Entry) -> Option<Pid> {
 /// Whether a process has let go of its memory, which says what it is, and not yet of its sockets.
 fn is_ending(pid: Pid) -> bool {
     let of = |what: &str| fs::read_to_string(format!("/proc/{}/{what}", pid.as_raw_pid()));
-    // What follows the name is the state: dead ones wait to be collected, and have nothing open.
-    let stat = of("stat").unwrap_or_default();
-    let is_alive = stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with(['Z', 'X']));
-    is_alive && of("cmdline").is_ok_and(|line| line.is_empty())
+    of("stat").is_ok_and(|stat| !is_over(&stat)) && of("cmdline").is_ok_and(|line| line.is_empty())
+}
+
+/// What proc_pid_stat(5) says of one that is dead, waits to be collected, and has nothing open: its first thread can be dead while others, which have
+/// the same files, end.
+fn is_over(stat: &str) -> bool {
+    // The name may have anything in it.
+    let Some((_, after)) = stat.rsplit_once(") ") else { return true };
+    let mut fields = after.split(' ');
+    let is_dead = fields.next().is_some_and(|state| ["Z", "X"].contains(&state));
+    let threads = fields.nth(16).and_then(|threads| threads.parse().ok());
+    is_dead && threads.is_none_or(|threads: u32| threads <= 1)
 }
 
 /// A number, of a file whose owner could as well have made it a pipe without a writer, or a link to what has no end.
@@ -294,5 +302,16 @@ mod tests {
         assert!(ours.contains("\nReadWritePaths=-/var/lib/metaslot/web\n"));
         assert!(ours.contains("\nLoadCredential=pin:/etc/metaslot/pin\n"));
         assert!(others.contains("\nProtectSystem=full\n") && !others.contains("PrivateDevices"));
+    }
+
+    #[test]
+    fn a_process_is_over_when_its_last_thread_is() {
+        let stat = |state: char, threads: u32| {
+            format!("7 (a) Z) {state} 1 7 7 0 -1 4228108 0 0 0 0 3 1 0 0 20 0 {threads} 0 90 0 0")
+        };
+        assert!(is_over(&stat('Z', 1)) && is_over(&stat('X', 1)) && is_over(""));
+        for (state, threads) in [('Z', 2), ('S', 1), ('R', 3)] {
+            assert!(!is_over(&stat(state, threads)), "{state} {threads}");
+        }
     }
 }
