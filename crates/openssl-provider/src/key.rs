@@ -400,11 +400,6 @@ impl Key {
         Ok(!found.is_known() || found.is(&self.public))
     }
 
-    /// Whether each use wants a login of its own.
-    pub(crate) fn wants_login(&self) -> bool {
-        matches!(&self.private, Some(Private::Named(named)) if named.always)
-    }
-
     /// The login for one use, of a key that wants one.
     pub(crate) fn authorize(&self, lease: &Lease) -> metaslot_client::Result<()> {
         match &self.private {

@@ -6,7 +6,7 @@ use crate::abi::{Job, Waits, deep};
 use crate::host::{Lease, Token};
 use crate::key::Key;
 use metaslot_ck::*;
-use metaslot_client::{Error, Mechanism, PendingSignature, Progress, Whole};
+use metaslot_client::{Error, Mechanism, PendingSignature, Progress};
 use metaslot_memory::PerProcess;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -106,16 +106,10 @@ impl Signing<'_> {
     }
 
     fn made(&self, lease: &Lease, handle: ObjectHandle) -> metaslot_client::Result<Vec<u8>> {
-        let (mut signature, what) = (vec![0; self.longest()], Whole::Sign(handle));
-        let module = lease.module();
-        // Less is called, and looked at in the token: much of it is in no cache where a server has a process for each connection.
-        let length = if module.has_whole(what) && !self.key.wants_login() {
-            module.whole(lease.handle(), what, self.mechanism, self.data, &mut signature)?
-        } else {
-            lease.sign_init(self.mechanism, handle)?;
-            self.key.authorize(lease)?;
-            lease.sign_into(self.data, &mut signature)?
-        };
+        lease.sign_init(self.mechanism, handle)?;
+        self.key.authorize(lease)?;
+        let mut signature = vec![0; self.longest()];
+        let length = lease.sign_into(self.data, &mut signature)?;
         signature.truncate(length);
         Ok(signature)
     }
