@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What an administrator gets beside the program: its unit, and its page.
 
+use crate::common::{Killed, Place, Raw, configured, initialized, program, started_by};
+use crate::protocol::{mechanism, numbers};
+use metaslot_ck::{CKF_SERIAL_SESSION, CKM_SHA256};
 use metaslot_testkit::not_run;
 use std::fs;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::thread::{self, sleep};
+use std::time::{Duration, Instant};
 
 const UNIT: &str = include_str!("../../metaslotd.service");
 const CONNECT: &str = include_str!("../../metaslotd-connect@.service");
@@ -103,4 +109,52 @@ fn the_page_has_each_option() {
     let options = help.split_whitespace().filter(|word| word.starts_with("--"));
     let missing: Vec<_> = options.filter(|option| !page.contains(*option)).collect();
     assert!(help.contains("--check") && help.contains("--ca") && missing.is_empty(), "{missing:?}");
+}
+
+/// What the daemon's memory is, in KiB.
+fn resident(daemon: &Killed) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", daemon.0.id())).expect("it runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it is said");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+#[test]
+fn what_long_messages_took_goes_back() {
+    let place = Place::new();
+    initialized(&place);
+    configured(&place);
+    let mut command = Command::new(program());
+    let set = UNIT.lines().filter_map(|line| line.strip_prefix("Environment=")?.split_once('='));
+    command.envs(set);
+    let daemon = started_by(command, &place);
+    let socket = place.path().join("socket");
+    let long = vec![1; 6 << 20];
+    let digest = || {
+        let mut raw = Raw::over(UnixStream::connect(&socket).expect("it serves"), 2);
+        let session = raw.number(10, |request| numbers(request, &[0, CKF_SERIAL_SESSION]));
+        let session = session.expect("a session opens");
+        for _ in 0..4 {
+            raw.call(37, |request| {
+                request.number(session);
+                mechanism(request, CKM_SHA256, None);
+            })
+            .expect("it begins");
+            raw.call(38, |request| {
+                request.number(session);
+                request.bytes(Some(&long));
+                request.half(32);
+            })
+            .expect("a digest");
+        }
+    };
+    let all = || thread::scope(|scope| drop(Vec::from_iter((0..6).map(|_| scope.spawn(digest)))));
+    digest();
+    let before = resident(&daemon);
+    all();
+    let begun = Instant::now();
+    while resident(&daemon) > before + (8 << 10) {
+        let now = resident(&daemon);
+        assert!(begun.elapsed() < Duration::from_secs(5), "{before} KiB before, {now} KiB after");
+        sleep(Duration::from_millis(20));
+    }
 }
