@@ -6,8 +6,7 @@
 
 use crate::der::Reader;
 pub use crate::direction::Direction;
-use crate::lengths::Lengths;
-use crate::{Attributes, Key, NewObject, Params, detail};
+use crate::{Attributes, Key, NewObject, Params};
 use metaslot_ck::{CK_MECHANISM_TYPE, Error, ObjectHandle, Result};
 use metaslot_memory::Secret;
 use std::sync::Arc;
@@ -556,9 +555,8 @@ pub enum Place {
     Told,
     /// At the beginning; zeros fill what follows to a multiple of so many bytes (PKCS#11 3.2 §6.16.3).
     Filled(usize),
-    /// A secret key at the beginning, as long as its template or its type says; zeros fill what follows to a multiple of so
-    /// many bytes (PKCS#11 3.2 §6.10.4).
-    First(usize),
+    /// A secret key at the beginning, as long as its template or its type says; zeros follow (PKCS#11 3.2 §6.10.4).
+    First,
     /// Such a key at the end (`CKM_RSA_X_509`, PKCS#11 3.2 §6.1.12).
     Last,
 }
@@ -570,27 +568,21 @@ impl Place {
         matches!(self, Self::Told | Self::Filled(_))
     }
 
-    /// How long a secret key in what was opened is, in bytes, by what its template says and the lengths that its type has.
+    /// How long a secret key in what was opened is, in bytes, by what its template says and the only length of its type.
     ///
     /// # Errors
     /// `CKR_TEMPLATE_INCOMPLETE` where nothing says it (PKCS#11 3.2 §5.18.4), `CKR_WRAPPED_KEY_LEN_RANGE` where it is not there.
-    pub fn length(
-        self,
-        said: Option<u64>,
-        lengths: Option<Lengths>,
-        opened: &[u8],
-    ) -> Result<usize> {
-        let only = lengths.and_then(Lengths::only);
-        let said = match self {
+    pub fn length(self, said: Option<u64>, only: Option<u64>, opened: &[u8]) -> Result<usize> {
+        let length = match self {
             Self::Told | Self::Filled(_) => said,
-            Self::First(_) | Self::Last => said.or(only),
+            Self::First | Self::Last => said.or(only),
         };
-        let length = match (said, self) {
-            (Some(said), _) => usize::try_from(said).ok(),
-            (None, Self::Told) => Some(opened.len()),
-            (None, Self::Filled(unit) | Self::First(unit)) => unfilled(opened, unit, lengths)?,
-            (None, Self::Last) => return Err(length_is_unsaid()),
-        };
+        // Zeros may be what stands before the key, or what fills the last block.
+        let is_open = self == Self::Last || self == Self::First && opened.ends_with(&[0; 8]);
+        if length.is_none() && is_open {
+            return Err(Error::TEMPLATE_INCOMPLETE);
+        }
+        let length = length.map_or(Ok(opened.len()), usize::try_from).ok();
         let length = length.filter(|length| (1..=opened.len()).contains(length));
         length.ok_or(Error::WRAPPED_KEY_LEN_RANGE)
     }
@@ -614,7 +606,7 @@ impl Place {
         let unit = match self {
             Self::Told => 1,
             Self::Filled(unit) => unit,
-            Self::First(_) | Self::Last => return Ok(opened),
+            Self::First | Self::Last => return Ok(opened),
         };
         let (key, filling) = opened.split_at_checked(length).unwrap_or((opened, &[]));
         match filling.len() < unit {
@@ -623,27 +615,6 @@ impl Place {
             false => Err(Error::WRAPPED_KEY_LEN_RANGE),
         }
     }
-}
-
-/// The length, among those of its type, of a key that zeros fill to what was opened; `None` where it has none of them.
-///
-/// # Errors
-/// `CKR_TEMPLATE_INCOMPLETE` where there are several: zeros at the end are the key's or fill it, and nothing tells which.
-fn unfilled(opened: &[u8], unit: usize, lengths: Option<Lengths>) -> Result<Option<usize>> {
-    let zeros = opened.iter().rev().take(unit - 1).take_while(|byte| **byte == 0).count();
-    let mut fitting = (opened.len() - zeros..=opened.len())
-        .filter(|length| lengths.is_none_or(|of| of.fits(*length as u64)));
-    match (fitting.next(), fitting.next()) {
-        (Some(_), Some(_)) => Err(length_is_unsaid()),
-        (only, _) => Ok(only),
-    }
-}
-
-fn length_is_unsaid() -> Error {
-    detail::set(format_args!(
-        "zeros beside the key may be a part of it: say its length (CKA_VALUE_LEN)"
-    ));
-    Error::TEMPLATE_INCOMPLETE
 }
 
 /// Other keys that a derivation names by handle.

@@ -67,7 +67,7 @@ impl<C: Cipher> Wrap for ByCipher<C> {
 
     fn place(&self, params: &Params) -> Place {
         match (self.0.whole_blocks(params), self.0.fills_to()) {
-            (Some(block), _) => Place::First(block),
+            (Some(_), _) => Place::First,
             (None, 1) => Place::Told,
             (None, unit) => Place::Filled(unit),
         }

@@ -170,8 +170,8 @@ impl Engine {
         place: Place,
         protected: bool,
     ) -> Result<Secret> {
-        let lengths = template.ulong(CKA_KEY_TYPE).and_then(Lengths::of);
-        let length = place.length(template.ulong(CKA_VALUE_LEN), lengths, plain.expose())?;
+        let only = template.ulong(CKA_KEY_TYPE).and_then(Lengths::of).and_then(Lengths::only);
+        let length = place.length(template.ulong(CKA_VALUE_LEN), only, plain.expose())?;
         template.remove(CKA_VALUE_LEN);
         let opened = place.secret_key(plain.expose(), length)?;
         if protected {

@@ -61,64 +61,15 @@ static void wrapping_keys_are_named(void)
 	EXPECT(wrap(&wrap_pad, wants, generic), CKR_KEY_HANDLE_INVALID);
 }
 
-/* The value of a readable key that was brought or unwrapped is this one. */
-static void check_value(CK_OBJECT_HANDLE key, const CK_BYTE *value, CK_ULONG size)
-{
-	CK_BYTE shown[128];
-	CK_ATTRIBUTE asked = {CKA_VALUE, shown, sizeof shown};
-	OK(p11->C_GetAttributeValue(session, key, &asked, 1));
-	CHECK(asked.ulValueLen == size && memcmp(shown, value, size) == 0);
-}
-
-/* Brings `value` as a key, wraps it, and unwraps it with its length or without one. */
-static CK_RV around(CK_MECHANISM *mechanism, CK_OBJECT_HANDLE by, CK_KEY_TYPE type, const CK_BYTE *value, CK_ULONG size, CK_BBOOL says)
-{
-	CK_OBJECT_HANDLE key, back;
-	CK_ATTRIBUTE template[] = {{CKA_CLASS, &secret_class, sizeof secret_class}, {CKA_KEY_TYPE, &type, sizeof type},
-				   {CKA_SENSITIVE, &no, 1}, {CKA_EXTRACTABLE, &yes, 1}, {CKA_VALUE, (void *)value, size}};
-	OK(p11->C_CreateObject(session, template, 5, &key));
-	OK(wrap(mechanism, by, key));
-	template[4] = (CK_ATTRIBUTE){CKA_VALUE_LEN, &size, sizeof size};
-	CK_RV rv = p11->C_UnwrapKey(session, mechanism, by, out, length, template, says ? 5 : 4, &back);
-	if (rv == CKR_OK) check_value(back, value, size);
-	return rv;
-}
-
-/* §5.18.4: a key that zeros may fill is as long as the template says, where neither its type nor its bytes do: what comes back
-   is what was wrapped, or nothing. */
+/* §5.18.4: what is filled with zeros is as long as the template says, where its type does not. */
 static void a_length_that_nothing_tells_is_asked_for(void)
 {
-	CK_BYTE iv[16] = {7}, value[128];
-	CK_MECHANISM ways[] = {{CKM_AES_KEY_WRAP, NULL, 0}, {CKM_AES_ECB, NULL, 0}, {CKM_AES_CBC, iv, 16}};
+	CK_MECHANISM ecb = {CKM_AES_ECB, NULL, 0};
 	CK_OBJECT_HANDLE by = plain(&aes_gen, 32);
-	for (unsigned way = 0; way < COUNT(ways); way++) {
-		CK_ULONG unit = way ? 16 : 8;
-		for (CK_ULONG size = 9; size <= 66; size++) {
-			memset(value, 0xa5, size);
-			CK_RV fits = size % unit ? CKR_TEMPLATE_INCOMPLETE : CKR_OK;
-			EXPECT(around(&ways[way], by, CKK_GENERIC_SECRET, value, size, 0), fits);
-			OK(around(&ways[way], by, CKK_GENERIC_SECRET, value, size, 1));
-			EXPECT(around(&ways[way], by, CKK_SHA256_HMAC, value, size, 0), fits);
-			/* Its own zeros, too. */
-			value[size - 1] = 0;
-			EXPECT(around(&ways[way], by, CKK_GENERIC_SECRET, value, size, 0), CKR_TEMPLATE_INCOMPLETE);
-			OK(around(&ways[way], by, CKK_GENERIC_SECRET, value, size, 1));
-		}
-		/* The lengths of a type leave one, or do not. */
-		memset(value, 0xa5, sizeof value);
-		OK(around(&ways[way], by, CKK_AES, value, 16, 0));
-		OK(around(&ways[way], by, CKK_AES, value, 32, 0));
-		OK(around(&ways[way], by, CKK_BLOWFISH, value, 56, 0));
-		EXPECT(around(&ways[way], by, CKK_AES, value, 24, 0), way ? CKR_TEMPLATE_INCOMPLETE : CKR_OK);
-		memset(value + 24, 0, 8);
-		EXPECT(around(&ways[way], by, CKK_AES, value, 32, 0), way ? CKR_TEMPLATE_INCOMPLETE : CKR_OK);
-		OK(around(&ways[way], by, CKK_AES, value, 32, 1));
-	}
-	/* Of the others the form tells it. */
-	memset(value, 0, sizeof value);
-	OK(around(&wrap_pad, by, CKK_GENERIC_SECRET, value, 14, 0));
-	CK_MECHANISM padded = {CKM_AES_CBC_PAD, iv, 16};
-	OK(around(&padded, by, CKK_GENERIC_SECRET, value, 31, 0));
+	OK(wrap(&ecb, by, plain(&aes_gen, 24)));
+	EXPECT(unwrap(&ecb, by, &aes_type), CKR_TEMPLATE_INCOMPLETE);
+	OK(wrap(&ecb, by, plain(&aes_gen, 16)));
+	OK(unwrap(&ecb, by, &aes_type));
 }
 
 static CK_RV pair(CK_MECHANISM *mechanism, CK_ATTRIBUTE_TYPE type, void *value, CK_ULONG value_length)
