@@ -33,8 +33,7 @@ impl Key {
     /// # Errors
     /// When the library fails.
     pub fn new(hash: Hash, key: &[u8]) -> Result<Self> {
-        // SAFETY: numbers, and the all-zero context is what `HMAC_CTX_init` makes.
-        let mut prepared: Protected<Prepared> = unsafe { Protected::zeroed() };
+        let mut prepared = empty();
         // SAFETY: the context is empty, `key` readable for its length, the description a static.
         let done = check(unsafe {
             aws_lc_sys::HMAC_Init_ex(
@@ -64,9 +63,9 @@ impl Key {
     /// # Errors
     /// When the library fails.
     pub fn start(&self) -> Result<Stream> {
-        let mut context = empty();
-        copy(&mut context, &self.prepared.context)?;
-        Ok(Stream { context, hash: self.hash })
+        let mut running = empty();
+        copy(&mut running.context, &self.prepared.context)?;
+        Ok(Stream { running, hash: self.hash })
     }
 
     /// The MAC of the parts, one after the other, into `out`, which may be shorter than the
@@ -169,7 +168,7 @@ fn finish(context: &mut HMAC_CTX, hash: Hash, out: &mut [u8]) -> Result<()> {
 /// A MAC in the middle.
 #[derive(Debug)]
 pub struct Stream {
-    context: Protected<HMAC_CTX>,
+    running: Protected<Prepared>,
     hash: Hash,
 }
 
@@ -182,7 +181,7 @@ impl Stream {
     /// # Errors
     /// When the library fails.
     pub fn update(&mut self, data: &[u8]) -> Result<()> {
-        update(&mut self.context, data)
+        update(&mut self.running.context, data)
     }
 
     /// Writes the MAC, truncated to `out`; the stream is used up.
@@ -193,7 +192,7 @@ impl Stream {
     /// # Panics
     /// When `out` is longer than the hash.
     pub fn finish(&mut self, out: &mut [u8]) -> Result<()> {
-        finish(&mut self.context, self.hash, out)
+        finish(&mut self.running.context, self.hash, out)
     }
 
     /// Whether `mac`, possibly truncated, is right; in constant time. The stream is used up.
@@ -221,8 +220,8 @@ pub fn sha256(key: &[u8], parts: &[&[u8]], out: &mut [u8; 32]) -> Result<()> {
     Key::new(Hash::Sha256, key)?.mac(parts, out)
 }
 
-fn empty() -> Protected<HMAC_CTX> {
-    // SAFETY: the all-zero context is what `HMAC_CTX_init` makes.
+fn empty() -> Protected<Prepared> {
+    // SAFETY: numbers, and the all-zero context is what `HMAC_CTX_init` makes.
     unsafe { Protected::zeroed() }
 }
 
@@ -269,8 +268,7 @@ mod tests {
         for hash in Hash::ALL {
             let mut key = Key::new(hash, b"key").unwrap();
             // As a fork leaves it.
-            // SAFETY: numbers, and an empty context.
-            key.prepared = unsafe { Protected::zeroed() };
+            key.prepared = empty();
             assert!(key.mac(&[b"data"], &mut [0; 20][..hash.length().min(20)]).is_err());
         }
     }
