@@ -19,8 +19,8 @@ type Along<Steps> = unsafe fn(&mut [u8], &Rows<'_>, &[u8], Steps);
 struct Chains {
     /// [`chain::plain`]
     plain: Along<(Link, u8)>,
-    /// [`chain::keyed`]
-    keyed: Along<u8>,
+    /// [`chain::keyed`], where there are registers enough for it to be worth its 40 KB.
+    keyed: Option<Along<u8>>,
 }
 
 /// An inner loop that this processor can run.
@@ -63,9 +63,9 @@ impl Kernel {
         seed: &[u8],
         steps: u8,
     ) -> bool {
-        let Some(chains) = self.chains else { return false };
+        let Some(keyed) = self.chains.and_then(|chains| chains.keyed) else { return false };
         // SAFETY: as in `run`.
-        unsafe { (chains.keyed)(state, addresses, seed, steps) }
+        unsafe { keyed(state, addresses, seed, steps) }
         true
     }
 
@@ -182,7 +182,7 @@ fn keccak_ymm(state: &mut [u8], rows: &Rows<'_>, block: usize) {
 }
 
 #[cfg(target_arch = "x86_64")]
-const CHAINS_ZMM: Chains = Chains { plain: chain_zmm, keyed: keyed_chain_zmm };
+const CHAINS_ZMM: Chains = Chains { plain: chain_zmm, keyed: Some(keyed_chain_zmm) };
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
@@ -197,16 +197,10 @@ fn keyed_chain_zmm(state: &mut [u8], addresses: &Rows<'_>, seed: &[u8], steps: u
 }
 
 #[cfg(target_arch = "x86_64")]
-const CHAINS_YMM: Chains = Chains { plain: chain_ymm, keyed: keyed_chain_ymm };
+const CHAINS_YMM: Chains = Chains { plain: chain_ymm, keyed: None };
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn chain_ymm(state: &mut [u8], rows: &Rows<'_>, start: &[u8], steps: (Link, u8)) {
     chain::plain::<Ymm<u32>>(state, rows, start, steps);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn keyed_chain_ymm(state: &mut [u8], addresses: &Rows<'_>, seed: &[u8], steps: u8) {
-    chain::keyed::<Ymm<u32>>(state, addresses, seed, steps);
 }
