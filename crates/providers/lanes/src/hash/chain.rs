@@ -6,7 +6,7 @@
 //! this is compiled: so the first sixteen rounds are written out.
 
 use super::rows::Rows;
-use super::sha2::{next, rounds, sixteen, sum};
+use super::sha2::{compress, next, rounds, sixteen, sum};
 use super::tables::SHA256;
 use super::vector::{Vector, load, read, store, table};
 use std::cmp::Ordering;
@@ -127,11 +127,13 @@ pub(super) fn keyed<V: Vector<Word = u32>>(
         }
         let [key, mask] = values;
         // The number of the function is 0.
-        let mut words = [V::splat(0); 16];
-        words[8..].copy_from_slice(&key);
-        let chain = written_out(&start, &mut words);
-        let mut words = end(&std::array::from_fn(|word| node[word].xor(mask[word])));
-        node = written_out(&chain, &mut words);
+        let mut blocks = [[V::splat(0); 16]; 2];
+        blocks[0][8..].copy_from_slice(&key);
+        blocks[1] = end(&std::array::from_fn(|word| node[word].xor(mask[word])));
+        node = start;
+        for words in &mut blocks {
+            compress(&mut node, words);
+        }
     }
     store(&node, state);
 }
@@ -144,15 +146,6 @@ fn end<V: Vector<Word = u32>>(last: &[V; 8]) -> [V; 16] {
     words[8] = V::splat(1 << 31);
     words[15] = V::splat(INPUT_BITS);
     words
-}
-
-/// The chaining value after a block.
-#[inline(always)]
-fn written_out<V: Vector<Word = u32>>(chain: &[V; 8], words: &mut [V; 16]) -> [V; 8] {
-    let mut s = *chain;
-    sixteen::<V, true, 0, 16>(&mut s, words, 0);
-    rounds(&mut s, words, 16);
-    sum(chain, &s)
 }
 
 /// The words of the rows' first block, as many as are wanted.

@@ -57,7 +57,7 @@ pub(super) fn absorb<V: Vector<Word: Sha2Word>>(state: &mut [u8], rows: &Rows<'_
 }
 
 #[inline(always)]
-fn compress<V: Vector<Word: Sha2Word>>(chain: &mut [V; 8], words: &mut [V; 16]) {
+pub(super) fn compress<V: Vector<Word: Sha2Word>>(chain: &mut [V; 8], words: &mut [V; 16]) {
     let mut s = *chain;
     rounds(&mut s, words, 0);
     *chain = sum(chain, &s);
