@@ -3,6 +3,7 @@
 //! compiled code looked at.
 
 use std::process::Command;
+use std::sync::LazyLock;
 
 /// Repeatable random numbers (SplitMix64); the seed comes from `METASLOT_TEST_SEED`, or is fixed.
 pub(crate) struct Random(u64);
@@ -40,19 +41,26 @@ pub(crate) fn inputs(usual: usize) -> usize {
     std::env::var("METASLOT_TEST_INPUTS").ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
+/// All instructions of this test program, which take seconds to be printed: once for all tests.
+fn whole() -> &'static str {
+    static WHOLE: LazyLock<String> = LazyLock::new(|| {
+        let program = std::env::current_exe().unwrap();
+        let out = Command::new("objdump")
+            .args(["--disassemble", "--no-show-raw-insn", "--demangle"])
+            .arg(program)
+            .output()
+            .unwrap();
+        assert!(out.status.success(), "objdump failed");
+        String::from_utf8(out.stdout).unwrap()
+    });
+    &WHOLE
+}
+
 /// Instructions of this test program's functions whose name contains `name`.
 pub(crate) fn disassembly(name: &str) -> Vec<String> {
-    let program = std::env::current_exe().unwrap();
-    let out = Command::new("objdump")
-        .args(["--disassemble", "--no-show-raw-insn", "--demangle"])
-        .arg(program)
-        .output()
-        .unwrap();
-    assert!(out.status.success(), "objdump failed");
-    let text = String::from_utf8(out.stdout).unwrap();
     let mut inside = false;
     let mut found = Vec::new();
-    for line in text.lines() {
+    for line in whole().lines() {
         if line.ends_with(">:") {
             inside = line.contains(name);
         } else if inside && line.starts_with(' ') {
