@@ -76,28 +76,20 @@ pub fn sign(
     signature: &mut [u8],
 ) -> Result<()> {
     assert!(private.len() == set.private_length() && signature.len() == set.signature_length());
-    wiping(|| signed(set, private, random, message, signature))
-}
-
-fn signed(
-    set: &'static Set,
-    private: &[u8],
-    random: Option<&[u8]>,
-    message: &[&[u8]],
-    signature: &mut [u8],
-) -> Result<()> {
-    let node = set.node;
-    let (secret, public) = private.split_at(2 * node);
-    let (seed, prf) = secret.split_at(node);
-    let hashes = Hashes::new(set, &public[..node]);
-    let (randomizer, rest) = signature.split_at_mut(node);
-    let random = random.unwrap_or(&public[..node]);
-    message::randomizer(set, prf, random, message, randomizer)?;
-    let chosen = chosen(hashes, randomizer, public, message)?;
-    let (below, above) = rest.split_at_mut(set.fors_length());
-    let key = fors::sign(hashes, seed, chosen.way[0], &chosen.indices, below);
-    hypertree::sign(hashes, seed, &chosen.way, &key, above);
-    Ok(())
+    wiping(|| {
+        let node = set.node;
+        let (secret, public) = private.split_at(2 * node);
+        let (seed, prf) = secret.split_at(node);
+        let hashes = Hashes::new(set, &public[..node]);
+        let (randomizer, rest) = signature.split_at_mut(node);
+        let random = random.unwrap_or(&public[..node]);
+        message::randomizer(set, prf, random, message, randomizer)?;
+        let chosen = chosen(hashes, randomizer, public, message)?;
+        let (below, above) = rest.split_at_mut(set.fors_length());
+        let key = fors::sign(hashes, seed, chosen.way[0], &chosen.indices, below);
+        hypertree::sign(hashes, seed, &chosen.way, &key, above);
+        Ok(())
+    })
 }
 
 /// Whether a signature is one of a message (algorithm 20).
