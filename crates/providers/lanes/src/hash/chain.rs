@@ -2,8 +2,7 @@
 //! Chains of hashes by SHA-256 whose digests stay in registers from their first step to their last, where `absorb` would have each
 //! read from memory, lane by lane.
 //!
-//! Much of a chain's messages is the same in each step. What depends on nothing else is computed once, and what is a constant when
-//! this is compiled: so the first sixteen rounds are written out.
+//! Much of a chain's messages is the same in each step: what depends on nothing else is computed once.
 
 use super::rows::Rows;
 use super::sha2::{compress, next, rounds, sixteen, sum};

@@ -11,7 +11,7 @@ use crate::cpu::Cpu;
 #[cfg(target_arch = "x86_64")]
 use super::{avx2::Ymm, avx512::Zmm, md5, pair::Pair, sha1};
 
-/// State, rows, what comes before them, and how far.
+/// State, rows, what comes before them, and how far. Needs nothing but its instructions.
 type Along<Steps> = unsafe fn(&mut [u8], &Rows<'_>, &[u8], Steps);
 
 /// The chains that a kernel can go along.
@@ -19,7 +19,7 @@ type Along<Steps> = unsafe fn(&mut [u8], &Rows<'_>, &[u8], Steps);
 struct Chains {
     /// [`chain::plain`]
     plain: Along<(Link, u8)>,
-    /// [`chain::keyed`], where there are registers enough for it to be worth its 40 KB.
+    /// [`chain::keyed`]. With AVX2, which has no rotations, it would be more than twice as long.
     keyed: Option<Along<u8>>,
 }
 
