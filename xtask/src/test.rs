@@ -32,8 +32,14 @@ const UNIT_TESTS: [&str; 7] = [
 const LONG: [&str; 2] = ["metaslot-module", "metaslot-cli"];
 const MEASURE: [&str; 2] = ["metaslot-lab", "metaslot-fuzz"];
 
+/// Of the tests inside crates, those that compute longest.
+const LONGEST_INSIDE: &str = "metaslot-lanes";
+
 /// So many of the tests' programs wait for others at a time.
 const STREAMS: usize = 3;
+
+/// And so many run beside the end of the release build.
+const STREAMS_BESIDE: usize = 2;
 
 /// Those of real clients, and what else runs through the release build.
 const TESTKIT: [&str; 5] = ["test", "--locked", "--package", "metaslot-testkit", "--no-fail-fast"];
@@ -44,15 +50,8 @@ pub(crate) fn run() -> Result<()> {
     drop(fs::remove_file(clients_report()));
     report.step("packages", || {
         packages::install(&[FOR_RUN, FOR_TESTS])?;
-        packages::make_users()?;
-        packages::python_suite(&packages::python()?)?;
-        suites::prepare()?;
-        packages::provider()?;
-        packages::node().map(|_| Count::ONE)
+        packages::make_users().map(|()| Count::ONE)
     });
-    report.step("format", || check(&mut cargo(&["fmt", "--all", "--check"])));
-    report.step("structure", || structure::run().map(|()| Count::ONE));
-    report.step("generated files are up to date", || codegen::run(true).map(|()| Count::ONE));
     let mut binaries = Vec::new();
     // The release build ends in one long step of one thread, beside which the tests are compiled, and those run that do not need it.
     thread::scope(|scope| {
@@ -60,6 +59,10 @@ pub(crate) fn run() -> Result<()> {
             build()?;
             check(stack()?.arg("--no-run")).map(|_| ())
         });
+        report.step("what suites and clients need", fetched);
+        report.step("format", || check(&mut cargo(&["fmt", "--all", "--check"])));
+        report.step("structure", || structure::run().map(|()| Count::ONE));
+        report.step("generated files are up to date", || codegen::run(true).map(|()| Count::ONE));
         report.step("lints", || {
             check(
                 cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--quiet"])
@@ -72,8 +75,12 @@ pub(crate) fn run() -> Result<()> {
             binaries = binaries::compiled(prepared(&UNIT_TESTS).args(targets))?;
             check(prepared(&TESTKIT).arg("--no-run"))
         });
-        let inside = binaries.iter().filter(|binary| binary.is_inside).cloned();
-        report.step("unit tests", || Ok(binaries::run(inside, 1, prepare)));
+        report.step("unit tests", || {
+            let mut inside: Vec<_> =
+                binaries.iter().filter(|binary| binary.is_inside).cloned().collect();
+            inside.sort_by_key(|binary| binary.package != LONGEST_INSIDE);
+            Ok(binaries::run(inside, STREAMS_BESIDE, prepare))
+        });
         report.step("release build of the module and the command", || {
             let built = release.join().map_err(|_| anyhow!("the build panicked"))?;
             built.map(|()| Count::ONE)
@@ -105,6 +112,14 @@ pub(crate) fn run() -> Result<()> {
     report.step("the README, from a package to a TLS server", first::test);
     report.step("the demonstration", || run::run().map(|()| Count::ONE));
     report.finish(print_clients)
+}
+
+/// What comes from others than Debian.
+fn fetched() -> Result<Count> {
+    packages::python_suite(&packages::python()?)?;
+    suites::prepare()?;
+    packages::provider()?;
+    packages::node().map(|_| Count::ONE)
 }
 
 /// Those that wait for other programs, and then those that measure.
