@@ -11,6 +11,7 @@ use crate::tokens::{Client, Tokens};
 use crate::{agent, connect, fence, manager, p11kit, remote, socket, tls};
 use clap::{Parser, Subcommand};
 use metaslot_counters::clients::Count;
+use metaslot_memory::give_freed_memory_back;
 use metaslot_wiring::audit::Log;
 use metaslot_wiring::config::source::Source;
 use metaslot_wiring::config::{DaemonConfig, Reach};
@@ -49,6 +50,8 @@ enum Other {
 /// Runs until it is told to end.
 #[must_use]
 pub fn run() -> ExitCode {
+    // What long messages took would stay with the thread that answered them.
+    give_freed_memory_back();
     let arguments = Arguments::parse();
     let ended = match &arguments.other {
         Some(Other::Connect(arguments)) => connect::run(arguments),

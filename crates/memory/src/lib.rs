@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Everything that maps memory: the protected arena, secrets in it, the fork sentinel, shared pages;
-//! and secrets that the kernel keeps.
+//! secrets that the kernel keeps; and what becomes of memory that is freed.
 
+mod allocator;
 mod arena;
 pub mod keyring;
 mod lock;
@@ -12,6 +13,7 @@ mod secret;
 mod shared;
 mod stack;
 
+pub use allocator::give_freed_memory_back;
 pub use arena::{ALIGNMENT, Stats, allocate, free, size_of_allocation, stats};
 pub use per_process::PerProcess;
 pub use protected::{Held, Protected};
