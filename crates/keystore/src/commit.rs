@@ -104,6 +104,12 @@ impl Queue {
         result.unwrap_or(Err(Error::Cryptography))
     }
 
+    /// How many change sets wait to be taken, that of a leader which waits for its locks among them.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.lock().waiting.len()
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

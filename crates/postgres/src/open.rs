@@ -102,6 +102,12 @@ impl PostgresStore {
         }
     }
 
+    /// How many calls wait for the token's row to write what they have queued; what waits together is one transaction.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.queue.waiting()
+    }
+
     pub(crate) fn pins(&self) -> Pins<'_> {
         Pins { cost: self.config.kdf, pepper: self.config.pepper.as_deref() }
     }

@@ -219,9 +219,9 @@ fn written_at_once(
 ) -> Vec<Result<Vec<u64>, Error>> {
     let locked = "DO $$ BEGIN
                       PERFORM 1 FROM metaslot.token FOR UPDATE;
-                      FOR i IN 1..800 LOOP
+                      FOR i IN 1..3000 LOOP
                           PERFORM pg_sleep(0.01);
-                          EXIT WHEN to_regclass('public.unlocked') IS NOT NULL;
+                          EXIT WHEN EXISTS(SELECT FROM pg_class WHERE relname = 'unlocked');
                       END LOOP;
                   END $$";
     std::thread::scope(|scope| {
@@ -231,7 +231,7 @@ fn written_at_once(
         });
         let all = all.into_iter().map(|changes| scope.spawn(move || store.write(changes)));
         let all = Vec::from_iter(all);
-        std::thread::sleep(Duration::from_millis(500));
+        until("all wait", || store.waiting() == all.len());
         place.sql("CREATE TABLE public.unlocked()");
         locked.join().unwrap();
         place.sql("DROP TABLE public.unlocked");
