@@ -162,7 +162,7 @@ const GIVEN_UP: [ErrorKind; 3] =
     [ErrorKind::WouldBlock, ErrorKind::TimedOut, ErrorKind::InvalidData];
 
 /// Serves one connection, until it ends.
-type Door = fn(UnixStream, &Client) -> io::Result<()>;
+type Door = fn(Arc<UnixStream>, &Client) -> io::Result<()>;
 
 fn listen(listener: UnixListener, door: Door, tokens: Arc<Tokens>) -> io::Result<()> {
     spawn("listener", move || {
@@ -179,13 +179,14 @@ fn listen(listener: UnixListener, door: Door, tokens: Arc<Tokens>) -> io::Result
 /// A thread for each client. One that has no thread is closed, and sees that.
 /// So is one whose user has enough.
 fn begin(stream: UnixStream, door: Door, tokens: &Arc<Tokens>) -> io::Result<()> {
+    let stream = Arc::new(stream);
     let client = tokens.admit(&stream)?;
     let tokens = Arc::clone(tokens);
     spawn("client", move || serve_one(stream, door, &tokens.client(client)))
 }
 
 /// Until it ends, and counts how.
-fn serve_one(stream: UnixStream, door: Door, client: &Client) {
+fn serve_one(stream: Arc<UnixStream>, door: Door, client: &Client) {
     if let Err(error) = door(stream, client)
         && GIVEN_UP.contains(&error.kind())
     {
@@ -202,6 +203,7 @@ impl tls::Serve for Peers {
     }
 
     fn begin(&self, names: Vec<String>, stream: UnixStream) -> io::Result<()> {
+        let stream = Arc::new(stream);
         let client = self.0.admit_named(names, &stream)?;
         let tokens = Arc::clone(&self.0);
         spawn("client", move || serve_one(stream, p11kit::serve, &tokens.client(client)))

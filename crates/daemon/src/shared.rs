@@ -13,7 +13,9 @@ use metaslot_spi::store::{
     Store, Term, TokenRow,
 };
 use metaslot_wiring::version::MANUFACTURER;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fmt;
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -65,14 +67,18 @@ impl Shared {
         Self { store, pin, entering, opening, login }
     }
 
-    /// The token as one client has it.
+    /// The token as one client has it, whose connection this is.
     #[must_use]
-    pub fn view(self: &Arc<Self>, rights: Option<Rights>) -> View {
+    pub fn view(
+        self: &Arc<Self>,
+        rights: Option<Rights>,
+        connection: Option<Arc<UnixStream>>,
+    ) -> View {
         // Rows of other tokens that are shown with this one are not named by them.
         let is_alone = || self.store.guests().is_empty();
         let rights = rights.filter(|_| self.pin.is_some() && is_alone());
         let known = AtomicU64::new(u64::MAX);
-        View { shared: Arc::clone(self), rights, known, role: Mutex::default() }
+        View { shared: Arc::clone(self), rights, connection, known, role: Mutex::default() }
     }
 
     /// The token's own row.
@@ -130,15 +136,6 @@ impl Shared {
 
     fn login(&self) -> MutexGuard<'_, Login> {
         self.login.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A client comes in with a PIN; at which of the times that the store was opened.
-    fn enter(&self, role: Role, name: Option<Name>, pin: &[u8]) -> Result<u64> {
-        let _entering = self.entering();
-        self.show(role, name, pin)?;
-        let mut login = self.login();
-        login.clients += 1;
-        Ok(login.times)
     }
 
     /// Opens the store, or tries the PIN where it is open. The caller holds `entering`.
@@ -205,12 +202,21 @@ fn taken() -> Error {
     Error::USER_ANOTHER_ALREADY_LOGGED_IN
 }
 
+/// Whether nothing that is said on a connection can arrive. Who has only ended what it says itself waits for its answers.
+fn has_ended(connection: &UnixStream) -> bool {
+    let mut one = [PollFd::new(connection, PollFlags::empty())];
+    let looked = poll(&mut one, Some(&Timespec::default()));
+    looked.is_ok() && one[0].revents().contains(PollFlags::HUP)
+}
+
 /// One client's token.
 #[derive(Debug)]
 pub struct View {
     shared: Arc<Shared>,
     /// What it has without a PIN.
     rights: Option<Rights>,
+    /// By which it is seen whether the client is still there; without one it always is.
+    connection: Option<Arc<UnixStream>>,
     /// At which of the times that the store was opened the token was known to be theirs.
     known: AtomicU64,
     /// Who it is by a PIN.
@@ -240,6 +246,25 @@ enum Sight<'a> {
 impl View {
     fn store(&self) -> &dyn Store {
         &*self.shared.store
+    }
+
+    /// The turn to try a PIN. For a client that has gone while it waited none is tried: others wait behind it.
+    fn entering(&self) -> Result<MutexGuard<'_, ()>> {
+        let entering = self.shared.entering();
+        if self.connection.as_deref().is_some_and(has_ended) {
+            detail::set(format_args!("no PIN is tried for a client that has gone"));
+            return Err(Error::SESSION_CLOSED);
+        }
+        Ok(entering)
+    }
+
+    /// Comes in with a PIN; at which of the times that the store was opened.
+    fn enter(&self, role: Role, name: Option<Name>, pin: &[u8]) -> Result<u64> {
+        let _entering = self.entering()?;
+        self.shared.show(role, name, pin)?;
+        let mut login = self.shared.login();
+        login.clients += 1;
+        Ok(login.times)
     }
 
     fn role(&self) -> Option<Role> {
@@ -356,7 +381,7 @@ impl Store for View {
     }
 
     fn initialize(&self, so_pin: &[u8], label: &str) -> Result<()> {
-        let _entering = self.shared.entering();
+        let _entering = self.entering()?;
         if self.shared.login().role.is_some() {
             return Err(taken());
         }
@@ -364,7 +389,7 @@ impl Store for View {
     }
 
     fn login(&self, role: Role, pin: &[u8]) -> Result<()> {
-        let time = self.shared.enter(role, None, pin)?;
+        let time = self.enter(role, None, pin)?;
         self.change_role(Some(Entry { role, identity: None, time }));
         Ok(())
     }
@@ -372,7 +397,7 @@ impl Store for View {
     fn login_as(&self, name: Name, pin: &[u8]) -> Result<()> {
         // Looked for before: one that is added in its place meanwhile is another.
         let found = self.store().incarnation(name)?;
-        let time = self.shared.enter(Role::User, Some(name), pin)?;
+        let time = self.enter(Role::User, Some(name), pin)?;
         let Some(incarnation) = found else {
             self.shared.leave(time);
             return Err(Error::PIN_INCORRECT);
@@ -383,12 +408,12 @@ impl Store for View {
     }
 
     fn check_pin_as(&self, name: Name, pin: &[u8]) -> Result<()> {
-        let _entering = self.shared.entering();
+        let _entering = self.entering()?;
         self.store().check_pin_as(name, pin)
     }
 
     fn set_pin_as(&self, name: Name, old: &[u8], new: &[u8]) -> Result<()> {
-        let _entering = self.shared.entering();
+        let _entering = self.entering()?;
         self.store().set_pin_as(name, old, new)
     }
 
@@ -397,7 +422,7 @@ impl Store for View {
     }
 
     fn check_pin(&self, role: Role, pin: &[u8]) -> Result<()> {
-        let _entering = self.shared.entering();
+        let _entering = self.entering()?;
         self.store().check_pin(role, pin)
     }
 
@@ -419,7 +444,7 @@ impl Store for View {
     }
 
     fn set_pin(&self, role: Role, old: &[u8], new: &[u8]) -> Result<()> {
-        let _entering = self.shared.entering();
+        let _entering = self.entering()?;
         self.store().set_pin(role, old, new)
     }
 

@@ -53,15 +53,15 @@ struct Given {
 pub struct Admitted {
     peer: Peer,
     allowance: Allowance,
-    /// Its connection, to be ended.
-    stream: UnixStream,
+    /// Its connection.
+    stream: Arc<UnixStream>,
 }
 
 /// What a client has been given without a PIN, as long as it has it: where that is taken away, its connection ends.
 #[derive(Debug)]
 pub struct Granted {
     sections: Vec<ClientConfig>,
-    stream: UnixStream,
+    stream: Arc<UnixStream>,
     /// Who asks through memory that it shares does not come to the end of the stream.
     has_ended: AtomicBool,
 }
@@ -134,7 +134,7 @@ impl Tokens {
     ///
     /// # Errors
     /// Where the kernel does not say, or the process's user has enough connections.
-    pub fn admit(&self, stream: &UnixStream) -> io::Result<Admitted> {
+    pub fn admit(&self, stream: &Arc<UnixStream>) -> io::Result<Admitted> {
         let process = peer(stream)?;
         let allowance = self.allowances.admit(process.user);
         let peer = Peer::Process(process);
@@ -142,14 +142,18 @@ impl Tokens {
             self.counted.refused(&self.who(&peer));
             io::ErrorKind::QuotaExceeded
         })?;
-        Ok(Admitted { peer, allowance, stream: stream.try_clone()? })
+        Ok(Admitted { peer, allowance, stream: Arc::clone(stream) })
     }
 
     /// Who has proved to have these names, and is served by this connection.
     ///
     /// # Errors
     /// Where no section names it, or there are enough connections of its name.
-    pub fn admit_named(&self, mut names: Vec<String>, stream: &UnixStream) -> io::Result<Admitted> {
+    pub fn admit_named(
+        &self,
+        mut names: Vec<String>,
+        stream: &Arc<UnixStream>,
+    ) -> io::Result<Admitted> {
         let name = self
             .name_of(&names)
             .ok_or_else(|| io::Error::other("no [[client]] names it any more"))?;
@@ -161,7 +165,7 @@ impl Tokens {
             self.counted.refused(&self.who(&peer));
             io::Error::new(io::ErrorKind::QuotaExceeded, "its name has enough connections")
         })?;
-        Ok(Admitted { peer, allowance, stream: stream.try_clone()? })
+        Ok(Admitted { peer, allowance, stream: Arc::clone(stream) })
     }
 
     /// The first of a certificate's names that a section has.
@@ -175,16 +179,20 @@ impl Tokens {
     #[must_use]
     pub fn client(&self, admitted: Admitted) -> Client {
         let Admitted { peer, allowance, stream } = admitted;
-        let (log, granted) = self.granted(&peer, stream);
+        let (log, granted) = self.granted(&peer, &stream);
         let sections = granted.as_ref().map_or(&[][..], |granted| &granted.sections);
-        let engine = self.engine_of(sections, matches!(peer, Peer::Process(_)));
+        let engine = self.engine_of(sections, matches!(peer, Peer::Process(_)), &stream);
         let seat = self.counted.seat(&self.who(&peer));
         Client { engine, log, allowance, seat, patience: PATIENCE, granted }
     }
 
     /// Where it is told what a peer does, and what it has without a PIN: a change that takes that away ends it from now on. No store is
     /// asked meanwhile, for which a change, and with it every other client that comes, would wait.
-    fn granted(&self, peer: &Peer, stream: UnixStream) -> (Option<Log>, Option<Arc<Granted>>) {
+    fn granted(
+        &self,
+        peer: &Peer,
+        stream: &Arc<UnixStream>,
+    ) -> (Option<Log>, Option<Arc<Granted>>) {
         let given = self.given.read().unwrap_or_else(PoisonError::into_inner);
         let log = given.log.as_ref().map(|log| log.of_client(peer));
         let its = |one: &ClientConfig| one.is(peer).map(|is| is.then(|| one.clone())).transpose();
@@ -201,7 +209,8 @@ impl Tokens {
             }
             return (log, None);
         }
-        let granted = Arc::new(Granted { sections, stream, has_ended: AtomicBool::new(false) });
+        let (stream, has_ended) = (Arc::clone(stream), AtomicBool::new(false));
+        let granted = Arc::new(Granted { sections, stream, has_ended });
         let mut connected = self.connected();
         connected.retain(|one| one.strong_count() > 0);
         connected.push(Arc::downgrade(&granted));
@@ -280,10 +289,16 @@ impl Tokens {
 
     /// What there is for a client that these sections are of. One of another machine is shown the tokens that they name: to the
     /// others it brings no PIN.
-    fn engine_of(&self, sections: &[ClientConfig], is_near: bool) -> Engine {
+    fn engine_of(
+        &self,
+        sections: &[ClientConfig],
+        is_near: bool,
+        connection: &Arc<UnixStream>,
+    ) -> Engine {
         let shown = |token: &&Token| is_near || token.is_named_by(sections);
-        let slots = self.all.iter().filter(shown).map(|token| token.slot(token.rights(sections)));
-        let config = EngineConfig { slots: slots.collect(), providers: self.providers };
+        let slot = |token: &Token| token.slot(token.rights(sections), Arc::clone(connection));
+        let slots = self.all.iter().filter(shown).map(slot).collect();
+        let config = EngineConfig { slots, providers: self.providers };
         Engine::with(config, CACHED, Arc::clone(&self.routes)).without(self.absent.clone())
     }
 }
@@ -319,8 +334,8 @@ impl Token {
         Rights::of(&label, sections.iter())
     }
 
-    fn slot(&self, rights: Option<Rights>) -> SlotConfig {
-        let store = Box::new(self.shared.view(rights));
+    fn slot(&self, rights: Option<Rights>, connection: Arc<UnixStream>) -> SlotConfig {
+        let store = Box::new(self.shared.view(rights, Some(connection)));
         SlotConfig { description: self.description.clone(), store, policy: self.policy }
     }
 }
@@ -438,6 +453,7 @@ mod tests {
         let peer = Peer::Named(vec![String::from("web")]);
         let (done, is_done) = mpsc::channel();
         thread::scope(|scope| {
+            let stream = Arc::new(stream);
             scope.spawn(|| tokens.client(Admitted { peer, allowance, stream }));
             is_asked.recv().expect("it asks");
             scope.spawn(|| {

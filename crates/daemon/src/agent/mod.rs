@@ -17,6 +17,7 @@ use metaslot_wiring::Company;
 use metaslot_wiring::caught::caught;
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 
 /// The longest message in either direction, in bytes, as OpenSSH has it.
 const LONGEST: usize = 1 << 18;
@@ -36,10 +37,11 @@ const SIGN_RESPONSE: u8 = 14;
 ///
 /// # Errors
 /// Where the connection breaks or stalls in the middle of a message, or one is longer than any that is served.
-pub fn serve(stream: UnixStream, client: &crate::Client) -> io::Result<()> {
+pub fn serve(stream: impl Into<Arc<UnixStream>>, client: &crate::Client) -> io::Result<()> {
     let crate::Client { engine, allowance, seat, .. } = client;
-    let mut stream = stream;
-    be_patient(&stream, client.patience)?;
+    let stream = stream.into();
+    let mut stream = &*stream;
+    be_patient(stream, client.patience)?;
     let _serves = Company::one_more();
     let open = |slot| engine.open_session(slot, CKF_SERIAL_SESSION).ok();
     let client = Client { engine, sessions: engine.slot_list(true).filter_map(open).collect() };

@@ -13,8 +13,8 @@ use std::io::{self, ErrorKind, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::os::unix::net::UnixStream;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 
 /// What one read takes at most.
@@ -28,7 +28,7 @@ static AWAKE: AtomicUsize = AtomicUsize::new(0);
 /// A client's socket.
 #[derive(Debug)]
 pub(super) struct Door {
-    stream: UnixStream,
+    stream: Arc<UnixStream>,
     room: Message,
     /// What is in the room and was not taken yet.
     there: Range<usize>,
@@ -41,7 +41,7 @@ pub(super) struct Door {
 }
 
 impl Door {
-    pub(super) fn new(stream: UnixStream) -> io::Result<Self> {
+    pub(super) fn new(stream: Arc<UnixStream>) -> io::Result<Self> {
         let room = Message::zeroed(ROOM).ok_or(ErrorKind::OutOfMemory)?;
         AWAKE.fetch_add(1, Ordering::Relaxed);
         Ok(Self {
@@ -77,7 +77,7 @@ impl Door {
         match &bytes[sent..] {
             [] => Ok(()),
             // Until the client reads.
-            rest => asleep(|| (&mut &self.stream).write_all(rest)),
+            rest => asleep(|| (&mut &*self.stream).write_all(rest)),
         }
     }
 
@@ -108,7 +108,7 @@ impl Door {
             lanes.requests().open();
         }
         self.flush()?;
-        let (stream, room) = (&self.stream, RefCell::new(self.room.as_mut()));
+        let (stream, room) = (&*self.stream, RefCell::new(self.room.as_mut()));
         let requests = self.lanes.as_ref().map(Lanes::requests);
         let look = || {
             let requests = requests.as_ref();
@@ -142,7 +142,7 @@ impl Read for Door {
         if self.there.is_empty() {
             if room.len() >= ROOM {
                 self.flush()?;
-                return asleep(|| self.stream.read(room));
+                return asleep(|| (&mut &*self.stream).read(room));
             }
             self.there = 0..self.arrives()?;
         }
@@ -157,7 +157,7 @@ impl Read for Door {
 
 impl Write for Door {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.stream.write(bytes)
+        (&*self.stream).write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn who_stops_within_a_long_message_takes_no_core_from_others() {
         let (mut near, far) = UnixStream::pair().expect("a pair of sockets");
-        let mut door = Door::new(far).expect("there is memory");
+        let mut door = Door::new(far.into()).expect("there is memory");
         let served = thread::spawn(move || {
             door.read_exact(&mut vec![0; 2 * ROOM])?;
             let mut answer = Message::default();
@@ -238,7 +238,7 @@ mod tests {
         let allowance = Allowances::new(1, 0).admit(0).expect("it is the first");
         (0..3).for_each(|_| assert!(allowance.turn().attempt(wrong).is_err()));
         let (_near, far) = UnixStream::pair().expect("a pair of sockets");
-        let door = Door::new(far).expect("there is memory");
+        let door = Door::new(far.into()).expect("there is memory");
         let has_tried = AtomicBool::new(false);
         thread::scope(|scope| {
             scope.spawn(|| {

@@ -33,12 +33,14 @@ use metaslot_wiring::audit::{Act, Log, Note, audited};
 use metaslot_wiring::caught::caught;
 use std::io::{self, Write as _};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 
 /// Serves one client, until it has gone; then its sessions are closed.
 ///
 /// # Errors
 /// Where the connection breaks or stalls in the middle of a message, or one is longer than any that is served.
-pub fn serve(stream: UnixStream, client: &Client) -> io::Result<()> {
+pub fn serve(stream: impl Into<Arc<UnixStream>>, client: &Client) -> io::Result<()> {
+    let stream = stream.into();
     be_patient(&stream, client.patience)?;
     let mut stream = Door::new(stream)?;
     let Some(version) = frame::greet(&mut stream)? else { return Ok(()) };

@@ -10,8 +10,10 @@ use metaslot_spi::{Params, RawValue, Template, Value};
 use metaslot_wiring::config::source::Source;
 use rustix::process::geteuid;
 use std::fs;
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 const SLOT: SlotId = SlotId(0);
 const PIN: &[u8] = b"12345678";
@@ -77,8 +79,17 @@ type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// A connection of this process.
 fn client(tokens: &Tokens) -> Engine {
-    let (near, _far) = UnixStream::pair().expect("a pair of sockets");
-    tokens.client(tokens.admit(&near).expect("it is admitted")).engine
+    let (engine, far) = connected(tokens);
+    // It lasts as long as the process.
+    std::mem::forget(far);
+    engine
+}
+
+/// The same, and its other end.
+fn connected(tokens: &Tokens) -> (Engine, UnixStream) {
+    let (near, far) = UnixStream::pair().expect("a pair of sockets");
+    let admitted = tokens.admit(&Arc::new(near)).expect("it is admitted");
+    (tokens.client(admitted).engine, far)
 }
 
 fn bytes(attribute: CK_ATTRIBUTE_TYPE, value: &[u8]) -> (CK_ATTRIBUTE_TYPE, RawValue) {
@@ -429,4 +440,31 @@ fn wrong_pins_of_a_client_keep_a_service_out_for_a_while_only() {
         assert!(begin.elapsed().as_secs() < 20, "it is over");
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
+}
+
+#[test]
+fn no_pin_is_tried_for_a_connection_that_has_ended() {
+    let place = Place::new("ended");
+    let tokens = place.tokens("", "");
+    let (client, far) = connected(&tokens);
+    let session = client.open_session(SLOT, WRITE).expect("a session");
+    let store = metaslot_keystore::Config::new(place.0.join("token/token.db"));
+    let store = SqliteStore::new(store);
+    let left = || store.token().map(|row| (row.user.left, row.so.left));
+    let before = left().expect("a token");
+    // Who says no more may wait for an answer.
+    far.shutdown(Shutdown::Write).expect("it is open");
+    assert_eq!(client.login(session, CKU_USER, b"wrong pin"), Err(Error::PIN_INCORRECT));
+    let counted = left().expect("a token");
+    assert_eq!(counted, (before.0 - 1, before.1));
+    drop(far);
+    let ended = Err(Error::SESSION_CLOSED);
+    for pin in [PIN, b"wrong pin"] {
+        assert_eq!(client.login(session, CKU_USER, pin), ended);
+        assert_eq!(client.login(session, CKU_SO, pin), ended);
+        assert_eq!(client.set_pin(session, pin, b"another pin"), ended);
+    }
+    client.close_session(session).expect("it is open");
+    assert_eq!(client.init_token(SLOT, SO_PIN, "anew"), ended);
+    assert_eq!(left().expect("a token"), counted);
 }

@@ -20,6 +20,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -434,6 +435,7 @@ fn a_name_that_is_taken_away_before_it_is_served_is_not_served() {
     let tokens = Tokens::of(config.clone()).expect("they open");
     let names = || vec![String::from("web1.example")];
     let (ours, mut theirs) = UnixStream::pair().expect("a pair of sockets");
+    let ours = Arc::new(ours);
     let admitted = tokens.admit_named(names(), &ours).expect("it is named");
     tokens.change(&DaemonConfig { clients: Vec::new(), ..config.daemon });
     let _client = tokens.client(admitted);

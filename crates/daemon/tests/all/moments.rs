@@ -13,6 +13,7 @@ use metaslot_spi::store::{
 };
 use metaslot_wiring::config::source::Source;
 use std::fs;
+use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -50,7 +51,7 @@ impl Store for Staged {
     }
 
     fn check_pin(&self, role: Role, pin: &[u8]) -> Result<()> {
-        self.store.check_pin(role, pin)
+        self.now().check_pin(role, pin)
     }
 
     fn logout(&self) {
@@ -152,7 +153,7 @@ impl Stage {
         fs::write(&file, text).expect("it is written");
         let (config, _) = Source::of_file(file).read().expect("it is right");
         let rights = Rights::of(label, config.daemon.clients.iter());
-        self.shared.view(Some(rights.expect("there are some")))
+        self.shared.view(Some(rights.expect("there are some")), None)
     }
 }
 
@@ -214,7 +215,7 @@ fn while_another_logs_in(
     work: impl FnOnce(&View) -> Result<()>,
 ) -> (Stage, Result<()>) {
     let stage = Stage::new();
-    let [old, new] = [(); 2].map(|()| stage.shared.view(None));
+    let [old, new] = [(); 2].map(|()| stage.shared.view(None, None));
     let pin = if role == Role::So { SO } else { USER };
     old.login(role, pin).expect("the PIN");
     let (place, (told, entered)) = (Arc::clone(&stage.place), mpsc::channel());
@@ -253,11 +254,44 @@ fn what_is_written_by_an_identity_that_is_revoked_meanwhile_is_not_written() {
         place.store().examine(Role::So, SO, what, &mut |_| true).expect("the officer may");
     };
     officer(&stage.place, Identities::Add(web, NewPin(b"web-pin-1")));
-    let view = stage.shared.view(None);
+    let view = stage.shared.view(None, None);
     view.login_as(web, b"web-pin-1").expect("the PIN");
     let record = Record { private: false, attributes: vec![], secrets: None, terms: vec![] };
     let place = Arc::clone(&stage.place);
     stage.meanwhile(move || officer(&place, Identities::Revoke(web)));
     let written = view.write(vec![Change::Insert(record)]);
     assert_eq!(written, Err(Error::USER_NOT_LOGGED_IN));
+}
+
+#[test]
+fn no_pin_is_tried_for_a_client_that_has_gone_while_it_waited_for_its_turn() {
+    let stage = Stage::new();
+    let first = stage.shared.view(None, None);
+    first.login(Role::User, USER).expect("the PIN");
+    let ((asked, is_asked), (go, may)) = (mpsc::channel(), mpsc::channel());
+    stage.meanwhile(move || {
+        asked.send(()).expect("it is heard");
+        may.recv().expect("it is told");
+    });
+    thread::scope(|scope| {
+        let client = |pin: &'static [u8]| {
+            let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
+            let view = stage.shared.view(None, Some(Arc::new(ours)));
+            (theirs, scope.spawn(move || view.login(Role::User, pin)))
+        };
+        let tried = scope.spawn(|| first.check_pin(Role::User, USER));
+        is_asked.recv().expect("it is tried");
+        let (gone, waited): (Vec<_>, Vec<_>) = (0..4).map(|_| client(b"wrong pin")).unzip();
+        let (theirs, stays) = client(b"wrong pin");
+        drop(gone);
+        go.send(()).expect("it waits");
+        assert_eq!(tried.join().expect("no panic"), Ok(()));
+        for waited in waited {
+            assert_eq!(waited.join().expect("no panic"), Err(Error::SESSION_CLOSED));
+        }
+        assert_eq!(stays.join().expect("no panic"), Err(Error::PIN_INCORRECT));
+        drop(theirs);
+    });
+    let left = stage.place.store().token().expect("a token").user.left;
+    assert_eq!(left, 9, "one was tried, and counted once");
 }
