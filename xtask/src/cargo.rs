@@ -191,6 +191,15 @@ pub(crate) fn users_of(name: &str) -> Result<BTreeSet<String>> {
     Ok(names.filter(|found| !found.is_empty() && *found != name).map(str::to_owned).collect())
 }
 
+/// The features that `name` has where this selection of packages is built.
+pub(crate) fn features(name: &str, selection: &[&str]) -> Result<String> {
+    let arguments = ["tree", "--prefix", "none", "--format", "{f}", "--depth", "0", "--locked"];
+    let tree = cargo(&arguments).args(["--invert", name]).args(selection).output();
+    let output = tree.context("run cargo tree")?;
+    ensure!(output.status.success(), "cargo tree: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
 fn short(name: &str) -> String {
     name.strip_prefix("metaslot-").unwrap_or(name).to_owned()
 }

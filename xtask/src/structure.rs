@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::cargo::{Metadata, built_into, root};
+use crate::cargo::{Metadata, built_into, features, root};
 use crate::cycles::{self, File};
 use crate::{deny, floors};
 
@@ -57,6 +57,11 @@ impl Source {
     }
 }
 
+/// What takes longest to compile, together with the crates over it.
+const COMPILED_ONCE: &str = "aws-lc-sys";
+/// The packages that `cargo xtask test` builds by themselves.
+const BUILT_ALONE: [&str; 2] = ["metaslot-lanes", "metaslot-module"];
+
 /// Runs every check and reports all that is wrong at once.
 pub(crate) fn run() -> Result<()> {
     let path = root().join("ARCHITECTURE.md");
@@ -67,6 +72,7 @@ pub(crate) fn run() -> Result<()> {
     let mut wrong = Vec::new();
     dependencies(&metadata, &rows, &mut wrong);
     module_packages(&mut wrong)?;
+    one_build(&mut wrong)?;
     deny::packages(&metadata, &mut wrong)?;
     unsafe_code(&rows, &sources, &mut wrong);
     files(&sources, &mut wrong);
@@ -119,6 +125,18 @@ fn dependencies(metadata: &Metadata, rows: &BTreeMap<String, CrateRow>, wrong: &
     for name in rows.keys().filter(|name| !edges.contains_key(*name)) {
         wrong.push(format!("the table has a crate {name} that does not exist"));
     }
+}
+
+/// [`COMPILED_ONCE`] has the same features whichever packages are built: a test would take minutes for another build of it, and say nothing.
+fn one_build(wrong: &mut Vec<String>) -> Result<()> {
+    let all = features(COMPILED_ONCE, &["--workspace"])?;
+    for package in BUILT_ALONE {
+        let alone = features(COMPILED_ONCE, &["--package", package])?;
+        if alone != all {
+            wrong.push(format!("{COMPILED_ONCE} is compiled with {all}, and again for {package} with {alone}: name all of them in the workspace's Cargo.toml"));
+        }
+    }
+    Ok(())
 }
 
 fn module_packages(wrong: &mut Vec<String>) -> Result<()> {
