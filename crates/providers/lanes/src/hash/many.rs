@@ -81,9 +81,9 @@ pub(crate) struct Many {
     shape: Shape,
     kernel: Kernel,
     sponge: bool,
-    /// The state of all lanes after the block that all messages begin with, and whether there is one.
+    /// The state of all lanes after the block that all messages begin with, and whether there is such a block.
     start: Vec<u8>,
-    behind: bool,
+    has_prefix: bool,
     state: Secret,
     /// The padded messages, one after the other.
     rows: Secret,
@@ -142,7 +142,7 @@ impl Many {
             sponge,
             state,
             start,
-            behind: !block.is_empty(),
+            has_prefix: !block.is_empty(),
             rows,
             stride,
             length,
@@ -179,7 +179,7 @@ impl Many {
     /// whether it can. These lanes make keys and masks of addresses, and have those of the first step.
     pub(crate) fn keyed_chain(&mut self, nodes: &mut Self, at: usize, steps: u8) -> bool {
         let one_block = self.stride == self.shape.block && self.length == chain::ADDRESS;
-        if !one_block || !self.behind || nodes.length != chain::INPUT || at != chain::LAST {
+        if !one_block || !self.has_prefix || nodes.length != chain::INPUT || at != chain::LAST {
             return false;
         }
         for lane in 0..self.lanes() {
