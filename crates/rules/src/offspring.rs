@@ -138,7 +138,7 @@ fn permitted(policy: Policy, base: &Facts, length: usize, all: &Attributes) -> R
 /// the ciphertext says it.
 ///
 /// # Errors
-/// `CKR_TEMPLATE_INCONSISTENT` for a length that the mechanism does not give.
+/// For a length that the mechanism does not give `CKR_TEMPLATE_INCONSISTENT`, or `CKR_WRAPPED_KEY_LEN_RANGE` where the ciphertext says it.
 pub fn agreed_length(
     policy: Policy,
     (algorithm, direction): (&dyn Encapsulation, Direction),
@@ -148,9 +148,12 @@ pub fn agreed_length(
 ) -> Result<Option<usize>> {
     let told = algorithm.carries() && direction == Direction::Backward;
     let length = derived_length(all, algorithm.natural_length(key, params), false);
+    let wrong = if told { Error::WRAPPED_KEY_LEN_RANGE } else { Error::TEMPLATE_INCONSISTENT };
     match length.and_then(|length| permitted(policy, base, length, all)) {
         Err(Error::TEMPLATE_INCOMPLETE) if told => policy.making(all, true).map(|()| None),
-        Ok(length) if !algorithm.gives(key, params, length) => Err(Error::TEMPLATE_INCONSISTENT),
+        // What decapsulates has another code for its own size (PKCS#11 3.2 §5.18.9).
+        Err(Error::KEY_SIZE_RANGE) if direction == Direction::Backward => Err(wrong),
+        Ok(length) if !algorithm.gives(key, params, length) => Err(wrong),
         length => length.map(Some),
     }
 }

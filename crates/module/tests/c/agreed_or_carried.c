@@ -138,6 +138,13 @@ static void rsa(void)
 	       CKR_WRAPPED_KEY_LEN_RANGE);
 	EXPECT(p11->C_DecapsulateKey(session, &by_oaep, private_key, typed, 1, sealed, 256, &there),
 	       CKR_WRAPPED_KEY_LEN_RANGE);
+	/* No more than it can carry; too short for the policy; 0. */
+	CK_ULONG wrongs[] = {246, 1UL << 40, short_one, none};
+	for (size_t i = 0; i < sizeof(wrongs) / sizeof(*wrongs); i++) {
+		length.pValue = &wrongs[i];
+		EXPECT(p11->C_DecapsulateKey(session, &by_oaep, private_key, &length, 1, sealed, 256, &there),
+		       CKR_WRAPPED_KEY_LEN_RANGE);
+	}
 	/* Nobody says how long; too long; too short for the policy; 0; a length that is no AES key's. */
 	refuse(&pkcs, readable, 2, CKR_TEMPLATE_INCOMPLETE);
 	refuse(&by_oaep, readable, 2, CKR_TEMPLATE_INCOMPLETE);

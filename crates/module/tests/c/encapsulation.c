@@ -189,6 +189,13 @@ static void imposed(void)
 	CK_OBJECT_HANDLE sealed, opened;
 	make(CKP_ML_KEM_768, own, 1);
 	OK(p11->C_EncapsulateKey(session, &kem, public_key, open, 1, ciphertext, &length, &sealed));
+	/* The sizes of the key that decapsulates are fine. */
+	CK_ULONG wrongs[] = {0, 1, 1UL << 40, ~0UL};
+	for (size_t i = 0; i < sizeof(wrongs) / sizeof(*wrongs); i++) {
+		CK_ATTRIBUTE says = {CKA_VALUE_LEN, &wrongs[i], sizeof(*wrongs)};
+		EXPECT(p11->C_DecapsulateKey(session, &kem, private_key, &says, 1, ciphertext, length, &opened),
+		       CKR_TEMPLATE_INCONSISTENT);
+	}
 	EXPECT(p11->C_DecapsulateKey(session, &kem, private_key, open, 1, ciphertext, length, &opened),
 	       CKR_TEMPLATE_INCONSISTENT);
 	OK(p11->C_DecapsulateKey(session, &kem, private_key, NULL, 0, ciphertext, length, &opened));
