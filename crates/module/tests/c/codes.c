@@ -70,6 +70,11 @@ static void a_length_that_nothing_tells_is_asked_for(void)
 	EXPECT(unwrap(&ecb, by, &aes_type), CKR_TEMPLATE_INCOMPLETE);
 	OK(wrap(&ecb, by, plain(&aes_gen, 16)));
 	OK(unwrap(&ecb, by, &aes_type));
+	/* Seven zeros are left with the key, eight are asked about. */
+	OK(wrap(&ecb, by, plain(&generic_gen, 25)));
+	OK(unwrap(&ecb, by, &generic_type));
+	OK(wrap(&ecb, by, plain(&generic_gen, 24)));
+	EXPECT(unwrap(&ecb, by, &generic_type), CKR_TEMPLATE_INCOMPLETE);
 }
 
 static CK_RV pair(CK_MECHANISM *mechanism, CK_ATTRIBUTE_TYPE type, void *value, CK_ULONG value_length)
@@ -97,6 +102,11 @@ static void a_wrap_is_filled_with_zeros(void)
 	shown = (CK_ATTRIBUTE){CKA_VALUE, again, sizeof again};
 	OK(p11->C_GetAttributeValue(session, back, &shown, 1));
 	CHECK(shown.ulValueLen == 21 && memcmp(value, again, 21) == 0);
+	/* Without its length it keeps them. */
+	OK(p11->C_UnwrapKey(session, &key_wrap, aes, out, length, template, COUNT(template) - 1, &back));
+	shown = (CK_ATTRIBUTE){CKA_VALUE, again, sizeof again};
+	OK(p11->C_GetAttributeValue(session, back, &shown, 1));
+	CHECK(shown.ulValueLen == 24 && memcmp(value, again, 24) == 0);
 	size = 17;
 	EXPECT(p11->C_UnwrapKey(session, &key_wrap, aes, out, length, template, COUNT(template), &back),
 	       CKR_WRAPPED_KEY_INVALID);
