@@ -9,6 +9,7 @@ use crate::policy::Policy;
 use crate::subject::Subject;
 use crate::template::{Typed, class_of, typed};
 use metaslot_ck::attribute;
+use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
 use metaslot_spi::lengths::Lengths;
 use metaslot_spi::provider::{Direction, Encapsulation};
@@ -65,7 +66,7 @@ pub fn may_leave(template: &mut Attributes) {
 /// A template of a key that is derived, encapsulated or decapsulated, with class and key type, and with what the base key's
 /// template of the name `imposes` says.
 pub fn derived_template(
-    mechanism: CK_MECHANISM_TYPE,
+    (mechanism, params): (CK_MECHANISM_TYPE, &Params),
     (base, imposes): (&Attributes, CK_ATTRIBUTE_TYPE),
     template: Template,
     login: Login,
@@ -90,13 +91,24 @@ pub fn derived_template(
         all.set(CKA_VALUE_LEN, length);
     }
     if class == CKO_SECRET_KEY && all.get(CKA_KEY_TYPE).is_none() {
-        // PKCS#11 3.2 §6.64: keys of this one are of several types, and it wants to be told.
-        if mechanism == CKM_IKE1_PRF_DERIVE {
-            return Err(Error::TEMPLATE_INCOMPLETE);
-        }
-        all.set(CKA_KEY_TYPE, Value::Ulong(CKK_GENERIC_SECRET));
+        all.set(CKA_KEY_TYPE, Value::Ulong(untold_type(mechanism, params)?));
     }
     Ok(all)
+}
+
+/// Of a derived key whose template does not say its type.
+fn untold_type(mechanism: CK_MECHANISM_TYPE, params: &Params) -> Result<CK_KEY_TYPE> {
+    match (mechanism, params) {
+        // PKCS#11 3.2 §6.64.4: keys of this one are of several types, and it wants to be told.
+        (CKM_IKE1_PRF_DERIVE, _) => Err(Error::TEMPLATE_INCOMPLETE),
+        // §6.64.3: it has that of the PRF.
+        (CKM_IKE_PRF_DERIVE, Params::Ike { prf, .. }) => {
+            let keys = MechanismRow::find(*prf).map_or(&[][..], |row| row.keys);
+            let own = keys.iter().find(|key| **key != CKK_GENERIC_SECRET);
+            Ok(own.copied().unwrap_or(CKK_GENERIC_SECRET))
+        }
+        _ => Ok(CKK_GENERIC_SECRET),
+    }
 }
 
 /// What a derived secret key has from a secret key where the template says nothing: readable from a

@@ -47,8 +47,8 @@ impl Engine {
         let login = token.login_state();
         let own = (base.attributes(), CKA_DERIVE_TEMPLATE);
         let templates = iter::once(template).chain(params.take_further());
-        let typed = templates.map(|all| rules::derived_template(mechanism, own, all, login));
-        let mut templates = typed.collect::<Result<Vec<_>>>()?;
+        let of = |all| rules::derived_template((mechanism, &params), own, all, login);
+        let mut templates = templates.map(of).collect::<Result<Vec<_>>>()?;
         let by = self.key(&base)?;
         let (count, algorithm) = self
             .route_with(&base, mechanism, |row| row.derive.filter(|row| row.serves(by)))

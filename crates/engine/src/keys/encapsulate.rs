@@ -155,8 +155,8 @@ impl Engine {
         let approved = policy.approving(mechanism, way.flag, Some(by.facts().key_type))?;
         policy.approving_params(params, false)?;
         policy.agreeing(mechanism, way.direction, by.subject()).map_err(&wrong)?;
-        let own = (by.attributes(), way.imposes);
-        let mut template = rules::derived_template(mechanism, own, template, token.login_state())?;
+        let (with, own) = ((mechanism, params), (by.attributes(), way.imposes));
+        let mut template = rules::derived_template(with, own, template, token.login_state())?;
         let key = self.key(&by)?;
         let of = |row| (way.of)(row).filter(|row| row.serves(key));
         let (count, algorithm) = self

@@ -175,6 +175,11 @@ static void a_step_of_ike_is_one_of_two(void)
 	EXPECT(p11->C_DeriveKey(session, &mechanism, base, NULL, 0, &derived), CKR_ARGUMENTS_BAD);
 	params.bRekey = CK_FALSE;
 	OK(p11->C_DeriveKey(session, &mechanism, base, NULL, 0, &derived));
+	/* It is one of the PRF where nothing else is said. */
+	CK_KEY_TYPE its = CKK_GENERIC_SECRET;
+	CK_ATTRIBUTE asked = {CKA_KEY_TYPE, &its, sizeof its};
+	OK(p11->C_GetAttributeValue(session, derived, &asked, 1));
+	CHECK(its == CKK_SHA256_HMAC);
 	/* The key is the whole MAC. */
 	CK_ULONG size = 16;
 	CK_ATTRIBUTE template[] = {{CKA_VALUE_LEN, &size, sizeof size}};
