@@ -208,11 +208,15 @@ static void a_step_of_ike_is_one_of_two(void)
 	params.bDataAsKey = CK_FALSE;
 	OK(p11->C_DeriveKey(session, &mechanism, mac, NULL, 0, &derived));
 	EXPECT(p11->C_DeriveKey(session, &mechanism, aes, NULL, 0, &derived), CKR_KEY_TYPE_INCONSISTENT);
-	/* Nor a chain of IKE 2 a length. */
+	/* Nor a chain a length. */
 	CK_IKE2_PRF_PLUS_DERIVE_PARAMS seeded = {.prfMechanism = CKM_SHA256_HMAC, .pSeedData = out, .ulSeedDataLen = 8};
 	CK_MECHANISM chain = {CKM_IKE2_PRF_PLUS_DERIVE, &seeded, sizeof seeded};
 	EXPECT(p11->C_DeriveKey(session, &chain, base, NULL, 0, &derived), CKR_TEMPLATE_INCOMPLETE);
 	OK(p11->C_DeriveKey(session, &chain, base, template, 1, &derived));
+	CK_IKE1_EXTENDED_DERIVE_PARAMS longer = {.prfMechanism = CKM_SHA256_HMAC, .pExtraData = out, .ulExtraDataLen = 8};
+	CK_MECHANISM extended = {CKM_IKE1_EXTENDED_DERIVE, &longer, sizeof longer};
+	EXPECT(p11->C_DeriveKey(session, &extended, base, NULL, 0, &derived), CKR_TEMPLATE_INCOMPLETE);
+	OK(p11->C_DeriveKey(session, &extended, base, template, 1, &derived));
 }
 
 /* In bits or in bytes, as each section says. */

@@ -99,9 +99,10 @@ impl Derive for Step {
         key.secret(CKA_VALUE).map(drop)
     }
 
-    /// That of a chain of IKE 2 is always said (§6.64.7).
+    /// That of a chain is always said (§6.64.5, §6.64.6).
     fn natural_length(&self, _: &Key, params: &Params) -> Option<usize> {
-        fields(params).ok().filter(|_| *self != Self::Plus).map(|fields| fields.hash.length())
+        let fields = fields(params).ok().filter(|_| matches!(self, Self::First | Self::Once));
+        fields.map(|fields| fields.hash.length())
     }
 
     fn derive(
