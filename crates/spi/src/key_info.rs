@@ -6,7 +6,7 @@
 //! provider's business.
 
 use crate::der::{Malformed, Node, Reader, only, tag};
-use crate::{Attributes, NewObject, Value};
+use crate::{Attributes, NewObject, Value, detail};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 
@@ -95,7 +95,7 @@ pub fn shown(algorithm: &[Node<'_>], curve: &[u8], point: &[u8]) -> Attributes {
 /// Sets what a key of the application's shows.
 ///
 /// # Errors
-/// `CKR_TEMPLATE_INCONSISTENT` when it brought another `CKA_PUBLIC_KEY_INFO`.
+/// As [`set_public`].
 pub fn complete_shown(attributes: &mut Attributes, shown: &Attributes) -> Result<()> {
     for (attribute, value) in shown.iter() {
         match (attribute, value) {
@@ -109,10 +109,15 @@ pub fn complete_shown(attributes: &mut Attributes, shown: &Attributes) -> Result
 /// Sets `CKA_PUBLIC_KEY_INFO`.
 ///
 /// # Errors
-/// `CKR_TEMPLATE_INCONSISTENT` when the application brought another one.
+/// When the application brought another one: `CKR_ATTRIBUTE_VALUE_INVALID` for a private key (PKCS#11 3.2 §4.9), otherwise
+/// `CKR_TEMPLATE_INCONSISTENT`.
 pub fn set_public(attributes: &mut Attributes, info: Vec<u8>) -> Result<()> {
     if attributes.bytes(CKA_PUBLIC_KEY_INFO).is_some_and(|said| !said.is_empty() && said != info) {
-        return Err(Error::TEMPLATE_INCONSISTENT);
+        detail::set(format_args!("its CKA_PUBLIC_KEY_INFO is that of another key"));
+        return Err(match attributes.ulong(CKA_CLASS) {
+            Some(CKO_PRIVATE_KEY) => Error::ATTRIBUTE_VALUE_INVALID,
+            _ => Error::TEMPLATE_INCONSISTENT,
+        });
     }
     attributes.set(CKA_PUBLIC_KEY_INFO, Value::Bytes(info));
     Ok(())
