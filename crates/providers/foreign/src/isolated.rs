@@ -20,7 +20,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::thread::sched_getaffinity;
-use std::cell::{Cell, RefCell, RefMut};
+use std::cell::{Cell, RefCell};
 use std::iter::successors;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
@@ -99,8 +99,6 @@ struct Process {
     /// Of requests.
     number: u32,
     patience: RefCell<Patience>,
-    /// Where answers arrive. What is taken is wiped, so that it is empty between calls.
-    room: RefCell<Message>,
     /// Beside the socket; a server that knows of none never looks there.
     lanes: Option<Lanes>,
 }
@@ -148,7 +146,6 @@ impl Isolated {
 
     /// A connection, and the version of the protocol.
     fn started(&self, until: Instant) -> Result<(Process, u8), Failure> {
-        let room = Message::zeroed(USUAL).ok_or(Failure::Wrong)?.into();
         let (socket, child) = match &self.isolation.program {
             Some(program) => self.spawned(program)?,
             None => (server::connected(&self.module)?, None),
@@ -157,8 +154,7 @@ impl Isolated {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let link = NEXT.fetch_add(1, Ordering::Relaxed);
         let (number, patience) = (0, RefCell::default());
-        let lanes = None;
-        let mut process = Process { link, child, socket, file, number, patience, room, lanes };
+        let mut process = Process { link, child, socket, file, number, patience, lanes: None };
         match process.greet(until) {
             Ok(version) => Ok((process, version)),
             Err(failure) => {
@@ -291,7 +287,7 @@ impl Process {
         }
         self.ask(frames.as_ref(), requests.len() > 1, until)?;
         drop(frames);
-        let mut arrived = Arrived::new(self, until);
+        let mut arrived = Arrived::new(self, until)?;
         let numbers = successors(Some(after(first)), |number| Some(after(*number)));
         let answers = numbers.take(requests.len()).map(|number| arrived.answer(number));
         let answers = answers.collect::<Result<_, _>>()?;
@@ -401,14 +397,15 @@ impl Process {
 struct Arrived<'a> {
     process: &'a Process,
     until: Instant,
-    room: RefMut<'a, Message>,
+    room: Message,
     /// What is in the room and was not taken yet.
     there: Range<usize>,
 }
 
 impl<'a> Arrived<'a> {
-    fn new(process: &'a Process, until: Instant) -> Self {
-        Self { process, until, room: process.room.borrow_mut(), there: 0..0 }
+    fn new(process: &'a Process, until: Instant) -> Result<Self, Failure> {
+        let room = Message::zeroed(USUAL).ok_or(Failure::Wrong)?;
+        Ok(Self { process, until, room, there: 0..0 })
     }
 
     /// The next one, which has to be the one with this number.
@@ -437,13 +434,12 @@ impl<'a> Arrived<'a> {
                 if wanted.len() >= USUAL {
                     return self.process.get(wanted, self.until);
                 }
-                self.there = 0..self.process.some((*self.room).as_mut(), self.until)?;
+                self.there = 0..self.process.some(self.room.as_mut(), self.until)?;
             }
-            let there = (*self.room).as_mut().get_mut(self.there.clone()).ok_or(Failure::Wrong)?;
+            let there = self.room.as_ref().get(self.there.clone()).ok_or(Failure::Wrong)?;
             let length = there.len().min(wanted.len());
             let (now, later) = wanted.split_at_mut(length);
             now.copy_from_slice(&there[..length]);
-            there[..length].fill(0);
             self.there.start += length;
             wanted = later;
         }
