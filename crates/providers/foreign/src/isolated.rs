@@ -349,6 +349,8 @@ impl Process {
                 Found::Nonsense => return Err(Failure::Wrong),
                 Found::Nothing | Found::Socket => {}
             }
+            // Not in a receive that waits, though that is one system call: the kernel wakes that also when the server takes the request,
+            // to say that there is room again.
             loop {
                 self.wait(PollFlags::IN, until)?;
                 left(until)?;
