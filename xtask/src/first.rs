@@ -26,6 +26,8 @@ for directory in etc usr var run root; do
     mkdir -p "/mnt/$directory/new" "/mnt/$directory/work"
     mount -t overlay metaslot-first -o "lowerdir=/$directory,upperdir=/mnt/$directory/new,workdir=/mnt/$directory/work" "/$directory"
 done
+# Nor is anything there of who works with ours on this machine: this is in memory, too.
+rm -rf /root/.local/share/metaslot /root/.config/metaslot
 export HOME=/root DEBIAN_FRONTEND=noninteractive
 # The workers of the server have other rights, whatever root's mask is.
 umask 077
