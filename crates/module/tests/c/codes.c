@@ -61,20 +61,59 @@ static void wrapping_keys_are_named(void)
 	EXPECT(wrap(&wrap_pad, wants, generic), CKR_KEY_HANDLE_INVALID);
 }
 
-/* §5.18.4: what is filled with zeros is as long as the template says, where its type does not. */
+/* Brings `value` as a key, wraps it, and unwraps it with its length or without one: what comes back is `value` and so many zeros. */
+static CK_RV around(CK_MECHANISM *mechanism, CK_OBJECT_HANDLE by, CK_KEY_TYPE type, const CK_BYTE *value, CK_ULONG size, CK_BBOOL says,
+		    CK_ULONG zeros)
+{
+	CK_OBJECT_HANDLE key, back;
+	CK_BYTE shown[128], none[16] = {0};
+	CK_ATTRIBUTE template[] = {{CKA_CLASS, &secret_class, sizeof secret_class}, {CKA_KEY_TYPE, &type, sizeof type},
+				   {CKA_SENSITIVE, &no, 1}, {CKA_EXTRACTABLE, &yes, 1}, {CKA_VALUE, (void *)value, size}};
+	CK_ATTRIBUTE asked = {CKA_VALUE, shown, sizeof shown};
+	OK(p11->C_CreateObject(session, template, 5, &key));
+	OK(wrap(mechanism, by, key));
+	template[4] = (CK_ATTRIBUTE){CKA_VALUE_LEN, &size, sizeof size};
+	CK_RV rv = p11->C_UnwrapKey(session, mechanism, by, out, length, template, says ? 5 : 4, &back);
+	if (rv != CKR_OK) return rv;
+	OK(p11->C_GetAttributeValue(session, back, &asked, 1));
+	CHECK(asked.ulValueLen == size + zeros && memcmp(shown, value, size) == 0 && memcmp(shown + size, none, zeros) == 0);
+	return rv;
+}
+
+/* §5.18.4: what is filled with zeros is as long as the template says, where its type does not. Without either it keeps them; where
+   eight or more end what ECB or CBC filled, its own among them, its length is asked for. */
 static void a_length_that_nothing_tells_is_asked_for(void)
 {
-	CK_MECHANISM ecb = {CKM_AES_ECB, NULL, 0};
+	CK_BYTE iv[16] = {7}, value[128];
+	CK_MECHANISM ways[] = {{CKM_AES_KEY_WRAP, NULL, 0}, {CKM_AES_ECB, NULL, 0}, {CKM_AES_CBC, iv, 16}};
 	CK_OBJECT_HANDLE by = plain(&aes_gen, 32);
-	OK(wrap(&ecb, by, plain(&aes_gen, 24)));
-	EXPECT(unwrap(&ecb, by, &aes_type), CKR_TEMPLATE_INCOMPLETE);
-	OK(wrap(&ecb, by, plain(&aes_gen, 16)));
-	OK(unwrap(&ecb, by, &aes_type));
-	/* Seven zeros are left with the key, eight are asked about. */
-	OK(wrap(&ecb, by, plain(&generic_gen, 25)));
-	OK(unwrap(&ecb, by, &generic_type));
-	OK(wrap(&ecb, by, plain(&generic_gen, 24)));
-	EXPECT(unwrap(&ecb, by, &generic_type), CKR_TEMPLATE_INCOMPLETE);
+	for (unsigned way = 0; way < COUNT(ways); way++) {
+		CK_ULONG unit = way ? 16 : 8;
+		for (CK_ULONG size = 9; size <= 66; size++) {
+			CK_ULONG zeros = (unit - size % unit) % unit;
+			memset(value, 0xa5, size);
+			EXPECT(around(&ways[way], by, CKK_GENERIC_SECRET, value, size, 0, zeros), way && zeros >= 8 ? CKR_TEMPLATE_INCOMPLETE : CKR_OK);
+			EXPECT(around(&ways[way], by, CKK_SHA256_HMAC, value, size, 0, zeros), way && zeros >= 8 ? CKR_TEMPLATE_INCOMPLETE : CKR_OK);
+			OK(around(&ways[way], by, CKK_GENERIC_SECRET, value, size, 1, 0));
+			value[size - 1] = 0;
+			EXPECT(around(&ways[way], by, CKK_GENERIC_SECRET, value, size, 0, zeros), way && zeros >= 7 ? CKR_TEMPLATE_INCOMPLETE : CKR_OK);
+			OK(around(&ways[way], by, CKK_GENERIC_SECRET, value, size, 1, 0));
+		}
+		/* The lengths of a type leave one, or do not. */
+		memset(value, 0xa5, sizeof value);
+		OK(around(&ways[way], by, CKK_AES, value, 16, 0, 0));
+		OK(around(&ways[way], by, CKK_AES, value, 32, 0, 0));
+		EXPECT(around(&ways[way], by, CKK_BLOWFISH, value, 56, 0, 0), way ? CKR_TEMPLATE_INCOMPLETE : CKR_OK);
+		EXPECT(around(&ways[way], by, CKK_AES, value, 24, 0, 0), way ? CKR_TEMPLATE_INCOMPLETE : CKR_OK);
+		memset(value + 24, 0, 8);
+		EXPECT(around(&ways[way], by, CKK_AES, value, 32, 0, 0), way ? CKR_TEMPLATE_INCOMPLETE : CKR_OK);
+		OK(around(&ways[way], by, CKK_AES, value, 32, 1, 0));
+	}
+	/* Of the others the form tells it. */
+	memset(value, 0, sizeof value);
+	OK(around(&wrap_pad, by, CKK_GENERIC_SECRET, value, 14, 0, 0));
+	CK_MECHANISM padded = {CKM_AES_CBC_PAD, iv, 16};
+	OK(around(&padded, by, CKK_GENERIC_SECRET, value, 31, 0, 0));
 }
 
 static CK_RV pair(CK_MECHANISM *mechanism, CK_ATTRIBUTE_TYPE type, void *value, CK_ULONG value_length)
