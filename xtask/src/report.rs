@@ -103,7 +103,7 @@ pub(crate) fn tests_heard(command: &mut Command, mut hear: impl FnMut(String)) -
     let mut count = Count::default();
     for line in BufReader::new(output).lines() {
         let line = line.context("read the tests' output")?;
-        if let Some(result) = line.strip_prefix("test result: ") {
+        if let Some(result) = result(&line) {
             count.passed += number_before(result, " passed");
             count.failed += number_before(result, " failed");
         }
@@ -116,6 +116,12 @@ pub(crate) fn tests_heard(command: &mut Command, mut hear: impl FnMut(String)) -
         bail!("{} ended with {status}", shown(command));
     }
     Ok(count)
+}
+
+/// The part of a line that has the totals of a program with tests, or of a [`Report`].
+fn result(line: &str) -> Option<&str> {
+    let of_report = || line.ends_with(" failed").then_some(line);
+    line.strip_prefix("test result: ").or_else(of_report)
 }
 
 /// Runs tests of which none may fail.
@@ -150,5 +156,13 @@ mod tests {
         let line = "ok. 12 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out";
         assert_eq!(number_before(line, " passed"), 12);
         assert_eq!(number_before(line, " failed"), 3);
+        assert_eq!(result(&format!("test result: {line}")), Some(line));
+    }
+
+    #[test]
+    fn results_of_a_report_are_read() {
+        assert_eq!(result("5 passed, 1 failed"), Some("5 passed, 1 failed"));
+        assert_eq!(number_before("5 passed, 1 failed", " failed"), 1);
+        assert_eq!(result("failed: installation: see above"), None);
     }
 }

@@ -133,6 +133,14 @@ pub(crate) const TASKS: &[Task] = &[
         run: Run::With(fleet::run),
     },
     Task {
+        name: "packages",
+        takes: "",
+        does: "make what is released, install it, and use it as the README says; part of test",
+        options: &[],
+        costs: "A minute, after a release build. It changes nothing outside of target; the way of the README needs root.",
+        run: Run::Plain(test::packages),
+    },
+    Task {
         name: "search",
         takes: "[--policy POLICY] [--allow NAME] [--minutes N] [--seed N]",
         does: "look for attacks on the interface",

@@ -41,6 +41,9 @@ const STREAMS: usize = 3;
 /// And so many run beside the end of the release build.
 const STREAMS_BESIDE: usize = 2;
 
+/// Clients wait for servers, so that more of them than there are processors keep these busy.
+const THREADS_OF_CLIENTS: &str = "--test-threads=3";
+
 /// Those of real clients, and what else runs through the release build.
 const TESTKIT: [&str; 5] = ["test", "--locked", "--package", "metaslot-testkit", "--no-fail-fast"];
 
@@ -104,6 +107,12 @@ pub(crate) fn run() -> Result<()> {
     ] {
         report.step(name, || tests(testkit(binary).env("METASLOT_TEST_OTHERS", "1")));
     }
+    report.finish(print_clients)
+}
+
+/// What is released is made and installed, and used as the README says. Part of [`run`], after the release build.
+pub(crate) fn packages() -> Result<()> {
+    let mut report = Report::new();
     report.step("man pages, completions and the tarball", || {
         dist::run(dist::Library::Tested).map(|()| Count::ONE)
     });
@@ -111,7 +120,7 @@ pub(crate) fn run() -> Result<()> {
     report.step("a package, installed", || deb::test(&dist::man()?).map(|()| Count::ONE));
     report.step("the README, from a package to a TLS server", first::test);
     report.step("the demonstration", || run::run().map(|()| Count::ONE));
-    report.finish(print_clients)
+    report.finish(|| ())
 }
 
 /// What comes from others than Debian.
@@ -134,37 +143,45 @@ fn outside(report: &mut Report, mut binaries: Vec<Binary>) {
         .step("tests of the lab, and of malformed input", || Ok(binaries::run(alone, 1, prepare)));
 }
 
-/// Real clients, which wait for servers most of the time, and beside them the tokens of other modules.
+/// Real clients, which wait for servers most of the time, and beside them what has one thread of its own.
 fn clients(report: &mut Report) {
-    let beside = ("tokens of other modules", &mut testkit("foreign"));
+    let beside = [
+        ("tokens of other modules", testkit("foreign")),
+        ("packages, installed and used", cargo(&["xtask", "packages"])),
+    ];
     side_by_side(report, beside, "real clients", || {
         let example = ["--package", "metaslot-testkit", "--example", "sign"];
         check(prepared(&["build", "--locked"]).args(example))?;
-        tests(&mut testkit("clients"))
+        tests(testkit("clients").args(["--", THREADS_OF_CLIENTS]))
     });
 }
 
-/// Runs a step, and beside it tests that make one of their own, told after it.
-fn side_by_side(
+/// Runs a step, and beside it others, one after the other, told after it.
+fn side_by_side<const N: usize>(
     report: &mut Report,
-    (other, command): (&'static str, &mut Command),
+    others: [(&'static str, Command); N],
     name: &'static str,
     work: impl FnOnce() -> Result<Count>,
 ) {
     thread::scope(|scope| {
-        let beside = scope.spawn(|| {
-            let (began, mut lines) = (Instant::now(), Vec::new());
-            let count = tests_heard(command, |line| lines.push(line));
-            lines.push(format!("beside the step before, in {} s", began.elapsed().as_secs()));
-            (count, lines)
-        });
+        let beside = scope.spawn(|| others.map(|(other, command)| (other, heard(command))));
         report.step(name, work);
-        let (count, lines) = beside.join().unwrap_or_else(|panicked| resume_unwind(panicked));
-        report.step(other, || {
-            lines.iter().for_each(|line| println!("    {line}"));
-            count
-        });
+        let told = beside.join().unwrap_or_else(|panicked| resume_unwind(panicked));
+        for (other, (count, lines)) in told {
+            report.step(other, || {
+                lines.iter().for_each(|line| println!("    {line}"));
+                count
+            });
+        }
     });
+}
+
+/// What tests find, and what they say.
+fn heard(mut command: Command) -> (Result<Count>, Vec<String>) {
+    let (began, mut lines) = (Instant::now(), Vec::new());
+    let count = tests_heard(&mut command, |line| lines.push(line));
+    lines.push(format!("beside the steps before, in {} s", began.elapsed().as_secs()));
+    (count, lines)
 }
 
 /// One binary of the test kit.
