@@ -24,5 +24,5 @@ pub use offspring::{
 };
 pub use policy::Policy;
 pub use purpose::Purposes;
-pub use subject::{Subject, standing};
+pub use subject::Subject;
 pub use template::{Typed, class_of, typed, without_leading_zeros};

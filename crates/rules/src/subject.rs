@@ -2,10 +2,13 @@
 //! What the rules are about.
 
 use crate::facts::Facts;
-use metaslot_ck::attribute::{AttributeRow, Kind, Standing};
+use metaslot_ck::attribute::{AttributeRow, Kind, Standing, TOLD_TO_32_BITS};
 use metaslot_ck::*;
 use metaslot_spi::{Attributes, Value};
 use std::sync::Arc;
+
+/// The first number of more than 32 bits.
+const LARGE: CK_ULONG = 1 << 32;
 
 /// An object's attributes, and the facts read from them.
 #[derive(Clone, Debug)]
@@ -71,18 +74,26 @@ impl Subject {
     /// never matches: a search must not be an oracle for key values.
     #[must_use]
     pub fn matches(&self, query: &Attributes) -> bool {
-        query.iter().all(|(attribute, value)| match self.attributes.get(attribute) {
-            Some(there) => there == value,
-            None => AttributeRow::of(attribute, self.class())
-                .and_then(|row| row.absent.map(|standing| self::standing(standing, row.kind)))
-                .is_some_and(|absent| absent == value),
-        })
+        query.iter().all(|(attribute, value)| self.told(attribute) == Some(value))
+    }
+
+    /// What a caller is told of an attribute that is no secret, written or standing.
+    #[must_use]
+    pub fn told(&self, attribute: CK_ATTRIBUTE_TYPE) -> Option<&Value> {
+        let row = || AttributeRow::of(attribute, self.class());
+        match self.attributes.get(attribute) {
+            Some(Value::Ulong(LARGE..)) if row().is_some_and(|row| row.may(TOLD_TO_32_BITS)) => {
+                Some(&Value::Ulong(LARGE - 1))
+            }
+            Some(written) => Some(written),
+            None => row().and_then(|row| row.absent.map(|absent| standing(absent, row.kind))),
+        }
     }
 }
 
 /// A standing value, as an attribute of this kind has it.
 #[must_use]
-pub const fn standing(standing: Standing, kind: Kind) -> &'static Value {
+pub(crate) const fn standing(standing: Standing, kind: Kind) -> &'static Value {
     static NO_BYTES: Value = Value::Bytes(Vec::new());
     static NO_NUMBERS: Value = Value::Ulongs(Vec::new());
     static NO_ATTRIBUTES: Value = Value::Template(Attributes::new());
@@ -93,5 +104,29 @@ pub const fn standing(standing: Standing, kind: Kind) -> &'static Value {
         (Standing::Empty, Kind::Ulongs) => &NO_NUMBERS,
         (Standing::Empty, Kind::Template) => &NO_ATTRIBUTES,
         (Standing::Empty, _) => &NO_BYTES,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_time_keys_have_left_is_told_up_to_32_bits() {
+        let most = u64::from(u32::MAX);
+        for (left, told) in [(0, 0), (most, most), (most + 1, most), (1 << 60, most)] {
+            let number = [(CKA_CLASS, CKO_PRIVATE_KEY), (CKA_HSS_KEYS_REMAINING, left)];
+            let query = |left| [(CKA_HSS_KEYS_REMAINING, Value::Ulong(left))].into_iter().collect();
+            let key = number.map(|(attribute, number)| (attribute, Value::Ulong(number)));
+            let key = Subject::new(key.into_iter().collect(), true);
+            assert_eq!(key.told(CKA_HSS_KEYS_REMAINING), Some(&Value::Ulong(told)));
+            assert_eq!(key.attributes().ulong(CKA_HSS_KEYS_REMAINING), Some(left));
+            assert!(key.matches(&query(told)));
+            assert_eq!(key.matches(&query(left)), left == told);
+        }
+        let large = [(CKA_CLASS, CKO_PUBLIC_KEY), (CKA_MODULUS_BITS, u64::MAX)];
+        let large = large.map(|(attribute, number)| (attribute, Value::Ulong(number)));
+        let large = Subject::new(large.into_iter().collect(), true);
+        assert_eq!(large.told(CKA_MODULUS_BITS), Some(&Value::Ulong(u64::MAX)));
     }
 }

@@ -93,6 +93,8 @@ pub const ONLY_OFF: u32 = 32;
 pub const ONLY_FEWER: u32 = 256;
 /// Taken in a template, and neither kept nor answered.
 pub const IGNORED: u32 = 512;
+/// A number that is told as 2³²−1 where it is larger (PKCS#11 3.2 §6.65.3).
+pub const TOLD_TO_32_BITS: u32 = 1024;
 /// The SO alone sets it to true.
 pub const SO: u32 = 64;
 /// A usage: whether it may be switched on afterwards is a question of policy.

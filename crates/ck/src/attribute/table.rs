@@ -150,7 +150,7 @@ pub(super) const ATTRIBUTES: &[AttributeRow] = &[
     row(CKA_HSS_LMOTS_TYPE, Kind::Ulong, PUBLIC, GIVEN),
     row(CKA_HSS_LMS_TYPES, Kind::Ulongs, PRIVATE, MAKE),
     row(CKA_HSS_LMOTS_TYPES, Kind::Ulongs, PRIVATE, MAKE),
-    row(CKA_HSS_KEYS_REMAINING, Kind::Ulong, PRIVATE, CHANGE | ONLY_FEWER),
+    row(CKA_HSS_KEYS_REMAINING, Kind::Ulong, PRIVATE, CHANGE | ONLY_FEWER | TOLD_TO_32_BITS),
     row(CKA_PARAMETER_SET, Kind::Ulong, PUBLIC | PRIVATE, GIVEN),
     row(CKA_ENCAPSULATE_TEMPLATE, Kind::Template, PUBLIC, GIVEN).absent(Empty),
     row(CKA_DECAPSULATE_TEMPLATE, Kind::Template, PRIVATE, GIVEN).absent(Empty),

@@ -130,6 +130,11 @@ pub(crate) fn one_time_left(session: &Session, key: &Key) -> Option<CK_ULONG> {
     number(&session.attribute(private, CKA_HSS_KEYS_REMAINING).ok()?)
 }
 
+/// Whether this is as many as a module says (PKCS#11 3.2 §6.65.3): there may be more.
+pub(crate) const fn is_all_told(left: CK_ULONG) -> bool {
+    left == u32::MAX as CK_ULONG
+}
+
 /// The same failure, unless the code for a mechanism that is not there means one that the key is not to do.
 pub(crate) fn limited(
     session: &Session,

@@ -10,9 +10,9 @@ use metaslot_ck::attribute::{
     AttributeRow, CKA_BIRTH_ROLES, CKA_COUNTED_SINCE, CKA_FOREIGN_ROW, CKA_IV_SERIES, CKA_PURPOSES,
 };
 use metaslot_ck::*;
+use metaslot_rules::Subject;
 use metaslot_rules::counted::Taken;
 use metaslot_rules::facts::Facts;
-use metaslot_rules::{Subject, standing};
 use metaslot_spi::Material;
 use metaslot_spi::key::OneTime;
 use metaslot_spi::store::{Record, Store, Term};
@@ -260,13 +260,10 @@ impl Object {
         if is_our_own(attribute) {
             return Err(Error::ATTRIBUTE_TYPE_INVALID);
         }
-        if let Some(value) = self.subject.attributes().get(attribute) {
+        if let Some(value) = self.subject.told(attribute) {
             return Ok(Answer::Value(value));
         }
         let row = AttributeRow::of(attribute, self.class()).ok_or(Error::ATTRIBUTE_TYPE_INVALID)?;
-        if let Some(absent) = row.absent {
-            return Ok(Answer::Value(standing(absent, row.kind)));
-        }
         if !row.secret || !self.has_secrets {
             return Err(Error::ATTRIBUTE_TYPE_INVALID);
         }

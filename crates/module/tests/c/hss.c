@@ -157,6 +157,11 @@ int main(void)
 	travels(length);
 	OK(make_plain(SHA256_M32_H10, SHA256_N32_W1));
 	signs(4 + 12 + 32 * (1 + 265 + 10));
+	/* More than 32 bits have. */
+	CK_ULONG high[] = {SHA256_M32_H10, SHA256_M32_H10, SHA256_M32_H10, SHA256_M32_H5};
+	CK_ULONG quick[] = {SHA256_N32_W1, SHA256_N32_W1, SHA256_N32_W1, SHA256_N32_W1};
+	OK(make(4, high, quick, CKA_SIGN, CK_TRUE));
+	CHECK(number_of(private_key, CKA_HSS_KEYS_REMAINING) == 0xffffffff);
 	/* Until nothing is left. */
 	OK(make_plain(SHAKE_M24_H5, SHAKE_N24_W4));
 	for (int left = 31; left >= 0; left--) {

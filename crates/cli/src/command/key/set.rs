@@ -90,7 +90,14 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         if changes.iter().next().is_some() {
             let set = session.set_attributes(part.handle, &changes);
             set.map_err(|error| {
-                Failure::from(error).context(format!("the {} half", part.class.name()))
+                let half = format!("the {} half", part.class.name());
+                let failure = Failure::from(error).context(half);
+                match (args.one_time_left, failure.code()) {
+                    (Some(_), Some(Error::ATTRIBUTE_READ_ONLY)) => {
+                        failure.hint("one-time keys never become more")
+                    }
+                    _ => failure,
+                }
             })?;
         }
     }
@@ -114,7 +121,7 @@ fn check(session: &Session, key: &Key, args: &Args) -> Result<()> {
         let left = key::one_time_left(session, key);
         match left {
             None => return refused("is no private key of one-time keys"),
-            Some(left) if number > left => {
+            Some(left) if number > left && !key::is_all_told(left) => {
                 return refused(&format!("has {left} one-time keys left: they never become more"));
             }
             Some(_) => {}

@@ -72,7 +72,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     ];
     if let Some(left) = key::one_time_left(&session, &key) {
         json["one_time_left"] = left.into();
-        rows.push(("one-time", format!("{left} keys left, each for one signature")));
+        let more = if key::is_all_told(left) { " or more" } else { "" };
+        rows.push(("one-time", format!("{left}{more} keys left, each for one signature")));
     }
     let only = [Class::Private, Class::Secret].into_iter().find_map(|it| key.part(it));
     let only = only.map(|handle| key::only_mechanisms(&session, handle)).unwrap_or_default();
