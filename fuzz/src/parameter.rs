@@ -479,7 +479,8 @@ fn classic(input: &mut Input<'_>, shape: Shape, key: ObjectHandle) -> Params {
             Params::ChaCha20 { counter: u64::from(u32::MAX), nonce }
         }
         _ => {
-            let prf = input.constant(&[CKM_SHA256_HMAC, CKM_AES_XCBC_MAC, CKM_SHA256]);
+            let prf =
+                input.constant(&[CKM_SHA256_HMAC, CKM_AES_XCBC_MAC, CKM_AES_CMAC, CKM_SHA256]);
             let before = (0..input.byte() % 3).map(|_| key).collect();
             Params::Ike { prf, data: owned(input.bytes()), data_as_key: input.is(2), before }
         }

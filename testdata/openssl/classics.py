@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives import hashes, keywrap, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, x25519
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.cmac import CMAC
 from cryptography.hazmat.primitives.kdf.concatkdf import ConcatKDFHash
 from cryptography.hazmat.primitives.kdf.x963kdf import X963KDF
 from cryptography.hazmat.primitives.poly1305 import Poly1305
@@ -112,11 +113,11 @@ def encrypted():
             yield derived(f"CKM_DES3_{name}_ENCRYPT_DATA", key, head + text(data), value, None, type)
 
 
-def prf_plus(key, message, hash_, length, numbered):
+def prf_plus(key, message, prf, length, numbered):
     out, last = b"", b""
     for number in range(1, 256):
         tail = bytes([number]) if numbered else (b"\0" if not message and not last else b"")
-        last = hmac.new(key, last + message + tail, hash_).digest()
+        last = prf(key, last + message + tail)
         out += last
         if len(out) >= length:
             return out[:length]
@@ -125,10 +126,7 @@ def prf_plus(key, message, hash_, length, numbered):
 def ike():
     key, gxy, other = stream("ike key", 32), stream("gxy", 32), stream("ike other", 20)
     ni, nr, cookies = stream("ni", 16), stream("nr", 24), [stream("cky i", 8), stream("cky r", 8)]
-    for name in ["SHA_1", "SHA256", "SHA512"]:
-        hash_ = name.replace("SHA_1", "sha1").lower()
-        prf = PRFS[name]
-        mac = lambda key, message: hmac.new(key, message, hash_).digest()
+    for prf, mac in PRFS:
         nonces = [*text(ni), *text(nr)]
         yield derived("CKM_IKE_PRF_DERIVE", gxy, [prf, 1, *nonces, 0], mac(ni + nr, gxy))
         yield derived("CKM_IKE_PRF_DERIVE", key, [prf, 0, *nonces, 0], mac(key, ni + nr))
@@ -143,15 +141,47 @@ def ike():
             params = [prf, int(with_gxy), f"#{gxy.hex()}" if with_gxy else 0, *text(extra)]
             message = (gxy if with_gxy else b"") + extra
             short = not message and length <= len(key)
-            value = key[:length] if short else prf_plus(key, message, hash_, length, False)
+            value = key[:length] if short else prf_plus(key, message, mac, length, False)
             yield derived("CKM_IKE1_EXTENDED_DERIVE", key, params, value, length)
         for with_key, length in [(False, 20), (True, 200)]:
             params = [prf, int(with_key), f"#{gxy.hex()}" if with_key else 0, *text(ni + nr)]
             message = (gxy if with_key else b"") + ni + nr
-            yield derived("CKM_IKE2_PRF_PLUS_DERIVE", key, params, prf_plus(key, message, hash_, length, True), length)
+            yield derived("CKM_IKE2_PRF_PLUS_DERIVE", key, params, prf_plus(key, message, mac, length, True), length)
+    # RFC 4434 §3, RFC 4615 §4, RFC 2202 §2
+    key, message = bytes(range(16)), bytes(range(20))
+    printed = [
+        (AES_XCBC, key, message, "47f51b4564966215b8985c63055ed308"),
+        (AES_XCBC, key[:10], message, "0fa087af7d866e7653434e602fdde835"),
+        (AES_XCBC, key + b"\xed\xcb", message, "8cd3c93ae598a9803006ffb67c40e9e4"),
+        (AES_CMAC, key, message, "980ae87b5f4c9c5214f5b6a8455e4c2d"),
+        (AES_CMAC, key[:10], message, "290d9e112edb09ee141fcf64c0b72f3d"),
+        (AES_CMAC, key + b"\xed\xcb", message, "84a348a4a45d235babfffc0d2b4da09a"),
+        (MD5, b"\x0b" * 16, b"Hi There", "9294727a3638bb1c13f48ef8158bfc9d"),
+        (MD5, b"Jefe", b"what do ya want for nothing?", "750c783e6ab0b503eaa86e310a5db738"),
+    ]
+    for (prf, mac), key, message, value in printed:
+        assert mac(key, message).hex() == value
+        for type in ["CKK_GENERIC_SECRET"] + ["CKK_AES"] * (prf != MD5[0] and len(key) == 16):
+            params = [prf, 0, *text(message[:7]), *text(message[7:]), 0]
+            yield derived("CKM_IKE_PRF_DERIVE", key, params, bytes.fromhex(value), None, type)
 
 
-PRFS = {"SHA_1": 0x221, "SHA256": 0x251, "SHA512": 0x271}
+def by_hmac(name):
+    return lambda key, message: hmac.new(key, message, name).digest()
+
+
+def by_aes(mac, pads):
+    """Keys that are not of 128 bits become so."""
+    def prf(key, message):
+        key = key.ljust(16, b"\0") if pads else key
+        return mac(key if len(key) == 16 else mac(bytes(16), key), message)
+    return prf
+
+
+def cmac(key, message):
+    function = CMAC(algorithms.AES(key))
+    function.update(message)
+    return function.finalize()
 
 
 def mac(mechanism, type, key, message, tag, params=()):
@@ -168,6 +198,11 @@ def xcbc(key, message):
         state = ecb(one, xor(state, block))
     end = xor(last, two) if len(last) == 16 else xor(last + b"\x80" + bytes(15 - len(last)), three)
     return ecb(one, xor(state, end))
+
+
+AES_XCBC, AES_CMAC = (0x108C, by_aes(xcbc, True)), (0x108A, by_aes(cmac, False))
+MD5 = 0x211, by_hmac("md5")
+PRFS = [(0x221, by_hmac("sha1")), (0x251, by_hmac("sha256")), (0x271, by_hmac("sha512")), MD5, AES_XCBC, AES_CMAC]
 
 
 def macs():

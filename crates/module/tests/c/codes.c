@@ -247,6 +247,18 @@ static void a_step_of_ike_is_one_of_two(void)
 	params.bDataAsKey = CK_FALSE;
 	OK(p11->C_DeriveKey(session, &mechanism, mac, NULL, 0, &derived));
 	EXPECT(p11->C_DeriveKey(session, &mechanism, aes, NULL, 0, &derived), CKR_KEY_TYPE_INCONSISTENT);
+	/* By AES the key is one of AES, of any length, or a generic secret; by HMAC-MD5 none is made. */
+	static const CK_MECHANISM_TYPE by_aes[] = {CKM_AES_CMAC, CKM_AES_XCBC_MAC};
+	for (int i = 0; i < 2; i++) {
+		params.prfMechanism = by_aes[i];
+		OK(p11->C_DeriveKey(session, &mechanism, base, NULL, 0, &derived));
+		OK(p11->C_DeriveKey(session, &mechanism, aes, NULL, 0, &derived));
+		OK(p11->C_GetAttributeValue(session, derived, &asked, 1));
+		CHECK(its == CKK_AES);
+		EXPECT(p11->C_DeriveKey(session, &mechanism, mac, NULL, 0, &derived), CKR_KEY_TYPE_INCONSISTENT);
+	}
+	params.prfMechanism = CKM_MD5_HMAC;
+	EXPECT(p11->C_DeriveKey(session, &mechanism, base, NULL, 0, &derived), CKR_MECHANISM_PARAM_INVALID);
 	/* Nor a chain a length. */
 	CK_IKE2_PRF_PLUS_DERIVE_PARAMS seeded = {.prfMechanism = CKM_SHA256_HMAC, .pSeedData = out, .ulSeedDataLen = 8};
 	CK_MECHANISM chain = {CKM_IKE2_PRF_PLUS_DERIVE, &seeded, sizeof seeded};

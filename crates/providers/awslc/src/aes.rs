@@ -16,6 +16,7 @@ use crate::block::BlockCipher;
 use crate::block::cbc::{Cbc, CbcPad};
 use crate::block::ecb::Ecb;
 use crate::failure::device_error;
+pub(crate) use chained::XcbcKey;
 pub(crate) use keys::KEYS;
 use keys::keys;
 use metaslot_awslc_wrapper::aes::{self, BLOCK, Keys, Way};

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The keys of IKE (RFC 2409, RFC 7296) by an HMAC: PKCS#11 3.2, "IKE mechanisms".
+//! The keys of IKE (RFC 2409, RFC 7296) by an HMAC, or by AES (RFC 4434, RFC 4615): PKCS#11 3.2, "IKE mechanisms".
 
-use crate::failure::device_error;
-use crate::sp800_108::hash;
-use metaslot_awslc_wrapper::hmac;
+use crate::prf::{Keyed, Prf};
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
@@ -36,7 +34,7 @@ enum Step {
 
 /// The decoded parameter.
 struct Fields<'a> {
-    hash: metaslot_awslc_wrapper::digest::Hash,
+    prf: Prf,
     data: &'a [u8],
     data_as_key: bool,
     before: &'a [ObjectHandle],
@@ -46,18 +44,18 @@ fn fields(params: &Params) -> Result<Fields<'_>> {
     let Params::Ike { prf, data, data_as_key, before } = params else {
         return Err(Error::MECHANISM_PARAM_INVALID);
     };
-    let hash = hash(*prf).ok_or(Error::MECHANISM_PARAM_INVALID)?;
+    let prf = Prf::find(*prf).ok_or(Error::MECHANISM_PARAM_INVALID)?;
     // §6.64.3: the base is the message of a first key, and the key of one that follows another.
     if *data_as_key && !before.is_empty() {
         return Err(Error::ARGUMENTS_BAD);
     }
-    Ok(Fields { hash, data, data_as_key: *data_as_key, before })
+    Ok(Fields { prf, data, data_as_key: *data_as_key, before })
 }
 
 impl Step {
     /// MACs one after the other, each of the one before and `message`, the first of this alone.
-    fn chain(self, mac: &hmac::Key, message: &[u8], out: &mut [u8]) -> Result<()> {
-        let length = mac.hash().length();
+    fn chain(self, (prf, key): (Prf, &[u8]), message: &[u8], out: &mut [u8]) -> Result<()> {
+        let (prf, length) = (Keyed::of_any(prf, key)?, prf.length());
         let mut last: &[u8] = &[];
         let mut rest = out;
         for number in 1..=u8::MAX {
@@ -69,7 +67,7 @@ impl Step {
                 Self::Extended if message.is_empty() && last.is_empty() => &[0],
                 _ => &[],
             };
-            mac.mac(&[last, message, tail], block).map_err(device_error)?;
+            prf.mac(&[last, message, tail], block)?;
             if others.is_empty() {
                 break;
             }
@@ -79,10 +77,11 @@ impl Step {
     }
 }
 
-/// Whether this is a key of the PRF, whose type is that of its HMAC or a generic secret's (§6.64.3).
+/// Whether this is a key of the PRF, whose type is that of its MAC (§6.64.3), or a generic secret's: by AES, too, it is of any length.
 fn is_of_prf(key: &Key, params: &Params) -> bool {
     let Params::Ike { prf, .. } = params else { return false };
-    MechanismRow::find(*prf).is_some_and(|row| row.keys.contains(&key.key_type()))
+    let of_mac = |row: &MechanismRow| row.keys.contains(&key.key_type());
+    key.key_type() == CKK_GENERIC_SECRET || MechanismRow::find(*prf).is_some_and(of_mac)
 }
 
 impl Derive for Step {
@@ -102,7 +101,7 @@ impl Derive for Step {
     /// That of a chain is always said (§6.64.5, §6.64.6).
     fn natural_length(&self, _: &Key, params: &Params) -> Option<usize> {
         let fields = fields(params).ok().filter(|_| matches!(self, Self::First | Self::Once));
-        fields.map(|fields| fields.hash.length())
+        fields.map(|fields| fields.prf.length())
     }
 
     fn derive(
@@ -115,7 +114,7 @@ impl Derive for Step {
         let fields = fields(params)?;
         let [length] = lengths else { return Err(Error::MECHANISM_PARAM_INVALID) };
         let value = key.secret(CKA_VALUE)?;
-        let once = fields.hash.length();
+        let once = fields.prf.length();
         let lengths = match self {
             Self::First => once..=once,
             Self::Once => 0..=once,
@@ -143,9 +142,8 @@ impl Derive for Step {
         if *self == Self::Extended && message.is_empty() && *length <= value.len() {
             return Ok(vec![Secret::copy_of(&value[..*length])]);
         }
-        let mac = hmac::Key::new(fields.hash, by).map_err(device_error)?;
         let mut out = Secret::try_zeroed(*length).ok_or(Error::DEVICE_MEMORY)?;
-        self.chain(&mac, message, out.expose_mut())?;
+        self.chain((fields.prf, by), message, out.expose_mut())?;
         Ok(vec![out])
     }
 }

@@ -36,6 +36,7 @@ mod old_hashes;
 mod other_hashes;
 mod pbe;
 mod pbkdf2;
+mod prf;
 mod private_key;
 mod private_key_info;
 mod public_key;

@@ -2,10 +2,9 @@
 //! The key-based KDFs of NIST SP 800-108 (PKCS#11 3.2 §6.42): counter, feedback and double pipeline
 //! mode over HMAC or AES-CMAC, with the input of each step laid out by the caller.
 
-use crate::failure::device_error;
 use crate::generate;
+use crate::prf::{Keyed, Prf};
 use metaslot_awslc_wrapper::digest::Hash;
-use metaslot_awslc_wrapper::{cmac, hmac};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::provider::{Algorithm, Derive, Keys};
@@ -44,72 +43,12 @@ struct Fields<'a> {
     iv: &'a [u8],
 }
 
-#[derive(Clone, Copy)]
-enum Prf {
-    Hmac(Hash),
-    Cmac,
-}
-
-/// The function under an HMAC.
-pub(crate) const fn hash(mechanism: CK_MECHANISM_TYPE) -> Option<Hash> {
-    Some(match mechanism {
-        CKM_SHA_1_HMAC => Hash::Sha1,
-        CKM_SHA224_HMAC => Hash::Sha224,
-        CKM_SHA256_HMAC => Hash::Sha256,
-        CKM_SHA384_HMAC => Hash::Sha384,
-        CKM_SHA512_HMAC => Hash::Sha512,
-        CKM_SHA512_224_HMAC => Hash::Sha512_224,
-        CKM_SHA512_256_HMAC => Hash::Sha512_256,
-        CKM_SHA3_224_HMAC => Hash::Sha3_224,
-        CKM_SHA3_256_HMAC => Hash::Sha3_256,
-        CKM_SHA3_384_HMAC => Hash::Sha3_384,
-        CKM_SHA3_512_HMAC => Hash::Sha3_512,
-        _ => return None,
-    })
-}
-
-impl Prf {
-    const fn find(mechanism: CK_MECHANISM_TYPE) -> Option<Self> {
-        match mechanism {
-            CKM_AES_CMAC => Some(Self::Cmac),
-            _ => match hash(mechanism) {
-                Some(hash) => Some(Self::Hmac(hash)),
-                None => None,
-            },
-        }
+/// The function with its key, which for CMAC is one of AES.
+fn keyed(prf: Prf, key: &Key) -> Result<Keyed> {
+    if matches!(prf, Prf::Cmac) && key.key_type() != CKK_AES {
+        return Err(Error::KEY_TYPE_INCONSISTENT);
     }
-
-    const fn length(self) -> usize {
-        match self {
-            Self::Hmac(hash) => hash.length(),
-            Self::Cmac => cmac::LENGTH,
-        }
-    }
-}
-
-/// The PRF with its key.
-enum Keyed {
-    Hmac(hmac::Key),
-    Cmac(cmac::Key),
-}
-
-impl Keyed {
-    fn new(prf: Prf, key: &Key) -> Result<Self> {
-        let value = key.secret(CKA_VALUE)?;
-        match prf {
-            Prf::Hmac(hash) => Ok(Self::Hmac(hmac::Key::new(hash, value).map_err(device_error)?)),
-            Prf::Cmac if key.key_type() != CKK_AES => Err(Error::KEY_TYPE_INCONSISTENT),
-            Prf::Cmac => Ok(Self::Cmac(cmac::Key::new(value).map_err(|_| Error::KEY_SIZE_RANGE)?)),
-        }
-    }
-
-    fn mac(&self, parts: &[&[u8]], out: &mut [u8]) -> Result<()> {
-        match self {
-            Self::Hmac(key) => key.mac(parts, out),
-            Self::Cmac(key) => key.mac(parts, out),
-        }
-        .map_err(device_error)
-    }
+    Keyed::new(prf, key.secret(CKA_VALUE)?)
 }
 
 impl Mode {
@@ -153,7 +92,8 @@ impl Mode {
             return Err(Error::MECHANISM_PARAM_INVALID);
         }
         self.check(data)?;
-        let prf = Prf::find(*prf).ok_or(Error::MECHANISM_PARAM_INVALID)?;
+        let other = |prf: &Prf| !matches!(prf, Prf::Xcbc | Prf::Hmac(Hash::Md5));
+        let prf = Prf::find(*prf).filter(other).ok_or(Error::MECHANISM_PARAM_INVALID)?;
         Ok(Fields { prf, data, iv })
     }
 
@@ -255,7 +195,7 @@ fn segments(mode: Mode, fields: &Fields<'_>, prf: &Keyed, dkm: &Dkm) -> Result<S
 impl Derive for Kdf {
     fn check(&self, key: &Key, params: &Params) -> Result<()> {
         let fields = self.0.fields(params)?;
-        Keyed::new(fields.prf, key).map(|_| ())
+        keyed(fields.prf, key).map(|_| ())
     }
 
     fn natural_length(&self, _: &Key, _: &Params) -> Option<usize> {
@@ -270,7 +210,7 @@ impl Derive for Kdf {
         _: &dyn Keys,
     ) -> Result<Vec<Secret>> {
         let fields = self.0.fields(params)?;
-        let prf = Keyed::new(fields.prf, key)?;
+        let prf = keyed(fields.prf, key)?;
         let block = fields.prf.length();
         let mut dkm = Dkm { keys: 0, segments: 0 };
         for length in lengths {

@@ -115,7 +115,12 @@ impl Policy {
     pub fn approving_params(self, params: &Params, signs: bool) -> Result<()> {
         let hash = params.function().unwrap_or(CKM_SHA256);
         self.refuse(Refusal::OldTls, of_old_tls(hash), Error::MECHANISM_PARAM_INVALID)?;
-        let old = self.approved(hash) == 0 || (signs && hash == CKM_SHA_1);
+        // RFC 8247 §2.2
+        let md5 = hash == CKM_MD5_HMAC;
+        self.refuse(Refusal::Md5Signatures, md5, Error::MECHANISM_PARAM_INVALID)?;
+        // SP 800-135 §4.1: the functions of IKE are HMACs.
+        let other = matches!(params, Params::Ike { prf: CKM_AES_CMAC, .. });
+        let old = self.approved(hash) == 0 || (signs && hash == CKM_SHA_1) || other;
         self.refuse(Refusal::NotApproved, old, Error::MECHANISM_PARAM_INVALID)
     }
 
@@ -282,5 +287,21 @@ mod tests {
             seen += 1;
         }
         assert!(seen > 60, "{seen}");
+    }
+
+    #[test]
+    fn keys_of_ike_are_made_by_hmacs_and_by_aes() {
+        for (prf, default, fips) in [
+            (CKM_SHA256_HMAC, true, true),
+            (CKM_AES_CMAC, true, false),
+            (CKM_AES_XCBC_MAC, true, false),
+            (CKM_MD5_HMAC, false, false),
+        ] {
+            let (data, before) = Default::default();
+            let params = Params::Ike { prf, data, data_as_key: false, before };
+            let may = |policy: Policy| policy.approving_params(&params, false).is_ok();
+            assert!(may(Policy::legacy()));
+            assert_eq!((may(Policy::DEFAULT), may(Policy::FIPS)), (default, fips), "{prf:#x}");
+        }
     }
 }

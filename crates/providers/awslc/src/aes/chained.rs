@@ -43,7 +43,9 @@ struct Chaining {
 }
 
 /// One type per function.
-struct ChainKey<const EXTENDED: bool>(Arc<Chaining>);
+pub(crate) struct ChainKey<const EXTENDED: bool>(Arc<Chaining>);
+
+pub(crate) type XcbcKey = ChainKey<true>;
 
 fn extended(value: &[u8]) -> Result<Chaining> {
     let size = |_: Failed| Error::KEY_SIZE_RANGE;
@@ -122,7 +124,10 @@ impl Chain {
 
 impl<const EXTENDED: bool> ChainKey<EXTENDED> {
     fn new(key: &Key) -> Result<Self> {
-        let value = key.secret(CKA_VALUE)?;
+        Self::of(key.secret(CKA_VALUE)?)
+    }
+
+    pub(crate) fn of(value: &[u8]) -> Result<Self> {
         let key = if EXTENDED {
             extended(value)?
         } else {
@@ -130,13 +135,18 @@ impl<const EXTENDED: bool> ChainKey<EXTENDED> {
         };
         Ok(Self(Arc::new(key)))
     }
+
+    /// The MAC of the parts, one after the other, truncated to `out`.
+    pub(crate) fn parts(&self, parts: &[&[u8]], out: &mut [u8]) {
+        let mut chain = Chain::new(&self.0);
+        parts.iter().for_each(|part| chain.update(part));
+        chain.finish(out);
+    }
 }
 
 impl<const EXTENDED: bool> Prepared for ChainKey<EXTENDED> {
     fn mac(&self, data: &[u8], out: &mut [u8]) -> std::result::Result<(), Failed> {
-        let mut chain = Chain::new(&self.0);
-        chain.update(data);
-        chain.finish(out);
+        self.parts(&[data], out);
         Ok(())
     }
 
