@@ -91,12 +91,10 @@ pub(super) fn plain<V: Vector<Word = u32>>(
 const PLACE: usize = 6;
 const SETTLED: usize = PLACE - 1;
 
-/// Bytes of an address, and of what XMSS hashes: the number of a function, a key or a seed, and a node or an address (RFC 8391
-/// §5.1). Where the last begins.
-pub(super) const ADDRESS: usize = 32;
-pub(super) const INPUT: usize = INPUT_BITS as usize / 8;
-const INPUT_BITS: u32 = 768;
-pub(super) const LAST: usize = 64;
+/// Bytes of an address of XMSS (RFC 8391 §2.5), and here of each of the three parts of what is hashed: the number of a function, a
+/// key or a seed, and a node or an address (§5.1).
+pub(crate) const ADDRESS: usize = ADDRESS_BITS as usize / 8;
+const ADDRESS_BITS: u32 = 256;
 
 /// Goes so many steps of chains of XMSS by SHA-256 with nodes of 256 bits (RFC 8391 §3.1.2), from the first one on. The nodes are
 /// in `state`, the addresses at the beginning of the one block of the rows; `seed` is the chaining value, lane by lane, from which
@@ -143,7 +141,7 @@ fn end<V: Vector<Word = u32>>(last: &[V; 8]) -> [V; 16] {
     let mut words = [V::splat(0); 16];
     words[..8].copy_from_slice(last);
     words[8] = V::splat(1 << 31);
-    words[15] = V::splat(INPUT_BITS);
+    words[15] = V::splat(3 * ADDRESS_BITS);
     words
 }
 

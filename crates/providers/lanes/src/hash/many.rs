@@ -5,7 +5,8 @@
 //! alone. A seed is in each message while a signature is made, which takes long: that memory is protected. What the kernels leave
 //! of it in the stack is wiped when it is dropped.
 
-use super::chain::{self, Link};
+pub(crate) use super::chain::ADDRESS;
+use super::chain::Link;
 use super::kernel::Kernel;
 use super::rows::Rows;
 use super::shape::{Core, Shape};
@@ -178,8 +179,8 @@ impl Many {
     /// Goes so many steps of chains of XMSS at once, whose nodes are what `nodes` hashes from the byte `at` on, and then again; says
     /// whether it can. These lanes make keys and masks of addresses, and have those of the first step.
     pub(crate) fn keyed_chain(&mut self, nodes: &mut Self, at: usize, steps: u8) -> bool {
-        let one_block = self.stride == self.shape.block && self.length == chain::ADDRESS;
-        if !one_block || !self.has_prefix || nodes.length != chain::INPUT || at != chain::LAST {
+        let one_block = self.stride == self.shape.block && self.length == ADDRESS;
+        if !one_block || !self.has_prefix || (at, nodes.length) != (2 * ADDRESS, 3 * ADDRESS) {
             return false;
         }
         for lane in 0..self.lanes() {

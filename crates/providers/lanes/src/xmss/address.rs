@@ -13,9 +13,6 @@ pub(super) enum Kind {
     Tree = 2,
 }
 
-/// Bytes of an address.
-pub(super) const ADDRESS: usize = 32;
-
 /// A tree: its layer from the bottom, and which it is there.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Place {

@@ -2,10 +2,10 @@
 //! The hash functions of one tree, many at a time (RFC 8391 §5.1, SP 800-208 §5): each hash of nodes has a key and masks of its
 //! own, which the public seed makes for its address.
 
-use super::address::{ADDRESS, Kind, Place};
+use super::address::{Kind, Place};
 use super::set::{Set, TOP};
 use crate::chains::{Part, Turn, Walk, going, walk};
-use crate::hash::many::Many;
+use crate::hash::many::{ADDRESS, Many};
 use metaslot_memory::wipe_stack;
 use std::ops::Range;
 
