@@ -92,8 +92,9 @@ fn measure(threads: usize, time: Duration, work: &(impl Fn(&mut u64) + Sync)) ->
         let worker = &worker;
         let workers: Vec<_> =
             (0..threads as u64).map(|at| scope.spawn(move || worker(2 * at))).collect();
-        barrier.wait();
+        // Nothing is computed before, however late this thread goes on.
         let (start, cpu) = (Instant::now(), cpu_time(libc::CLOCK_PROCESS_CPUTIME_ID));
+        barrier.wait();
         thread::sleep(time);
         stop.store(true, Ordering::Relaxed);
         let all = workers.into_iter().flat_map(|worker| worker.join().expect("no panic"));
