@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 use super::*;
+use crate::testing::{Random, judge};
 use serde_json::Value;
 
 fn hex(value: &Value) -> Vec<u8> {
@@ -84,5 +85,23 @@ fn every_number_signs_once_and_lower_trees_stay_what_they_were() {
         assert!(again == signature, "{number}");
         assert!(!seen.contains(&signature));
         seen.push(signature);
+    }
+}
+
+/// Which steps are gone depends on digits, which everyone sees; the seed is hashed and nothing else.
+#[test]
+fn the_time_of_chains_keeps_their_seed() {
+    let mut random = Random::new();
+    // By SHA-256 and by SHAKE256, eight bits of a hash for each chain.
+    for (tree, chain) in [(5, 4), (15, 12)] {
+        let set = Set::new(tree, chain).unwrap();
+        let tree = Tree { set: &set, id: &[5; ID] };
+        let seeds = [vec![0; set.node], random.bytes(set.node)];
+        let digits = crate::chains::digits(&random.bytes(set.node), 8);
+        let mut out = vec![0; set.chains() * set.node];
+        judge(&format!("chains of HSS {chain}"), &mut random, 500, |class| {
+            tree.chains(3, Part::Whole(&seeds[class]), &mut out);
+            tree.chains(3, Part::ToDigit(&seeds[class], &digits), &mut out);
+        });
     }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 use super::*;
+use crate::chains::Part;
+use crate::testing::{Random, judge};
 use metaslot_awslc_wrapper::digest::sha256;
 use serde_json::Value;
 
@@ -71,5 +73,23 @@ fn what_was_changed_is_no_signature() {
             assert_eq!(is(b"message", &signature), Ok(false), "{} {at}", set.name);
             signature[at] ^= 0x10;
         }
+    }
+}
+
+/// Which steps are gone depends on digits, which everyone sees; the seed is hashed and nothing else.
+#[test]
+fn the_time_of_chains_keeps_their_seed() {
+    let mut random = Random::new();
+    for set in Set::all().iter().filter(|set| set.name.ends_with("128f")) {
+        let public = vec![5; set.node];
+        let keys = [Leaf { tree: address::Address::new(0, 0), index: 3 }];
+        let seeds = [vec![0; set.node], random.bytes(set.node)];
+        let digits = crate::chains::digits(&random.bytes(set.node), 4);
+        let mut out = vec![0; set.chains() * set.node];
+        judge(&format!("chains of {}", set.name), &mut random, 2000, |class| {
+            let hashes = Hashes::new(set, &public);
+            chains::chains(hashes, &keys, Part::Whole(&seeds[class]), &mut out);
+            chains::chains(hashes, &keys, Part::ToDigit(&seeds[class], &digits), &mut out);
+        });
     }
 }
