@@ -152,6 +152,7 @@ pub(super) const ATTRIBUTES: &[AttributeRow] = &[
     row(CKA_HSS_LMOTS_TYPES, Kind::Ulongs, PRIVATE, MAKE),
     row(CKA_HSS_KEYS_REMAINING, Kind::Ulong, PRIVATE, CHANGE | ONLY_FEWER | TOLD_TO_32_BITS),
     row(CKA_PARAMETER_SET, Kind::Ulong, PUBLIC | PRIVATE, GIVEN),
+    row(CKA_OBJECT_VALIDATION_FLAGS, Kind::Ulong, KEYS, 0).absent(Zero),
     row(CKA_ENCAPSULATE_TEMPLATE, Kind::Template, PUBLIC, GIVEN).absent(Empty),
     row(CKA_DECAPSULATE_TEMPLATE, Kind::Template, PRIVATE, GIVEN).absent(Empty),
     row(CKA_TRUST_SERVER_AUTH, Kind::Ulong, TRUST, SAID).absent(Zero),

@@ -52,6 +52,25 @@ static CK_OBJECT_HANDLE key(void)
 	return made;
 }
 
+/* There is no validation that a key could be consistent with (PKCS#11 3.2 §4.7), and only the token says so. */
+static void key_flags(CK_OBJECT_HANDLE made)
+{
+	CK_FLAGS said = 77;
+	CK_ULONG bytes = 16, count = 0;
+	CK_MECHANISM mechanism = {CKM_AES_KEY_GEN, NULL, 0};
+	CK_OBJECT_HANDLE found[2];
+	CK_ATTRIBUTE asked = {CKA_OBJECT_VALIDATION_FLAGS, &said, sizeof said};
+	OK(p11->C_GetAttributeValue(session, made, &asked, 1));
+	CHECK(said == 0 && asked.ulValueLen == sizeof said);
+	OK(p11->C_FindObjectsInit(session, &asked, 1));
+	OK(p11->C_FindObjects(session, found, 2, &count));
+	OK(p11->C_FindObjectsFinal(session));
+	CHECK(count == 1 && found[0] == made);
+	EXPECT(p11->C_SetAttributeValue(session, made, &asked, 1), CKR_ATTRIBUTE_READ_ONLY);
+	CK_ATTRIBUTE template[] = {{CKA_VALUE_LEN, &bytes, sizeof bytes}, asked};
+	EXPECT(p11->C_GenerateKey(session, &mechanism, template, 2, found), CKR_ATTRIBUTE_READ_ONLY);
+}
+
 /* The public half of a new pair, made of the private one. */
 static void public_half(void)
 {
@@ -141,6 +160,8 @@ int main(void)
 	CHECK(flags() == 0);
 	wraps(CKR_MECHANISM_INVALID);
 	CK_OBJECT_HANDLE made = key();
+	CHECK(flags() == 1);
+	key_flags(made);
 	CHECK(flags() == 1);
 	/* Another session did nothing. */
 	CK_SESSION_HANDLE first = session;
