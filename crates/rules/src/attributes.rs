@@ -2,6 +2,7 @@
 //! What a template may say, what it leaves open, and what follows from it.
 
 use crate::lineage::of_password;
+use crate::linked::link;
 use crate::login::Login;
 use crate::policy::{Policy, Refusal};
 use crate::purpose::Purposes;
@@ -141,6 +142,9 @@ pub fn complete(
     }
     if class == CKO_TRUST {
         trust(&all)?;
+    }
+    if matches!(class, CKO_PUBLIC_KEY | CKO_PRIVATE_KEY) {
+        link(&mut all)?;
     }
     let secret = is_secret(class);
     if secret {

@@ -7,6 +7,7 @@ mod attributes;
 pub mod counted;
 pub mod facts;
 mod lineage;
+mod linked;
 mod login;
 mod offspring;
 pub mod policy;

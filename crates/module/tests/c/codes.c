@@ -518,6 +518,46 @@ static void no_secret_key_is_of_a_type_of_pairs(void)
 	EXPECT(p11->C_GenerateKey(session, &pbkdf2, long_as, 3, &made), CKR_ATTRIBUTE_VALUE_INVALID);
 }
 
+/* By the sum of the public value (PKCS#11 3.2 §4.8, §4.9), which the module makes of every pair and of every half that is brought. */
+static void halves_of_a_pair_find_each_other(void)
+{
+	static CK_BYTE p256[] = {0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07};
+	CK_MECHANISM ml_gen = {CKM_ML_DSA_KEY_PAIR_GEN, NULL, 0};
+	CK_ULONG bits = 2048, set = CKP_ML_DSA_44, count = 0;
+	CK_MECHANISM *mechanisms[] = {&rsa_gen, &ec_gen, &ml_gen};
+	CK_ATTRIBUTE said[] = {{CKA_MODULUS_BITS, &bits, sizeof bits}, {CKA_EC_PARAMS, p256, sizeof p256},
+			       {CKA_PARAMETER_SET, &set, sizeof set}};
+	CK_BYTE value[1312], sums[2][8];
+	for (int i = 0; i < 3; i++) {
+		CK_OBJECT_HANDLE pair[2], found[3];
+		OK(p11->C_GenerateKeyPair(session, mechanisms[i], &said[i], 1, NULL, 0, &pair[0], &pair[1]));
+		for (int half = 0; half < 2; half++) {
+			CK_ATTRIBUTE sum = {CKA_PUBLIC_CRC64_VALUE, sums[half], 8};
+			OK(p11->C_GetAttributeValue(session, pair[half], &sum, 1));
+			CHECK(sum.ulValueLen == 8);
+			EXPECT(p11->C_SetAttributeValue(session, pair[half], &sum, 1), CKR_ATTRIBUTE_READ_ONLY);
+		}
+		CHECK(memcmp(sums[0], sums[1], 8) == 0);
+		CK_ATTRIBUTE asked = {CKA_PUBLIC_CRC64_VALUE, sums[0], 8};
+		OK(p11->C_FindObjectsInit(session, &asked, 1));
+		OK(p11->C_FindObjects(session, found, 3, &count));
+		OK(p11->C_FindObjectsFinal(session));
+		CHECK(count == 2);
+		if (i < 2) continue;
+		/* What is brought may say it, as the standard wants, and says it rightly. */
+		CK_OBJECT_CLASS class = CKO_PUBLIC_KEY;
+		CK_KEY_TYPE type = CKK_ML_DSA;
+		CK_ATTRIBUTE public[] = {{CKA_VALUE, value, sizeof value}, {CKA_CLASS, &class, sizeof class},
+					 {CKA_KEY_TYPE, &type, sizeof type}, said[i], asked};
+		OK(p11->C_GetAttributeValue(session, pair[0], public, 1));
+		OK(p11->C_CreateObject(session, public, 5, &found[0]));
+		EXPECT(p11->C_GenerateKeyPair(session, &ml_gen, &public[3], 2, NULL, 0, &found[0], &found[1]),
+		       CKR_ATTRIBUTE_READ_ONLY);
+		sums[0][7] ^= 1;
+		EXPECT(p11->C_CreateObject(session, public, 5, &found[0]), CKR_ATTRIBUTE_VALUE_INVALID);
+	}
+}
+
 int main(void)
 {
 	load();
@@ -541,6 +581,7 @@ int main(void)
 	hkdf_gives_a_hash_where_no_length_is_said();
 	derived_keys_have_a_length();
 	no_secret_key_is_of_a_type_of_pairs();
+	halves_of_a_pair_find_each_other();
 	OK(p11->C_Finalize(NULL));
 	return 0;
 }

@@ -54,8 +54,14 @@ const TEMPLATES: [CK_ATTRIBUTE_TYPE; 5] = [
 ];
 
 /// What the new object gets otherwise: of us, or by what else it has.
-const OURS: [CK_ATTRIBUTE_TYPE; 5] =
-    [CKA_CLASS, CKA_TOKEN, CKA_CHECK_VALUE, CKA_VALUE_LEN, CKA_PUBLIC_KEY_INFO];
+const OURS: [CK_ATTRIBUTE_TYPE; 6] = [
+    CKA_CLASS,
+    CKA_TOKEN,
+    CKA_CHECK_VALUE,
+    CKA_VALUE_LEN,
+    CKA_PUBLIC_KEY_INFO,
+    CKA_PUBLIC_CRC64_VALUE,
+];
 
 impl Object {
     pub(super) fn read(session: &Session, handle: ObjectHandle) -> Result<Self> {
