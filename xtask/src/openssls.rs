@@ -13,15 +13,14 @@ use crate::cargo::{cargo, root, target};
 use crate::packages::{self, FOR_TESTS};
 use crate::report::{all_pass, check};
 
-/// Releases, and the package whose sources they are.
-const RELEASES: &[(&str, &str)] = &[("3.5", "=300.5.5"), ("4.0", "=400.0.2")];
+/// Releases, the package whose sources they are, and the number in the names of their libraries.
+const RELEASES: &[(&str, &str, u32)] = &[("3.5", "=300.5.5", 3), ("4.0", "=400.0.2", 4)];
 
-/// What no test here asks for is not built.
-const OPTIONS: &str = "no-shared no-tests no-docs no-fips no-legacy no-quic no-engine no-comp no-gost no-srp no-sm2 no-sm3 no-sm4 no-idea \
-    no-camellia no-aria no-seed no-bf no-cast no-rc2 no-rc4 no-whirlpool no-mdc2 no-ec2m no-dtls -O1 -Wl,--export-dynamic";
+/// What no test here asks for is not built; all else is what distributions have, whose programs find it in shared libraries.
+const OPTIONS: &str = "no-shared no-tests no-docs no-fips no-legacy no-quic -O1";
 
-/// What is kept of a build: the program, whose jobs the provider sees, and what programs of the tests are linked with.
-const KEPT: &[&str] = &["libcrypto.a", "include", "apps/openssl"];
+/// What is kept of a build: the program and its libraries, by both of their names, and what programs of the tests are compiled with.
+const KEPT: &[&str] = &["include", "apps/openssl", "libcrypto.so", "libssl.so"];
 
 /// Builds the programs, the module, the command and the provider, and runs the tests of the provider with each.
 pub(crate) fn run() -> Result<()> {
@@ -30,8 +29,8 @@ pub(crate) fn run() -> Result<()> {
         check(&mut cargo(&["build", "--locked", "--package", package]))?;
     }
     let built = target().join("debug");
-    for (release, package) in RELEASES {
-        let program = program(release, package)?;
+    for (release, package, number) in RELEASES {
+        let program = program(release, package, *number)?;
         println!("==> OpenSSL {release}");
         let mut test = cargo(&["test", "--locked", "--package", "metaslot-testkit"]);
         test.env("METASLOT_MODULE", built.join("libmetaslot.so"));
@@ -43,10 +42,10 @@ pub(crate) fn run() -> Result<()> {
 }
 
 /// The program of a release; it is built where it is not there yet.
-fn program(release: &str, package: &str) -> Result<PathBuf> {
+fn program(release: &str, package: &str, number: u32) -> Result<PathBuf> {
     let home = root().join("target/openssls").join(release);
     let program = home.join("openssl");
-    if program.exists() && home.join("libcrypto.a").exists() {
+    if program.exists() && home.join("libssl.so").exists() {
         return Ok(program);
     }
     println!("==> building OpenSSL {release} (some minutes, once)");
@@ -55,14 +54,35 @@ fn program(release: &str, package: &str) -> Result<PathBuf> {
     fs::create_dir_all(&home).context("make a directory")?;
     check(Command::new("cp").arg("-r").arg(sources(&home, package)?).arg(&build))?;
     let run = |command: &mut Command| check(command.current_dir(&build).stdout(Stdio::null()));
-    run(Command::new("perl").args(["Configure", "linux-x86_64"]).args(OPTIONS.split_whitespace()))?;
+    // Programs find the libraries where these are kept.
+    let kept = format!("-Wl,-rpath,{}", home.display());
+    let options = ["Configure", "linux-x86_64", &kept].into_iter();
+    run(Command::new("perl").args(options.chain(OPTIONS.split_whitespace())))?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    run(Command::new("make").arg(format!("-j{threads}")).arg("build_sw"))?;
-    for name in KEPT {
+    let make = |goal| run(Command::new("make").arg(format!("-j{threads}")).arg(goal));
+    make("build_generated")?;
+    make("apps/openssl")?;
+    // The package lacks what shared libraries are made by, and has all that they are made of: with them there, the program is linked again.
+    let named = ["libcrypto", "libssl"].map(|library| format!("{library}.so.{number}"));
+    run(shared(&named[0], &kept, "libcrypto.a").args(["-ldl", "-pthread"]))?;
+    run(Command::new("ln").args(["-s", &named[0], "libcrypto.so"]))?;
+    run(shared(&named[1], &kept, "libssl.a").arg("libcrypto.so"))?;
+    run(Command::new("ln").args(["-s", &named[1], "libssl.so"]))?;
+    fs::remove_file(build.join("apps/openssl")).context("remove the program")?;
+    make("apps/openssl")?;
+    for name in KEPT.iter().copied().chain(named.iter().map(String::as_str)) {
         check(Command::new("cp").arg("-r").arg(build.join(name)).arg(&home))?;
     }
     fs::remove_dir_all(&build).context("remove what it was built from")?;
     Ok(program)
+}
+
+/// A library of this name, of all that is in an archive.
+fn shared(name: &str, kept: &str, archive: &str) -> Command {
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-shared", kept, &format!("-Wl,-soname,{name}"), "-o", name]);
+    gcc.args(["-Wl,--whole-archive", archive, "-Wl,--no-whole-archive"]);
+    gcc
 }
 
 /// Where Cargo has the sources of a package.

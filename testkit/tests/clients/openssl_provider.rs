@@ -74,16 +74,17 @@ fn filled(word: &str) -> String {
     format!("pkcs11:token=testing;object={key};type=private{query}")
 }
 
-/// A program of `testdata/openssl-provider`, with Debian's libcrypto or, inside of it, with that beside the `openssl` which is tried.
+/// A program of `testdata/openssl-provider`, with Debian's libcrypto or with that beside the `openssl` which is tried.
 pub(crate) fn compile(token: &TestToken, name: &str) -> Result<()> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/openssl-provider");
     let gcc = token.program("gcc").line("-std=c11 -D_DEFAULT_SOURCE -Wall -Wextra -Werror -o");
     let gcc = gcc.arg(name).arg(directory.join(format!("{name}.c")));
     let gcc = gcc.arg("-I").arg(directory.join("../../include"));
     let home = Path::new(&openssl()).parent().map(Path::to_owned).unwrap_or_default();
-    let gcc = match home.join("libcrypto.a") {
+    let gcc = match home.join("libcrypto.so") {
         library if library.exists() => {
-            gcc.arg("-rdynamic").arg("-I").arg(home.join("include")).arg(library)
+            let found = format!("-Wl,-rpath,{}", home.display());
+            gcc.arg("-I").arg(home.join("include")).arg(library).arg(found)
         }
         _ => gcc.arg("-lcrypto"),
     };
