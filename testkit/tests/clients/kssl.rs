@@ -134,6 +134,9 @@ fn proxies(server: &str, user: &str) {
         drop(plain_server);
         create().line("-h pin").output()?.with(&["there is no certificate in it"])?;
         create().run()?.with(&["Note: reconfiguring"])?;
+        // Workers whose master was killed would go on serving.
+        let pid = std::fs::read_to_string(token.path(&format!("kssl/localhost-{port}.run/pid")))?;
+        token.program("kill").args(["-KILL", pid.trim()]).run()?;
         ksslcfg(token, "delete --directory kssl localhost").arg(port.to_string()).run()?;
         is_refused(port)?;
         ensure!(std::fs::read_dir(token.path("kssl"))?.next().is_none(), "something is left");

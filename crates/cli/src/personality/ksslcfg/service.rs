@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek};
 use std::net::TcpStream;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -157,11 +157,22 @@ pub(super) fn stop(entry: &Entry) -> Result<()> {
         }
         return Ok(());
     }
-    let Some(pid) = process(entry) else { return Ok(()) };
     let end = Instant::now() + PATIENCE;
-    // It may have ended just now.
-    kill_process(pid, Signal::TERM).ok();
-    while process(entry).is_some() || is_ending(pid) {
+    if let Some(pid) = process(entry) {
+        // It may have ended just now.
+        kill_process(pid, Signal::TERM).ok();
+        wait(entry, end, || (process(entry).is_some() || is_ending(pid)).then_some(pid))?;
+    }
+    let left = left(entry);
+    for pid in &left {
+        kill_process(*pid, Signal::TERM).ok();
+    }
+    wait(entry, end, || left.iter().copied().find(|pid| is_of(entry, *pid) || is_ending(*pid)))
+}
+
+/// Until there is none that is waited for.
+fn wait(entry: &Entry, end: Instant, remains: impl Fn() -> Option<Pid>) -> Result<()> {
+    while let Some(pid) = remains() {
         if Instant::now() > end {
             let what = format!("{} (process {}) does not end", entry.server, pid.as_raw_pid());
             return Err(Failure::failed(what).hint("kill -KILL ends it; then this again"));
@@ -169,6 +180,24 @@ pub(super) fn stop(entry: &Entry) -> Result<()> {
         thread::sleep(Duration::from_millis(20));
     }
     Ok(())
+}
+
+/// What a server that was killed has left behind: its workers, which go on serving its port.
+fn left(entry: &Entry) -> Vec<Pid> {
+    let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = numbers.filter_map(|it| it.file_name().to_str()?.parse().ok());
+    let pids = numbers.filter(|number| *number > 1).filter_map(Pid::from_raw);
+    pids.filter(|pid| is_of(entry, *pid)).collect()
+}
+
+/// Whether a process is of this server and has files of its directory open, which other users do not reach.
+fn is_of(entry: &Entry, pid: Pid) -> bool {
+    let of = PathBuf::from(format!("/proc/{}", pid.as_raw_pid()));
+    let name = fs::read(of.join("comm")).unwrap_or_default();
+    let opened = fs::read_dir(of.join("fd")).into_iter().flatten().flatten();
+    let mut opened = opened.filter_map(|it| fs::read_link(it.path()).ok());
+    name.trim_ascii_end() == entry.server.as_bytes()
+        && opened.any(|file| file.starts_with(&entry.run))
 }
 
 /// Has systemd forget a unit that is gone.
