@@ -4,6 +4,7 @@
 use crate::key::{Key, Private};
 use crate::public::{Public, group};
 use metaslot_ck::{CKA_PRIME, CKA_SUBPRIME, CKK_ML_KEM};
+use metaslot_spi::curves::Curve;
 use std::fmt::Write as _;
 
 /// Bytes in a line.
@@ -66,11 +67,7 @@ pub(crate) fn of(key: &Key, with_private: bool) -> String {
         }
         Public::Ec { curve, point } => {
             lines(&mut text, "pub:", point);
-            writeln!(text, "ASN1 OID: {}", group(curve).to_string_lossy()).ok();
-            let of_nist = |name: &&&str| ["P-", "K-", "B-"].iter().any(|one| name.starts_with(one));
-            if let Some(name) = curve.others.iter().find(of_nist) {
-                writeln!(text, "NIST CURVE: {name}").ok();
-            }
+            named(&mut text, curve);
         }
         Public::Number(number) => lines(&mut text, if is_kem { "ek:" } else { "pub:" }, number),
         Public::Field { group, value } => {
@@ -86,6 +83,23 @@ pub(crate) fn of(key: &Key, with_private: bool) -> String {
         }
     }
     text
+}
+
+/// What a key on a curve shares with others; nothing of other keys.
+pub(crate) fn parameters(key: &Key) -> Option<String> {
+    let Public::Ec { curve, .. } = &key.public else { return None };
+    let mut text = format!("EC-Parameters: ({} bit)\n", key.public.bits(key.kind));
+    named(&mut text, curve);
+    Some(text)
+}
+
+/// A curve by its names.
+fn named(text: &mut String, curve: &'static Curve) {
+    writeln!(text, "ASN1 OID: {}", group(curve).to_string_lossy()).ok();
+    let of_nist = |name: &&&str| ["P-", "K-", "B-"].iter().any(|one| name.starts_with(one));
+    if let Some(name) = curve.others.iter().find(of_nist) {
+        writeln!(text, "NIST CURVE: {name}").ok();
+    }
 }
 
 /// A small one in its line, and a larger one as bytes that do not begin with a sign.

@@ -180,7 +180,13 @@ extern "C" fn encode<const FORM: u8>(
                 }
                 None => return Err(Failure::input("the key has no private half")),
             },
-            _ => text::of(&key, selection & select::PRIVATE != 0).into_bytes(),
+            _ => {
+                let half = selection & (select::PRIVATE | select::PUBLIC) != 0;
+                let parameters = if half { None } else { text::parameters(&key) };
+                let text =
+                    parameters.unwrap_or_else(|| text::of(&key, selection & select::PRIVATE != 0));
+                text.into_bytes()
+            }
         };
         let done = provider.core.write(out, &written);
         // It may be a secret.
