@@ -133,6 +133,11 @@ pub(super) fn has_parameter(mechanism: CK_MECHANISM_TYPE) -> bool {
     )
 }
 
+/// Those that are used without the parameter that they may have, which the versions say that have a byte for it.
+pub(super) fn may_have_parameter(mechanism: CK_MECHANISM_TYPE) -> bool {
+    matches!(mechanism, CKM_EDDSA)
+}
+
 /// How the parameter of a mechanism is written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Form {

@@ -237,7 +237,8 @@ impl Remote {
     pub(crate) fn mechanisms(&self, slot: SlotId) -> Result<Vec<CK_MECHANISM_TYPE>> {
         let begin = |request: &mut Request| request.parts.number(slot.0);
         let mut list = self.whole_list(Function::GetMechanismList, begin)?;
-        list.retain(|mechanism| request::carries(*mechanism));
+        let version = self.version.load(Ordering::Relaxed);
+        list.retain(|mechanism| request::carries(*mechanism, version));
         Ok(list)
     }
 

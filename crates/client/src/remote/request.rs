@@ -2,7 +2,7 @@
 //! Requests of ours: templates and mechanisms, as far as every version of the protocol writes them in the same way.
 
 use super::calls::Call;
-use super::kinds::{Kind, carried, has_no_parameter, has_parameter};
+use super::kinds::{Kind, carried, has_no_parameter, has_parameter, may_have_parameter};
 use super::wire::{Message, NO_BYTES, SAYS_PARAMETERS, Writer};
 use crate::{Mechanism, Params, Template, Value};
 use metaslot_ck::{
@@ -70,7 +70,12 @@ impl Request {
         let has = !matches!(mechanism.params, Params::None);
         match (self.version >= SAYS_PARAMETERS, plain) {
             (true, true) if !has => return Ok(()),
-            (true, false) => self.parts.byte(u8::from(has)),
+            (true, false) => {
+                self.parts.byte(u8::from(has));
+                if !has && may_have_parameter(number) {
+                    return Ok(());
+                }
+            }
             (false, true) if !has => {
                 self.parts.half(NO_BYTES);
                 return Ok(());
@@ -98,7 +103,8 @@ impl Request {
     }
 }
 
-/// Whether a mechanism can be asked for in every version of the protocol.
-pub(super) fn carries(mechanism: CK_MECHANISM_TYPE) -> bool {
-    has_no_parameter(mechanism) || has_parameter(mechanism)
+/// Whether a mechanism can be asked for in this version of the protocol.
+pub(super) fn carries(mechanism: CK_MECHANISM_TYPE, version: u8) -> bool {
+    let said = version >= SAYS_PARAMETERS && may_have_parameter(mechanism);
+    has_no_parameter(mechanism) || has_parameter(mechanism) || said
 }

@@ -4,6 +4,8 @@
 use crate::common::{Place, Raw, SO, USER, initialized};
 use metaslot_ck::*;
 use metaslot_client::protocol::{Form, Kind, NO_BYTES, Reader, Writer, form, kind};
+use metaslot_client::{Access, User};
+use metaslot_spi::{Params, RawValue};
 
 const P256: [u8; 10] = [0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
 
@@ -550,4 +552,42 @@ fn what_is_not_served_is_said_so_and_the_connection_goes_on() {
     .expect("a token is made");
     raw.call(2, |_| {}).expect("it ends");
     assert_eq!(raw.call(3, |_| {}), Err(Error::CRYPTOKI_NOT_INITIALIZED));
+}
+
+/// `p11-kit-client.so` does not know the mechanism, and no version has a word for its parameter: our client asks without one.
+#[test]
+fn a_key_of_ed25519_signs_where_the_version_says_which_parameters_there_are() {
+    let place = Place::served();
+    initialized(&place);
+    let engine = place.engine();
+    let session = engine.open_session(SlotId(0), CKF_SERIAL_SESSION | CKF_RW_SESSION);
+    let session = session.expect("a session opens");
+    engine.login(session, CKU_USER, USER).expect("the user logs in");
+    let named = |more: (u64, &[u8])| {
+        let all = [(CKA_LABEL, &b"ed25519"[..]), (CKA_TOKEN, &[1]), more];
+        Vec::from(all.map(|(attribute, value)| (attribute, RawValue::Bytes(value.to_vec()))))
+    };
+    let public = named((CKA_EC_PARAMS, &[6, 3, 0x2b, 0x65, 0x70]));
+    let private = named((CKA_SIGN, &[1]));
+    engine
+        .generate_key_pair(session, CKM_EC_EDWARDS_KEY_PAIR_GEN, Params::None, public, private)
+        .expect("a pair is made");
+    for (version, carries) in [(1, false), (2, true)] {
+        let module = place.module(version);
+        module.initialize().expect("it begins");
+        let mechanisms = module.mechanisms(SlotId(0)).expect("a list");
+        assert_eq!(mechanisms.contains(&CKM_EDDSA), carries, "version {version}");
+        let session = module.open_session(SlotId(0), Access::ReadOnly).expect("a session opens");
+        session.login(User::User, USER).expect("the user logs in");
+        let [private, public] = [CKO_PRIVATE_KEY, CKO_PUBLIC_KEY].map(|class| {
+            let wanted = metaslot_client::Template::new().class(class).label("ed25519");
+            session.find_one(&wanted).expect("a search").expect("it is there")
+        });
+        let signed = session.sign(&CKM_EDDSA.into(), private, b"some words");
+        assert_eq!(signed.is_ok(), carries, "version {version}");
+        if let Ok(signature) = signed {
+            let verified = session.verify(&CKM_EDDSA.into(), public, b"some words", &signature);
+            verified.expect("it is right");
+        }
+    }
 }
