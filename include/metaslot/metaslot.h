@@ -127,6 +127,7 @@ typedef struct METASLOT_FUNCTION_LIST {
 	/* Why the calling thread's last call failed: the file and the line of the configuration, the
 	 * damaged row, …; empty when the return code says it all. Works before C_Initialize. */
 	CK_RV (*LastError)(CK_UTF8CHAR *pText, CK_ULONG *pulTextLen);
+	/* CKR_FUNCTION_NOT_SUPPORTED for a token of another module, which says no number. */
 	CK_RV (*TokenStatus)(CK_SLOT_ID slotID, METASLOT_TOKEN_STATUS *pStatus);
 	/* The file in which this process counts; empty when it has none. */
 	CK_RV (*CountersPath)(CK_UTF8CHAR *pPath, CK_ULONG *pulPathLen);

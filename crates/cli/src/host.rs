@@ -258,9 +258,14 @@ impl Host {
             (ck::Error::PIN_INCORRECT, Some(pin)) => {
                 failure.without_detail().hint(tries::exact(pin))
             }
-            (ck::Error::PIN_INCORRECT, None) => {
+            (ck::Error::PIN_LOCKED | ck::Error::PIN_INCORRECT, None) => {
                 let flags = self.module.token_info(token.slot).map_or(0, |info| info.flags);
-                failure.hint(tries::roughly(role, flags))
+                let hint = tries::roughly(role, flags);
+                match error.code == ck::Error::PIN_LOCKED && hint == tries::WRONG_BEFORE {
+                    true => failure.saying("the PIN was not tried, so soon after wrong ones"),
+                    false => failure,
+                }
+                .hint(hint)
             }
             _ => failure,
         }

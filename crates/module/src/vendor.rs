@@ -292,6 +292,10 @@ extern "C" fn token_says<T: OfToken>(slot: CK_SLOT_ID, said: Given<'_, T>) -> CK
 impl OfToken for TokenStatus {
     fn of(library: &Library, slot: SlotId) -> Result<Self> {
         let token = library.engine()?.token_info(slot)?;
+        if token.other.is_some() {
+            // Its module says by flags whether there were wrong PINs, and no number.
+            return Err(Error::FUNCTION_NOT_SUPPORTED);
+        }
         Ok(Self { user: status_of(token.user), so: status_of(token.so) })
     }
 }

@@ -35,6 +35,9 @@ pub(crate) fn exact(pin: PinStatus) -> String {
 const SO_SHIFT: u32 =
     ck::CKF_SO_PIN_LOCKED.trailing_zeros() - ck::CKF_USER_PIN_LOCKED.trailing_zeros();
 
+/// What is known where a token says that wrong PINs were tried, and not how many.
+pub(crate) const WRONG_BEFORE: &str = "there were wrong PINs before; a right one clears the count";
+
 /// All that the standard lets a token say, by its `CKF_…`.
 pub(crate) const fn roughly(role: Role, flags: CK_FLAGS) -> &'static str {
     let flags = match role {
@@ -46,7 +49,7 @@ pub(crate) const fn roughly(role: Role, flags: CK_FLAGS) -> &'static str {
     } else if flags & ck::CKF_USER_PIN_FINAL_TRY != 0 {
         "one try is left before the PIN is locked"
     } else if flags & ck::CKF_USER_PIN_COUNT_LOW != 0 {
-        "there were wrong PINs before; a right one clears the count"
+        WRONG_BEFORE
     } else {
         "check the PIN and the token's name"
     }

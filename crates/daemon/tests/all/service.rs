@@ -392,6 +392,10 @@ fn the_command_uses_what_a_service_has_without_asking_for_a_pin() {
     }
     said("token identity pin web --pin-source web --new-pin-source new", 0);
     said("token identity pin web --pin-source web --new-pin-source new", 4);
+    // How many tries are left the protocol does not say.
+    let wrong = said("sign --key other --in pin --out pin.sig --pin-source new", 4);
+    assert!(wrong.contains("hint: there were wrong PINs before"), "{wrong}");
+    assert!(said("token list --json", 0).contains("\"user_tries_left\": null"));
 }
 
 /// A program in namespaces of its own, if there are such here.
