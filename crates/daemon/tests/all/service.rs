@@ -398,6 +398,29 @@ fn the_command_uses_what_a_service_has_without_asking_for_a_pin() {
     assert!(said("token list --json", 0).contains("\"user_tries_left\": null"));
 }
 
+#[test]
+fn a_user_who_may_not_connect_is_told_so() {
+    let not_run = |lack| not_run("metaslotd", "the command of another user", lack);
+    let Some(module) = module_path() else { return not_run("there is no libmetaslot.so") };
+    if !rustix::process::geteuid().is_root() {
+        return not_run("it needs root");
+    }
+    let module = fs::canonicalize(module).expect("it is there");
+    let place = place();
+    let (socket, file) = (place.path().join("socket"), place.path().join("metaslot.toml"));
+    let client = "counters = false\n[[foreign]]\nname = \"held\"\nsocket = ";
+    fs::write(&file, format!("{client}\"{}\"\n", socket.display())).expect("it is written");
+    let _daemon = Daemon::start(place.path());
+    let mut command = Command::new(module.with_file_name("metaslot"));
+    command.args(["token", "list", "--module"]).arg(&module).env("METASLOT_CONF", &file);
+    let Ok(output) = command.current_dir("/").uid(65534).gid(65534).output() else {
+        return not_run("there is no command that others may run");
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    let why = format!("held: the server at {} does not let this user connect", socket.display());
+    assert!(said.contains(&why), "{said}");
+}
+
 /// A program in namespaces of its own, if there are such here.
 fn unshared(arguments: &[&str]) -> Option<Command> {
     let mut command = Command::new("/usr/bin/unshare");

@@ -7,6 +7,8 @@ use crate::isolated::{Isolated, Isolation};
 use metaslot_ck::{CKF_OS_LOCKING_OK, CKF_RNG, CKF_TOKEN_INITIALIZED, Error, Function, SlotId};
 use metaslot_client::{Access, Error as Failure, Initialize, Module, TokenInfo};
 use metaslot_memory::PerProcess;
+use rustix::fs::{Access as Wanted, access};
+use rustix::io::Errno;
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -214,7 +216,7 @@ impl Loaded {
     /// Why it has no slot.
     pub(crate) fn does_not_start(&self, failure: Failure) -> String {
         match self.server().filter(|_| self.is_away(failure)) {
-            Some(socket) => format!("is a server that does not answer at {}", socket.display()),
+            Some(socket) => format!("is a server that {} at {}", absence(socket), socket.display()),
             None => format!("does not start: {failure}"),
         }
     }
@@ -285,5 +287,13 @@ impl Loaded {
             // A module that refuses to end goes on; there is no caller to tell.
             self.library.finalize().ok();
         }
+    }
+}
+
+/// Why a server is not reached, as far as its socket says it: what helps the one helps the other not.
+pub(crate) fn absence(socket: &Path) -> &'static str {
+    match access(socket, Wanted::WRITE_OK) {
+        Err(Errno::ACCESS) => "does not let this user connect",
+        _ => "does not answer",
     }
 }

@@ -117,6 +117,12 @@ pub(super) fn others(setup: &Setup<'_>) -> Vec<Finding> {
         let mut remarks = idle.into_iter().flat_map(Provider::remarks).map(|(why, _)| why);
         match remarks.find(|why| *why != DISABLED) {
             None => Finding::ok(format!("{name}: {path}")),
+            Some(why) if section.is_server && why.contains("does not let this user connect") => {
+                Finding::error(
+                    format!("{name}: {why}"),
+                    "make the user a member of the 'group' in the server's [daemon] section, and begin a new login",
+                )
+            }
             Some(why) if section.is_server => Finding::error(
                 format!("{name}: {why}"),
                 format!(

@@ -8,7 +8,7 @@ pub(crate) use login::is_public;
 use crate::config::{Around, Config, Serves};
 use crate::error::{fails_itself, is_loss, is_refusal, leaves_a_trace, told};
 use crate::isolated::{ABSENCE, Bound};
-use crate::loaded::Loaded;
+use crate::loaded::{Loaded, absence};
 use crate::objects::Objects;
 use crate::read::{self, find};
 use metaslot_ck::attribute::CKA_FOREIGN_ROW;
@@ -250,8 +250,8 @@ impl Token {
     /// Of a server that does not answer.
     pub(crate) fn tell_absence(&self) {
         if let Some(socket) = self.module.server() {
-            let (name, socket) = (self.name, socket.display());
-            detail::set(format_args!("{name}: the server at {socket} does not answer"));
+            let (name, absence, socket) = (self.name, absence(socket), socket.display());
+            detail::set(format_args!("{name}: the server at {socket} {absence}"));
         }
     }
 
