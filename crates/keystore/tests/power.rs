@@ -19,6 +19,9 @@ use std::process::Command;
 /// Set for the child that is recorded.
 const RECORDED: &str = "METASLOT_TEST_RECORDED";
 
+/// The object of a number that only goes up.
+const COUNTED: &str = "counted";
+
 /// In a child: creates, changes and deletes until SQLite's log was checkpointed and begun again.
 #[test]
 fn child_that_is_recorded() {
@@ -26,7 +29,14 @@ fn child_that_is_recorded() {
     let store = SqliteStore::new(Config::new(path));
     store.login(Role::User, USER).unwrap();
     let mut last = 0;
+    let counted = insert(&store, private(COUNTED));
     for number in 0..70 {
+        // As one-time keys of a signature are taken, and blocks of IVs.
+        let mut record = private(COUNTED);
+        record.attributes = vec![number];
+        let version = store.read(counted).unwrap().unwrap().version;
+        store.write(vec![Change::Update { id: counted, version, record }]).unwrap();
+        println!("\ncounted {number}");
         let label = format!("key {number}");
         let mut record = private(&label);
         // Two writes in three are large, so that the log is full soon.
@@ -160,6 +170,8 @@ impl Disk {
 #[derive(Clone, Default)]
 struct Promised {
     there: Vec<(u64, String)>,
+    /// Where the number is at least.
+    counted: Option<u8>,
 }
 
 impl Promised {
@@ -174,6 +186,7 @@ impl Promised {
                     let id: u64 = id.parse().unwrap();
                     self.there.retain(|(other, _)| *other != id);
                 }
+                ["counted", number] => self.counted = Some(number.parse().unwrap()),
                 _ => {}
             }
         }
@@ -196,6 +209,11 @@ fn check(disks: &HashMap<String, Vec<u8>>, promised: &Promised, moment: &str) {
         let row = store.read(*id).unwrap().unwrap();
         let secrets = store.secrets(*id, row.version).unwrap();
         assert_eq!(secrets.expose(), format!("secret of {label}").as_bytes());
+    }
+    if let Some(counted) = promised.counted {
+        let row = store.read(find(&store, COUNTED)[0]).unwrap().unwrap();
+        // What was about to be counted may be there.
+        assert!([counted, counted + 1].contains(&row.attributes[0]), "{moment}: {counted}");
     }
     let report = store.verify().unwrap();
     assert!(report.is_sound(), "{moment}: {report:?}");
@@ -268,5 +286,6 @@ fn what_was_acknowledged_survives_a_power_cut_at_any_moment() {
         }
     }
     println!("{cuts} cuts, {syncs} syncs, {checkpoints} checkpoints");
-    assert!(promised.there.len() > 50 && syncs > 70 && checkpoints > 0);
+    assert!(promised.there.len() > 50 && syncs > 140 && checkpoints > 0);
+    assert_eq!(promised.counted, Some(69));
 }
