@@ -120,7 +120,10 @@ pub(crate) fn tests_heard(command: &mut Command, mut hear: impl FnMut(String)) -
 
 /// The part of a line that has the totals of a program with tests, or of a [`Report`].
 fn result(line: &str) -> Option<&str> {
-    let of_report = || line.ends_with(" failed").then_some(line);
+    let of_report = || {
+        let (passed, failed) = line.strip_suffix(" failed")?.split_once(" passed, ")?;
+        [passed, failed].iter().all(|number| number.parse::<usize>().is_ok()).then_some(line)
+    };
     line.strip_prefix("test result: ").or_else(of_report)
 }
 
@@ -164,5 +167,6 @@ mod tests {
         assert_eq!(result("5 passed, 1 failed"), Some("5 passed, 1 failed"));
         assert_eq!(number_before("5 passed, 1 failed", " failed"), 1);
         assert_eq!(result("failed: installation: see above"), None);
+        assert_eq!(result("sect571r1.json: 12 passed, 3 failed"), None);
     }
 }
