@@ -133,7 +133,7 @@ pub(super) fn has_parameter(mechanism: CK_MECHANISM_TYPE) -> bool {
     )
 }
 
-/// Those that are used without the parameter that they may have, which the versions say that have a byte for it.
+/// Used without its parameter, which is optional: only versions with a byte for that can say so.
 pub(super) fn may_have_parameter(mechanism: CK_MECHANISM_TYPE) -> bool {
     matches!(mechanism, CKM_EDDSA)
 }

@@ -6,9 +6,9 @@ use metaslot_ck::*;
 use metaslot_spi::store::{Examination, Identities, Name, NewPin, Role, Store};
 use metaslot_spi::{Params, RawValue};
 use metaslot_testkit::{left_out, module_path, not_run};
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
@@ -410,6 +410,10 @@ fn a_user_who_may_not_connect_is_told_so() {
     let (socket, file) = (place.path().join("socket"), place.path().join("metaslot.toml"));
     let client = "counters = false\n[[foreign]]\nname = \"held\"\nsocket = ";
     fs::write(&file, format!("{client}\"{}\"\n", socket.display())).expect("it is written");
+    // Whatever root's mask is.
+    for (path, mode) in [(place.path(), 0o755), (&*file, 0o644)] {
+        fs::set_permissions(path, Permissions::from_mode(mode)).expect("it is readable");
+    }
     let _daemon = Daemon::start(place.path());
     let mut command = Command::new(module.with_file_name("metaslot"));
     command.args(["token", "list", "--module"]).arg(&module).env("METASLOT_CONF", &file);
