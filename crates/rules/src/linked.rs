@@ -18,26 +18,26 @@ const fn after(mut sum: u64, bits: u32) -> u64 {
     sum
 }
 
-/// What each half of a byte of a sum, the lowest first, is after 64 bits.
-static HALVES: [[u64; 16]; 16] = {
-    let mut halves = [[0; 16]; 16];
+/// What each half of a byte of a sum's upper word, the lowest first, is after 32 bits.
+static HALVES: [[u64; 16]; 8] = {
+    let mut halves = [[0; 16]; 8];
     let mut at = 0;
-    while at < 256 {
-        halves[at / 16][at % 16] = after((at as u64 % 16) << (at / 16 * 4), 64);
+    while at < 128 {
+        halves[at / 16][at % 16] = after((at as u64 % 16) << (32 + at / 16 * 4), 32);
         at += 1;
     }
     halves
 };
 
-/// CRC-64 of ECMA-182: from zero, the highest bit first. Eight bytes at a time, for pairs that live as long as a handshake are summed, too.
+/// CRC-64 of ECMA-182: from zero, the highest bit first. Four bytes at a time, for pairs that live as long as a handshake are summed, too.
 fn crc64(bytes: &[u8]) -> u64 {
-    let (words, rest) = bytes.as_chunks::<8>();
-    let sum = words.iter().fold(0, |sum, word| {
-        let sum = sum ^ u64::from_be_bytes(*word);
+    let (words, rest) = bytes.as_chunks::<4>();
+    let sum = words.iter().fold(0_u64, |sum, word| {
+        let upper = (sum >> 32) ^ u64::from(u32::from_be_bytes(*word));
         HALVES
             .iter()
             .enumerate()
-            .fold(0, |all, (at, half)| all ^ half[(sum >> (4 * at) & 15) as usize])
+            .fold(sum << 32, |all, (at, half)| all ^ half[(upper >> (4 * at) & 15) as usize])
     });
     rest.iter().fold(sum, |sum, byte| after(sum ^ (u64::from(*byte) << 56), 8))
 }

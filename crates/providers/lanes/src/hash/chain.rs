@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Chains of hashes by SHA-256 whose digests stay in registers from their first step to their last, where `absorb` would have each
-//! read from memory, lane by lane.
+//! Chains of hashes by SHA-256 and SHAKE whose digests stay in vectors from their first step to their last, where `absorb` would have
+//! each read from memory, lane by lane.
 //!
 //! Much of a chain's messages is the same in each step: what depends on nothing else is computed once.
 
+use super::keccak::{only_block, permuted};
 use super::rows::Rows;
 use super::sha2::{compress, next, rounds, sixteen, sum};
 use super::tables::SHA256;
@@ -85,6 +86,47 @@ pub(super) fn plain<V: Vector<Word = u32>>(
         chain = sum(&start, &s);
     }
     store(&chain, state);
+}
+
+/// Words of the longest digest of a chain by SHAKE.
+const LONGEST: usize = 4;
+
+/// Where in a block of SHAKE the digest stands, in words. The number of the step is the byte before it.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    first: usize,
+    words: usize,
+}
+
+impl Place {
+    /// For a digest of so many bytes at the byte `at`, where it is so.
+    pub(super) fn of(at: usize, length: usize) -> Option<Self> {
+        let whole = at.is_multiple_of(8) && length.is_multiple_of(8);
+        let place = Self { first: at / 8, words: length / 8 };
+        (whole && at > 0 && place.words <= LONGEST).then_some(place)
+    }
+}
+
+/// Goes so many steps of chains of SLH-DSA by SHAKE256, from the first one on. The digests are in `state`; all else of their block but
+/// the number of the step is in the rows.
+#[inline(always)]
+pub(super) fn sponge<V: Vector<Word = u64>>(
+    state: &mut [u8],
+    rows: &Rows<'_>,
+    (Place { first, words }, steps): (Place, u8),
+) {
+    let mut block: [V; 25] = only_block(rows);
+    // The number of the step is not from the rows.
+    let low = V::splat(u64::MAX >> 8);
+    let head = low.ternary::<{ table::CHOOSE }>(block[first - 1], V::splat(0));
+    let mut digest: [V; LONGEST] = load(state);
+    for step in 0..steps {
+        block[first - 1] = head.xor(V::splat(u64::from(step) << 56));
+        block[first..][..words].copy_from_slice(&digest[..words]);
+        let [a, b, c, d, ..] = permuted(block);
+        digest = [a, b, c, d];
+    }
+    store(&digest, state);
 }
 
 /// Words of an address of XMSS before the number of the step. All but the last of them make words for later rounds without it.

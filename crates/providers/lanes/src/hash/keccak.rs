@@ -24,11 +24,28 @@ pub(super) fn absorb<V: Vector<Word = u64>>(state: &mut [u8], rows: &Rows<'_>, b
         for (i, word) in words.iter().enumerate().take(LONGEST) {
             s[i] = s[i].xor(*word);
         }
-        for constant in &KECCAK_ROUND {
-            s = round(&s, *constant);
-        }
+        s = permuted(s);
     }
     store(&s, state);
+}
+
+/// The state before the permutation, once the only block of the rows has been taken in.
+#[inline(always)]
+pub(super) fn only_block<V: Vector<Word = u64>>(rows: &Rows<'_>) -> [V; 25] {
+    let mut words = [V::splat(0); BUFFER];
+    read_block(rows, 0, rows.bytes() / 8, &mut words);
+    let mut s = [V::splat(0); 25];
+    s[..BUFFER].copy_from_slice(&words);
+    s
+}
+
+/// Keccak-f[1600]
+#[inline(always)]
+pub(super) fn permuted<V: Vector<Word = u64>>(mut s: [V; 25]) -> [V; 25] {
+    for constant in &KECCAK_ROUND {
+        s = round(&s, *constant);
+    }
+    s
 }
 
 /// A block of so many words.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The compiled inner loops, and which of them the processor can run.
 
-use super::chain::{self, Link};
+use super::chain::{self, Link, Place};
 use super::one::One;
 use super::rows::Rows;
 use super::shape::Core;
@@ -16,11 +16,15 @@ type Along<Steps> = unsafe fn(&mut [u8], &Rows<'_>, &[u8], Steps);
 
 /// The chains that a kernel can go along.
 #[derive(Clone, Copy)]
-struct Chains {
-    /// [`chain::plain`]
-    plain: Along<(Link, u8)>,
-    /// [`chain::keyed`]. With AVX2, which has no rotations, it would be more than twice as long.
-    keyed: Option<Along<u8>>,
+enum Chains {
+    Sha256 {
+        /// [`chain::plain`]
+        plain: Along<(Link, u8)>,
+        /// [`chain::keyed`]. With AVX2, which has no rotations, it would be more than twice as long.
+        keyed: Option<Along<u8>>,
+    },
+    /// [`chain::sponge`]; nothing comes before the rows. With AVX2 it would be twice as long, too, and is not there.
+    Keccak(unsafe fn(&mut [u8], &Rows<'_>, (Place, u8))),
 }
 
 /// An inner loop that this processor can run.
@@ -41,17 +45,28 @@ impl Kernel {
         unsafe { (self.run)(state, rows, block) }
     }
 
-    /// Goes so many steps of chains of HSS or SLH-DSA, as [`chain::plain`] does; says whether it can.
+    /// Goes so many steps of chains of HSS or SLH-DSA, whose digests of `length` bytes stand at the byte `at` of their block, as
+    /// [`chain::plain`] and [`chain::sponge`] do; says whether it can.
     pub(super) fn chain(
         &self,
         state: &mut [u8],
         rows: &Rows<'_>,
         start: &[u8],
-        steps: (Link, u8),
+        (at, length, steps): (usize, usize, u8),
     ) -> bool {
-        let Some(chains) = self.chains else { return false };
-        // SAFETY: as in `run`.
-        unsafe { (chains.plain)(state, rows, start, steps) }
+        match self.chains {
+            Some(Chains::Sha256 { plain, .. }) => {
+                let Some(link) = Link::of(at, length) else { return false };
+                // SAFETY: as in `run`.
+                unsafe { plain(state, rows, start, (link, steps)) }
+            }
+            Some(Chains::Keccak(sponge)) => {
+                let Some(place) = Place::of(at, length) else { return false };
+                // SAFETY: as in `run`.
+                unsafe { sponge(state, rows, (place, steps)) }
+            }
+            None => return false,
+        }
         true
     }
 
@@ -63,7 +78,7 @@ impl Kernel {
         seed: &[u8],
         steps: u8,
     ) -> bool {
-        let Some(keyed) = self.chains.and_then(|chains| chains.keyed) else { return false };
+        let Some(Chains::Sha256 { keyed: Some(keyed), .. }) = self.chains else { return false };
         // SAFETY: as in `run`.
         unsafe { keyed(state, addresses, seed, steps) }
         true
@@ -79,7 +94,7 @@ impl Kernel {
                 Core::Sha1 => Self { lanes: 16, run: sha1_zmm, chains: None },
                 Core::Sha256 => Self { lanes: 16, run: sha256_zmm, chains: Some(CHAINS_ZMM) },
                 Core::Sha512 => Self { lanes: 8, run: sha512_zmm, chains: None },
-                Core::Keccak => Self { lanes: 8, run: keccak_zmm, chains: None },
+                Core::Keccak => Self { lanes: 8, run: keccak_zmm, chains: Some(SPONGE_ZMM) },
             });
         }
         cpu.has(Cpu::AVX2).then_some(match core {
@@ -182,7 +197,7 @@ fn keccak_ymm(state: &mut [u8], rows: &Rows<'_>, block: usize) {
 }
 
 #[cfg(target_arch = "x86_64")]
-const CHAINS_ZMM: Chains = Chains { plain: chain_zmm, keyed: Some(keyed_chain_zmm) };
+const CHAINS_ZMM: Chains = Chains::Sha256 { plain: chain_zmm, keyed: Some(keyed_chain_zmm) };
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
@@ -197,10 +212,19 @@ fn keyed_chain_zmm(state: &mut [u8], addresses: &Rows<'_>, seed: &[u8], steps: u
 }
 
 #[cfg(target_arch = "x86_64")]
-const CHAINS_YMM: Chains = Chains { plain: chain_ymm, keyed: None };
+const CHAINS_YMM: Chains = Chains::Sha256 { plain: chain_ymm, keyed: None };
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn chain_ymm(state: &mut [u8], rows: &Rows<'_>, start: &[u8], steps: (Link, u8)) {
     chain::plain::<Ymm<u32>>(state, rows, start, steps);
+}
+
+#[cfg(target_arch = "x86_64")]
+const SPONGE_ZMM: Chains = Chains::Keccak(sponge_zmm);
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn sponge_zmm(state: &mut [u8], rows: &Rows<'_>, steps: (Place, u8)) {
+    chain::sponge::<Zmm<u64>>(state, rows, steps);
 }
