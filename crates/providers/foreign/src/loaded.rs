@@ -7,7 +7,7 @@ use crate::isolated::{Isolated, Isolation};
 use metaslot_ck::{CKF_OS_LOCKING_OK, CKF_RNG, CKF_TOKEN_INITIALIZED, Error, Function, SlotId};
 use metaslot_client::{Access, Error as Failure, Initialize, Module, TokenInfo};
 use metaslot_memory::PerProcess;
-use rustix::fs::{Access as Wanted, access};
+use rustix::fs::{Access as Wanted, AtFlags, CWD, accessat};
 use rustix::io::Errno;
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
@@ -292,7 +292,8 @@ impl Loaded {
 
 /// Why a server is not reached, as far as its socket says it: what helps the one helps the other not.
 pub(crate) fn absence(socket: &Path) -> &'static str {
-    match access(socket, Wanted::WRITE_OK) {
+    // As `connect` asks: for the user that the process acts as.
+    match accessat(CWD, socket, Wanted::WRITE_OK, AtFlags::EACCESS) {
         Err(Errno::ACCESS) => "does not let this user connect",
         _ => "does not answer",
     }

@@ -18,9 +18,11 @@ use crate::uri::Uri;
 use metaslot_ck::{CKF_TOKEN_INITIALIZED, CKF_WRITE_PROTECTED};
 use metaslot_memory::keyring as kernel;
 use metaslot_router::cost;
-use rustix::fs::{StatVfsMountFlags, statvfs};
+use rustix::fs::{Access, AtFlags, CWD, StatVfsMountFlags, accessat, statvfs};
+use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use std::fs;
+use std::path::Path;
 
 /// What most systems let a process lock; the module locks half of what it may.
 const LOCKED: u64 = 8 << 20;
@@ -108,6 +110,11 @@ pub(super) fn module(setup: &Setup<'_>) -> Vec<Finding> {
     }]
 }
 
+/// Whether a socket is not this user's to connect to.
+fn is_closed(socket: &Path) -> bool {
+    accessat(CWD, socket, Access::WRITE_OK, AtFlags::EACCESS) == Err(Errno::ACCESS)
+}
+
 /// The modules of others that the configuration names.
 pub(super) fn others(setup: &Setup<'_>) -> Vec<Finding> {
     let one = |section: &TokenSection| {
@@ -117,12 +124,10 @@ pub(super) fn others(setup: &Setup<'_>) -> Vec<Finding> {
         let mut remarks = idle.into_iter().flat_map(Provider::remarks).map(|(why, _)| why);
         match remarks.find(|why| *why != DISABLED) {
             None => Finding::ok(format!("{name}: {path}")),
-            Some(why) if section.is_server && why.contains("does not let this user connect") => {
-                Finding::error(
-                    format!("{name}: {why}"),
-                    "make the user a member of the 'group' in the server's [daemon] section, and begin a new login",
-                )
-            }
+            Some(why) if section.is_server && is_closed(&section.path) => Finding::error(
+                format!("{name}: {why}"),
+                "make the user a member of the 'group' in the server's [daemon] section, and begin a new login",
+            ),
             Some(why) if section.is_server => Finding::error(
                 format!("{name}: {why}"),
                 format!(
