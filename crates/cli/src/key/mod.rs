@@ -28,7 +28,7 @@ pub(crate) use kind::{
 pub(crate) use make::{Order, made, make, random_id, refuse_same_label};
 pub(crate) use public::{public_key, ssh_line};
 pub(crate) use read::{
-    is_all_told, limited, one_time_left, only_mechanisms, search, search_all, value,
+    is_all_told, is_beyond_told, limited, one_time_left, only_mechanisms, search, search_all, value,
 };
 pub(crate) use set::{Form, Set};
 pub(crate) use usage::{Usage, Usages, usage_names};

@@ -130,9 +130,17 @@ pub(crate) fn one_time_left(session: &Session, key: &Key) -> Option<CK_ULONG> {
     number(&session.attribute(private, CKA_HSS_KEYS_REMAINING).ok()?)
 }
 
-/// Whether this is as many as a module says (PKCS#11 3.2 §6.65.3): there may be more.
+/// As many as a module says (PKCS#11 3.2 §6.65.3).
+const TOLD: CK_ULONG = u32::MAX as CK_ULONG;
+
+/// Whether there may be more one-time keys than this, which a module has said.
 pub(crate) const fn is_all_told(left: CK_ULONG) -> bool {
-    left == u32::MAX as CK_ULONG
+    left == TOLD
+}
+
+/// Whether no module says that so many are left.
+pub(crate) const fn is_beyond_told(left: CK_ULONG) -> bool {
+    left > TOLD
 }
 
 /// The same failure, unless the code for a mechanism that is not there means one that the key is not to do.

@@ -92,8 +92,10 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
             set.map_err(|error| {
                 let half = format!("the {} half", part.class.name());
                 let failure = Failure::from(error).context(half);
-                match (args.one_time_left, failure.code()) {
-                    (Some(_), Some(Error::ATTRIBUTE_READ_ONLY)) => {
+                // What is smaller was compared before.
+                let left = args.one_time_left.filter(|_| part.class == Class::Private);
+                match (left.is_some_and(key::is_beyond_told), failure.code()) {
+                    (true, Some(Error::ATTRIBUTE_READ_ONLY)) => {
                         failure.hint("one-time keys never become more")
                     }
                     _ => failure,
