@@ -261,11 +261,15 @@ impl Host {
             (ck::Error::PIN_LOCKED | ck::Error::PIN_INCORRECT, None) => {
                 let flags = self.module.token_info(token.slot).map_or(0, |info| info.flags);
                 let hint = tries::roughly(role, flags);
-                match error.code == ck::Error::PIN_LOCKED && hint == tries::WRONG_BEFORE {
-                    true => failure.saying("the PIN was not tried, so soon after wrong ones"),
-                    false => failure,
+                match error.code {
+                    ck::Error::PIN_INCORRECT => failure.hint(hint),
+                    _ if hint == tries::WRONG_BEFORE => failure
+                        .saying("the PIN was not tried: it is locked, or it is too soon after wrong ones")
+                        .hint(hint),
+                    _ if hint == tries::LOCKED => failure.hint(hint),
+                    // A module that locks a PIN and does not say so by a flag.
+                    _ => failure,
                 }
-                .hint(hint)
             }
             _ => failure,
         }

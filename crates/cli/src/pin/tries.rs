@@ -35,6 +35,9 @@ pub(crate) fn exact(pin: PinStatus) -> String {
 const SO_SHIFT: u32 =
     ck::CKF_SO_PIN_LOCKED.trailing_zeros() - ck::CKF_USER_PIN_LOCKED.trailing_zeros();
 
+/// What a token says by its flag.
+pub(crate) const LOCKED: &str = "the PIN is locked now";
+
 /// What is known where a token says that wrong PINs were tried, and not how many.
 pub(crate) const WRONG_BEFORE: &str = "there were wrong PINs before; a right one clears the count";
 
@@ -45,7 +48,7 @@ pub(crate) const fn roughly(role: Role, flags: CK_FLAGS) -> &'static str {
         Role::So => flags >> SO_SHIFT,
     };
     if flags & ck::CKF_USER_PIN_LOCKED != 0 {
-        "the PIN is locked now"
+        LOCKED
     } else if flags & ck::CKF_USER_PIN_FINAL_TRY != 0 {
         "one try is left before the PIN is locked"
     } else if flags & ck::CKF_USER_PIN_COUNT_LOW != 0 {
