@@ -77,4 +77,19 @@ mod tests {
             assert_eq!(crc64(&bytes[..length]), bytes[..length].iter().fold(0, one), "{length}");
         }
     }
+
+    #[test]
+    fn the_sum_is_of_the_modulus_and_of_the_bits_of_a_point() {
+        let linked = |half: &[(CK_ATTRIBUTE_TYPE, Value)]| {
+            let mut half: Attributes = half.iter().cloned().collect();
+            link(&mut half).map(|()| half.bytes(CKA_PUBLIC_CRC64_VALUE).map(<[u8]>::to_vec))
+        };
+        let sum = Ok(Some(0x6c40_df5f_0b49_7347_u64.to_be_bytes().to_vec()));
+        let digits = b"123456789";
+        assert_eq!(linked(&[(CKA_MODULUS, Value::Bytes(digits.to_vec()))]), sum);
+        let info = [&[0x30, 14, 0x30, 0, 3, 10, 0][..], digits].concat();
+        let point =
+            [(CKA_KEY_TYPE, Value::Ulong(CKK_EC)), (CKA_PUBLIC_KEY_INFO, Value::Bytes(info))];
+        assert_eq!(linked(&point), sum);
+    }
 }
