@@ -4,7 +4,7 @@
 use crate::common::{Place, Raw, SO, USER, initialized};
 use metaslot_ck::*;
 use metaslot_client::protocol::{Form, Kind, NO_BYTES, Reader, Writer, form, kind};
-use metaslot_client::{Access, User};
+use metaslot_client::{Access, Mechanism, User};
 use metaslot_spi::{Params, RawValue};
 
 const P256: [u8; 10] = [0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
@@ -586,6 +586,11 @@ fn a_key_of_ed25519_signs_where_the_version_says_which_parameters_there_are() {
         let signed = session.sign(&CKM_EDDSA.into(), private, b"some words");
         assert_eq!(signed.is_ok(), carries, "version {version}");
         if let Ok(signature) = signed {
+            let prehashed = metaslot_client::Params::EdDsa { prehash: true, context: b"" };
+            let prehashed = Mechanism::with(CKM_EDDSA, prehashed);
+            let refused =
+                session.sign(&prehashed, private, b"some words").expect_err("no word for it");
+            assert_eq!(refused.code, Error::MECHANISM_PARAM_INVALID);
             let verified = session.verify(&CKM_EDDSA.into(), public, b"some words", &signature);
             verified.expect("it is right");
         }
