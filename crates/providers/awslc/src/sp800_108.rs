@@ -92,8 +92,8 @@ impl Mode {
             return Err(Error::MECHANISM_PARAM_INVALID);
         }
         self.check(data)?;
-        let other = |prf: &Prf| !matches!(prf, Prf::Xcbc | Prf::Hmac(Hash::Md5));
-        let prf = Prf::find(*prf).filter(other).ok_or(Error::MECHANISM_PARAM_INVALID)?;
+        let approved = |prf: &Prf| !matches!(prf, Prf::Xcbc | Prf::Hmac(Hash::Md5));
+        let prf = Prf::find(*prf).filter(approved).ok_or(Error::MECHANISM_PARAM_INVALID)?;
         Ok(Fields { prf, data, iv })
     }
 
