@@ -80,7 +80,8 @@ fn what_was_changed_is_no_signature() {
 #[test]
 fn the_time_of_chains_keeps_their_seed() {
     let mut random = Random::new();
-    for set in Set::all().iter().filter(|set| set.name.ends_with("128f")) {
+    // By SHA-256 and by SHAKE256.
+    for set in &Set::all()[2..4] {
         let public = vec![5; set.node];
         let keys = [Leaf { tree: address::Address::new(0, 0), index: 3 }];
         let seeds = [vec![0; set.node], random.bytes(set.node)];
