@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A TLS 1.3 server with many threads, each of which accepts, shakes hands, says one line and closes. The key, RSA or P-256, is in a
+/* A TLS 1.3 server with many threads, each of which accepts, shakes hands, says one line and closes. The key, RSA or of a curve, is in a
  * file or in a token. It ends when its standard input does, and prints what it did and what processor time it took.
  *
  *   cc -O2 -I ../include tls_server.c -o tls_server -lssl -lcrypto -lpthread -ldl
  *   ./tls_server 4433 16 cert.pem key.pem
- *   ./tls_server 4433 16 cert.pem libmetaslot.so PIN
+ *   ./tls_server 4433 16 cert.pem libmetaslot.so PIN [LABEL]
  *
  * With a token, every thread has a session of its own, as the standard wants it, and the signature is one C_SignInit and one
  * C_Sign: threads that sign at the same time are what the lanes live on.
@@ -68,23 +68,26 @@ static int sign(int type, const unsigned char *digest, int length, unsigned char
 		const BIGNUM *inverse, const BIGNUM *r, EC_KEY *unused)
 {
 	CK_MECHANISM ecdsa = {CKM_ECDSA, NULL, 0};
-	CK_BYTE raw[64];
+	CK_BYTE raw[2 * 66];
 	CK_ULONG room = sizeof raw;
 	(void)type, (void)inverse, (void)r, (void)unused;
 	if (p11->C_SignInit(session(), &ecdsa, key) != CKR_OK) return 0;
 	if (p11->C_Sign(session(), (CK_BYTE *)digest, (CK_ULONG)length, raw, &room) != CKR_OK) return 0;
 	ECDSA_SIG *signature = ECDSA_SIG_new();
-	ECDSA_SIG_set0(signature, BN_bin2bn(raw, 32, NULL), BN_bin2bn(raw + 32, 32, NULL));
+	int half = (int)room / 2;
+	ECDSA_SIG_set0(signature, BN_bin2bn(raw, half, NULL), BN_bin2bn(raw + half, half, NULL));
 	*written = (unsigned int)i2d_ECDSA_SIG(signature, &der);
 	ECDSA_SIG_free(signature);
 	return 1;
 }
 
-static void log_in(const char *module, const char *pin, CK_KEY_TYPE type)
+static void log_in(const char *module, const char *pin, const char *label, CK_KEY_TYPE type)
 {
 	CK_RV (*list)(CK_FUNCTION_LIST **);
 	CK_OBJECT_CLASS class = CKO_PRIVATE_KEY;
-	CK_ATTRIBUTE wanted[] = {{CKA_CLASS, &class, sizeof class}, {CKA_KEY_TYPE, &type, sizeof type}};
+	CK_ATTRIBUTE wanted[] = {{CKA_CLASS, &class, sizeof class},
+				 {CKA_KEY_TYPE, &type, sizeof type},
+				 {CKA_LABEL, (char *)label, label ? strlen(label) : 0}};
 	CK_ULONG found = 0;
 	void *library = dlopen(module, RTLD_NOW);
 	if (library == NULL) die(dlerror());
@@ -93,25 +96,25 @@ static void log_in(const char *module, const char *pin, CK_KEY_TYPE type)
 	ok(list(&p11), "C_GetFunctionList");
 	ok(p11->C_Initialize(NULL), "C_Initialize");
 	ok(p11->C_Login(session(), CKU_USER, (CK_UTF8CHAR *)pin, strlen(pin)), "C_Login");
-	ok(p11->C_FindObjectsInit(session(), wanted, 2), "C_FindObjectsInit");
+	ok(p11->C_FindObjectsInit(session(), wanted, label ? 3 : 2), "C_FindObjectsInit");
 	ok(p11->C_FindObjects(session(), &key, 1, &found), "C_FindObjects");
 	ok(p11->C_FindObjectsFinal(session()), "C_FindObjectsFinal");
 	if (found == 0) die("no such key in the token");
 }
 
-static void use_token(const char *module, const char *pin)
+static void use_token(const char *module, const char *pin, const char *label)
 {
 	EVP_PKEY *public = X509_get0_pubkey(SSL_CTX_get0_certificate(context));
 	EVP_PKEY *private = EVP_PKEY_new();
 	if (EVP_PKEY_is_a(public, "RSA")) {
-		log_in(module, pin, CKK_RSA);
+		log_in(module, pin, label, CKK_RSA);
 		RSA_METHOD *method = RSA_meth_dup(RSA_PKCS1_OpenSSL());
 		RSA_meth_set_priv_enc(method, exponentiate);
 		RSA *rsa = RSAPublicKey_dup(EVP_PKEY_get0_RSA(public));
 		RSA_set_method(rsa, method);
 		EVP_PKEY_assign_RSA(private, rsa);
 	} else {
-		log_in(module, pin, CKK_EC);
+		log_in(module, pin, label, CKK_EC);
 		EC_KEY_METHOD *method = EC_KEY_METHOD_new(EC_KEY_OpenSSL());
 		EC_KEY_METHOD_set_sign(method, sign, NULL, NULL);
 		EC_KEY *ec = EC_KEY_dup(EVP_PKEY_get0_EC_KEY(public));
@@ -149,15 +152,15 @@ static void listen_on(unsigned short port)
 
 int main(int argc, char **argv)
 {
-	if (argc != 5 && argc != 6) {
-		fprintf(stderr, "usage: tls_server PORT THREADS CERTIFICATE KEY | MODULE PIN\n");
+	if (argc < 5 || argc > 7) {
+		fprintf(stderr, "usage: tls_server PORT THREADS CERTIFICATE KEY | MODULE PIN [LABEL]\n");
 		return 2;
 	}
 	context = SSL_CTX_new(TLS_server_method());
 	SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION);
 	SSL_CTX_set_num_tickets(context, 0); /* every handshake is a full one */
 	if (SSL_CTX_use_certificate_file(context, argv[3], SSL_FILETYPE_PEM) != 1) die("no certificate");
-	if (argc == 6) use_token(argv[4], argv[5]);
+	if (argc > 5) use_token(argv[4], argv[5], argc > 6 ? argv[6] : NULL);
 	else if (SSL_CTX_use_PrivateKey_file(context, argv[4], SSL_FILETYPE_PEM) != 1) die("no key");
 	listen_on((unsigned short)atoi(argv[1]));
 	for (int at = atoi(argv[2]); at > 0; at--) {
