@@ -97,14 +97,22 @@ pub(crate) fn compiled(
 ) -> std::result::Result<PathBuf, String> {
     let (source, program) = (place.file(&format!("{name}.c")), place.file(name));
     let why = |what: String| format!("{name}.c is not compiled: {what}");
-    std::fs::write(&source, text).map_err(|error| why(error.to_string()))?;
+    let header = place.file("include/metaslot");
+    std::fs::create_dir_all(&header).map_err(|error| why(error.to_string()))?;
+    for (path, text) in [(&source, text), (&header.join("pkcs11.h"), HEADER)] {
+        std::fs::write(path, text).map_err(|error| why(error.to_string()))?;
+    }
     let mut cc = Command::new("cc");
-    cc.arg("-O2").arg(&source).arg("-o").arg(&program).args(["-lssl", "-lcrypto", "-lpthread"]);
+    cc.args(["-O2", "-I"]).arg(place.file("include")).arg(&source).arg("-o").arg(&program);
+    cc.args(["-lssl", "-lcrypto", "-lpthread", "-ldl"]);
     let output = cc.stdin(Stdio::null()).output().map_err(|error| why(format!("cc: {error}")))?;
     let errors = String::from_utf8_lossy(&output.stderr);
     let first = errors.lines().find(|line| line.contains("error")).unwrap_or("cc fails");
     if output.status.success() { Ok(program) } else { Err(why(first.trim().to_owned())) }
 }
+
+/// The standard's header, for programs that ask a module themselves.
+const HEADER: &str = include_str!("../../../include/metaslot/pkcs11.h");
 
 /// The loop of `openssl speed`.
 pub(crate) const LOOP: &str = include_str!("../../../examples/openssl_loop.c");

@@ -23,7 +23,15 @@ fn lab(place: &Path, arguments: &[&str]) -> String {
 fn every_handshake_is_counted_by_the_module_whose_key_the_server_has() {
     let place = std::env::temp_dir().join(format!("lab-tls-{}", std::process::id()));
     std::fs::create_dir_all(&place).unwrap();
-    let line = ["tls", "--servers", "loop,haproxy,nginx", "--filter", "rsa2048", "--window", "0.2"];
+    let line = [
+        "tls",
+        "--servers",
+        "loop,haproxy,nginx,threads",
+        "--filter",
+        "rsa2048",
+        "--window",
+        "0.2",
+    ];
     let more = ["--connections", "1,4", "--repetitions", "1", "--json", "-o", "x.labx"];
     let printed: Value = serde_json::from_str(&lab(&place, &[&line[..], &more].concat())).unwrap();
     let lines = printed["tls"]["lines"].as_array().unwrap();
@@ -38,6 +46,7 @@ fn every_handshake_is_counted_by_the_module_whose_key_the_server_has() {
     assert_eq!(arms("loop", 4), ["file", "token", "jobs"]);
     // nginx has no jobs, and one connection says nothing of it.
     assert_eq!((arms("nginx", 4), arms("nginx", 1)), (vec!["file", "token"], Vec::new()));
+    assert_eq!(arms("threads", 4), ["file", "token", "no-lanes"]);
     let gain = &lines.iter().find(|line| line["gain"].is_object()).unwrap()["gain"];
     let share = gain["share_of_signing"].as_f64().unwrap();
     assert!(share > 0.0 && gain["amdahl_limit"].as_f64() > Some(0.0), "{gain}");

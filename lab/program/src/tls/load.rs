@@ -10,7 +10,7 @@ use serde::Deserialize;
 use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long a server may take until it listens.
@@ -22,6 +22,10 @@ const UNTIL_ENDED: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) struct Running {
     process: Child,
+    /// Some end when this does.
+    input: Option<ChildStdin>,
+    /// It says nothing before it is asked for a page.
+    asked: bool,
     group: Option<Group>,
     port: u16,
     certificate: PathBuf,
@@ -49,6 +53,7 @@ impl Running {
     /// It ends, or does not listen.
     pub(super) fn start(
         command: &Command,
+        asked: bool,
         port: u16,
         log: &Path,
         certificate: PathBuf,
@@ -64,12 +69,14 @@ impl Running {
         }
         waiting.stdin(Stdio::piped()).stdout(file.try_clone()?).stderr(file);
         let group = Group::make().ok();
-        let process = waiting.spawn().map_err(|error| Failure::from(error).context("setpriv"))?;
-        let mut running = Self { process, group, port, certificate, counters };
+        let mut process =
+            waiting.spawn().map_err(|error| Failure::from(error).context("setpriv"))?;
+        let input = process.stdin.take();
+        let mut running = Self { process, input, asked, group, port, certificate, counters };
         if let Some(group) = &running.group {
             group.take(running.process.id())?;
         }
-        if let Some(mut input) = running.process.stdin.take() {
+        if let Some(input) = &mut running.input {
             input.write_all(b"go\n")?;
         }
         let deadline = Instant::now() + UNTIL_LISTENING;
@@ -116,7 +123,8 @@ impl Running {
         let account = self.group.as_ref().map_or(Account::Processes(&processes), Account::Group);
         let mut clients = Command::new(client);
         clients.arg(self.port.to_string()).arg(&self.certificate);
-        clients.args([connections.to_string(), seconds.to_string(), "page".to_owned()]);
+        clients.args([connections.to_string(), seconds.to_string()]);
+        clients.args(self.asked.then_some("page"));
         // The clients know nothing of the token.
         clients.env("OPENSSL_CONF", "/dev/null").stdin(Stdio::null());
         let own = children_cpu();

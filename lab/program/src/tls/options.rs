@@ -15,6 +15,10 @@ pub enum Server {
     Nginx,
     /// Apache with a process for each connection
     Apache,
+    /// OpenSSL in a thread for each connection, which asks the module itself: waiting threads fill the lanes
+    Threads,
+    /// The same in Java, with SunPKCS11; RSA-2048
+    Java,
 }
 
 /// What to measure, and how.
@@ -22,7 +26,7 @@ pub enum Server {
 pub struct Options {
     /// The servers
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_enum,
-        default_values = ["loop", "haproxy", "nginx", "apache"])]
+        default_values = ["loop", "haproxy", "nginx", "apache", "threads"])]
     pub servers: Vec<Server>,
     /// Only keys whose name contains one of these texts: rsa2048, rsa4096, p384, p256
     #[arg(long, value_name = "TEXT,…", value_delimiter = ',')]

@@ -4,7 +4,7 @@
 use super::load::{Running, free_port};
 use super::options::{Options, Server};
 use super::rows::{Arm, TlsKey};
-use super::server::Site;
+use super::server::{Site, THREADS, sun_pkcs11};
 use crate::bridge::{Bridge, LOOP, Mode, compiled, configuration, provider_beside};
 use crate::child::Child;
 use crate::role::Role;
@@ -17,6 +17,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// The key that Java's server has: its example takes the only one there is.
+pub(super) const JAVA_KEY: &str = "rsa2048";
+
 /// The clients.
 const CLIENT: &str = include_str!("../../../../examples/tls_load.c");
 
@@ -27,10 +30,12 @@ pub(super) struct Place {
     pub(super) client: PathBuf,
     /// The loop.
     pub(super) program: PathBuf,
+    /// The server of threads.
+    threads: PathBuf,
     store: Store,
     /// A copy of the token for a server that is not root: a token is opened by its owner only.
     given: Option<Store>,
-    workers: u16,
+    options: Options,
     /// Goes away after those who work in it.
     place: Sandbox,
 }
@@ -56,9 +61,10 @@ impl Place {
             })
         };
         let (client, program) = (built("tls_load", CLIENT)?, built("openssl_loop", LOOP)?);
-        let workers = options.workers;
-        let given = None;
-        let mut place = Self { module, provider, client, program, store, given, workers, place };
+        let threads = built("tls_server", THREADS)?;
+        let (given, options) = (None, options.clone());
+        let mut place =
+            Self { module, provider, client, program, threads, store, given, options, place };
         keys.iter().try_for_each(|key| place.keys(key))?;
         place.given = Some(place.place.copy(&place.store, "given")?);
         Ok(place)
@@ -90,8 +96,43 @@ impl Place {
             let read = |path: &Path| fs::read(path).map_err(|error| Failure::file(path, &error));
             let text = [read(&certificate)?, read(&file)?].concat();
             fs::write(&both, text).map_err(|error| Failure::file(&both, &error))?;
+            if self.options.servers.contains(&Server::Java) && key.name == JAVA_KEY {
+                self.key_store(arm, [&certificate, &file])?;
+            }
         }
         Ok(())
+    }
+
+    /// A key and its certificate where Java finds them.
+    fn key_store(&self, arm: Arm, [certificate, key]: [&Path; 2]) -> Result<()> {
+        let pin = self.place.file("pin");
+        fs::write(&pin, PIN).map_err(|error| Failure::file(&pin, &error))?;
+        let mut command = match arm {
+            Arm::File => {
+                let mut command = Command::new("openssl");
+                command.args(["pkcs12", "-export", "-name", "site", "-inkey"]).arg(key);
+                command.arg("-in").arg(certificate).arg("-passout");
+                command.arg(format!("file:{}", pin.display()));
+                command.arg("-out").arg(certificate.with_extension("p12"));
+                command
+            }
+            _ => {
+                let config = certificate.with_extension("cfg");
+                fs::write(&config, sun_pkcs11(&self.module))
+                    .map_err(|error| Failure::file(&config, &error))?;
+                let beside = std::env::current_exe()?.with_file_name("metaslot");
+                let beside = if beside.exists() { beside } else { PathBuf::from("metaslot") };
+                let mut command = Command::new(beside);
+                command.env("METASLOT_MODULE", &self.module);
+                command.args(["cert", "import", "--pin-source"]).arg(&pin).arg(certificate);
+                command
+            }
+        };
+        self.store.configure(&mut command);
+        let output = command.stdin(Stdio::null()).output()?;
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let why = || Failure::new(format!("a key store for Java: {}", errors.trim()));
+        if output.status.success() { Ok(()) } else { Err(why()) }
     }
 
     /// A certificate, its key, and both.
@@ -103,7 +144,7 @@ impl Place {
     fn openssl_cnf(&self, arm: Arm) -> Result<PathBuf> {
         let (file, jobs) = (self.provider.as_path(), arm == Arm::Jobs);
         let bridge = match arm {
-            Arm::File => Bridge::None,
+            Arm::File | Arm::Alone => Bridge::None,
             Arm::Token | Arm::Jobs => Bridge::Provider { file, mode: Mode::Keys, jobs },
         };
         let text = configuration(bridge, &self.module, &String::from_utf8_lossy(PIN));
@@ -141,15 +182,19 @@ impl Place {
         let [certificate, private, both] = self.files(key, arm);
         let port = free_port()?;
         let files = [certificate.as_path(), &private, &both];
-        let site = Site { arm, home: &home, files, port, workers: self.workers };
-        let file = home.join("server.conf");
-        let program = server.program().unwrap_or_default();
+        let (key, module, workers) = (*key, self.module.as_path(), self.options.workers);
+        let threads = self.options.connections.iter().copied().max().unwrap_or(1);
+        let site = Site { arm, key, module, home: &home, files, port, workers, threads };
+        let file = home.join(if server == Server::Java { "Server.java" } else { "server.conf" });
+        let installed = || server.program().unwrap_or_default();
+        let program = if server == Server::Threads { self.threads.clone() } else { installed() };
         let user = server.user().filter(|_| rustix::process::getuid().is_root());
         let store = self.given.as_ref().filter(|_| user.is_some()).unwrap_or(&self.store);
         // Processes that are forked log in anew, and 64 that take the long way at once wait too long for each other.
         let own = format!(
-            "counters = {counters:?}\n[[token]]\npath = {:?}\nfast_login = \"15m\"\n",
-            store.database()
+            "lanes = {}\ncounters = {counters:?}\n[[token]]\npath = {:?}\nfast_login = \"15m\"\n",
+            arm != Arm::Alone,
+            store.database(),
         );
         for (path, text) in
             [(&file, server.configuration(site)), (&home.join("metaslot.toml"), own)]
@@ -167,10 +212,12 @@ impl Place {
                 command
             }
         };
-        server.arguments(&mut command, &home, &file);
+        server.arguments(&mut command, site, &file);
         command.env("METASLOT_CONF", home.join("metaslot.toml"));
-        command.env("OPENSSL_CONF", self.openssl_cnf(arm)?);
-        Running::start(&command, port, &home.join("log"), certificate, counters)
+        let bridged = if server.has_threads() { Arm::File } else { arm };
+        command.env("OPENSSL_CONF", self.openssl_cnf(bridged)?);
+        let asked = !server.has_threads();
+        Running::start(&command, asked, port, &home.join("log"), certificate, counters)
             .map_err(|failure| failure.context(name))
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Kinds of keys, and the three arms.
+//! Kinds of keys, and the arms.
 
 use metaslot_ck::*;
 
@@ -26,8 +26,9 @@ pub(super) const KEYS: [TlsKey; 4] = [
 ];
 
 /// The mechanisms that signatures of TLS 1.3 may be counted under, and those of the loop.
-pub(super) const MECHANISMS: [CK_MECHANISM_TYPE; 7] = [
+pub(super) const MECHANISMS: [CK_MECHANISM_TYPE; 8] = [
     CKM_RSA_PKCS,
+    CKM_RSA_X_509,
     CKM_RSA_PKCS_PSS,
     CKM_SHA256_RSA_PKCS_PSS,
     CKM_SHA384_RSA_PKCS_PSS,
@@ -45,16 +46,19 @@ pub(super) enum Arm {
     Token,
     /// In the token; signatures pause OpenSSL's jobs.
     Jobs,
+    /// In the token, without lanes: what batches of threads gain.
+    Alone,
 }
 
 impl Arm {
-    pub(super) const ALL: [Self; 3] = [Self::File, Self::Token, Self::Jobs];
+    pub(super) const ALL: [Self; 4] = [Self::File, Self::Token, Self::Jobs, Self::Alone];
 
     pub(super) const fn word(self) -> &'static str {
         match self {
             Self::File => "file",
             Self::Token => "token",
             Self::Jobs => "jobs",
+            Self::Alone => "no-lanes",
         }
     }
 

@@ -4,7 +4,7 @@
 use super::counted::Counted;
 use super::load::Running;
 use super::options::{Options, Server};
-use super::place::Place;
+use super::place::{JAVA_KEY, Place};
 use super::rows::{Arm, CONNECTIONS, KEY, KEYS, SERVER, TlsKey};
 use crate::experiment::{Factor, Measured, Run, level};
 use crate::filter::wanted;
@@ -21,6 +21,8 @@ pub(super) const SECONDS: f64 = 600.0;
 /// How long a server is asked before it is measured; Apache until each of its processes has opened the token.
 const WARM_UP: f64 = 0.3;
 const WARM_UP_OF_PROCESSES: f64 = 2.0;
+/// Until it has compiled what it runs.
+const WARM_UP_OF_JAVA: f64 = 8.0;
 
 /// All servers, each started when it is asked first.
 pub(super) struct Handshakes {
@@ -125,17 +127,25 @@ impl Scenario for Handshakes {
     }
 
     fn skip(&self, cell: &str) -> Option<String> {
-        let Asked { server, connections, .. } = self.asked(cell)?;
+        let Asked { server, key, connections } = self.asked(cell)?;
         let absent =
             server.program().is_none().then(|| format!("{} is not installed", server.word()));
         // One connection at a time is there for the cost of a pause.
         let alone = connections == 1 && !server.has_jobs() && self.options.connections.len() > 1;
-        absent.or_else(|| alone.then(|| super::view::NO_JOBS.to_owned()))
+        let other = server == Server::Java && key.name != JAVA_KEY;
+        absent
+            .or_else(|| alone.then(|| super::view::NO_JOBS.to_owned()))
+            .or_else(|| other.then(|| super::view::ONE_KEY.to_owned()))
     }
 
     fn skip_arm(&self, cell: &str, arm: &str) -> Option<String> {
         let server = self.asked(cell)?.server;
-        (arm == Arm::Jobs.word() && !server.has_jobs()).then(|| super::view::NO_JOBS.to_owned())
+        let senseless = match Arm::of(arm)? {
+            Arm::Jobs if !server.has_jobs() => super::view::NO_JOBS,
+            Arm::Alone if !server.has_threads() => super::view::NO_THREADS,
+            _ => return None,
+        };
+        Some(senseless.to_owned())
     }
 
     fn warm(&mut self, cell: &str, arm: &str) -> Result<Duration> {
@@ -144,8 +154,11 @@ impl Scenario for Handshakes {
             return Ok(Duration::from_millis(800));
         }
         let arm = Self::arm(cell, arm)?;
-        let long = asked.server == Server::Apache;
-        let seconds = if long { WARM_UP_OF_PROCESSES } else { WARM_UP };
+        let seconds = match asked.server {
+            Server::Apache => WARM_UP_OF_PROCESSES,
+            Server::Java => WARM_UP_OF_JAVA,
+            _ => WARM_UP,
+        };
         self.handshakes(&asked, arm, seconds, &Meter::start())?;
         Ok(Duration::from_secs_f64(self.options.window + 0.1))
     }

@@ -2,7 +2,8 @@
 //! The servers' programs and configurations.
 
 use super::options::Server;
-use super::rows::Arm;
+use super::rows::{Arm, TlsKey};
+use crate::token::PIN;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -10,15 +11,25 @@ use std::process::Command;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Site<'a> {
     pub(super) arm: Arm,
+    pub(super) key: TlsKey,
+    pub(super) module: &'a Path,
     /// Its own directory.
     pub(super) home: &'a Path,
     /// The certificate, the key, and both in one file.
     pub(super) files: [&'a Path; 3],
     pub(super) port: u16,
     pub(super) workers: u16,
+    pub(super) threads: u16,
 }
 
+/// The server of threads.
+pub(super) const THREADS: &str = include_str!("../../../../examples/tls_server.c");
+const JAVA: &str = include_str!("../../../../examples/TlsServer.java");
+
 impl Server {
+    const ALL: [Self; 6] =
+        [Self::Loop, Self::Haproxy, Self::Nginx, Self::Apache, Self::Threads, Self::Java];
+
     /// The level of the factor.
     pub(super) const fn word(self) -> &'static str {
         match self {
@@ -26,19 +37,20 @@ impl Server {
             Self::Haproxy => "haproxy",
             Self::Nginx => "nginx",
             Self::Apache => "apache",
+            Self::Threads => "threads",
+            Self::Java => "java",
         }
     }
 
     pub(super) fn of(word: &str) -> Option<Self> {
-        [Self::Loop, Self::Haproxy, Self::Nginx, Self::Apache]
-            .into_iter()
-            .find(|server| server.word() == word)
+        Self::ALL.into_iter().find(|server| server.word() == word)
     }
 
-    /// Where it is installed; nothing where it is none.
+    /// Where it is installed; an empty path where it is compiled here.
     pub(super) fn program(self) -> Option<PathBuf> {
         let name = match self {
-            Self::Loop => return Some(PathBuf::new()),
+            Self::Loop | Self::Threads => return Some(PathBuf::new()),
+            Self::Java => "java",
             Self::Haproxy => "haproxy",
             Self::Nginx => "nginx",
             Self::Apache => "apache2",
@@ -53,6 +65,11 @@ impl Server {
         matches!(self, Self::Loop | Self::Haproxy)
     }
 
+    /// Whether it asks the module itself, in threads that wait: no OpenSSL of its own stands between.
+    pub(super) const fn has_threads(self) -> bool {
+        matches!(self, Self::Threads | Self::Java)
+    }
+
     /// The user that it has to be, where it may not be root.
     pub(super) const fn user(self) -> Option<&'static str> {
         match self {
@@ -64,7 +81,8 @@ impl Server {
     /// Its configuration.
     pub(super) fn configuration(self, site: Site<'_>) -> String {
         match self {
-            Self::Loop => String::new(),
+            Self::Loop | Self::Threads => String::new(),
+            Self::Java => JAVA.to_owned(),
             Self::Haproxy => haproxy(site),
             Self::Nginx => nginx(site),
             Self::Apache => apache(site),
@@ -72,9 +90,16 @@ impl Server {
     }
 
     /// How it is started with that.
-    pub(super) fn arguments(self, command: &mut Command, home: &Path, file: &Path) {
+    pub(super) fn arguments(self, command: &mut Command, site: Site<'_>, file: &Path) {
+        let home = site.home;
         match self {
             Self::Loop => {}
+            Self::Threads => threads(command, site),
+            Self::Java => {
+                let store = if site.arm == Arm::File { "p12" } else { "cfg" };
+                command.arg(file).args([site.port.to_string(), site.threads.to_string()]);
+                command.arg(site.files[0].with_extension(store)).arg(pin());
+            }
             Self::Haproxy => {
                 command.arg("-db").arg("-f").arg(file);
             }
@@ -87,6 +112,28 @@ impl Server {
             }
         }
     }
+}
+
+fn pin() -> String {
+    String::from_utf8_lossy(PIN).into_owned()
+}
+
+fn threads(command: &mut Command, site: Site<'_>) {
+    let Site { arm, key, module, files: [certificate, private, _], port, threads, .. } = site;
+    command.args([port.to_string(), threads.to_string()]).arg(certificate);
+    match arm {
+        Arm::File => command.arg(private),
+        _ => command.arg(module).args([&*pin(), key.name]),
+    };
+}
+
+/// What SunPKCS11 is configured with. The key may do what the certificate's says.
+pub(super) fn sun_pkcs11(module: &Path) -> String {
+    let module = module.display();
+    format!(
+        "name = metaslot\nlibrary = {module}\nslot = 0\n\
+         attributes(*, CKO_PRIVATE_KEY, *) = {{ CKA_SIGN = true }}\n"
+    )
 }
 
 fn haproxy(site: Site<'_>) -> String {

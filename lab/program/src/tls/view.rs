@@ -8,6 +8,9 @@ use crate::judged::{Judged, OverFirst};
 
 /// Why combinations that make no sense are left out.
 pub(super) const NO_JOBS: &str = "it has no jobs of OpenSSL's";
+pub(super) const NO_THREADS: &str = "its signatures do not wait for each other";
+/// Why Java has no other keys.
+pub(super) const ONE_KEY: &str = "its example has the key rsa2048";
 
 /// An experiment, to be asked.
 pub(super) struct View<'a> {
