@@ -7,22 +7,18 @@ use anyhow::Result;
 
 use crate::cargo::{build, command, module};
 use crate::connections;
-use crate::packages::{self, FOR_RUN};
+use crate::packages::{self, FOR_RUN, FOR_TESTS};
 use crate::report::check;
-use crate::tls;
 
-/// `metaslot lab speed` with the arguments given, or `lab lanes` when the first is `lanes`; `tls` and `connections` measure servers instead.
+/// `metaslot lab speed` with the arguments given, or `lab lanes` and `lab tls` when the first says so; `connections` counts those of a daemon.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    match arguments {
-        [first, rest @ ..] if first == "tls" => return tls::run(rest),
+    let (experiment, packages, arguments) = match arguments {
         [one] if one == "connections" => return connections::run(),
-        _ => {}
-    }
-    let (experiment, arguments) = match arguments {
-        [first, rest @ ..] if first == "lanes" => ("lanes", rest),
-        all => ("speed", all),
+        [first, rest @ ..] if first == "tls" => ("tls", &[FOR_RUN, FOR_TESTS][..], rest),
+        [first, rest @ ..] if first == "lanes" => ("lanes", &[FOR_RUN][..], rest),
+        all => ("speed", &[FOR_RUN][..], all),
     };
-    packages::install(&[FOR_RUN])?;
+    packages::install(packages)?;
     build()?;
     check(
         Command::new(command())

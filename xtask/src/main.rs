@@ -34,7 +34,6 @@ mod structure;
 mod suites;
 mod tasks;
 mod test;
-mod tls;
 mod tree;
 
 use std::process::ExitCode;

@@ -320,14 +320,6 @@ pub(crate) fn provider() -> Result<()> {
     quietly(Command::new("dpkg-deb").arg("-x").args([&package, &home]))
 }
 
-/// Where pkcs11-provider was unpacked, if it was.
-pub(crate) fn unpacked() -> Option<PathBuf> {
-    let home = target().join("pkcs11-provider");
-    let files = LIBRARIES.iter().map(|at| home.join(at.trim_start_matches('/')).join(PROVIDER));
-    let file = files.into_iter().find(|file| file.exists())?;
-    fs::canonicalize(file.parent()?).ok()
-}
-
 /// What ends badly unless each `NAME==VERSION` among its arguments is installed.
 const VERSIONS: &str = "import sys, importlib.metadata as m
 sys.exit(any(m.version(name) != version for name, version in (word.split('==') for word in sys.argv[1:])))";
