@@ -130,6 +130,12 @@ fn proxies(server: &str, user: &str) {
             ensure!(listed[0]["resumed_sessions"] == 2, "{listed}");
             ensure!(listed[0]["full_handshakes"].as_u64() >= Some(4), "{listed}");
         }
+        if server == "nginx" {
+            // A kernel that does TLS is asked for it, and one that does not costs nothing.
+            let conf = format!("kssl/localhost-{port}/nginx.conf");
+            let conf = std::fs::read_to_string(token.path(&conf)).context(conf)?;
+            ensure!(conf.contains("ssl_conf_command Options KTLS;"), "{conf}");
+        }
         // What cannot be started leaves what was there.
         drop(plain_server);
         create().line("-h pin").output()?.with(&["there is no certificate in it"])?;

@@ -68,7 +68,7 @@ pub(super) struct Unit<'a> {
 
 impl Unit<'_> {
     pub(super) fn text(&self) -> String {
-        let Entry { name, port, proxy_port, .. } = self.entry;
+        let Entry { name, port, proxy_port, server, .. } = self.entry;
         let variables = self.variables.iter();
         let variables: String =
             variables.map(|(name, value)| format!("Environment={name}={value}\n")).collect();
@@ -83,9 +83,11 @@ impl Unit<'_> {
             None => "ProtectSystem=full\n".to_owned(),
         };
         let Self { user, start, .. } = self;
+        // Its workers may not have the kernel load what OpenSSL asks it for.
+        let kernel = if server == "nginx" { " modprobe@tls.service" } else { "" };
         format!(
             "{MADE}\n[Unit]\nDescription=TLS of port {port} for the plain server on port {proxy_port}\n\
-             Documentation=man:metaslot-ksslcfg(1)\nWants=network-online.target\nAfter=network-online.target\n\n\
+             Documentation=man:metaslot-ksslcfg(1)\nWants=network-online.target{kernel}\nAfter=network-online.target{kernel}\n\n\
              [Service]\n{start}\nUser={user}\n{variables}{credential}RuntimeDirectory=metaslot-kssl/{name}\n\
              RuntimeDirectoryMode=0700\nRestart=on-failure\n{HARDENED}{writes}\n\
              [Install]\nWantedBy=multi-user.target\n"

@@ -15,9 +15,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the kernel says where programs may have TLS done by it.
-const KERNEL: &str = "/proc/sys/net/ipv4/tcp_available_ulp";
-
 /// What stands in the place of names in a recipe.
 #[derive(Debug)]
 pub(super) struct Parts {
@@ -45,14 +42,6 @@ impl Parts {
             ("address", spot.address(server)),
             ("plain", args.proxy_port.to_string()),
             ("log", log.to_owned()),
-            (
-                "more",
-                if in_kernel() {
-                    "        ssl_conf_command Options KTLS;\n".to_owned()
-                } else {
-                    String::new()
-                },
-            ),
         ];
         Self { values }
     }
@@ -68,11 +57,6 @@ impl Parts {
         // The first one counts.
         places.into_iter().chain(self.values.iter().cloned()).collect()
     }
-}
-
-/// Whether the kernel does TLS for programs.
-fn in_kernel() -> bool {
-    fs::read_to_string(KERNEL).is_ok_and(|text| text.split_whitespace().any(|name| name == "tls"))
 }
 
 /// The files where they are checked; dropped before [`Stage::place`], they go.
