@@ -17,7 +17,7 @@ use crate::report::{all_pass, check};
 const RELEASES: &[(&str, &str, u32)] = &[("3.5", "=300.5.5", 3), ("4.0", "=400.0.2", 4)];
 
 /// What no test here asks for is not built; all else is what distributions have, whose programs find it in shared libraries.
-const OPTIONS: &str = "no-shared no-tests no-docs no-fips no-legacy no-quic -O1";
+const OPTIONS: &str = "no-shared no-tests no-docs no-fips no-legacy no-quic enable-ktls -O1";
 
 /// What is kept of a build: the program and its libraries, by both of their names, and what programs of the tests are compiled with.
 const KEPT: &[&str] = &["include", "apps/openssl", "libcrypto.so", "libssl.so"];
