@@ -115,8 +115,9 @@ impl Policy {
     pub fn approving_params(self, params: &Params, signs: bool) -> Result<()> {
         let hash = params.function().unwrap_or(CKM_SHA256);
         self.refuse(Refusal::OldTls, of_old_tls(hash), Error::MECHANISM_PARAM_INVALID)?;
-        // RFC 8247 §2.2
-        let md5 = hash == CKM_MD5_HMAC;
+        // RFC 8247 §2.2; HKDF names the hash function of its HMAC.
+        let hkdf = matches!(params, Params::Hkdf { prf: CKM_MD5, .. });
+        let md5 = hkdf || hash == CKM_MD5_HMAC;
         self.refuse(Refusal::Md5Signatures, md5, Error::MECHANISM_PARAM_INVALID)?;
         // SP 800-135 §4.1: the functions of IKE are HMACs.
         let other = matches!(params, Params::Ike { prf: CKM_AES_CMAC, .. });
@@ -287,6 +288,18 @@ mod tests {
             seen += 1;
         }
         assert!(seen > 60, "{seen}");
+    }
+
+    #[test]
+    fn keys_of_hkdf_are_made_by_no_md5() {
+        for (prf, default) in [(CKM_SHA256, true), (CKM_SHA_1, true), (CKM_MD5, false)] {
+            let (extract, expand, salt_type) = (true, true, CKF_HKDF_SALT_NULL);
+            let (salt, salt_key, info) = Default::default();
+            let params = Params::Hkdf { extract, expand, prf, salt_type, salt, salt_key, info };
+            let may = |policy: Policy| policy.approving_params(&params, false).is_ok();
+            assert!(may(Policy::legacy()));
+            assert_eq!((may(Policy::DEFAULT), may(Policy::FIPS)), (default, default), "{prf:#x}");
+        }
     }
 
     #[test]
