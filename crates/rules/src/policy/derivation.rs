@@ -28,6 +28,8 @@ impl Policy {
             return self.using_key(KeyUse::Agree, base);
         }
         self.using_key(KeyUse::Derive, base)?;
+        let broken = matches!(mechanism, CKM_MD2_KEY_DERIVATION | CKM_MD5_KEY_DERIVATION);
+        self.refuse(Refusal::Md5Signatures, broken, Error::MECHANISM_INVALID)?;
         let related = !base.readable && !DERIVES.contains(&mechanism);
         self.refuse(Refusal::RelatedKeys, related, Error::MECHANISM_INVALID)
     }

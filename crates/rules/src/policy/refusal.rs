@@ -41,7 +41,7 @@ pub enum Refusal {
     WeakGroups,
     /// A public exponent below 65537, or an even one.
     WeakExponents,
-    /// A signature over an MD2, an MD5 or a RIPEMD, or a key of IKE or HKDF by HMAC-MD5.
+    /// A signature over an MD2, an MD5 or a RIPEMD, or a key by MD2, MD5 or HMAC-MD5.
     Md5Signatures,
     /// A signature of DSA, or a pair for it.
     Dsa,

@@ -41,7 +41,7 @@ pub(super) const REFUSALS: &[RefusalRow] = &[
     refusal(Refusal::WeakCurves, "weak-curves", "a curve has less than 112 bits of security"),
     refusal(Refusal::WeakGroups, "weak-groups", "Diffie-Hellman is in a group that is none of RFC 3526 or RFC 7919 of 2048 bits or more, or by an exponent shorter than 224 bits"),
     refusal(Refusal::WeakExponents, "weak-exponents", "a public exponent is 1 or even, or, of a key that is made here, below 65537"),
-    refusal(Refusal::Md5Signatures, "md5-signatures", "a signature would be over an MD2, an MD5 or a RIPEMD, or a key of IKE or HKDF be made by HMAC-MD5"),
+    refusal(Refusal::Md5Signatures, "md5-signatures", "a signature would be over an MD2, an MD5 or a RIPEMD, or a key be made by MD2, MD5 or HMAC-MD5"),
     refusal(Refusal::Dsa, "dsa", "DSA verifies what was signed and signs nothing new"),
     refusal(Refusal::OldTls, "old-tls", "TLS 1.0, TLS 1.1 and SSL 3.0 are forbidden by RFC 8996 and RFC 7568"),
     refusal(Refusal::WeakCiphers, "weak-ciphers", "old and national ciphers (such as triple DES, RC4 and Camellia), CBC-MAC, Poly1305 alone, ANSI X9.31, MD2 and RIPEMD open old data and make nothing new"),

@@ -267,13 +267,14 @@ fn strength(key: &Attributes, length: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use metaslot_spi::Value;
 
     #[test]
     fn ciphers_of_old_open_and_make_nothing_new() {
         let mut seen = 0;
         for row in MechanismRow::all().iter().filter(|row| row.is_old_cipher()) {
             let mut attributes = Attributes::new();
-            attributes.set(CKA_KEY_TYPE, metaslot_spi::Value::Ulong(row.keys[0]));
+            attributes.set(CKA_KEY_TYPE, Value::Ulong(row.keys[0]));
             let facts = Facts::new(&attributes, true);
             let may = |policy: Policy, direction| {
                 policy.using_mechanism(row.number, &Params::None, &facts, direction, false)
@@ -299,6 +300,28 @@ mod tests {
             let may = |policy: Policy| policy.approving_params(&params, false).is_ok();
             assert!(may(Policy::legacy()));
             assert_eq!((may(Policy::DEFAULT), may(Policy::FIPS)), (default, default), "{prf:#x}");
+        }
+    }
+
+    #[test]
+    fn keys_are_made_by_digests_that_are_not_broken() {
+        let (secret, generic) = [CKO_SECRET_KEY, CKK_GENERIC_SECRET].map(Value::Ulong).into();
+        let yes = Value::Bool(true);
+        let readable = [
+            (CKA_CLASS, secret),
+            (CKA_KEY_TYPE, generic),
+            (CKA_DERIVE, yes.clone()),
+            (CKA_EXTRACTABLE, yes),
+        ];
+        let facts = Facts::new(&readable.into_iter().collect(), true);
+        for (mechanism, default) in [
+            (CKM_SHA256_KEY_DERIVATION, Ok(())),
+            (CKM_SHA1_KEY_DERIVATION, Ok(())),
+            (CKM_MD5_KEY_DERIVATION, Err(Error::MECHANISM_INVALID)),
+            (CKM_MD2_KEY_DERIVATION, Err(Error::MECHANISM_INVALID)),
+        ] {
+            assert_eq!(Policy::legacy().deriving(mechanism, &facts), Ok(()));
+            assert_eq!(Policy::DEFAULT.deriving(mechanism, &facts), default, "{mechanism:#x}");
         }
     }
 
