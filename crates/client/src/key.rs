@@ -83,6 +83,9 @@ impl Session {
         wrapping_key: ObjectHandle,
         key: ObjectHandle,
     ) -> Result<Vec<u8>> {
+        if let Some(remote) = self.module().other_process() {
+            return remote.wrap(self.handle().0, mechanism, [wrapping_key, key]);
+        }
         let mut encoded = mechanism.encode();
         let mut raw = encoded.raw();
         let mut used: CK_ULONG = 0;
@@ -113,6 +116,10 @@ impl Session {
         wrapped: &[u8],
         template: &Template,
     ) -> Result<ObjectHandle> {
+        if let Some(remote) = self.module().other_process() {
+            let by = (unwrapping_key, Some(wrapped));
+            return remote.make_by(Function::UnwrapKey, self.handle().0, mechanism, by, template);
+        }
         let mut encoded = mechanism.encode();
         let mut raw = encoded.raw();
         let mut template = template.encode();
@@ -148,6 +155,10 @@ impl Session {
         base_key: ObjectHandle,
         template: &Template,
     ) -> Result<ObjectHandle> {
+        if let Some(remote) = self.module().other_process() {
+            let by = (base_key, None);
+            return remote.make_by(Function::DeriveKey, self.handle().0, mechanism, by, template);
+        }
         let mut encoded = mechanism.encode();
         let mut raw = encoded.raw();
         let mut template = template.encode();
@@ -170,6 +181,9 @@ impl Session {
         public_key: ObjectHandle,
         template: &Template,
     ) -> Result<(Vec<u8>, ObjectHandle)> {
+        if let Some(remote) = self.module().other_process() {
+            return remote.encapsulate(self.handle().0, mechanism, public_key, template);
+        }
         let function = self.module().lists().v3_2.as_ref().and_then(|list| list.C_EncapsulateKey);
         let function = function.ok_or_else(|| Error::missing(Function::EncapsulateKey))?;
         let mut encoded = mechanism.encode();
@@ -214,6 +228,10 @@ impl Session {
         ciphertext: &[u8],
         template: &Template,
     ) -> Result<ObjectHandle> {
+        if let Some(remote) = self.module().other_process() {
+            let (function, by) = (Function::DecapsulateKey, (private_key, Some(ciphertext)));
+            return remote.make_by(function, self.handle().0, mechanism, by, template);
+        }
         let function = self.module().lists().v3_2.as_ref().and_then(|list| list.C_DecapsulateKey);
         let mut encoded = mechanism.encode();
         let mut raw = encoded.raw();

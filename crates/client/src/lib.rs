@@ -60,8 +60,11 @@ pub use remote::{Carrier, Found, Lane, Lanes, Message, Once, Patience};
 /// What p11-kit's protocol consists of, for who speaks it from the other side.
 pub mod protocol {
     pub use crate::remote::calls::{Call, GREETING};
-    pub use crate::remote::kinds::{Form, Kind, form, kind};
-    pub use crate::remote::wire::{MALFORMED, NO_BYTES, Reader, SAYS_PARAMETERS, VERSION, Writer};
+    pub use crate::remote::kinds::{Form, Kind, form, kind, kind_in};
+    pub use crate::remote::params::{ReadParams, shape_has_kind};
+    pub use crate::remote::wire::{
+        MALFORMED, NO_BYTES, OFFER, OWN, Reader, SAYS_PARAMETERS, VERSION, Writer,
+    };
 }
 pub use session::{Access, Session};
 pub use template::{Template, Value};

@@ -68,6 +68,10 @@ impl Session {
     /// # Errors
     /// The module's code.
     pub fn object_size(&self, object: ObjectHandle) -> Result<Option<u64>> {
+        if let Some(remote) = self.module().other_process() {
+            let size = remote.number(Function::GetObjectSize, &[self.handle().0, object.0])?;
+            return Ok((size != UNAVAILABLE).then_some(size));
+        }
         let function = self.list().C_GetObjectSize;
         let size = self.module().fill(Function::GetObjectSize, function, |f, size| {
             // SAFETY: `size` is a number to be written.

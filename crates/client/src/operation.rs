@@ -398,6 +398,9 @@ impl Session {
     /// # Errors
     /// The module's code.
     pub fn digest_key(&self, key: ObjectHandle) -> Result<()> {
+        if let Some(remote) = self.module().other_process() {
+            return remote.tell(Function::DigestKey, &[self.handle().0, key.0]);
+        }
         self.call(Function::DigestKey, self.list().C_DigestKey, |f, session| {
             // SAFETY: takes numbers only.
             unsafe { f(session, key.0) }
@@ -592,6 +595,10 @@ impl Session {
         encryption_key: ObjectHandle,
         authentication_key: ObjectHandle,
     ) -> Result<()> {
+        if let Some(remote) = self.module().other_process() {
+            let keys = [encryption_key, authentication_key];
+            return remote.set_operation_state(self.handle().0, state, keys);
+        }
         let function = self.list().C_SetOperationState;
         self.call(Function::SetOperationState, function, |f, session| {
             let (state, state_length) = (state.as_ptr().cast_mut(), ulong(state.len()));

@@ -259,6 +259,9 @@ impl Session {
     /// # Errors
     /// The module's code; `CKR_FUNCTION_NOT_SUPPORTED` on a 2.40 module.
     pub fn cancel(&self, flags: CK_FLAGS) -> Result<()> {
+        if let Some(remote) = self.module.other_process() {
+            return remote.tell(Function::SessionCancel, &[self.handle().0, flags]);
+        }
         let list = self.module.lists().v3_0.as_ref();
         let function = list
             .and_then(|list| list.C_SessionCancel)

@@ -5,6 +5,7 @@
 //! version, `M` a mechanism, `A` an attribute, `P` what a mechanism's parameter has become; `a` before one of them says an
 //! array, `f` the room for one.
 
+use super::wire::OWN;
 use metaslot_ck::Function;
 
 /// What p11-kit's client says first.
@@ -32,7 +33,20 @@ impl Call {
 
     /// Each of them.
     pub fn all() -> impl Iterator<Item = &'static Self> {
-        ASKED.iter().chain(OTHERS)
+        ASKED.iter().chain(OTHERS).chain(OURS)
+    }
+
+    /// Whether p11-kit's protocol does not have it.
+    #[must_use]
+    pub const fn is_ours(&self) -> bool {
+        self.number > OURS_FROM
+    }
+
+    /// The call of this function that our client asks for in this version of the protocol.
+    pub(super) fn asked(function: Function, version: u8) -> Option<&'static Self> {
+        let others = if version >= OWN { (OTHERS, OURS) } else { (&[][..], &[][..]) };
+        let mut all = ASKED.iter().chain(others.0).chain(others.1);
+        all.find(|call| call.function == function)
     }
 }
 
@@ -45,7 +59,7 @@ const fn call(
     Call { function, number, request, answer }
 }
 
-/// Those that our client asks for: every version of the protocol has them, but `C_LoginUser`, which came with the second one.
+/// Those that our client asks for: every version of p11-kit's has them, but `C_LoginUser`, which came with the second one.
 pub(super) const ASKED: &[Call] = &[
     call(Function::Initialize, 1, "ayyay", ""),
     call(Function::Finalize, 2, "", ""),
@@ -142,6 +156,15 @@ const OTHERS: &[Call] = &[
     call(Function::DeriveKey, 89, "uMuaA", "uPu"),
 ];
 
+/// The numbers of ours are far above those that p11-kit may come to have: "MS" in their upper half.
+const OURS_FROM: u32 = 0x4d53_0000;
+
+/// What p11-kit's protocol does not have, by the version that is our own.
+const OURS: &[Call] = &[
+    call(Function::EncapsulateKey, OURS_FROM + 1, "uMuaAfy", "ayu"),
+    call(Function::DecapsulateKey, OURS_FROM + 2, "uMuayaA", "u"),
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,7 +173,10 @@ mod tests {
     fn each_number_has_one_call() {
         let mut numbers: Vec<_> = Call::all().map(|call| call.number).collect();
         numbers.sort_unstable();
-        assert_eq!(numbers, (1..=89).collect::<Vec<_>>());
+        let (theirs, ours) = numbers.split_at(89);
+        assert_eq!(theirs, (1..=89).collect::<Vec<_>>());
+        assert!(ours.iter().zip(1..).all(|(number, at)| *number == OURS_FROM + at));
+        assert!(Call::all().all(|call| call.is_ours() == (call.number > 89)));
     }
 
     #[test]

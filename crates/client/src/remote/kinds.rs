@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How p11-kit's protocol writes attributes and mechanisms, and which of them every version writes in the same way: our client
-//! sends no others.
+//! sends no others, but in the version that is [our own](OWN), which has all of the vocabulary.
 
+use super::wire::OWN;
+use metaslot_ck::attribute::{self, AttributeRow};
 use metaslot_ck::*;
 
 /// How a value is written.
@@ -19,7 +21,16 @@ pub enum Kind {
     Template,
 }
 
-/// How a value is written by the versions that know the attribute; what they do not know is bytes.
+/// How a value is written in this version of the protocol.
+#[must_use]
+pub fn kind_in(attribute: CK_ATTRIBUTE_TYPE, version: u8) -> Kind {
+    match version >= OWN {
+        true => carried(attribute, version).unwrap_or(Kind::Bytes),
+        false => kind(attribute),
+    }
+}
+
+/// How a value is written by the versions of p11-kit's that know the attribute; what they do not know is bytes.
 #[must_use]
 pub fn kind(attribute: CK_ATTRIBUTE_TYPE) -> Kind {
     match attribute {
@@ -35,11 +46,25 @@ pub fn kind(attribute: CK_ATTRIBUTE_TYPE) -> Kind {
         | CKA_CHAR_COLUMNS
         | CKA_BITS_PER_PIXEL
         | CKA_MECHANISM_TYPE => Kind::Number,
-        _ => carried(attribute).unwrap_or(Kind::Bytes),
+        _ => carried_by_all(attribute).unwrap_or(Kind::Bytes),
     }
 }
 
-pub(super) fn carried(attribute: CK_ATTRIBUTE_TYPE) -> Option<Kind> {
+/// How a value is written, if our client sends the attribute and takes it.
+pub(super) fn carried(attribute: CK_ATTRIBUTE_TYPE, version: u8) -> Option<Kind> {
+    if version < OWN {
+        return carried_by_all(attribute);
+    }
+    AttributeRow::kind_of(attribute).map(|kind| match kind {
+        attribute::Kind::Bool => Kind::Byte,
+        attribute::Kind::Ulong => Kind::Number,
+        attribute::Kind::Ulongs => Kind::Numbers,
+        attribute::Kind::Template => Kind::Template,
+        attribute::Kind::Bytes | attribute::Kind::BigInteger | attribute::Kind::Date => Kind::Bytes,
+    })
+}
+
+fn carried_by_all(attribute: CK_ATTRIBUTE_TYPE) -> Option<Kind> {
     Some(match attribute {
         CKA_TOKEN
         | CKA_PRIVATE
@@ -273,3 +298,21 @@ const NONE_WHERE_KNOWN: &[CK_MECHANISM_TYPE] = &[
     CKM_RIPEMD160_HMAC,
     CKM_KEY_WRAP_LYNKS,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_every_version_carries_ours_writes_in_the_same_way() {
+        for row in AttributeRow::all() {
+            let usual = carried_by_all(row.number);
+            let own = carried(row.number, OWN);
+            assert!(own.is_some() && (usual.is_none() || usual == own), "{:#x}", row.number);
+        }
+        // Of a vendor that is not known.
+        assert_eq!(carried(CKA_VENDOR_DEFINED | 1, OWN), None);
+        assert_eq!(kind_in(CKA_PARAMETER_SET, OWN), Kind::Number);
+        assert_eq!(kind_in(CKA_PARAMETER_SET, 2), Kind::Bytes);
+    }
+}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A module in a process of its own, by the protocol of p11-kit.
+//! A module in a process of its own, by the protocol of p11-kit, or by a version of it that is our own.
 //!
 //! Trusted is nothing: what the other process says is bytes until it has been read. What carries them is the caller's.
 
@@ -7,6 +7,7 @@ pub(crate) mod calls;
 pub(crate) mod kinds;
 mod lane;
 mod once;
+pub(crate) mod params;
 mod patience;
 mod request;
 pub(crate) mod wire;
@@ -19,14 +20,15 @@ pub use wire::Message;
 use crate::{
     Error, Mechanism, MechanismInfo, Result, SessionInfo, SlotInfo, Template, TokenInfo, length,
 };
-use calls::{ASKED, Call, GREETING};
+use calls::{Call, GREETING};
+use kinds::Kind;
 use metaslot_ck::{self as ck, *};
 use request::Request;
 use std::ffi::CStr;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use wire::{MALFORMED, Reader};
+use wire::{MALFORMED, OFFER, OWN, Reader, VERSION};
 
 /// Carries requests to the process, and its answers back.
 pub trait Carrier: fmt::Debug + Send + Sync {
@@ -35,6 +37,10 @@ pub trait Carrier: fmt::Debug + Send + Sync {
     /// # Errors
     /// `CKR_CRYPTOKI_ALREADY_INITIALIZED` where it runs.
     fn start(&self) -> std::result::Result<u8, ck::Error>;
+    /// The newest version of the protocol that is offered to the process: one that is [our own](OWN), or p11-kit's alone.
+    fn offers(&self) -> u8 {
+        OWN
+    }
     /// Ends the process.
     fn end(&self);
     /// One request, and its answer.
@@ -62,12 +68,18 @@ const USUAL: usize = 4096;
 /// How many slots, mechanisms and objects are asked for at once.
 const MANY: usize = 256;
 
+/// Whether a part of a request was written.
+type Begun = std::result::Result<(), ck::Error>;
 /// What a request consists of, beside its beginning.
-type Parts<'a> = &'a dyn Fn(&mut Request) -> std::result::Result<(), ck::Error>;
+type Parts<'a> = &'a dyn Fn(&mut Request) -> Begun;
 
 impl Remote {
     pub(crate) fn new(carrier: Arc<dyn Carrier>) -> Self {
         Self { carrier, version: AtomicU8::new(0) }
+    }
+
+    fn version(&self) -> u8 {
+        self.version.load(Ordering::Relaxed)
     }
 
     /// One call. What is not carried is not supported.
@@ -90,9 +102,9 @@ impl Remote {
         function: Function,
         parts: Parts<'_>,
     ) -> std::result::Result<(&'static Call, Message), ck::Error> {
-        let call = ASKED.iter().find(|call| call.function == function);
-        let call = call.ok_or(ck::Error::FUNCTION_NOT_SUPPORTED)?;
-        let mut request = Request::new(call, self.version.load(Ordering::Relaxed));
+        let version = self.version();
+        let call = Call::asked(function, version).ok_or(ck::Error::FUNCTION_NOT_SUPPORTED)?;
+        let mut request = Request::new(call, version);
         parts(&mut request)?;
         Ok((call, request.finish()))
     }
@@ -100,6 +112,26 @@ impl Remote {
     /// A call of numbers that gives nothing.
     pub(crate) fn tell(&self, function: Function, numbers: &[u64]) -> Result<()> {
         self.call(function, &|request| write(request, numbers), |_| Ok(()))
+    }
+
+    /// A call of numbers that gives one.
+    pub(crate) fn number(&self, function: Function, numbers: &[u64]) -> Result<u64> {
+        self.call(function, &|request| write(request, numbers), |answer| answer.number())
+    }
+
+    /// `C_SetOperationState`
+    pub(crate) fn set_operation_state(
+        &self,
+        session: u64,
+        state: &[u8],
+        [encryption, authentication]: [ObjectHandle; 2],
+    ) -> Result<()> {
+        let parts = |request: &mut Request| {
+            request.parts.number(session);
+            request.parts.bytes(Some(state));
+            write(request, &[encryption.0, authentication.0])
+        };
+        self.call(Function::SetOperationState, &parts, |_| Ok(()))
     }
 
     /// A call of a session's number and bytes that gives nothing.
@@ -112,34 +144,46 @@ impl Remote {
         self.call(function, &parts, |_| Ok(()))
     }
 
-    /// A call that gives bytes: so many as there is room for, or how many they would be.
-    fn output(
+    /// A call that gives bytes: so many as there is room for, or how many they would be. Its request ends with the room, and its answer
+    /// with what `more` reads.
+    fn output<T>(
         &self,
         function: Function,
-        session: u64,
-        data: Option<&[u8]>,
+        begin: Parts<'_>,
         out: &mut [u8],
-    ) -> Result<std::result::Result<usize, usize>> {
+        more: impl FnOnce(&mut Reader<'_>) -> std::result::Result<T, ck::Error>,
+    ) -> Result<(std::result::Result<usize, usize>, T)> {
         let parts = |request: &mut Request| {
-            request.parts.number(session);
-            if data.is_some() {
-                request.parts.bytes(data);
-            }
+            begin(request)?;
             // No room would be the question for the length.
             request.parts.half(u32::try_from(out.len().max(1)).unwrap_or(u32::MAX));
             Ok(())
         };
-        let (given, length) = self.call(function, &parts, |answer| match answer.bytes()? {
-            Ok(bytes) => Ok((Message::copy_of(bytes), bytes.len())),
-            Err(length) => Ok((Message::default(), length)),
+        let ((given, length), more) = self.call(function, &parts, |answer| {
+            let given = match answer.bytes()? {
+                Ok(bytes) => (Message::copy_of(bytes), bytes.len()),
+                Err(length) => (Message::default(), length),
+            };
+            Ok((given, more(answer)?))
         })?;
         let given = given.as_ref();
         match out.get_mut(..given.len()) {
             Some(room) if given.len() == length => {
                 room.copy_from_slice(given);
-                Ok(Ok(length))
+                Ok((Ok(length), more))
             }
-            _ => Ok(Err(length)),
+            _ => Ok((Err(length), more)),
+        }
+    }
+
+    /// What such a call of an operation has.
+    fn of_session(session: u64, data: Option<&[u8]>) -> impl Fn(&mut Request) -> Begun {
+        move |request| {
+            request.parts.number(session);
+            if data.is_some() {
+                request.parts.bytes(data);
+            }
+            Ok(())
         }
     }
 
@@ -152,7 +196,8 @@ impl Remote {
         out: &mut [u8],
     ) -> Result<usize> {
         let short = |_| Error::new(function, ck::Error::BUFFER_TOO_SMALL);
-        self.output(function, session, data, out)?.map_err(short)
+        let begin = Self::of_session(session, data);
+        self.output(function, &begin, out, |_| Ok(()))?.0.map_err(short)
     }
 
     /// The same, with the room that it needs.
@@ -163,16 +208,60 @@ impl Remote {
         data: Option<&[u8]>,
     ) -> Result<Vec<u8>> {
         let usual = data.map_or(0, <[u8]>::len) + USUAL;
+        let begin = Self::of_session(session, data);
+        self.whole_output(function, usual, &begin, |_| Ok(())).map(|(out, ())| out)
+    }
+
+    /// What a call gives, with the room that is usual or the one that it then says, and what follows.
+    fn whole_output<T>(
+        &self,
+        function: Function,
+        usual: usize,
+        begin: Parts<'_>,
+        more: impl Fn(&mut Reader<'_>) -> std::result::Result<T, ck::Error>,
+    ) -> Result<(Vec<u8>, T)> {
         let mut out = crate::room(function, crate::ulong(usual), 0)?;
-        let length = match self.output(function, session, data, &mut out)? {
-            Ok(length) => length,
-            Err(length) => {
-                out = crate::room(function, crate::ulong(length), 0)?;
-                self.output_into(function, session, data, &mut out)?
-            }
+        let (mut length, mut rest) = self.output(function, begin, &mut out, &more)?;
+        if let Err(longer) = length {
+            out = crate::room(function, crate::ulong(longer), 0)?;
+            (length, rest) = self.output(function, begin, &mut out, &more)?;
+        }
+        let short = |_| Error::new(function, ck::Error::BUFFER_TOO_SMALL);
+        out.truncate(length.map_err(short)?);
+        Ok((out, rest))
+    }
+
+    /// `C_WrapKey`
+    pub(crate) fn wrap(
+        &self,
+        session: u64,
+        mechanism: &Mechanism<'_>,
+        [wrapping, key]: [ObjectHandle; 2],
+    ) -> Result<Vec<u8>> {
+        let begin = |request: &mut Request| {
+            request.parts.number(session);
+            request.mechanism(mechanism)?;
+            write(request, &[wrapping.0, key.0])
         };
-        out.truncate(length);
-        Ok(out)
+        self.whole_output(Function::WrapKey, USUAL, &begin, |_| Ok(())).map(|(wrapped, ())| wrapped)
+    }
+
+    /// `C_EncapsulateKey`
+    pub(crate) fn encapsulate(
+        &self,
+        session: u64,
+        mechanism: &Mechanism<'_>,
+        public: ObjectHandle,
+        template: &Template,
+    ) -> Result<(Vec<u8>, ObjectHandle)> {
+        let begin = |request: &mut Request| {
+            request.parts.number(session);
+            request.mechanism(mechanism)?;
+            request.parts.number(public.0);
+            request.template(template)
+        };
+        let secret = |answer: &mut Reader<'_>| answer.number().map(ObjectHandle);
+        self.whole_output(Function::EncapsulateKey, USUAL, &begin, secret)
     }
 
     /// All bytes that were asked for: fewer are none.
@@ -187,14 +276,28 @@ impl Remote {
         let started = self.carrier.start();
         let version = started.map_err(|code| Error::new(Function::Initialize, code))?;
         self.version.store(version, Ordering::Relaxed);
+        let newest = self.carrier.offers();
+        let offers = reserved.is_none() && version >= VERSION && newest >= OWN;
+        let offer = [OFFER, &[newest]].concat();
+        let none = if offers { &offer[..] } else { &[] };
         let parts = |request: &mut Request| {
             request.parts.bytes(Some(GREETING));
             request.parts.byte(u8::from(reserved.is_some()));
-            request.parts.bytes(Some(reserved.map_or(&[][..], CStr::to_bytes_with_nul)));
+            request.parts.bytes(Some(reserved.map_or(none, CStr::to_bytes_with_nul)));
             Ok(())
         };
-        let begun = self.call(Function::Initialize, &parts, |_| Ok(()));
-        begun.inspect_err(|_| self.carrier.end())
+        let agreed = |answer: &mut Reader<'_>| match answer.end() {
+            Ok(()) => Ok(version),
+            Err(_) => {
+                let agreed = answer.byte()?;
+                let can_be = offers && (OWN..=newest).contains(&agreed);
+                answer.end().and(if can_be { Ok(agreed) } else { Err(MALFORMED) })
+            }
+        };
+        let begun = self.call(Function::Initialize, &parts, agreed);
+        let agreed = begun.inspect_err(|_| self.carrier.end())?;
+        self.version.store(agreed, Ordering::Relaxed);
+        Ok(())
     }
 
     pub(crate) fn finalize(&self) -> Result<()> {
@@ -237,7 +340,7 @@ impl Remote {
     pub(crate) fn mechanisms(&self, slot: SlotId) -> Result<Vec<CK_MECHANISM_TYPE>> {
         let begin = |request: &mut Request| request.parts.number(slot.0);
         let mut list = self.whole_list(Function::GetMechanismList, begin)?;
-        let version = self.version.load(Ordering::Relaxed);
+        let version = self.version();
         list.retain(|mechanism| request::carries(*mechanism, version));
         Ok(list)
     }
@@ -248,10 +351,7 @@ impl Remote {
         mechanism: CK_MECHANISM_TYPE,
     ) -> Result<MechanismInfo> {
         let parts = |request: &mut Request| write(request, &[slot.0, mechanism]);
-        self.call(Function::GetMechanismInfo, &parts, |answer| {
-            let (min_key_size, max_key_size) = (answer.number()?, answer.number()?);
-            Ok(MechanismInfo { min_key_size, max_key_size, flags: answer.number()? })
-        })
+        self.call(Function::GetMechanismInfo, &parts, mechanism_info)
     }
 
     pub(crate) fn slot_info(&self, slot: SlotId) -> Result<SlotInfo> {
@@ -340,6 +440,27 @@ impl Remote {
         self.call(function, &parts, |_| Ok(()))
     }
 
+    /// A call that makes an object of a template by a key and, where there are some, bytes.
+    pub(crate) fn make_by(
+        &self,
+        function: Function,
+        session: u64,
+        mechanism: &Mechanism<'_>,
+        (key, data): (ObjectHandle, Option<&[u8]>),
+        template: &Template,
+    ) -> Result<ObjectHandle> {
+        let parts = |request: &mut Request| {
+            request.parts.number(session);
+            request.mechanism(mechanism)?;
+            request.parts.number(key.0);
+            if data.is_some() {
+                request.parts.bytes(data);
+            }
+            request.template(template)
+        };
+        self.call(function, &parts, |answer| answer.number().map(ObjectHandle))
+    }
+
     /// A call that makes objects of templates, by a mechanism or from others.
     pub(crate) fn make<const N: usize>(
         &self,
@@ -367,7 +488,11 @@ impl Remote {
         object: ObjectHandle,
         wanted: &[CK_ATTRIBUTE_TYPE],
     ) -> Result<Vec<Option<Vec<u8>>>> {
-        let carried = |attribute: &&CK_ATTRIBUTE_TYPE| kinds::carried(**attribute).is_some();
+        let version = self.version();
+        // What is in an array of attributes has no bytes here.
+        let carried = |attribute: &&CK_ATTRIBUTE_TYPE| {
+            kinds::carried(**attribute, version).is_some_and(|kind| kind != Kind::Template)
+        };
         let rooms: Vec<_> = wanted.iter().filter(carried).map(|one| (*one, USUAL)).collect();
         let (mut values, short) = self.values(session, object, &rooms)?;
         if short {
@@ -399,13 +524,15 @@ impl Remote {
             }
             Ok(())
         };
+        let version = self.version();
         self.call(Function::GetAttributeValue, &parts, |answer| {
             let count = usize::try_from(answer.half()?).map_err(|_| MALFORMED)?;
             if count != rooms.len() {
                 return Err(MALFORMED);
             }
-            let values =
-                (0..count).map(|_| attribute(answer)).collect::<std::result::Result<_, _>>()?;
+            let values = (0..count)
+                .map(|_| attribute(answer, version))
+                .collect::<std::result::Result<_, _>>()?;
             match ck::Error::check(answer.number()?) {
                 Ok(())
                 | Err(ck::Error::ATTRIBUTE_SENSITIVE | ck::Error::ATTRIBUTE_TYPE_INVALID) => {
@@ -440,13 +567,19 @@ impl Remote {
     }
 }
 
+fn mechanism_info(answer: &mut Reader<'_>) -> std::result::Result<MechanismInfo, ck::Error> {
+    let (min_key_size, max_key_size) = (answer.number()?, answer.number()?);
+    Ok(MechanismInfo { min_key_size, max_key_size, flags: answer.number()? })
+}
+
 /// One attribute: its number, and its value where there is one, as the C ABI has it.
 fn attribute(
     answer: &mut Reader<'_>,
+    version: u8,
 ) -> std::result::Result<(CK_ATTRIBUTE_TYPE, Option<Vec<u8>>), ck::Error> {
     let (attribute, length) = answer.attribute()?;
     let Some(length) = length else { return Ok((attribute, None)) };
-    let value = answer.value(kinds::carried(attribute).ok_or(MALFORMED)?)?;
+    let value = answer.value(kinds::carried(attribute, version).ok_or(MALFORMED)?)?;
     // One that is empty is written as if it were not.
     Ok((attribute, Some(if length == 0 { Vec::new() } else { value.into_owned() })))
 }
@@ -458,6 +591,7 @@ fn write(request: &mut Request, numbers: &[u64]) -> std::result::Result<(), ck::
 
 #[cfg(test)]
 mod tests {
+    use super::calls::ASKED;
     use super::*;
     use crate::{Access, Module};
     use std::sync::Mutex;

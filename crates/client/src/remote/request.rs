@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Requests of ours: templates and mechanisms, as far as every version of the protocol writes them in the same way.
+//! Requests of ours: templates and mechanisms, as far as every version of p11-kit's protocol writes them in the same way, or all of
+//! the vocabulary in the version that is our own.
 
 use super::calls::Call;
 use super::kinds::{Kind, carried, has_no_parameter, has_parameter, may_have_parameter};
-use super::wire::{Message, NO_BYTES, SAYS_PARAMETERS, Writer};
+use super::params::has_kind;
+use super::wire::{Message, NO_BYTES, OWN, SAYS_PARAMETERS, Writer};
 use crate::{Mechanism, Params, Template, Value};
 use metaslot_ck::{
     self as ck, CK_ATTRIBUTE_TYPE, CK_MECHANISM_TYPE, CKM_RSA_PKCS_OAEP, CKM_RSA_PKCS_PSS,
@@ -39,7 +41,7 @@ impl Request {
     }
 
     fn attribute(&mut self, attribute: CK_ATTRIBUTE_TYPE, value: &Value) -> Result<()> {
-        let kind = carried(attribute).ok_or(ck::Error::ATTRIBUTE_TYPE_INVALID)?;
+        let kind = carried(attribute, self.version).ok_or(ck::Error::ATTRIBUTE_TYPE_INVALID)?;
         let (one, eight, list);
         let bytes = match value {
             Value::Bool(flag) => {
@@ -55,6 +57,11 @@ impl Request {
                 list = numbers.iter().flat_map(|one| one.to_ne_bytes()).collect::<Vec<_>>();
                 &list[..]
             }
+            Value::Template(inner) if kind == Kind::Template => {
+                let length = inner.len() * size_of::<ck::CK_ATTRIBUTE>();
+                self.parts.available(attribute, length)?;
+                return self.template(inner);
+            }
             Value::Mechanisms(_) | Value::Template(_) => {
                 return Err(ck::Error::ATTRIBUTE_VALUE_INVALID);
             }
@@ -64,6 +71,9 @@ impl Request {
     }
 
     pub(super) fn mechanism(&mut self, mechanism: &Mechanism<'_>) -> Result<()> {
+        if self.version >= OWN {
+            return self.parts.mechanism(mechanism);
+        }
         let number = mechanism.number;
         self.parts.half(u32::try_from(number).map_err(|_| ck::Error::MECHANISM_INVALID)?);
         let plain = has_no_parameter(number);
@@ -105,6 +115,9 @@ impl Request {
 
 /// Whether a mechanism can be asked for in this version of the protocol.
 pub(super) fn carries(mechanism: CK_MECHANISM_TYPE, version: u8) -> bool {
+    if version >= OWN {
+        return has_kind(mechanism);
+    }
     let said = version >= SAYS_PARAMETERS && may_have_parameter(mechanism);
     has_no_parameter(mechanism) || has_parameter(mechanism) || said
 }

@@ -15,6 +15,12 @@ pub const NO_BYTES: u32 = u32::MAX;
 pub const VERSION: u8 = 2;
 /// From this version on a mechanism says whether it has a parameter.
 pub const SAYS_PARAMETERS: u8 = 2;
+/// The version that is Metaslot's own, of which p11-kit knows nothing: parameters and attributes of the whole vocabulary, and more
+/// calls. A client offers it when it begins ([`OFFER`]).
+pub const OWN: u8 = 64;
+/// Where p11-kit's client has the argument of its module, of which it says that there is none: behind this is the newest version of
+/// Metaslot's own that the client speaks. A server that speaks one of them says which, behind its answer.
+pub const OFFER: &[u8] = b"METASLOT-PROTOCOL-V-";
 /// Of a message that is not in the form that it says.
 pub const MALFORMED: ck::Error = ck::Error::DEVICE_ERROR;
 
@@ -271,7 +277,7 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         self.take(N)?.try_into().map_err(|_| MALFORMED)
     }
 

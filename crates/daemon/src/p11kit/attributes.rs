@@ -5,7 +5,7 @@ use super::connection::Asked;
 use super::frame::LONGEST;
 use metaslot_ck::attribute::AttributeRow;
 use metaslot_ck::*;
-use metaslot_client::protocol::{Kind, NO_BYTES, Reader, Writer, kind};
+use metaslot_client::protocol::{Kind, NO_BYTES, Reader, Writer, kind_in};
 use metaslot_engine::{Answer, Object};
 use metaslot_memory::Secret;
 use metaslot_spi::{Attributes, DEEPEST, RawValue, Template, Value};
@@ -40,7 +40,8 @@ impl Asked<'_, '_, '_> {
     /// # Errors
     /// `CKR_ARGUMENTS_BAD`, `CKR_ATTRIBUTE_VALUE_INVALID`
     pub(super) fn template(&mut self) -> Result<Template> {
-        template(&mut self.request, &mut |bytes| self.connection.kept.under_way(bytes), 0)
+        let version = self.connection.version;
+        template(&mut self.request, &mut |bytes| self.connection.kept.under_way(bytes), version, 0)
     }
 
     /// Room for attributes.
@@ -48,8 +49,8 @@ impl Asked<'_, '_, '_> {
     /// # Errors
     /// `CKR_ARGUMENTS_BAD`
     pub(super) fn wanted(&mut self) -> Result<Vec<Wanted>> {
-        let nests = self.connection.version >= NESTS_ROOM;
-        wanted(&mut self.request, &mut |bytes| self.connection.kept.under_way(bytes), nests, 0)
+        let version = self.connection.version;
+        wanted(&mut self.request, &mut |bytes| self.connection.kept.under_way(bytes), version, 0)
     }
 }
 
@@ -58,7 +59,12 @@ fn count(request: &mut Reader<'_>, depth: usize) -> Result<usize> {
     if count > MAX_ATTRIBUTES || depth > DEEPEST { Err(Error::ARGUMENTS_BAD) } else { Ok(count) }
 }
 
-fn template(request: &mut Reader<'_>, take: Take<'_>, depth: usize) -> Result<Template> {
+fn template(
+    request: &mut Reader<'_>,
+    take: Take<'_>,
+    version: u8,
+    depth: usize,
+) -> Result<Template> {
     let count = count(request, depth)?;
     (0..count)
         .map(|_| {
@@ -66,7 +72,7 @@ fn template(request: &mut Reader<'_>, take: Take<'_>, depth: usize) -> Result<Te
             // Without a value there is a length that cannot be.
             let length = length.ok_or(Error::ATTRIBUTE_VALUE_INVALID)?;
             take(IN_TEMPLATE)?;
-            Ok((attribute, value(request, take, attribute, length, depth)?))
+            Ok((attribute, value(request, take, version, (attribute, length), depth)?))
         })
         .collect()
 }
@@ -74,13 +80,13 @@ fn template(request: &mut Reader<'_>, take: Take<'_>, depth: usize) -> Result<Te
 fn value(
     request: &mut Reader<'_>,
     take: Take<'_>,
-    attribute: CK_ATTRIBUTE_TYPE,
-    length: usize,
+    version: u8,
+    (attribute, length): (CK_ATTRIBUTE_TYPE, usize),
     depth: usize,
 ) -> Result<RawValue> {
-    let kind = kind(attribute);
+    let kind = kind_in(attribute, version);
     if kind == Kind::Template {
-        return template(request, take, depth + 1).map(RawValue::Template);
+        return template(request, take, version, depth + 1).map(RawValue::Template);
     }
     let mut value = request.value(kind)?;
     if length == 0 {
@@ -102,16 +108,18 @@ fn value(
 fn wanted(
     request: &mut Reader<'_>,
     take: Take<'_>,
-    nests: bool,
+    version: u8,
     depth: usize,
 ) -> Result<Vec<Wanted>> {
+    let nests = version >= NESTS_ROOM;
     let count = count(request, depth)?;
     (0..count)
         .map(|_| {
             take(size_of::<Wanted>())?;
             let (attribute, room) = (CK_ATTRIBUTE_TYPE::from(request.half()?), request.count()?);
-            let nested = nests && room != 0 && kind(attribute) == Kind::Template;
-            let inner = if nested { wanted(request, take, nests, depth + 1)? } else { Vec::new() };
+            let nested = nests && room != 0 && kind_in(attribute, version) == Kind::Template;
+            let inner =
+                if nested { wanted(request, take, version, depth + 1)? } else { Vec::new() };
             Ok(Wanted { attribute, room, inner })
         })
         .collect()
@@ -124,13 +132,15 @@ fn wanted(
 pub(super) fn answer(
     answer: &mut Writer,
     take: Take<'_>,
+    version: u8,
     object: &Object,
     wanted: &[Wanted],
 ) -> Result<()> {
     answer.count(wanted.len());
     let mut result = Ok(());
     for one in wanted {
-        let filled = object.answer(one.attribute).and_then(|value| fill(answer, take, one, value));
+        let filled =
+            object.answer(one.attribute).and_then(|value| fill(answer, take, version, one, value));
         result = unavailable(answer, one.attribute, filled)?.and(result);
     }
     answer.number(result.map_or_else(Error::rv, |()| CKR_OK));
@@ -152,7 +162,13 @@ fn unavailable(
 }
 
 /// Writes one attribute; where that fails, nothing of it.
-fn fill(answer: &mut Writer, take: Take<'_>, wanted: &Wanted, value: Answer<'_>) -> Result<()> {
+fn fill(
+    answer: &mut Writer,
+    take: Take<'_>,
+    version: u8,
+    wanted: &Wanted,
+    value: Answer<'_>,
+) -> Result<()> {
     let attribute = wanted.attribute;
     let eight;
     let bytes = match value {
@@ -167,7 +183,7 @@ fn fill(answer: &mut Writer, take: Take<'_>, wanted: &Wanted, value: Answer<'_>)
             numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
         }
         Answer::Value(Value::Template(template)) => {
-            return fill_template(answer, take, wanted, template);
+            return fill_template(answer, take, version, wanted, template);
         }
     };
     let asked = wanted.room == 0;
@@ -179,7 +195,7 @@ fn fill(answer: &mut Writer, take: Take<'_>, wanted: &Wanted, value: Answer<'_>)
     }
     take(bytes.len())?;
     answer.available(attribute, bytes.len())?;
-    match kind(attribute) {
+    match kind_in(attribute, version) {
         Kind::Bytes if asked => answer.half(NO_BYTES),
         Kind::Byte if bytes.len() != 1 => answer.byte(0),
         Kind::Number if bytes.len() != 8 => answer.number(0),
@@ -193,10 +209,11 @@ fn fill(answer: &mut Writer, take: Take<'_>, wanted: &Wanted, value: Answer<'_>)
 fn fill_template(
     answer: &mut Writer,
     take: Take<'_>,
+    version: u8,
     wanted: &Wanted,
     template: &Attributes,
 ) -> Result<()> {
-    if kind(wanted.attribute) != Kind::Template {
+    if kind_in(wanted.attribute, version) != Kind::Template {
         return Err(Error::ATTRIBUTE_TYPE_INVALID);
     }
     let length = template.len() * ATTRIBUTE;
@@ -212,7 +229,7 @@ fn fill_template(
     for (at, (attribute, value)) in template.iter().enumerate() {
         let room = wanted.inner.get(at).map_or(0, |inner| inner.room);
         let inner = Wanted { attribute, room, inner: Vec::new() };
-        let filled = fill(answer, take, &inner, Answer::Value(value));
+        let filled = fill(answer, take, version, &inner, Answer::Value(value));
         // As for the array itself: it is there, and what does not fit is marked.
         unavailable(answer, attribute, filled)?.or_else(|error| match error {
             Error::BUFFER_TOO_SMALL => Ok(()),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Table of what is done for each call of the protocol; numbers and signatures are in the client's table of the same calls.
+//! Table of what is done for each call of the protocol, ours among them; numbers and signatures are in the client's table of the same calls.
 
 use super::connection::Work;
 use super::{general, keys, message, objects, sessions};
@@ -105,6 +105,8 @@ const WORK: &[(Function, Work)] = &[
     (Function::WrapKey, keys::wrap),
     (Function::UnwrapKey, keys::unwrap),
     (Function::DeriveKey, keys::derive),
+    (Function::EncapsulateKey, keys::encapsulate),
+    (Function::DecapsulateKey, keys::decapsulate),
     (Function::SeedRandom, |asked| asked.update(Engine::seed_random)),
     (Function::GenerateRandom, sessions::random),
     (Function::MessageSignInit, |asked| {

@@ -14,6 +14,10 @@ use metaslot_wiring::audit::Note;
 pub(super) struct Connection<'e> {
     pub(super) client: &'e Client,
     pub(super) engine: &'e Engine,
+    /// The newest version of the protocol that is spoken here.
+    pub(super) newest: u8,
+    /// Of p11-kit's, as it was greeted.
+    greeted: u8,
     /// Of the protocol, as agreed on.
     pub(super) version: u8,
     /// Between `C_Initialize` and `C_Finalize`.
@@ -29,10 +33,10 @@ impl Drop for Connection<'_> {
 }
 
 impl<'e> Connection<'e> {
-    pub(super) const fn new(client: &'e Client, version: u8) -> Self {
+    pub(super) const fn new(client: &'e Client, newest: u8, greeted: u8) -> Self {
         let Client { engine, allowance, .. } = client;
         let kept = Kept::new(engine, allowance);
-        Self { client, engine, version, initialized: false, kept }
+        Self { client, engine, newest, greeted, version: greeted, initialized: false, kept }
     }
 
     /// Whether an object is one of the token.
@@ -72,6 +76,7 @@ impl<'e> Connection<'e> {
     /// With the last session of a slot its login ends.
     pub(super) fn finalize(&mut self) {
         self.initialized = false;
+        self.version = self.greeted;
         self.close(|_| true).ok();
     }
 }

@@ -4,14 +4,14 @@
 use super::connection::Asked;
 use super::text::{self, padded, version};
 use metaslot_ck::*;
-use metaslot_client::protocol::{GREETING, Writer};
+use metaslot_client::protocol::{GREETING, OFFER, OWN, Writer};
 use metaslot_engine::TokenInfo;
 use metaslot_wiring::version::{LIBRARY, MANUFACTURER, NONE};
 
-/// `C_Initialize` (PKCS#11 3.2 §5.4)
+/// `C_Initialize` (PKCS#11 3.2 §5.4), with which a client of ours offers a version of the protocol that is our own.
 pub(super) fn initialize(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let greeting = asked.data()?;
-    let (_has_reserved, _reserved) = (asked.request.byte()?, asked.data()?);
+    let (has_reserved, reserved) = (asked.request.byte()?, asked.data()?);
     asked.request.end()?;
     if greeting != GREETING {
         return Err(Error::GENERAL_ERROR);
@@ -20,6 +20,14 @@ pub(super) fn initialize(mut asked: Asked<'_, '_, '_>) -> Result<()> {
         return Err(Error::CRYPTOKI_ALREADY_INITIALIZED);
     }
     asked.connection.initialized = true;
+    let offer = reserved.strip_prefix(OFFER).filter(|_| has_reserved == CK_FALSE);
+    if let Some([newest]) = offer {
+        let agreed = asked.connection.newest.min(*newest);
+        if agreed >= OWN {
+            asked.connection.version = agreed;
+            asked.answer.byte(agreed);
+        }
+    }
     Ok(())
 }
 

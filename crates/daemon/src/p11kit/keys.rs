@@ -93,7 +93,7 @@ pub(super) fn derive(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let engine = asked.connection.engine;
     asked.check_may_stay(session, &template, false)?;
     // A part of what is derived may be one key, the other another one.
-    let keys = mechanism.object().into_iter().chain([base]);
+    let keys = mechanism.objects().chain([base]);
     let secrets = keys.map(|key| asked.connection.kept.secret_size(session, key));
     let length = secrets.fold(asked.length, usize::saturating_add);
     let _room = asked.connection.kept.room_for_objects(length, DERIVED)?;
@@ -107,6 +107,48 @@ pub(super) fn derive(mut asked: Asked<'_, '_, '_>) -> Result<()> {
             asked.answer.byte(u8::from(mechanism.has_parameter()));
         }
     }
+    asked.answer.number(made.0);
+    Ok(())
+}
+
+/// `C_EncapsulateKey` (PKCS#11 3.2 §5.18.8). Who asks for the length makes no key.
+pub(super) fn encapsulate(mut asked: Asked<'_, '_, '_>) -> Result<()> {
+    let (session, mechanism) = (asked.session()?, asked.some_mechanism()?);
+    let (by, template, room) = (asked.object()?, asked.template()?, asked.room()?);
+    asked.request.end()?;
+    let (number, params) = mechanism.chosen()?;
+    let engine = asked.connection.engine;
+    asked.check_may_stay(session, &template, false)?;
+    let _room = asked.connection.kept.room_for_objects(asked.length, 1)?;
+    let (mut made, mut template) = (None, Some(template));
+    asked.fill(room, 0, |out| {
+        // No ciphertext is longer than the room of the first try.
+        let template = template.take().ok_or(Error::HOST_MEMORY)?;
+        made = engine.encapsulate_key(session, number, &params, by, template, out)?;
+        Ok(())
+    })?;
+    if let Some(made) = made {
+        asked.note.mechanism(number);
+        asked.note.object(engine, session, "object", made);
+        asked.connection.made(session, made);
+    }
+    asked.answer.number(made.map_or(CK_INVALID_HANDLE, |made| made.0));
+    Ok(())
+}
+
+/// `C_DecapsulateKey` (PKCS#11 3.2 §5.18.9)
+pub(super) fn decapsulate(mut asked: Asked<'_, '_, '_>) -> Result<()> {
+    let (session, mechanism) = (asked.session()?, asked.some_mechanism()?);
+    let (by, ciphertext, template) = (asked.object()?, asked.data()?, asked.template()?);
+    asked.request.end()?;
+    let (number, params) = mechanism.chosen()?;
+    let engine = asked.connection.engine;
+    asked.check_may_stay(session, &template, false)?;
+    let _room = asked.connection.kept.room_for_objects(asked.length, 1)?;
+    let made = engine.decapsulate_key(session, number, &params, by, template, ciphertext)?;
+    asked.note.mechanism(number);
+    asked.note.object(engine, session, "object", made);
+    asked.connection.made(session, made);
     asked.answer.number(made.0);
     Ok(())
 }

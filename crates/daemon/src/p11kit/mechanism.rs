@@ -4,28 +4,20 @@
 use super::connection::Asked;
 use metaslot_ck::mechanism::{MechanismRow, Shape};
 use metaslot_ck::*;
-use metaslot_client::protocol::{Form, Reader, SAYS_PARAMETERS, form};
-use metaslot_spi::{Bytes, Params};
+use metaslot_client::protocol::{Form, OWN, ReadParams, Reader, SAYS_PARAMETERS, form};
+use metaslot_client::{KdfParam as ReadStep, Params as Read};
+use metaslot_memory::Secret;
+use metaslot_spi::{Bytes, KdfParam, Params};
 
 /// In the place of a mechanism's number: there is none.
 const NO_MECHANISM: u32 = u32::MAX;
+/// An IV of GMAC without a structure, in bytes.
+const GMAC_IV: usize = 12;
 
 /// A mechanism, as it was sent.
 pub(super) struct Sent<'m> {
     pub(super) number: CK_MECHANISM_TYPE,
-    parameter: Parameter<'m>,
-}
-
-/// A parameter, by the form that the protocol has for it.
-enum Parameter<'m> {
-    None,
-    Bytes(&'m [u8]),
-    Number(u64),
-    Pss([u64; 3]),
-    Oaep([u64; 3], &'m [u8]),
-    Ecdh1(u64, [&'m [u8]; 2]),
-    Ctr(u64, &'m [u8]),
-    Gcm { iv: &'m [u8], aad: &'m [u8], tag_bits: u64 },
+    parameter: ReadParams<'m>,
 }
 
 impl<'m> Asked<'m, '_, '_> {
@@ -36,14 +28,18 @@ impl<'m> Asked<'m, '_, '_> {
             return Ok(None);
         }
         let number = CK_MECHANISM_TYPE::from(number);
+        let version = self.connection.version;
+        if version >= OWN {
+            return Ok(Some(Sent { number, parameter: self.request.params(number)? }));
+        }
         let form = form(number);
-        let there = match (self.connection.version >= SAYS_PARAMETERS, form) {
+        let there = match (version >= SAYS_PARAMETERS, form) {
             (true, Form::Nothing) => false,
             (true, _) => self.request.byte()? != 0,
             (false, _) => true,
         };
-        let parameter = if there { parameter(&mut self.request, form)? } else { Parameter::None };
-        Ok(Some(Sent { number, parameter }))
+        let parameter = if there { parameter(&mut self.request, form)? } else { Read::None };
+        Ok(Some(Sent { number, parameter: parameter.into() }))
     }
 
     /// A mechanism that has to be there.
@@ -52,24 +48,39 @@ impl<'m> Asked<'m, '_, '_> {
     }
 }
 
-fn parameter<'m>(request: &mut Reader<'m>, form: Form) -> Result<Parameter<'m>> {
+/// A parameter in the form that p11-kit's protocol has for it.
+fn parameter<'m>(request: &mut Reader<'m>, form: Form) -> Result<Read<'m>> {
     let bytes = |request: &mut Reader<'m>| request.counted().map(Option::unwrap_or_default);
-    let three = |request: &mut Reader<'m>| {
-        Ok::<_, Error>([request.number()?, request.number()?, request.number()?])
-    };
     Ok(match form {
         Form::Nothing | Form::Bytes => match bytes(request)? {
-            [] => Parameter::None,
-            bytes => Parameter::Bytes(bytes),
+            [] => Read::None,
+            bytes => Read::Bytes(bytes),
         },
-        Form::Number => Parameter::Number(request.number()?),
-        Form::Pss => Parameter::Pss(three(request)?),
-        Form::Oaep => Parameter::Oaep(three(request)?, bytes(request)?),
-        Form::Ecdh1 => Parameter::Ecdh1(request.number()?, [bytes(request)?, bytes(request)?]),
-        Form::Ctr => Parameter::Ctr(request.number()?, bytes(request)?),
+        Form::Number => Read::Ulong(request.number()?),
+        Form::Pss => {
+            let (hash, mgf) = (request.number()?, request.number()?);
+            Read::Pss { hash, mgf, salt_length: request.number()? }
+        }
+        Form::Oaep => {
+            let (hash, mgf, source) = (request.number()?, request.number()?, request.number()?);
+            let label = bytes(request)?;
+            if !matches!(source, 0 | CKZ_DATA_SPECIFIED) || (source == 0 && !label.is_empty()) {
+                return Err(Error::MECHANISM_PARAM_INVALID);
+            }
+            Read::Oaep { hash, mgf, label }
+        }
+        Form::Ecdh1 => {
+            let (kdf, shared) = (request.number()?, bytes(request)?);
+            Read::Ecdh1 { kdf, shared, public: bytes(request)? }
+        }
+        Form::Ctr => {
+            let (bits, block) = (request.number()?, bytes(request)?);
+            let block = block.try_into().map_err(|_| Error::MECHANISM_PARAM_INVALID)?;
+            Read::Ctr { bits, block }
+        }
         Form::Gcm => {
-            let (iv, _bits) = (bytes(request)?, request.number()?);
-            Parameter::Gcm { iv, aad: bytes(request)?, tag_bits: request.number()? }
+            let (iv, _bits, aad) = (bytes(request)?, request.number()?, bytes(request)?);
+            Read::Gcm { iv, aad, tag_bits: request.number()? }
         }
     })
 }
@@ -81,24 +92,25 @@ impl Sent<'_> {
     /// `CKR_MECHANISM_INVALID`, `CKR_MECHANISM_PARAM_INVALID`
     pub(super) fn alone(&self) -> Result<CK_MECHANISM_TYPE> {
         let row = MechanismRow::find(self.number).ok_or(Error::MECHANISM_INVALID)?;
-        match (row.shape, &self.parameter) {
-            (Shape::None, Parameter::None) => Ok(self.number),
-            (Shape::None, _) => Err(Error::MECHANISM_PARAM_INVALID),
-            _ => Ok(self.number),
+        match row.shape == Shape::None && self.has_parameter() {
+            true => Err(Error::MECHANISM_PARAM_INVALID),
+            false => Ok(self.number),
         }
     }
 
-    /// The parameter as a handle, if it is a number.
-    pub(super) const fn object(&self) -> Option<ObjectHandle> {
-        match self.parameter {
-            Parameter::Number(number) => Some(ObjectHandle(number)),
+    /// The other keys that a parameter names.
+    pub(super) fn objects(&self) -> impl Iterator<Item = ObjectHandle> {
+        let named = match self.parameter.params {
+            Read::Ulong(number) => Some(ObjectHandle(number)),
+            Read::Hkdf { salt_key, .. } => Some(salt_key),
             _ => None,
-        }
+        };
+        named.into_iter()
     }
 
     /// Whether there is a parameter.
     pub(super) const fn has_parameter(&self) -> bool {
-        !matches!(self.parameter, Parameter::None)
+        !matches!(self.parameter.params, Read::None)
     }
 
     /// As the engine takes it.
@@ -108,46 +120,104 @@ impl Sent<'_> {
     pub(super) fn chosen(&self) -> Result<(CK_MECHANISM_TYPE, Params)> {
         let row = MechanismRow::find(self.number).ok_or(Error::MECHANISM_INVALID)?;
         let bytes = Bytes::from_slice;
-        let params = match (row.shape, &self.parameter) {
+        let params = match (row.shape, self.parameter.params) {
             (
                 Shape::None | Shape::OptionalIv(_) | Shape::EdDsa | Shape::SignContext,
-                Parameter::None,
+                Read::None | Read::Bytes([]),
             ) => Params::None,
-            (Shape::Iv(length) | Shape::OptionalIv(length), Parameter::Bytes(iv))
+            (Shape::Iv(length) | Shape::OptionalIv(length), Read::Bytes(iv))
                 if iv.len() == length =>
             {
                 Params::Iv(bytes(iv))
             }
-            (Shape::Ulong, Parameter::Number(number)) => Params::Ulong(*number),
-            (Shape::Pss, Parameter::Pss([hash, mgf, salt_length])) => {
-                Params::Pss { hash: *hash, mgf: *mgf, salt_length: *salt_length }
+            (Shape::Nonce, Read::Bytes(iv)) if iv.len() == GMAC_IV => Params::Iv(bytes(iv)),
+            (Shape::Ulong, Read::Ulong(number)) => Params::Ulong(number),
+            (Shape::Handle, Read::Ulong(handle)) => Params::Key(ObjectHandle(handle)),
+            (Shape::Pss, Read::Pss { hash, mgf, salt_length }) => {
+                Params::Pss { hash, mgf, salt_length }
             }
-            (Shape::Oaep, Parameter::Oaep(numbers, label)) => oaep(*numbers, label)?,
-            (Shape::Ecdh1, Parameter::Ecdh1(kdf, [shared, public])) => {
-                Params::Ecdh1 { kdf: *kdf, shared: bytes(shared), public: bytes(public) }
+            // Zeros mean the defaults of PKCS #1.
+            (Shape::Oaep, Read::Oaep { hash, mgf, label }) => Params::Oaep {
+                hash: if hash == 0 { CKM_SHA_1 } else { hash },
+                mgf: if mgf == 0 { CKG_MGF1_SHA1 } else { mgf },
+                label: bytes(label),
+            },
+            (Shape::Ecdh1, Read::Ecdh1 { kdf, shared, public }) => {
+                Params::Ecdh1 { kdf, shared: bytes(shared), public: bytes(public) }
             }
-            (Shape::PublicValue, Parameter::Bytes(public)) => {
+            (Shape::PublicValue, Read::Bytes(public)) => {
                 Params::Ecdh1 { kdf: CKD_NULL, shared: Bytes::new(), public: bytes(public) }
             }
-            (Shape::Ctr, Parameter::Ctr(bits, block)) => {
-                let block = (*block).try_into().map_err(|_| Error::MECHANISM_PARAM_INVALID)?;
-                Params::Ctr { bits: *bits, block }
+            (Shape::Ctr, Read::Ctr { bits, block }) => Params::Ctr { bits, block },
+            (Shape::Gcm | Shape::Nonce, Read::Gcm { iv, aad, tag_bits }) => {
+                Params::Gcm { iv: bytes(iv), aad: bytes(aad), tag_bits }
             }
-            (Shape::Gcm, Parameter::Gcm { iv, aad, tag_bits }) => {
-                Params::Gcm { iv: bytes(iv), aad: bytes(aad), tag_bits: *tag_bits }
-            }
-            _ => return Err(Error::MECHANISM_PARAM_INVALID),
+            (shape, params) => later(shape, &params, &self.parameter.steps)?,
         };
         Ok((self.number, params))
     }
 }
 
-fn oaep([hash, mgf, source]: [u64; 3], label: &[u8]) -> Result<Params> {
-    if !matches!(source, 0 | CKZ_DATA_SPECIFIED) || (source == 0 && !label.is_empty()) {
-        return Err(Error::MECHANISM_PARAM_INVALID);
-    }
-    // Zeros mean the defaults of PKCS #1.
-    let hash = if hash == 0 { CKM_SHA_1 } else { hash };
-    let mgf = if mgf == 0 { CKG_MGF1_SHA1 } else { mgf };
-    Ok(Params::Oaep { hash, mgf, label: Bytes::from_slice(label) })
+/// What p11-kit's protocol has no form for.
+fn later(shape: Shape, params: &Read<'_>, steps: &[ReadStep<'_>]) -> Result<Params> {
+    let bytes = Bytes::from_slice;
+    Ok(match (shape, *params) {
+        (Shape::Ccm, Read::Ccm { data_length, nonce, aad, mac_length }) => {
+            Params::Ccm { data_length, nonce: bytes(nonce), aad: bytes(aad), mac_length }
+        }
+        (Shape::ChaCha20Poly1305, Read::ChaCha20Poly1305 { nonce, aad }) => {
+            Params::ChaCha20Poly1305 { nonce: bytes(nonce), aad: bytes(aad) }
+        }
+        (Shape::EdDsa, Read::EdDsa { prehash, context }) => {
+            Params::EdDsa { prehash, context: bytes(context) }
+        }
+        (Shape::SignContext, Read::SignContext { hedge, context }) => {
+            Params::SignContext { hedge, context: bytes(context) }
+        }
+        (Shape::HashSignContext, Read::HashSignContext { hedge, context, hash }) => {
+            Params::HashSignContext { hedge, context: bytes(context), hash }
+        }
+        (Shape::Hkdf, Read::Hkdf { extract, expand, prf, salt_type, salt, salt_key, info }) => {
+            // As where a program gives it: only a salt that is said to be there counts.
+            let salt = if salt_type == CKF_HKDF_SALT_DATA { salt } else { &[] };
+            let (salt, info) = (bytes(salt), bytes(info));
+            Params::Hkdf { extract, expand, prf, salt_type, salt, salt_key, info }
+        }
+        (Shape::Pbkd2, Read::Pbkd2 { prf, salt, iterations, password }) => {
+            let password = Secret::try_copy_of(password).ok_or(Error::HOST_MEMORY)?;
+            Params::Pbkd2 { prf, salt: bytes(salt), iterations, password }
+        }
+        (Shape::Sp800108Counter | Shape::Sp800108DoublePipeline, Read::Sp800108 { prf, .. }) => {
+            let counter = shape == Shape::Sp800108Counter;
+            let data = sp800_108(steps, counter)?;
+            Params::Sp800108 { prf, data, iv: Bytes::new(), additional: Vec::new() }
+        }
+        (Shape::Sp800108Feedback, Read::Sp800108Feedback { prf, iv, .. }) => {
+            let data = sp800_108(steps, false)?;
+            Params::Sp800108 { prf, data, iv: bytes(iv), additional: Vec::new() }
+        }
+        _ => return Err(Error::MECHANISM_PARAM_INVALID),
+    })
+}
+
+/// The input of the steps. By a counter the variable of the iteration has a format, by feedback it is the previous block, and has
+/// none (PKCS#11 3.2 §6.42.2).
+fn sp800_108(steps: &[ReadStep<'_>], counter: bool) -> Result<Vec<KdfParam>> {
+    let step = |step: &ReadStep<'_>| {
+        Ok(match *step {
+            ReadStep::Previous if !counter => KdfParam::Iteration { little_endian: false, bits: 0 },
+            ReadStep::Iteration { little_endian, bits } if counter => {
+                KdfParam::Iteration { little_endian, bits }
+            }
+            ReadStep::Counter { little_endian, bits } => KdfParam::Counter { little_endian, bits },
+            ReadStep::DkmLength { sum_of_segments, little_endian, bits } => {
+                KdfParam::DkmLength { sum_of_segments, little_endian, bits }
+            }
+            ReadStep::Bytes(bytes) => KdfParam::Bytes(Bytes::from_slice(bytes)),
+            ReadStep::Previous | ReadStep::Iteration { .. } => {
+                return Err(Error::MECHANISM_PARAM_INVALID);
+            }
+        })
+    };
+    steps.iter().map(step).collect()
 }

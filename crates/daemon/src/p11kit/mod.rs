@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The server's side of p11-kit's protocol: `p11-kit-client.so` of any distribution is a client.
+//! The server's side of p11-kit's protocol: `p11-kit-client.so` of any distribution is a client, and our library, by a version of the
+//! protocol that is our own.
 
 mod arguments;
 mod attributes;
@@ -24,7 +25,7 @@ use door::Door;
 use frame::Request;
 use metaslot_ck::{CKR_DEVICE_MEMORY, CKR_OK, Error, Function, Result, SessionHandle, SlotId};
 use metaslot_client::Message;
-use metaslot_client::protocol::{Call, MALFORMED, Reader, Writer};
+use metaslot_client::protocol::{Call, MALFORMED, OWN, Reader, Writer};
 use metaslot_counters as counters;
 use metaslot_counters::clients::{Count, Level};
 use metaslot_engine::OperationKind;
@@ -40,12 +41,20 @@ use std::sync::Arc;
 /// # Errors
 /// Where the connection breaks or stalls in the middle of a message, or one is longer than any that is served.
 pub fn serve(stream: impl Into<Arc<UnixStream>>, client: &Client) -> io::Result<()> {
+    serve_to(OWN, stream, client)
+}
+
+/// The same, by no newer version of the protocol than this.
+///
+/// # Errors
+/// As [`serve`].
+pub fn serve_to(newest: u8, stream: impl Into<Arc<UnixStream>>, client: &Client) -> io::Result<()> {
     let stream = stream.into();
     be_patient(&stream, client.patience)?;
     let mut stream = Door::new(stream)?;
     let Some(version) = frame::greet(&mut stream)? else { return Ok(()) };
     let _serves = Company::one_more();
-    let mut connection = Connection::new(client, version);
+    let mut connection = Connection::new(client, newest, version);
     let kept = |connection: &mut Connection<'_>, length| connection.kept.under_way(length).is_ok();
     while let Some((code, request)) =
         frame::read(&mut stream, |length| kept(&mut connection, length))?
@@ -77,7 +86,7 @@ fn takes_long(request: &Message) -> bool {
 }
 
 /// What ends an operation, or uses a key or random numbers otherwise.
-const ENDS: [Function; 22] = [
+const ENDS: [Function; 24] = [
     Function::Digest,
     Function::DigestFinal,
     Function::Encrypt,
@@ -99,6 +108,8 @@ const ENDS: [Function; 22] = [
     Function::WrapKey,
     Function::UnwrapKey,
     Function::DeriveKey,
+    Function::EncapsulateKey,
+    Function::DecapsulateKey,
     Function::GenerateRandom,
 ];
 
@@ -165,7 +176,8 @@ impl Connection<'_> {
         let length = request.as_ref().len();
         let mut request = Reader::new(request.as_ref());
         let (number, signature) = request.begin()?;
-        let call = Call::numbered(number).ok_or(Error::FUNCTION_NOT_SUPPORTED)?;
+        let served = |call: &&Call| !call.is_ours() || self.version >= OWN;
+        let call = Call::numbered(number).filter(served).ok_or(Error::FUNCTION_NOT_SUPPORTED)?;
         let result = self.call(call, signature, (request, length), answer);
         counters::call(call.function, result.map_or_else(Error::rv, |()| CKR_OK));
         result

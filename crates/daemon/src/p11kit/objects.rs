@@ -84,8 +84,9 @@ pub(super) fn attributes(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let (session, object, wanted) = (asked.session()?, asked.object()?, asked.wanted()?);
     asked.request.end()?;
     let object = asked.connection.engine.object(session, object)?;
+    let version = asked.connection.version;
     let room = &mut |bytes| asked.connection.kept.under_way(bytes);
-    attributes::answer(asked.answer, room, &object, &wanted)
+    attributes::answer(asked.answer, room, version, &object, &wanted)
 }
 
 /// `C_SetAttributeValue` (PKCS#11 3.2 §5.7)

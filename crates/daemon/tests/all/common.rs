@@ -2,7 +2,7 @@
 //! A token in a directory of its own, a server of it, and clients.
 
 use metaslot_ck::*;
-use metaslot_client::protocol::{Call, Reader, Writer};
+use metaslot_client::protocol::{Call, OWN, Reader, Writer};
 use metaslot_client::{Carrier, Message, Module};
 use metaslot_counters::clients::Seat;
 use metaslot_daemon::fence::put_up;
@@ -83,6 +83,11 @@ impl Place {
 
     /// Serves each client with an engine of its own, for as long as the process lives.
     pub(crate) fn serve(&self) {
+        self.serve_to(OWN);
+    }
+
+    /// The same, by no newer version of the protocol than this.
+    pub(crate) fn serve_to(&self, newest: u8) {
         let listener = UnixListener::bind(self.socket()).expect("a socket is made");
         let place = Self(self.0.clone());
         thread::spawn(move || {
@@ -90,7 +95,7 @@ impl Place {
             fence(place.path());
             for stream in listener.incoming().flatten() {
                 let engine = place.engine();
-                thread::spawn(move || p11kit::serve(stream, &unlimited(engine)));
+                thread::spawn(move || p11kit::serve_to(newest, stream, &unlimited(engine)));
             }
         });
     }
@@ -122,9 +127,15 @@ impl Place {
         UnixStream::connect(self.socket()).expect("a server is there")
     }
 
-    /// Our own client.
+    /// Our own client, which knows this version of p11-kit's protocol, and no other.
     pub(crate) fn module(&self, version: u8) -> Module {
-        let carrier = Socket { path: self.socket(), version, stream: Mutex::default() };
+        self.module_that_offers(version, version)
+    }
+
+    /// The same, which offers a newer version.
+    pub(crate) fn module_that_offers(&self, version: u8, newest: u8) -> Module {
+        let stream = Mutex::default();
+        let carrier = Socket { path: self.socket(), version, newest, stream };
         Module::remote(self.socket(), Arc::new(carrier))
     }
 
@@ -179,6 +190,7 @@ pub(crate) fn exchange(stream: &mut UnixStream, request: &[u8]) -> std::io::Resu
 struct Socket {
     path: PathBuf,
     version: u8,
+    newest: u8,
     stream: Mutex<Option<UnixStream>>,
 }
 
@@ -188,6 +200,10 @@ impl Carrier for Socket {
         let version = greet(&mut stream, self.version).map_err(|_| Error::DEVICE_REMOVED)?;
         *self.stream.lock().expect("no panic") = Some(stream);
         Ok(version)
+    }
+
+    fn offers(&self) -> u8 {
+        self.newest
     }
 
     fn end(&self) {

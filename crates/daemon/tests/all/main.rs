@@ -19,6 +19,7 @@ mod lanes;
 mod malformed;
 mod moments;
 mod networks;
+mod ours;
 mod pause;
 mod programs;
 mod protocol;

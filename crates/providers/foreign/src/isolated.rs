@@ -11,7 +11,7 @@ mod waiting;
 use child::Child;
 use failure::Failure;
 use metaslot_ck::Error;
-use metaslot_client::protocol::VERSION;
+use metaslot_client::protocol::{OWN, VERSION};
 use metaslot_client::{Carrier, Found, Lane, Lanes, Message, Patience};
 use metaslot_memory::PerProcess;
 use rustix::event::{PollFd, PollFlags};
@@ -221,6 +221,11 @@ impl Carrier for Isolated {
         let (new, version) = self.awaited().map_err(|_| Error::DEVICE_REMOVED)?;
         *process = Some(new);
         Ok(version)
+    }
+
+    /// What is started for its module is p11-kit's.
+    fn offers(&self) -> u8 {
+        if self.isolation.program.is_none() { OWN } else { VERSION }
     }
 
     fn end(&self) {

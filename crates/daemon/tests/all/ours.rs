@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The version of the protocol that is our own: who speaks it, and what it carries that p11-kit's does not.
+
+use crate::common::{Place, USER, initialized};
+use metaslot_ck::*;
+use metaslot_client::protocol::{OWN, VERSION};
+use metaslot_client::{
+    Access, KdfParam, Mechanism, Module, Params, Session, Template, User, Value,
+};
+
+/// The object identifiers of P-256 and of the curves of Edwards and Montgomery.
+const P256: [u8; 10] = [0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
+const ED25519: [u8; 5] = [0x06, 0x03, 0x2b, 0x65, 0x70];
+const X25519: [u8; 5] = [0x06, 0x03, 0x2b, 0x65, 0x6e];
+const SLOT: SlotId = SlotId(0);
+
+/// A server and a client, by no newer versions than these; the user has logged in.
+fn logged_in(client: u8, server: u8) -> (Place, Module, Session) {
+    let place = Place::new();
+    initialized(&place);
+    place.serve_to(server);
+    let module = place.module_that_offers(VERSION, client);
+    module.initialize().expect("it begins");
+    let session = module.open_session(SLOT, Access::ReadWrite).expect("a session opens");
+    session.login(User::User, USER).expect("the user logs in");
+    (place, module, session)
+}
+
+fn secret(kind: CK_KEY_TYPE, length: u64) -> Template {
+    Template::new().class(CKO_SECRET_KEY).key_type(kind).ulong(CKA_VALUE_LEN, length)
+}
+
+/// The same, which may be read.
+fn readable(length: u64) -> Template {
+    let template = secret(CKK_GENERIC_SECRET, length).bool(CKA_SENSITIVE, false);
+    template.bool(CKA_EXTRACTABLE, true)
+}
+
+fn key(session: &Session, kind: CK_KEY_TYPE, usages: &[CK_ATTRIBUTE_TYPE]) -> ObjectHandle {
+    let generate = match kind {
+        CKK_AES => CKM_AES_KEY_GEN,
+        CKK_CHACHA20 => CKM_CHACHA20_KEY_GEN,
+        _ => CKM_GENERIC_SECRET_KEY_GEN,
+    };
+    let mut template = Template::new();
+    if kind != CKK_CHACHA20 {
+        template = template.ulong(CKA_VALUE_LEN, 32);
+    }
+    let usages = usages.iter().map(|usage| (*usage, Value::Bool(true)));
+    template.extend(usages.chain([(CKA_EXTRACTABLE, Value::Bool(true))]));
+    session.generate_key(&generate.into(), &template).expect("a key is made")
+}
+
+fn pair(
+    session: &Session,
+    generate: CK_MECHANISM_TYPE,
+    public: Template,
+    usage: CK_ATTRIBUTE_TYPE,
+) -> (ObjectHandle, ObjectHandle) {
+    let private = Template::new().bool(usage, true);
+    session.generate_key_pair(&generate.into(), &public, &private).expect("a pair is made")
+}
+
+fn code<T>(told: metaslot_client::Result<T>) -> Option<Error> {
+    told.map_err(|failed| failed.code).err()
+}
+
+#[test]
+fn both_sides_speak_our_version_or_p11_kits() {
+    for (client, server) in [
+        (OWN, OWN),
+        (OWN + 1, OWN),
+        (OWN, OWN + 1),
+        (OWN, VERSION),
+        (VERSION, OWN),
+        (VERSION, VERSION),
+    ] {
+        let ours = client.min(server) >= OWN;
+        let (_place, module, session) = logged_in(client, server);
+        for begun in 0..2 {
+            let mechanisms = module.mechanisms(SLOT).expect("a list");
+            for (mechanism, carried) in [
+                (CKM_ECDSA, true),
+                (CKM_EDDSA, true),
+                (CKM_AES_GCM, ours),
+                (CKM_ECDH1_DERIVE, ours),
+                (CKM_ML_DSA, ours),
+                (CKM_ML_KEM, ours),
+                (CKM_AES_KEY_WRAP_KWP, ours),
+                (CKM_RSA_AES_KEY_WRAP, false),
+            ] {
+                let told = mechanisms.contains(&mechanism);
+                assert_eq!(told, carried, "{client} {server} {begun}: {mechanism:#x}");
+            }
+            if begun == 0 {
+                let aes = key(&session, CKK_AES, &[CKA_ENCRYPT, CKA_WRAP]);
+                let gcm = Params::Gcm { iv: &[1; 12], aad: b"", tag_bits: 128 };
+                let sealed = session.encrypt(&Mechanism::with(CKM_AES_GCM, gcm), aes, b"words");
+                let refused = (!ours).then_some(Error::MECHANISM_PARAM_INVALID);
+                assert_eq!(code(sealed), refused);
+                let wrapped = session.wrap(&CKM_AES_KEY_WRAP_KWP.into(), aes, aes);
+                let refused = (!ours).then_some(Error::FUNCTION_NOT_SUPPORTED);
+                assert_eq!(code(wrapped), refused);
+                let cbc = Mechanism::with(CKM_AES_CBC_PAD, Params::Bytes(&[9; 16]));
+                session.encrypt(&cbc, aes, b"words").expect("it is as it was");
+                // What was agreed on ends with the connection, and is agreed on again.
+                module.finalize().expect("it ends");
+                module.initialize().expect("it begins");
+            }
+        }
+    }
+}
+
+#[test]
+fn ciphers_with_parameters_of_each_kind_are_carried() {
+    let (_place, _module, session) = logged_in(OWN, OWN);
+    let usages = [CKA_ENCRYPT, CKA_DECRYPT, CKA_SIGN, CKA_VERIFY];
+    let aes = key(&session, CKK_AES, &usages);
+    let data = [7; 1000];
+    let length = data.len() as u64;
+    let (nonce, aad) = (&[3; 12][..], &b"beside"[..]);
+    let gcm = |aad| Params::Gcm { iv: &[1; 12], aad, tag_bits: 128 };
+    let ccm = |aad| Params::Ccm { data_length: length, nonce, aad, mac_length: 16 };
+    let mut both = vec![
+        (CKM_AES_GCM, aes, gcm(aad), Some(gcm(b"other"))),
+        (CKM_AES_CCM, aes, ccm(aad), Some(ccm(b"other"))),
+        (CKM_AES_CTR, aes, Params::Ctr { bits: 64, block: [5; 16] }, None),
+    ];
+    let chacha = key(&session, CKK_CHACHA20, &usages);
+    let poly = |aad| Params::ChaCha20Poly1305 { nonce, aad };
+    both.push((CKM_CHACHA20_POLY1305, chacha, poly(aad), Some(poly(b"other"))));
+    for (number, key, params, other) in both {
+        let mechanism = Mechanism::with(number, params);
+        let sealed = session.encrypt(&mechanism, key, &data).expect("it is encrypted");
+        assert_eq!(sealed.len(), data.len() + if other.is_some() { 16 } else { 0 });
+        // CCM is told the length of the text, not of what it has become.
+        assert_eq!(session.decrypt(&mechanism, key, &sealed).expect("it is decrypted"), data);
+        if let Some(other) = other {
+            let wrong = session.decrypt(&Mechanism::with(number, other), key, &sealed);
+            let codes = [Error::ENCRYPTED_DATA_INVALID, Error::AEAD_DECRYPT_FAILED];
+            assert!(code(wrong).is_some_and(|code| codes.contains(&code)), "{number:#x}");
+        }
+    }
+    let general = Mechanism::with(CKM_AES_CMAC_GENERAL, Params::Ulong(9));
+    assert_eq!(session.sign(&general, aes, &data).expect("it is signed").len(), 9);
+    let gmac = Mechanism::with(CKM_AES_GMAC, Params::Bytes(nonce));
+    let tag = session.sign(&gmac, aes, &data).expect("it is signed");
+    session.verify(&gmac, aes, &data, &tag).expect("it is right");
+    let wrong = Mechanism::with(CKM_AES_CTR, gcm(aad));
+    assert_eq!(code(session.encrypt(&wrong, aes, &data)), Some(Error::MECHANISM_PARAM_INVALID));
+}
+
+#[test]
+fn signatures_with_contexts_are_carried() {
+    let (_place, _module, session) = logged_in(OWN, OWN);
+    let context = &b"context"[..];
+    let (other, none) = (&b"other"[..], &b""[..]);
+    let ed = Template::new().bytes(CKA_EC_PARAMS, ED25519);
+    let eddsa = pair(&session, CKM_EC_EDWARDS_KEY_PAIR_GEN, ed, CKA_SIGN);
+    let of_set = |set| Template::new().ulong(CKA_PARAMETER_SET, set).bool(CKA_VERIFY, true);
+    let ml = pair(&session, CKM_ML_DSA_KEY_PAIR_GEN, of_set(CKP_ML_DSA_65), CKA_SIGN);
+    let set = session.attributes(ml.1, &[CKA_PARAMETER_SET]).expect("an attribute");
+    assert_eq!(set[0], Some(CKP_ML_DSA_65.to_ne_bytes().to_vec()));
+    let hedge = CKH_HEDGE_PREFERRED;
+    let with = |context| Params::SignContext { hedge, context };
+    let hashed = |context| Params::HashSignContext { hedge, context, hash: CKM_SHA256 };
+    let digest = [8; 32];
+    let all = [
+        (eddsa, CKM_EDDSA, Params::EdDsa { prehash: true, context: none }, Params::None),
+        (ml, CKM_ML_DSA, with(context), with(other)),
+        (ml, CKM_HASH_ML_DSA_SHA256, with(context), with(none)),
+        (ml, CKM_HASH_ML_DSA, hashed(context), hashed(other)),
+    ];
+    for ((public, private), number, params, wrong) in all {
+        let (right, wrong) = (Mechanism::with(number, params), Mechanism::with(number, wrong));
+        let signature = session.sign(&right, private, &digest).expect("a signature");
+        session.verify(&right, public, &digest, &signature).expect("it is right");
+        let told = session.verify(&wrong, public, &digest, &signature);
+        assert_eq!(code(told), Some(Error::SIGNATURE_INVALID), "{number:#x}");
+    }
+}
+
+#[test]
+fn keys_are_derived_and_agreed_on() {
+    let (_place, _module, session) = logged_in(OWN, OWN);
+    let value = |key| session.attribute(key, CKA_VALUE).expect("it may be read");
+    let curves = [(CKM_EC_KEY_PAIR_GEN, &P256[..]), (CKM_EC_MONTGOMERY_KEY_PAIR_GEN, &X25519[..])];
+    for (generate, curve) in curves {
+        let pair =
+            || pair(&session, generate, Template::new().bytes(CKA_EC_PARAMS, curve), CKA_DERIVE);
+        let (one, other) = (pair(), pair());
+        let agreed = |private, public| {
+            let public = session.attribute(public, CKA_EC_POINT).expect("a point");
+            let params = Params::Ecdh1 { kdf: CKD_NULL, shared: b"", public: &public };
+            let ecdh = Mechanism::with(CKM_ECDH1_DERIVE, params);
+            value(session.derive(&ecdh, private, &readable(32)).expect("it is agreed on"))
+        };
+        assert_eq!(agreed(one.1, other.0), agreed(other.1, one.0));
+    }
+    let base = key(&session, CKK_GENERIC_SECRET, &[CKA_DERIVE]);
+    let hkdf = |salt| Params::Hkdf {
+        extract: true,
+        expand: true,
+        prf: CKM_SHA256,
+        salt_type: CKF_HKDF_SALT_DATA,
+        salt,
+        salt_key: ObjectHandle(0),
+        info: b"info",
+    };
+    let by = |number, params, template: &Template| {
+        let derived = session.derive(&Mechanism::with(number, params), base, template);
+        value(derived.expect("it is derived"))
+    };
+    let first = by(CKM_HKDF_DERIVE, hkdf(b"salt"), &readable(40));
+    assert_eq!(by(CKM_HKDF_DERIVE, hkdf(b"salt"), &readable(40)), first);
+    assert_ne!(by(CKM_HKDF_DERIVE, hkdf(b"other"), &readable(40)), first);
+    let steps = |label| {
+        [
+            KdfParam::Iteration { little_endian: false, bits: 32 },
+            KdfParam::Bytes(label),
+            KdfParam::DkmLength { sum_of_segments: false, little_endian: false, bits: 32 },
+        ]
+    };
+    let (one, other) = (steps(b"label"), steps(b"other"));
+    let counter = |data| Params::Sp800108 { prf: CKM_SHA256_HMAC, data };
+    let first = by(CKM_SP800_108_COUNTER_KDF, counter(&one), &readable(40));
+    assert_eq!(by(CKM_SP800_108_COUNTER_KDF, counter(&one), &readable(40)), first);
+    assert_ne!(by(CKM_SP800_108_COUNTER_KDF, counter(&other), &readable(40)), first);
+    let previous = [KdfParam::Previous, KdfParam::Bytes(b"label")];
+    let feedback = |iv| Params::Sp800108Feedback { prf: CKM_SHA256_HMAC, data: &previous, iv };
+    let first = by(CKM_SP800_108_FEEDBACK_KDF, feedback(&[1; 32]), &readable(40));
+    assert_ne!(by(CKM_SP800_108_FEEDBACK_KDF, feedback(&[2; 32]), &readable(40)), first);
+    let handle = Params::Ulong(key(&session, CKK_GENERIC_SECRET, &[CKA_DERIVE]).0);
+    assert_eq!(by(CKM_CONCATENATE_BASE_AND_KEY, handle, &readable(64)).len(), 64);
+    let pbkd2 = |password| Params::Pbkd2 {
+        prf: CKP_PKCS5_PBKD2_HMAC_SHA256,
+        salt: b"salt",
+        iterations: 1000,
+        password,
+    };
+    let of_password = |password| {
+        let mechanism = Mechanism::with(CKM_PKCS5_PBKD2, pbkd2(password));
+        value(session.generate_key(&mechanism, &readable(32)).expect("a key is made"))
+    };
+    assert_eq!(of_password(b"one"), of_password(b"one"));
+    assert_ne!(of_password(b"one"), of_password(b"other"));
+}
+
+#[test]
+fn keys_are_wrapped_and_unwrapped() {
+    let (_place, _module, session) = logged_in(OWN, OWN);
+    let wrapping = key(&session, CKK_AES, &[CKA_WRAP, CKA_UNWRAP, CKA_ENCRYPT]);
+    let public = Template::new().ulong(CKA_MODULUS_BITS, 2048).bool(CKA_WRAP, true);
+    let (sealing, opening) = pair(&session, CKM_RSA_PKCS_KEY_PAIR_GEN, public, CKA_UNWRAP);
+    let plain = Template::new().class(CKO_SECRET_KEY).key_type(CKK_GENERIC_SECRET);
+    let plain = plain.bool(CKA_SIGN, true);
+    let wrapped = plain.clone().bytes(CKA_VALUE, [6; 32]).bool(CKA_EXTRACTABLE, true);
+    let wrapped = session.create(&wrapped).expect("it is created");
+    let mac = |key| session.sign(&CKM_SHA256_HMAC.into(), key, b"words").expect("it is signed");
+    let oaep = Params::Oaep { hash: CKM_SHA256, mgf: CKG_MGF1_SHA256, label: b"label" };
+    for (mechanism, [seals, opens]) in [
+        (Mechanism::new(CKM_AES_KEY_WRAP_KWP), [wrapping; 2]),
+        (Mechanism::with(CKM_AES_KEY_WRAP, Params::Bytes(&[7; 8])), [wrapping; 2]),
+        (Mechanism::with(CKM_RSA_PKCS_OAEP, oaep), [sealing, opening]),
+    ] {
+        let bytes = session.wrap(&mechanism, seals, wrapped).expect("it is wrapped");
+        let unwrapped = session.unwrap(&mechanism, opens, &bytes, &plain).expect("it is unwrapped");
+        assert_ne!(unwrapped, wrapped);
+        assert_eq!(mac(unwrapped), mac(wrapped));
+        let wrong = [&bytes[..bytes.len() - 1], &[!bytes[bytes.len() - 1]]].concat();
+        assert!(session.unwrap(&mechanism, opens, &wrong, &plain).is_err());
+    }
+    // A value that is longer than what is asked for first.
+    let long = plain.bytes(CKA_VALUE, vec![5; 5000]).bool(CKA_EXTRACTABLE, true);
+    let long = session.create(&long).expect("it is created");
+    let cbc = Mechanism::with(CKM_AES_CBC_PAD, Params::Bytes(&[9; 16]));
+    assert_eq!(session.wrap(&cbc, wrapping, long).expect("it is wrapped").len(), 5008);
+    let kept = session.generate_key(&CKM_AES_KEY_GEN.into(), &secret(CKK_AES, 32));
+    let told = session.wrap(&CKM_AES_KEY_WRAP_KWP.into(), wrapping, kept.expect("a key is made"));
+    assert_eq!(code(told), Some(Error::KEY_UNEXTRACTABLE));
+}
+
+#[test]
+fn secrets_are_encapsulated_and_decapsulated() {
+    let (_place, _module, session) = logged_in(OWN, OWN);
+    let public =
+        Template::new().ulong(CKA_PARAMETER_SET, CKP_ML_KEM_768).bool(CKA_ENCAPSULATE, true);
+    let (public, private) = pair(&session, CKM_ML_KEM_KEY_PAIR_GEN, public, CKA_DECAPSULATE);
+    let kem = Mechanism::new(CKM_ML_KEM);
+    let (ciphertext, one) = session.encapsulate(&kem, public, &readable(32)).expect("a secret");
+    assert_eq!(ciphertext.len(), 1088);
+    let other = session.decapsulate(&kem, private, &ciphertext, &readable(32)).expect("a secret");
+    let value = |key| session.attribute(key, CKA_VALUE).expect("it may be read");
+    assert_eq!(value(one), value(other));
+    let short = session.decapsulate(&kem, private, &ciphertext[1..], &readable(32));
+    assert_eq!(code(short), Some(Error::WRAPPED_KEY_LEN_RANGE));
+    let wrong = session.encapsulate(&kem, private, &readable(32));
+    assert_eq!(code(wrong), Some(Error::KEY_FUNCTION_NOT_PERMITTED));
+}
+
+#[test]
+fn attributes_of_the_whole_vocabulary_are_carried() {
+    let (_place, _module, session) = logged_in(OWN, OWN);
+    let inner = Template::new().class(CKO_SECRET_KEY).bool(CKA_EXTRACTABLE, false);
+    let template = Template::new()
+        .ulong(CKA_VALUE_LEN, 32)
+        .bool(CKA_UNWRAP, true)
+        .bool(CKA_WRAP, true)
+        .bool(CKA_DESTROYABLE, false)
+        .with(CKA_UNWRAP_TEMPLATE, Value::Template(inner));
+    let key = session.generate_key(&CKM_AES_KEY_GEN.into(), &template).expect("a key is made");
+    let wanted = [CKA_UNIQUE_ID, CKA_DESTROYABLE, CKA_UNWRAP_TEMPLATE, CKA_OBJECT_VALIDATION_FLAGS];
+    let values = session.attributes(key, &wanted).expect("attributes");
+    let [Some(_), Some(destroyable), None, Some(flags)] = &values[..] else { panic!("{values:?}") };
+    assert_eq!((&destroyable[..], flags.len()), (&[0][..], 8));
+    assert_eq!(code(session.destroy(key)), Some(Error::ACTION_PROHIBITED));
+    // What the template of the wrapping key says is so.
+    let plain = Template::new().class(CKO_SECRET_KEY).key_type(CKK_AES);
+    let other = plain.clone().bytes(CKA_VALUE, [1; 16]).bool(CKA_EXTRACTABLE, true);
+    let other = session.create(&other).expect("it is created");
+    let kwp = Mechanism::new(CKM_AES_KEY_WRAP_KWP);
+    let wrapped = session.wrap(&kwp, key, other).expect("it is wrapped");
+    let unwrapped = session.unwrap(&kwp, key, &wrapped, &plain).expect("it is unwrapped");
+    assert_eq!(session.attribute(unwrapped, CKA_EXTRACTABLE), Ok(vec![0]));
+    let against = plain.bool(CKA_EXTRACTABLE, true);
+    let told = session.unwrap(&kwp, key, &wrapped, &against);
+    assert_eq!(code(told), Some(Error::TEMPLATE_INCONSISTENT));
+}
+
+#[test]
+fn states_sizes_recovery_and_ends_of_operations_are_carried() {
+    let (_place, _module, session) = logged_in(OWN, OWN);
+    let key = key(&session, CKK_GENERIC_SECRET, &[CKA_SIGN]);
+    assert!(session.object_size(key).expect("a size").is_some_and(|size| size > 32));
+    session.digest_init(&CKM_SHA256.into()).expect("a digest begins");
+    session.digest_update(b"ab").expect("data is taken");
+    let state = session.operation_state().expect("a state");
+    session.digest_update(b"c").expect("data is taken");
+    let first = session.digest_final().expect("a digest");
+    let none = ObjectHandle(CK_INVALID_HANDLE);
+    session.set_operation_state(&state, none, none).expect("it is restored");
+    session.digest_update(b"c").expect("data is taken");
+    assert_eq!(session.digest_final().expect("a digest"), first);
+    session.digest_init(&CKM_SHA256.into()).expect("a digest begins");
+    session.digest_key(key).expect("its value is taken");
+    session.cancel(CKF_DIGEST).expect("it ends");
+    assert_eq!(code(session.digest_final()), Some(Error::OPERATION_NOT_INITIALIZED));
+    let public = Template::new().ulong(CKA_MODULUS_BITS, 2048).bool(CKA_VERIFY_RECOVER, true);
+    let (public, private) = pair(&session, CKM_RSA_PKCS_KEY_PAIR_GEN, public, CKA_SIGN_RECOVER);
+    let signature = session.sign_recover(&CKM_RSA_PKCS.into(), private, b"words");
+    let signature = signature.expect("a signature");
+    let recovered = session.verify_recover(&CKM_RSA_PKCS.into(), public, &signature);
+    assert_eq!(recovered.expect("it is right"), b"words");
+}
