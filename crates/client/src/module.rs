@@ -460,6 +460,21 @@ impl Module {
         Ok(raw.into())
     }
 
+    /// `C_GetMechanismInfo` of several mechanisms, in their order; of a module in another process they are asked for together.
+    ///
+    /// # Errors
+    /// Where nothing can be asked. What the module says of one mechanism stands in its place.
+    pub fn mechanism_infos(
+        &self,
+        slot: SlotId,
+        mechanisms: &[CK_MECHANISM_TYPE],
+    ) -> Result<Vec<Result<MechanismInfo>>> {
+        if let Some(remote) = self.other_process() {
+            return remote.mechanism_infos(slot, mechanisms);
+        }
+        Ok(mechanisms.iter().map(|mechanism| self.mechanism_info(slot, *mechanism)).collect())
+    }
+
     /// `C_InitToken`: makes the token empty. The label is cut to 32 bytes and padded.
     ///
     /// # Errors

@@ -70,6 +70,9 @@ const MANY: usize = 256;
 
 /// Whether a part of a request was written.
 type Begun = std::result::Result<(), ck::Error>;
+/// How many mechanisms are asked about at once: both sides have room for so much that is on its way.
+const TOGETHER: usize = 32;
+
 /// What a request consists of, beside its beginning.
 type Parts<'a> = &'a dyn Fn(&mut Request) -> Begun;
 
@@ -352,6 +355,35 @@ impl Remote {
     ) -> Result<MechanismInfo> {
         let parts = |request: &mut Request| write(request, &[slot.0, mechanism]);
         self.call(Function::GetMechanismInfo, &parts, mechanism_info)
+    }
+
+    /// The same of several, asked for at once.
+    pub(crate) fn mechanism_infos(
+        &self,
+        slot: SlotId,
+        mechanisms: &[CK_MECHANISM_TYPE],
+    ) -> Result<Vec<Result<MechanismInfo>>> {
+        let function = Function::GetMechanismInfo;
+        let failed = |code| Error::new(function, code);
+        let mut infos = Vec::with_capacity(mechanisms.len());
+        for some in mechanisms.chunks(TOGETHER) {
+            let request = |mechanism: &CK_MECHANISM_TYPE| {
+                let parts = |request: &mut Request| write(request, &[slot.0, *mechanism]);
+                self.request(function, &parts)
+            };
+            let asked = some.iter().map(request).collect::<std::result::Result<Vec<_>, _>>();
+            let (calls, requests): (Vec<_>, Vec<_>) = asked.map_err(failed)?.into_iter().unzip();
+            let answers = self.carrier.exchange_all(&requests).map_err(failed)?;
+            if answers.len() != calls.len() {
+                return Err(failed(MALFORMED));
+            }
+            infos.extend(answers.iter().zip(calls).map(|(answer, call)| {
+                let info =
+                    Reader::answer(answer, call).and_then(|mut info| mechanism_info(&mut info));
+                info.map_err(failed)
+            }));
+        }
+        Ok(infos)
     }
 
     pub(crate) fn slot_info(&self, slot: SlotId) -> Result<SlotInfo> {

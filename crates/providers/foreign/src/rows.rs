@@ -7,7 +7,7 @@ use crate::mechanism::{Length, Mechanism, Mode};
 use crate::token::Token;
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
-use metaslot_client::Result as Called;
+use metaslot_client::{MechanismInfo, Result as Called};
 use metaslot_spi::provider::{Algorithm, Cipher, Derive, Generate, GeneratePair, Signature};
 use metaslot_spi::{Attributes, NewObject, Params};
 
@@ -33,7 +33,10 @@ pub(crate) fn of(
     mechanisms: &[CK_MECHANISM_TYPE],
 ) -> Called<Vec<Algorithm>> {
     let known = mechanisms.iter().copied().filter(|number| MechanismRow::find(*number).is_some());
-    let told = known.map(|number| row(token, number)).collect::<Called<Vec<_>>>()?;
+    let known: Vec<_> = known.collect();
+    let infos = token.module.library.mechanism_infos(token.slot(), &known)?;
+    let told = known.into_iter().zip(infos).map(|(number, info)| row(token, number, info));
+    let told = told.collect::<Called<Vec<_>>>()?;
     let mut rows: Vec<_> = told.into_iter().flatten().collect();
     rows.extend(hashed::rows(token, mechanisms, &rows));
     rows.sort_unstable_by_key(|row| row.mechanism);
@@ -41,8 +44,12 @@ pub(crate) fn of(
     Ok(rows)
 }
 
-fn row(token: &'static Token, number: CK_MECHANISM_TYPE) -> Called<Option<Algorithm>> {
-    let info = match token.module.library.mechanism_info(token.slot(), number) {
+fn row(
+    token: &'static Token,
+    number: CK_MECHANISM_TYPE,
+    info: Called<MechanismInfo>,
+) -> Called<Option<Algorithm>> {
+    let info = match info {
         Err(failure) if is_loss(failure.code) => return Err(failure),
         Err(_) => return Ok(None),
         Ok(info) => info,
