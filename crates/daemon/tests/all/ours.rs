@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The version of the protocol that is our own: who speaks it, and what it carries that p11-kit's does not.
 
-use crate::common::{Place, USER, initialized};
+use crate::common::{Place, USER, configured, initialized, itself, started};
 use metaslot_ck::*;
 use metaslot_client::protocol::{OWN, VERSION};
 use metaslot_client::{
     Access, KdfParam, Mechanism, Module, Params, Session, Template, User, Value,
 };
+use metaslot_spi::RawValue;
+use metaslot_testkit::{module_path, not_run};
 
 /// The object identifiers of P-256 and of the curves of Edwards and Montgomery.
 const P256: [u8; 10] = [0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
@@ -351,4 +353,72 @@ fn states_sizes_recovery_and_ends_of_operations_are_carried() {
     let signature = signature.expect("a signature");
     let recovered = session.verify_recover(&CKM_RSA_PKCS.into(), public, &signature);
     assert_eq!(recovered.expect("it is right"), b"words");
+}
+
+/// Names the module in the process that the test below starts.
+const MODULE: &str = "METASLOT_TEST_OURS";
+
+/// Uses the token's keys by `libmetaslot.so`.
+#[test]
+fn client() {
+    let Some(module) = std::env::var_os(MODULE) else { return };
+    let module = Module::load(module).expect("it is loaded");
+    module.initialize().expect("it begins");
+    let slot = module.slots(true).expect("its slots")[0];
+    let session = module.open_session(slot, Access::ReadOnly).expect("a session");
+    session.login(User::User, USER).expect("the PIN");
+    let find = |class, label| {
+        let wanted = Template::new().class(class).label(label);
+        session.find_one(&wanted).expect("a search").expect("it is there")
+    };
+    let aes = find(CKO_SECRET_KEY, "aes");
+    let (nonce, aad, data) = (&[3; 12][..], &b"beside"[..], [7; 100]);
+    for (number, params) in [
+        (CKM_AES_GCM, Params::Gcm { iv: nonce, aad, tag_bits: 128 }),
+        (CKM_AES_CTR, Params::Ctr { bits: 32, block: [5; 16] }),
+        (CKM_AES_CCM, Params::Ccm { data_length: 100, nonce, aad, mac_length: 16 }),
+    ] {
+        let mechanism = Mechanism::with(number, params);
+        let sealed = session.encrypt(&mechanism, aes, &data).expect("it is encrypted");
+        assert_eq!(session.decrypt(&mechanism, aes, &sealed).expect("it is decrypted"), data);
+        session.encrypt_init(&mechanism, aes).expect("it begins");
+        let mut parts = session.encrypt_update(&data).expect("a part");
+        parts.extend(session.encrypt_final().expect("the last part"));
+        assert_eq!(parts, sealed);
+    }
+    let (public, private) = (find(CKO_PUBLIC_KEY, "ed25519"), find(CKO_PRIVATE_KEY, "ed25519"));
+    let prehash = Params::EdDsa { prehash: true, context: b"" };
+    let prehash = Mechanism::with(CKM_EDDSA, prehash);
+    let signature = session.sign(&prehash, private, &data).expect("a signature");
+    session.verify(&prehash, public, &data, &signature).expect("it is right");
+    assert!(session.verify(&CKM_EDDSA.into(), public, &data, &signature).is_err());
+}
+
+#[test]
+fn keys_of_the_daemon_are_used_by_the_library_with_parameters_of_ours() {
+    let Some(module) = module_path() else {
+        return not_run("metaslotd", "parameters", "there is no libmetaslot.so");
+    };
+    let place = Place::in_memory();
+    initialized(&place);
+    let engine = place.engine();
+    let session = engine.open_session(SLOT, CKF_SERIAL_SESSION | CKF_RW_SESSION);
+    let session = session.expect("a session opens");
+    engine.login(session, CKU_USER, USER).expect("the user logs in");
+    let named = |label: &str, attribute, value: &[u8]| {
+        let all = [(CKA_LABEL, label.as_bytes()), (CKA_TOKEN, &[1]), (attribute, value)];
+        Vec::from(all.map(|(attribute, value)| (attribute, RawValue::Bytes(value.to_vec()))))
+    };
+    let none = || metaslot_spi::Params::None;
+    let aes = named("aes", CKA_VALUE_LEN, &32_u64.to_ne_bytes());
+    engine.generate_key(session, CKM_AES_KEY_GEN, none(), aes).expect("a key is made");
+    let public = named("ed25519", CKA_EC_PARAMS, &ED25519);
+    let private = named("ed25519", CKA_SIGN, &[1]);
+    engine
+        .generate_key_pair(session, CKM_EC_EDWARDS_KEY_PAIR_GEN, none(), public, private)
+        .expect("a pair is made");
+    configured(&place);
+    let _server = started(&place);
+    let mut client = itself(&place, "ours::client", (MODULE, module));
+    assert!(client.0.wait().expect("it ends").success());
 }
