@@ -16,6 +16,7 @@ mod server;
 mod soak;
 mod softhsm;
 mod steps;
+mod twin;
 mod view;
 
 use anyhow::{Context, Result, ensure};

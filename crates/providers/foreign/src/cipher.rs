@@ -17,6 +17,8 @@ use std::sync::Arc;
 const LARGEST_BLOCK: usize = 16;
 /// Of the tags.
 const LARGEST_TAG: usize = 16;
+/// Of AES key wrap.
+const SEMIBLOCK: usize = 8;
 
 fn tag(params: &Params) -> usize {
     let length = match params {
@@ -48,6 +50,10 @@ impl Cipher for Mechanism {
         Ok(match (self.mode, direction) {
             (Mode::Rsa, _) => key.bytes(CKA_MODULUS)?.len(),
             (Mode::Padded(block), Direction::Forward) => (input / block + 1) * block,
+            (Mode::Wrapped(filling), Direction::Forward) => {
+                (input + filling).next_multiple_of(SEMIBLOCK) + SEMIBLOCK
+            }
+            (Mode::Wrapped(_), Direction::Backward) => input.saturating_sub(SEMIBLOCK),
             (Mode::Tagged, Direction::Forward) => input + tag(params),
             (Mode::Tagged, Direction::Backward) => input.saturating_sub(tag(params)),
             _ => input,
@@ -135,7 +141,7 @@ impl Cipher for Mechanism {
 /// Encryption or decryption in the middle.
 ///
 /// The engine has to know how much an update gives. Where that follows from the mode the module must
-/// give so much; where modules differ (padding, tags) its results wait here for the next call.
+/// give so much; where modules differ (padding, tags, stolen ciphertext) its results wait here for the next call.
 #[derive(Debug)]
 struct Run {
     token: &'static Token,
@@ -152,7 +158,7 @@ struct Run {
 
 impl Run {
     const fn waits(&self) -> bool {
-        matches!(self.mode, Mode::Padded(_) | Mode::Tagged)
+        matches!(self.mode, Mode::Padded(_) | Mode::Tagged | Mode::Whole | Mode::Wrapped(_))
     }
 }
 

@@ -41,6 +41,10 @@ pub(crate) enum Length {
     Modulus,
     /// Two numbers below the order of the curve.
     Pair,
+    /// Two numbers below the order of the group.
+    Subprime,
+    /// What the parameter set fixes.
+    Set,
     /// Always so many bytes.
     Fixed(usize),
     /// What the parameter says.
@@ -73,23 +77,73 @@ impl Length {
             | CKM_SHA3_224_RSA_PKCS_PSS
             | CKM_SHA3_256_RSA_PKCS_PSS
             | CKM_SHA3_384_RSA_PKCS_PSS
-            | CKM_SHA3_512_RSA_PKCS_PSS => Self::Modulus,
+            | CKM_SHA3_512_RSA_PKCS_PSS
+            | CKM_RIPEMD128_RSA_PKCS
+            | CKM_RIPEMD160_RSA_PKCS => Self::Modulus,
             CKM_ECDSA | CKM_ECDSA_SHA1 | CKM_ECDSA_SHA224 | CKM_ECDSA_SHA256 | CKM_ECDSA_SHA384
             | CKM_ECDSA_SHA512 | CKM_ECDSA_SHA3_224 | CKM_ECDSA_SHA3_256 | CKM_ECDSA_SHA3_384
             | CKM_ECDSA_SHA3_512 | CKM_EDDSA => Self::Pair,
-            CKM_MD5_HMAC | CKM_AES_CMAC | CKM_AES_GMAC => Self::Fixed(16),
-            CKM_SHA_1_HMAC => Self::Fixed(20),
+            CKM_DSA | CKM_DSA_SHA1 | CKM_DSA_SHA224 | CKM_DSA_SHA256 | CKM_DSA_SHA384
+            | CKM_DSA_SHA512 | CKM_DSA_SHA3_224 | CKM_DSA_SHA3_256 | CKM_DSA_SHA3_384
+            | CKM_DSA_SHA3_512 => Self::Subprime,
+            CKM_ML_DSA
+            | CKM_HASH_ML_DSA
+            | CKM_HASH_ML_DSA_SHA224
+            | CKM_HASH_ML_DSA_SHA256
+            | CKM_HASH_ML_DSA_SHA384
+            | CKM_HASH_ML_DSA_SHA512
+            | CKM_HASH_ML_DSA_SHA3_224
+            | CKM_HASH_ML_DSA_SHA3_256
+            | CKM_HASH_ML_DSA_SHA3_384
+            | CKM_HASH_ML_DSA_SHA3_512
+            | CKM_HASH_ML_DSA_SHAKE128
+            | CKM_HASH_ML_DSA_SHAKE256
+            | CKM_SLH_DSA
+            | CKM_HASH_SLH_DSA
+            | CKM_HASH_SLH_DSA_SHA224
+            | CKM_HASH_SLH_DSA_SHA256
+            | CKM_HASH_SLH_DSA_SHA384
+            | CKM_HASH_SLH_DSA_SHA512
+            | CKM_HASH_SLH_DSA_SHA3_224
+            | CKM_HASH_SLH_DSA_SHA3_256
+            | CKM_HASH_SLH_DSA_SHA3_384
+            | CKM_HASH_SLH_DSA_SHA3_512
+            | CKM_HASH_SLH_DSA_SHAKE128
+            | CKM_HASH_SLH_DSA_SHAKE256 => Self::Set,
+            CKM_DES3_MAC => Self::Fixed(4),
+            CKM_AES_MAC | CKM_DES3_CMAC => Self::Fixed(8),
+            CKM_AES_XCBC_MAC_96 => Self::Fixed(12),
+            CKM_MD5_HMAC | CKM_RIPEMD128_HMAC | CKM_AES_CMAC | CKM_AES_GMAC | CKM_AES_XCBC_MAC
+            | CKM_POLY1305 => Self::Fixed(16),
+            CKM_SHA_1_HMAC | CKM_RIPEMD160_HMAC | CKM_BLAKE2B_160_HMAC => Self::Fixed(20),
             CKM_SHA224_HMAC | CKM_SHA512_224_HMAC | CKM_SHA3_224_HMAC => Self::Fixed(28),
-            CKM_SHA256_HMAC | CKM_SHA512_256_HMAC | CKM_SHA3_256_HMAC => Self::Fixed(32),
-            CKM_SHA384_HMAC | CKM_SHA3_384_HMAC => Self::Fixed(48),
-            CKM_SHA512_HMAC | CKM_SHA3_512_HMAC => Self::Fixed(64),
+            CKM_SHA256_HMAC | CKM_SHA512_256_HMAC | CKM_SHA3_256_HMAC | CKM_BLAKE2B_256_HMAC => {
+                Self::Fixed(32)
+            }
+            CKM_SHA384_HMAC | CKM_SHA3_384_HMAC | CKM_BLAKE2B_384_HMAC => Self::Fixed(48),
+            CKM_SHA512_HMAC | CKM_SHA3_512_HMAC | CKM_BLAKE2B_512_HMAC => Self::Fixed(64),
             CKM_MD5_HMAC_GENERAL
+            | CKM_RIPEMD128_HMAC_GENERAL
+            | CKM_RIPEMD160_HMAC_GENERAL
             | CKM_SHA_1_HMAC_GENERAL
             | CKM_SHA224_HMAC_GENERAL
             | CKM_SHA256_HMAC_GENERAL
             | CKM_SHA384_HMAC_GENERAL
             | CKM_SHA512_HMAC_GENERAL
-            | CKM_AES_CMAC_GENERAL => Self::Said,
+            | CKM_SHA512_224_HMAC_GENERAL
+            | CKM_SHA512_256_HMAC_GENERAL
+            | CKM_SHA3_224_HMAC_GENERAL
+            | CKM_SHA3_256_HMAC_GENERAL
+            | CKM_SHA3_384_HMAC_GENERAL
+            | CKM_SHA3_512_HMAC_GENERAL
+            | CKM_BLAKE2B_160_HMAC_GENERAL
+            | CKM_BLAKE2B_256_HMAC_GENERAL
+            | CKM_BLAKE2B_384_HMAC_GENERAL
+            | CKM_BLAKE2B_512_HMAC_GENERAL
+            | CKM_AES_MAC_GENERAL
+            | CKM_AES_CMAC_GENERAL
+            | CKM_DES3_MAC_GENERAL
+            | CKM_DES3_CMAC_GENERAL => Self::Said,
             _ => Self::Unknown,
         }
     }
@@ -98,10 +152,26 @@ impl Length {
         match (self, params) {
             (Self::Modulus, _) => key.attributes().bytes(CKA_MODULUS).map(<[u8]>::len),
             (Self::Pair, _) => order(key.attributes().bytes(CKA_EC_PARAMS)?).map(|order| 2 * order),
+            (Self::Subprime, _) => {
+                key.attributes().bytes(CKA_SUBPRIME).map(|order| 2 * order.len())
+            }
+            (Self::Set, _) => of_set(key),
             (Self::Fixed(length), _) => Some(length),
             (Self::Said, Params::Ulong(length)) => usize::try_from(*length).ok(),
             _ => None,
         }
+    }
+}
+
+/// Bytes of a signature by a lattice or by hashes (FIPS 204 §4, FIPS 205 §11). The sets of SLH-DSA are counted in pairs of SHA-2 and SHAKE.
+fn of_set(key: &Key) -> Option<usize> {
+    const ML_DSA: [usize; 3] = [2420, 3309, 4627];
+    const SLH_DSA: [usize; 6] = [7856, 17_088, 16_224, 35_664, 29_792, 49_856];
+    let place = usize::try_from(key.attributes().ulong(CKA_PARAMETER_SET)?.checked_sub(1)?).ok()?;
+    match key.key_type() {
+        CKK_ML_DSA => ML_DSA.get(place).copied(),
+        CKK_SLH_DSA => SLH_DSA.get(place / 2).copied(),
+        _ => None,
     }
 }
 
@@ -149,6 +219,12 @@ pub(crate) enum Mode {
     Padded(usize),
     /// As long as the data.
     Stream,
+    /// The same, but for all of them together: its last block changes the one before.
+    Whole,
+    /// Eight bytes more than the data, which are filled to whole blocks of eight by at least so many (RFC 3394, RFC 5649).
+    Wrapped(usize),
+    /// By one of two paddings: what a token gives is how long it is. It wraps keys, and does not encrypt.
+    Asked,
     /// A tag longer than the data.
     Tagged,
     /// One number below the modulus.
@@ -160,11 +236,21 @@ pub(crate) enum Mode {
 impl Mode {
     pub(crate) const fn of(mechanism: CK_MECHANISM_TYPE) -> Self {
         match mechanism {
-            CKM_AES_ECB | CKM_AES_CBC => Self::Blocks(16),
-            CKM_DES3_ECB | CKM_DES3_CBC => Self::Blocks(8),
-            CKM_AES_CBC_PAD => Self::Padded(16),
-            CKM_DES3_CBC_PAD => Self::Padded(8),
-            CKM_AES_CTR | CKM_AES_CFB128 | CKM_RC4 => Self::Stream,
+            CKM_AES_ECB | CKM_AES_CBC | CKM_CAMELLIA_ECB | CKM_CAMELLIA_CBC | CKM_ARIA_ECB
+            | CKM_ARIA_CBC | CKM_SEED_ECB | CKM_SEED_CBC | CKM_TWOFISH_CBC => Self::Blocks(16),
+            CKM_DES_ECB | CKM_DES_CBC | CKM_DES3_ECB | CKM_DES3_CBC | CKM_BLOWFISH_CBC => {
+                Self::Blocks(8)
+            }
+            CKM_AES_CBC_PAD | CKM_CAMELLIA_CBC_PAD | CKM_ARIA_CBC_PAD | CKM_SEED_CBC_PAD
+            | CKM_TWOFISH_CBC_PAD => Self::Padded(16),
+            CKM_DES_CBC_PAD | CKM_DES3_CBC_PAD | CKM_BLOWFISH_CBC_PAD => Self::Padded(8),
+            CKM_AES_CTR | CKM_AES_OFB | CKM_AES_CFB8 | CKM_AES_CFB64 | CKM_AES_CFB128 | CKM_RC4 => {
+                Self::Stream
+            }
+            CKM_AES_CTS | CKM_AES_XTS => Self::Whole,
+            CKM_AES_KEY_WRAP | CKM_AES_KEY_WRAP_KWP => Self::Wrapped(0),
+            CKM_AES_KEY_WRAP_PKCS7 => Self::Wrapped(1),
+            CKM_AES_KEY_WRAP_PAD => Self::Asked,
             CKM_AES_GCM | CKM_AES_CCM | CKM_CHACHA20_POLY1305 => Self::Tagged,
             CKM_RSA_PKCS | CKM_RSA_PKCS_OAEP | CKM_RSA_X_509 => Self::Rsa,
             _ => Self::Unknown,

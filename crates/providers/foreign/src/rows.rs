@@ -59,8 +59,10 @@ fn row(
     let signs = |flag| {
         (has(flag) && mechanism.length != Length::Unknown).then_some(mechanism as &dyn Signature)
     };
-    let works =
-        |flag| (has(flag) && mechanism.mode != Mode::Unknown).then_some(mechanism as &dyn Cipher);
+    let works = |flag| {
+        (has(flag) && !matches!(mechanism.mode, Mode::Unknown | Mode::Asked))
+            .then_some(mechanism as &dyn Cipher)
+    };
     let agrees = |flag| {
         let mechanism: &'static dyn Derive = mechanism;
         let known = matches!(number, CKM_ECDH1_DERIVE | CKM_ECDH1_COFACTOR_DERIVE);

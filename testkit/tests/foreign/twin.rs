@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Metaslot behind Metaslot: what a token of every mechanism does by its keys, we pass on, and what we compute beside it is the same.
+
+use super::*;
+use metaslot_client::{Mechanism, Params};
+
+/// The label of the other one's token.
+const TWIN: &str = "twin";
+
+/// A copy of our module behind ours, with a token under the policy `legacy`: it is as another module is.
+fn prepared(token: &mut TestToken, more: &str) -> Result<()> {
+    compiled(token, "twin.c", "twin.so", "-shared -fPIC -ldl")?;
+    std::fs::copy(token.module(), token.path("copy.so"))?;
+    let home = token.home().display().to_string();
+    let conf = format!(
+        "[[token]]\npath = \"{home}/twin.db\"\npolicy = \"legacy\"\nkdf = \"weak-for-tests\"\n"
+    );
+    let conf = token.write("twin.toml", conf)?;
+    let tool = || token.pkcs11_tool().env("METASLOT_CONF", &conf);
+    tool()
+        .args(["--init-token", "--slot-index", "0", "--label", TWIN, "--so-pin", SO_PIN])
+        .run()?;
+    tool()
+        .args(["--token-label", TWIN, "--login", "--login-type", "so", "--so-pin", SO_PIN])
+        .args(["--init-pin", "--pin", USER_PIN])
+        .run()?;
+    token.set("TWIN_MODULE", token.path("copy.so"));
+    token.set("TWIN_CONF", conf);
+    configure(token, &format!("name = \"twin\"\nmodule = \"{home}/twin.so\"\n{more}"))
+}
+
+/// Runs `work` in a process of its own, with sessions of the user in the twin's token and in ours.
+fn twin(what: &str, name: &str, more: &str, work: impl FnOnce(&Session, &Session) -> Result<()>) {
+    apart(
+        CLIENT,
+        what,
+        name,
+        |token| prepared(token, more),
+        || {
+            let module = started()?;
+            let open = |label| {
+                let session = module.open_session(slot(&module, label)?, Access::ReadWrite)?;
+                session.login(User::User, USER_PIN.as_bytes())?;
+                anyhow::Ok(session)
+            };
+            work(&open(TWIN)?, &open("testing")?)
+        },
+    );
+}
+
+/// A pair in a session's token, of a mechanism and a parameter set.
+fn pair(
+    session: &Session,
+    mechanism: CK_MECHANISM_TYPE,
+    set: CK_ULONG,
+) -> Result<(ObjectHandle, ObjectHandle)> {
+    let public = Template::new().token(true).ulong(CKA_PARAMETER_SET, set);
+    Ok(session.generate_key_pair(&mechanism.into(), &public, &Template::new().token(true))?)
+}
+
+/// A session key of ours with the public value of a pair.
+fn public(twin: &Session, key: ObjectHandle, ours: &Session) -> Result<ObjectHandle> {
+    let kind = twin.attribute_ulong(key, CKA_KEY_TYPE)?;
+    let template = Template::new().class(CKO_PUBLIC_KEY).key_type(kind).token(false);
+    let template = template.ulong(CKA_PARAMETER_SET, twin.attribute_ulong(key, CKA_PARAMETER_SET)?);
+    Ok(ours.create(&template.bytes(CKA_VALUE, twin.attribute(key, CKA_VALUE)?))?)
+}
+
+/// One value as a session key of ours and as a key of the twin's token.
+fn same(
+    twin: &Session,
+    ours: &Session,
+    kind: CK_KEY_TYPE,
+    length: usize,
+    usages: &[CK_ATTRIBUTE_TYPE],
+) -> Result<[ObjectHandle; 2]> {
+    let value: Vec<u8> = (1..).step_by(7).map(|n: u32| n.to_le_bytes()[0]).take(length).collect();
+    let template = Template::new().class(CKO_SECRET_KEY).key_type(kind).bytes(CKA_VALUE, value);
+    let template = template.bool(CKA_SENSITIVE, false).bool(CKA_EXTRACTABLE, true);
+    let template = usages.iter().fold(template, |all, usage| all.bool(*usage, true));
+    Ok([twin.create(&template.clone().token(true))?, ours.create(&template.token(false))?])
+}
+
+#[test]
+fn signatures_of_every_length_are_right() {
+    let name = "twin::signatures_of_every_length_are_right";
+    twin("signatures of its keys", name, "", |twin, ours| {
+        let context = Params::SignContext { hedge: CKH_HEDGE_PREFERRED, context: b"context" };
+        let digest =
+            Params::HashSignContext { hedge: CKH_HEDGE_PREFERRED, context: b"", hash: CKM_SHA256 };
+        let signs = |make, set, plain, hashed: &[CK_MECHANISM_TYPE], length: usize| {
+            let (its_public, private) = pair(twin, make, set)?;
+            let public = public(twin, its_public, ours)?;
+            let mut all = vec![Mechanism::new(plain), Mechanism::with(plain, context)];
+            all.push(Mechanism::with(hashed[0], digest));
+            all.extend(hashed[1..].iter().map(|number| Mechanism::with(*number, context)));
+            for mechanism in &all {
+                let data = &[7; 32];
+                let signature = twin.sign(mechanism, private, data)?;
+                ensure!(signature.len() == length, "{} bytes of {set}", signature.len());
+                ours.verify(mechanism, public, data, &signature)?;
+                twin.verify(mechanism, its_public, data, &signature)?;
+                let wrong = ours.verify(mechanism, public, &[8; 32], &signature);
+                fails_with(wrong, Error::SIGNATURE_INVALID)?;
+            }
+            twin.sign_init(&all[1], private)?;
+            twin.sign_update(b"mess")?;
+            twin.sign_update(b"age")?;
+            let signature = twin.sign_final()?;
+            Ok(ours.verify(&all[1], public, b"message", &signature)?)
+        };
+        let hashed: Vec<_> = std::iter::once(CKM_HASH_ML_DSA)
+            .chain(CKM_HASH_ML_DSA_SHA224..=CKM_HASH_ML_DSA_SHAKE256)
+            .collect();
+        for (set, length) in [(CKP_ML_DSA_44, 2420), (CKP_ML_DSA_65, 3309), (CKP_ML_DSA_87, 4627)] {
+            signs(CKM_ML_DSA_KEY_PAIR_GEN, set, CKM_ML_DSA, &hashed, length)?;
+        }
+        let hashed = [CKM_HASH_SLH_DSA, CKM_HASH_SLH_DSA_SHA256, CKM_HASH_SLH_DSA_SHAKE256];
+        for (set, length) in [
+            (CKP_SLH_DSA_SHA2_128F, 17_088),
+            (CKP_SLH_DSA_SHAKE_128F, 17_088),
+            (CKP_SLH_DSA_SHA2_192F, 35_664),
+            (CKP_SLH_DSA_SHAKE_256F, 49_856),
+        ] {
+            signs(CKM_SLH_DSA_KEY_PAIR_GEN, set, CKM_SLH_DSA, &hashed, length)?;
+        }
+        Ok(())
+    });
+}
+
+/// The slow sets: one signature each.
+#[test]
+fn small_signatures_are_right_too() {
+    let name = "twin::small_signatures_are_right_too";
+    twin("signatures of slow sets", name, "", |twin, ours| {
+        for (set, length) in [
+            (CKP_SLH_DSA_SHA2_128S, 7856),
+            (CKP_SLH_DSA_SHA2_192S, 16_224),
+            (CKP_SLH_DSA_SHA2_256S, 29_792),
+        ] {
+            let (its_public, private) = pair(twin, CKM_SLH_DSA_KEY_PAIR_GEN, set)?;
+            let signature = twin.sign(&CKM_SLH_DSA.into(), private, b"message")?;
+            ensure!(signature.len() == length, "{} bytes of {set}", signature.len());
+            let public = public(twin, its_public, ours)?;
+            ours.verify(&CKM_SLH_DSA.into(), public, b"message", &signature)?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn macs_are_the_same() {
+    twin("MACs of its keys", "twin::macs_are_the_same", "", |twin, ours| {
+        let usages = [CKA_SIGN, CKA_VERIFY];
+        let (kind, aes) = (CKK_GENERIC_SECRET, CKK_AES);
+        let general = Params::Ulong(11);
+        for (number, kind, params) in [
+            (CKM_SHA512_224_HMAC_GENERAL, kind, general),
+            (CKM_SHA512_256_HMAC_GENERAL, kind, general),
+            (CKM_SHA3_224_HMAC_GENERAL, kind, general),
+            (CKM_SHA3_256_HMAC_GENERAL, kind, general),
+            (CKM_SHA3_384_HMAC_GENERAL, kind, general),
+            (CKM_SHA3_512_HMAC_GENERAL, kind, general),
+            (CKM_BLAKE2B_256_HMAC_GENERAL, kind, general),
+            (CKM_BLAKE2B_160_HMAC, kind, Params::None),
+            (CKM_BLAKE2B_512_HMAC, kind, Params::None),
+            (CKM_AES_XCBC_MAC, aes, Params::None),
+            (CKM_AES_XCBC_MAC_96, aes, Params::None),
+            (CKM_AES_CMAC_GENERAL, aes, general),
+            (CKM_AES_GMAC, aes, Params::Bytes(&[3; 12])),
+        ] {
+            let length = if kind == aes { 16 } else { 40 };
+            let [there, here] = same(twin, ours, kind, length, &usages)?;
+            let mechanism = Mechanism::with(number, params);
+            let mac = twin.sign(&mechanism, there, b"message")?;
+            ensure!(mac == ours.sign(&mechanism, here, b"message")?, "{number:#x}");
+            twin.verify(&mechanism, there, b"message", &mac)?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn ciphers_give_the_same() {
+    let old = "allow = [\"weak-ciphers\"]";
+    twin("ciphers of its keys", "twin::ciphers_give_the_same", old, |twin, ours| {
+        let (iv, data) = ([9; 16], [5; 72]);
+        let (aes, xts) = (CKK_AES, CKK_AES_XTS);
+        let by_iv = Params::Bytes(&iv);
+        let ccm = |mac_length| Params::Ccm {
+            data_length: 72,
+            nonce: &iv[..11],
+            aad: b"head",
+            mac_length,
+        };
+        for (number, kind, params) in [
+            (CKM_AES_CTS, aes, by_iv),
+            (CKM_AES_XTS, xts, by_iv),
+            (CKM_AES_OFB, aes, by_iv),
+            (CKM_AES_CFB8, aes, by_iv),
+            (CKM_AES_CFB64, aes, by_iv),
+            (CKM_AES_CFB128, aes, by_iv),
+            (CKM_AES_CCM, aes, ccm(8)),
+            (CKM_AES_CCM, aes, ccm(14)),
+            (CKM_AES_KEY_WRAP, aes, Params::None),
+            (CKM_AES_KEY_WRAP_KWP, aes, Params::None),
+            (CKM_AES_KEY_WRAP_PKCS7, aes, Params::None),
+            (CKM_CAMELLIA_CBC_PAD, CKK_CAMELLIA, by_iv),
+            (CKM_ARIA_CBC_PAD, CKK_ARIA, by_iv),
+            (CKM_SEED_CBC_PAD, CKK_SEED, by_iv),
+        ] {
+            let length = match kind {
+                CKK_AES_XTS => 64,
+                CKK_SEED => 16,
+                _ => 32,
+            };
+            let mechanism = Mechanism::with(number, params);
+            let keys = same(twin, ours, kind, length, &[CKA_ENCRYPT, CKA_DECRYPT])?;
+            let sealed = twin.encrypt(&mechanism, keys[0], &data)?;
+            // Old ciphers only open, under our policy.
+            ensure!(ours.decrypt(&mechanism, keys[1], &sealed)? == data, "{number:#x}: ours");
+            ensure!(twin.decrypt(&mechanism, keys[0], &sealed)? == data, "{number:#x}: its own");
+            if matches!(params, Params::None) {
+                continue;
+            }
+            twin.encrypt_init(&mechanism, keys[0])?;
+            let mut parts = Vec::new();
+            for part in data.chunks(33) {
+                parts.extend(twin.encrypt_update(part)?);
+            }
+            parts.extend(twin.encrypt_final()?);
+            ensure!(parts == sealed, "{number:#x}: in parts");
+            twin.decrypt_init(&mechanism, keys[0])?;
+            let mut parts = Vec::new();
+            for part in sealed.chunks(29) {
+                parts.extend(twin.decrypt_update(part)?);
+            }
+            parts.extend(twin.decrypt_final()?);
+            ensure!(parts == data, "{number:#x}: back in parts");
+        }
+        Ok(())
+    });
+}
