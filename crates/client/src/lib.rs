@@ -62,9 +62,8 @@ pub mod protocol {
     pub use crate::remote::calls::{Call, GREETING};
     pub use crate::remote::kinds::{Form, Kind, form, kind, kind_in};
     pub use crate::remote::params::{ReadParams, shape_has_kind};
-    pub use crate::remote::wire::{
-        MALFORMED, NO_BYTES, OFFER, OWN, Reader, SAYS_PARAMETERS, VERSION, Writer,
-    };
+    pub use crate::remote::version::{OFFER, OWN, SAYS_PARAMETERS, VERSION};
+    pub use crate::remote::wire::{MALFORMED, NO_BYTES, Reader, Writer};
 }
 pub use session::{Access, Session};
 pub use template::{Template, Value};

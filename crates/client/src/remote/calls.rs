@@ -5,7 +5,7 @@
 //! version, `M` a mechanism, `A` an attribute, `P` what a mechanism's parameter has become; `a` before one of them says an
 //! array, `f` the room for one.
 
-use super::wire::OWN;
+use super::version::OWN;
 use metaslot_ck::Function;
 
 /// What p11-kit's client says first.

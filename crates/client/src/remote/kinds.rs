@@ -2,7 +2,7 @@
 //! How p11-kit's protocol writes attributes and mechanisms, and which of them every version writes in the same way: our client
 //! sends no others, but in the version that is [our own](OWN), which has all of the vocabulary.
 
-use super::wire::OWN;
+use super::version::OWN;
 use metaslot_ck::attribute::{self, AttributeRow};
 use metaslot_ck::*;
 

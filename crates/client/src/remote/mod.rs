@@ -10,6 +10,7 @@ mod once;
 pub(crate) mod params;
 mod patience;
 mod request;
+pub(crate) mod version;
 pub(crate) mod wire;
 
 pub use lane::{Found, Lane, Lanes};
@@ -28,7 +29,8 @@ use std::ffi::CStr;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use wire::{MALFORMED, OFFER, OWN, Reader, VERSION};
+use version::{OFFER, OWN, VERSION};
+use wire::{MALFORMED, Reader};
 
 /// Carries requests to the process, and its answers back.
 pub trait Carrier: fmt::Debug + Send + Sync {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mechanisms with their parameters in [the version that is Metaslot's own](super::wire::OWN): the mechanism's number, behind it
+//! Mechanisms with their parameters in [the version that is Metaslot's own](super::version::OWN): the mechanism's number, behind it
 //! the number of a kind of parameter, and its fields. Writer and reader come of one table.
 //!
 //! The mechanisms of [`has_no_parameter`] have nothing behind their number.

@@ -5,7 +5,8 @@
 use super::calls::Call;
 use super::kinds::{Kind, carried, has_no_parameter, has_parameter, may_have_parameter};
 use super::params::has_kind;
-use super::wire::{Message, NO_BYTES, OWN, SAYS_PARAMETERS, Writer};
+use super::version::{OWN, SAYS_PARAMETERS};
+use super::wire::{Message, NO_BYTES, Writer};
 use crate::{Mechanism, Params, Template, Value};
 use metaslot_ck::{
     self as ck, CK_ATTRIBUTE_TYPE, CK_MECHANISM_TYPE, CKM_RSA_PKCS_OAEP, CKM_RSA_PKCS_PSS,

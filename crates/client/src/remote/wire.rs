@@ -11,16 +11,6 @@ type Result<T> = std::result::Result<T, ck::Error>;
 
 /// Where bytes would stand, and there are none.
 pub const NO_BYTES: u32 = u32::MAX;
-/// The newest version of the protocol that is known here.
-pub const VERSION: u8 = 2;
-/// From this version on a mechanism says whether it has a parameter.
-pub const SAYS_PARAMETERS: u8 = 2;
-/// The version that is Metaslot's own, of which p11-kit knows nothing: parameters and attributes of the whole vocabulary, and more
-/// calls. A client offers it when it begins ([`OFFER`]).
-pub const OWN: u8 = 64;
-/// Where p11-kit's client has the argument of its module, of which it says that there is none: behind this is the newest version of
-/// Metaslot's own that the client speaks. A server that speaks one of them says which, behind its answer.
-pub const OFFER: &[u8] = b"METASLOT-PROTOCOL-V-";
 /// Of a message that is not in the form that it says.
 pub const MALFORMED: ck::Error = ck::Error::DEVICE_ERROR;
 

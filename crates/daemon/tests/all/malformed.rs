@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What no client of good will sends harms no other client.
 
+mod ours;
+
 use crate::common::{Place, Raw, USER, exchange, initialized, pairs, unlimited};
 use crate::protocol::{self, mechanism, numbers};
 use metaslot_ck::*;
-use metaslot_client::protocol::{Call, GREETING, Kind, NO_BYTES, Writer};
+use metaslot_client::protocol::{Call, GREETING, Kind, NO_BYTES, OFFER, OWN, Writer};
 use metaslot_client::{Access, Template, User};
 use metaslot_daemon::{Client, agent, p11kit};
+use ours::Keys;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
@@ -269,16 +272,23 @@ fn clients_of_one_engine_cannot_reach_the_sessions_of_others() {
     assert_eq!(engine.token_info(SlotId(0)).expect("a token").sessions.1, 0);
 }
 
-fn begun(mut stream: UnixStream) -> Raw {
+fn begun(stream: UnixStream) -> Raw {
+    begun_by(2, stream)
+}
+
+/// By a version of p11-kit's protocol, or by one that is our own.
+fn begun_by(version: u8, mut stream: UnixStream) -> Raw {
     stream.write_all(&[2]).expect("the version is sent");
     stream.read_exact(&mut [0]).expect("the version is answered");
     let mut raw = Raw { stream };
+    let offer = [OFFER, &[version]].concat();
     let begin = |request: &mut Writer| {
         request.bytes(Some(GREETING));
         request.byte(0);
-        request.bytes(Some(&[0]));
+        request.bytes(Some(&offer));
     };
-    raw.call(1, begin).expect("it begins");
+    let agreed = raw.call(1, begin).expect("it begins");
+    assert_eq!(agreed, if version == OWN { vec![OWN] } else { Vec::new() });
     raw
 }
 
@@ -503,18 +513,15 @@ fn served_rubbish(client: &Client, chance: &mut Chance, count: usize) -> usize {
         let (mine, theirs) = UnixStream::pair().expect("a pair");
         let serve = || p11kit::serve(theirs, client);
         let served = thread::Builder::new().name(SERVED.into()).spawn_scoped(scope, serve);
-        let mut raw = begun(mine);
+        // One in two speaks our version.
+        let version = if chance.next(2) == 0 { 2 } else { OWN };
+        let mut raw = begun_by(version, mine);
         let session = open(&mut raw);
         login(&mut raw, session).expect("the user logs in");
-        let key = raw.call(58, |request| {
-            request.number(session);
-            request.half(u32::try_from(CKM_AES_KEY_GEN).expect("a number of the standard"));
-            request.count(1);
-            request.available(CKA_VALUE_LEN, 8).expect("a number of the standard");
-            request.number(16);
-        });
-        let key = key.expect("a key is made").try_into().map(u64::from_be_bytes);
-        let requests = requests(session, key.expect("a number"));
+        let requests = match version {
+            OWN => ours::requests(session, &Keys::made(&mut raw, session)),
+            _ => requests(session, protocol::aes(&mut raw, session, &[])),
+        };
         let sent: Vec<u8> = (0..count).flat_map(|_| mutated(chance, &requests)).collect();
         let mut stream = raw.stream;
         // The server may have given up before the end.
