@@ -2,7 +2,7 @@
 //! Metaslot behind Metaslot: what a token of every mechanism does by its keys, we pass on, and what we compute beside it is the same.
 
 use super::*;
-use metaslot_client::{Mechanism, Params};
+use metaslot_client::{KdfParam, Mechanism, Params};
 
 /// The label of the other one's token.
 const TWIN: &str = "twin";
@@ -237,6 +237,187 @@ fn ciphers_give_the_same() {
             }
             parts.extend(twin.decrypt_final()?);
             ensure!(parts == data, "{number:#x}: back in parts");
+        }
+        Ok(())
+    });
+}
+
+/// A template of a secret of ours that may be read.
+fn readable(length: Option<CK_ULONG>) -> Template {
+    let template = Template::new().class(CKO_SECRET_KEY).key_type(CKK_GENERIC_SECRET).token(false);
+    let template = template.bool(CKA_SENSITIVE, false).bool(CKA_EXTRACTABLE, true);
+    match length {
+        Some(length) => template.ulong(CKA_VALUE_LEN, length),
+        None => template,
+    }
+}
+
+#[test]
+fn what_is_derived_is_the_same() {
+    twin("derivations", "twin::what_is_derived_is_the_same", "", |twin, ours| {
+        let [there, here] = same(twin, ours, CKK_GENERIC_SECRET, 32, &[CKA_DERIVE])?;
+        let hkdf = |extract, expand, salt_type, salt| Params::Hkdf {
+            extract,
+            expand,
+            prf: CKM_SHA256,
+            salt_type,
+            salt,
+            salt_key: ObjectHandle(0),
+            info: b"info",
+        };
+        let salted = hkdf(true, true, CKF_HKDF_SALT_DATA, b"salt");
+        let counter = KdfParam::Iteration { little_endian: false, bits: 32 };
+        let optional = KdfParam::Counter { little_endian: true, bits: 16 };
+        let length = KdfParam::DkmLength { sum_of_segments: false, little_endian: false, bits: 32 };
+        let counted = [counter, KdfParam::Bytes(b"label"), length];
+        let fed = [KdfParam::Previous, optional, KdfParam::Bytes(b"label")];
+        let prf = CKM_SHA256_HMAC;
+        for (number, params, length) in [
+            (CKM_HKDF_DERIVE, salted, Some(50)),
+            (CKM_HKDF_DERIVE, hkdf(false, true, CKF_HKDF_SALT_NULL, b""), Some(32)),
+            (CKM_HKDF_DERIVE, hkdf(true, false, CKF_HKDF_SALT_NULL, b""), None),
+            (CKM_SP800_108_COUNTER_KDF, Params::Sp800108 { prf, data: &counted }, Some(48)),
+            (
+                CKM_SP800_108_FEEDBACK_KDF,
+                Params::Sp800108Feedback { prf, data: &fed, iv: &[7; 32] },
+                Some(72),
+            ),
+            (CKM_SP800_108_DOUBLE_PIPELINE_KDF, Params::Sp800108 { prf, data: &fed }, Some(24)),
+        ] {
+            let mechanism = Mechanism::with(number, params);
+            let template = readable(length);
+            let one = twin.derive(&mechanism, there, &template)?;
+            let other = ours.derive(&mechanism, here, &template)?;
+            let value = twin.attribute(one, CKA_VALUE)?;
+            ensure!(value == ours.attribute(other, CKA_VALUE)?, "{number:#x}");
+            ensure!(length.is_none_or(|length| value.len() as u64 == length), "{number:#x}");
+        }
+        // A second key is not named to the module.
+        let Params::Hkdf { info, .. } = salted else { anyhow::bail!("HKDF") };
+        let by_key = Params::Hkdf {
+            extract: true,
+            expand: true,
+            prf: CKM_SHA256,
+            salt_type: CKF_HKDF_SALT_KEY,
+            salt: b"",
+            salt_key: there,
+            info,
+        };
+        let refused =
+            twin.derive(&Mechanism::with(CKM_HKDF_DERIVE, by_key), there, &readable(Some(16)));
+        fails_with(refused, Error::MECHANISM_PARAM_INVALID)?;
+        says(twin.module(), "a second key is not named to another module")?;
+        // Of a protected key comes a protected one, which does the same.
+        let template = Template::new().token(true).ulong(CKA_VALUE_LEN, 32).bool(CKA_DERIVE, true);
+        let kept = twin.generate_key(&CKM_GENERIC_SECRET_KEY_GEN.into(), &template)?;
+        let derive = |template: Template| {
+            twin.derive(&Mechanism::with(CKM_HKDF_DERIVE, salted), kept, &template)
+        };
+        fails_with(derive(readable(Some(32))), Error::TEMPLATE_INCONSISTENT)?;
+        let said = || Template::new().ulong(CKA_VALUE_LEN, 32).bool(CKA_SIGN, true).token(false);
+        let (one, other) = (derive(said())?, derive(said())?);
+        let mac = |key| twin.sign(&CKM_SHA256_HMAC.into(), key, b"message");
+        ensure!(mac(one)? == mac(other)?, "two derivations differ");
+        ensure!(twin.attribute_bool(one, CKA_SENSITIVE)?, "it can be read");
+        Ok(())
+    });
+}
+
+/// The prime of ffdhe2048 (RFC 7919 appendix A.1).
+const PRIME: &str = "\
+    FFFFFFFFFFFFFFFFADF85458A2BB4A9AAFDC5620273D3CF1D8B9C583CE2D3695A9E13641146433FBCC939DCE249B3EF9\
+    7D2FE363630C75D8F681B202AEC4617AD3DF1ED5D5FD65612433F51F5F066ED0856365553DED1AF3B557135E7F57C935\
+    984F0C70E0E68B77E2A689DAF3EFE8721DF158A136ADE73530ACCA4F483A797ABC0AB182B324FB61D108A94BB2C8E3FB\
+    B96ADAB760D7F4681D4F42A3DE394DF4AE56EDE76372BB190B07A7C8EE0A6D709E02FCE1CDF7E2ECC03404CD28342F61\
+    9172FE9CE98583FF8E4F1232EEF28183C3FE3B1B4C6FAD733BB5FCBC2EC22005C58EF1837D1683B2C6F34A26C1B2EFFA\
+    886B423861285C97FFFFFFFFFFFFFFFF";
+
+/// Diffie-Hellman in a known group: derived, and decapsulated by our own pair of one ciphertext.
+fn agrees_in_a_group(twin: &Session, ours: &Session) -> Result<()> {
+    let digits = PRIME
+        .as_bytes()
+        .chunks(2)
+        .map(|pair| u8::from_str_radix(str::from_utf8(pair)?, 16).map_err(anyhow::Error::from));
+    let prime = digits.collect::<Result<Vec<_>>>()?;
+    let pair = |session: &Session, token| {
+        let public = Template::new().token(token).bytes(CKA_PRIME, prime.clone());
+        let public = public.bytes(CKA_BASE, [2]).bool(CKA_ENCAPSULATE, true);
+        let private = Template::new().token(token).bool(CKA_DERIVE, true);
+        let private = private.bool(CKA_DECAPSULATE, true);
+        session.generate_key_pair(&CKM_DH_PKCS_KEY_PAIR_GEN.into(), &public, &private)
+    };
+    let ((its, there), (own, here)) = (pair(twin, true)?, pair(ours, false)?);
+    let (its_value, own_value) = (twin.attribute(its, CKA_VALUE)?, ours.attribute(own, CKA_VALUE)?);
+    let by = |public| Mechanism::with(CKM_DH_PKCS_DERIVE, Params::Bytes(public));
+    for length in [256, 40] {
+        let one = twin.derive(&by(&own_value), there, &readable(Some(length)))?;
+        let other = ours.derive(&by(&its_value), here, &readable(Some(length)))?;
+        let same = twin.attribute(one, CKA_VALUE)? == ours.attribute(other, CKA_VALUE)?;
+        ensure!(same, "{length} bytes differ");
+    }
+    let (sealed, one) = twin.encapsulate(&by(&[]), its, &readable(None))?;
+    let other = twin.decapsulate(&by(&[]), there, &sealed, &readable(None))?;
+    ensure!(twin.attribute(one, CKA_VALUE)? == twin.attribute(other, CKA_VALUE)?, "encapsulated");
+    Ok(())
+}
+
+#[test]
+fn both_sides_agree() {
+    twin("agreements", "twin::both_sides_agree", "", |twin, ours| {
+        let x25519: &[u8] = &[6, 3, 0x2b, 0x65, 0x6e];
+        for (make, curve, field) in
+            [(CKM_EC_KEY_PAIR_GEN, softhsm::P256, 32), (CKM_EC_MONTGOMERY_KEY_PAIR_GEN, x25519, 32)]
+        {
+            let public = |token| {
+                let template = Template::new().token(token).bytes(CKA_EC_PARAMS, curve);
+                template.bool(CKA_ENCAPSULATE, true)
+            };
+            let private = |token| {
+                Template::new().token(token).bool(CKA_DERIVE, true).bool(CKA_DECAPSULATE, true)
+            };
+            let pair = |session: &Session, token| {
+                session.generate_key_pair(&make.into(), &public(token), &private(token))
+            };
+            let ((its, there), (own, here)) = (pair(twin, true)?, pair(ours, false)?);
+            let point = |session: &Session, key| session.attribute(key, CKA_EC_POINT);
+            let (its_point, own_point) = (point(twin, its)?, point(ours, own)?);
+            for (kdf, shared, length) in
+                [(CKD_NULL, &b""[..], field), (CKD_NULL, b"", 20), (CKD_SHA256_KDF, b"more", 77)]
+            {
+                let by = |public| {
+                    Mechanism::with(CKM_ECDH1_DERIVE, Params::Ecdh1 { kdf, shared, public })
+                };
+                let one = twin.derive(&by(&own_point), there, &readable(Some(length)))?;
+                let other = ours.derive(&by(&its_point), here, &readable(Some(length)))?;
+                let same = twin.attribute(one, CKA_VALUE)? == ours.attribute(other, CKA_VALUE)?;
+                ensure!(same, "{kdf:#x} of {length}");
+                // Encapsulated by our providers, decapsulated by the token's key.
+                let (sealed, one) = twin.encapsulate(&by(&[]), its, &readable(Some(length)))?;
+                let other = twin.decapsulate(&by(&[]), there, &sealed, &readable(Some(length)))?;
+                let same = twin.attribute(one, CKA_VALUE)? == twin.attribute(other, CKA_VALUE)?;
+                ensure!(same, "{kdf:#x} of {length}, encapsulated");
+            }
+        }
+        agrees_in_a_group(twin, ours)?;
+        for (set, length) in
+            [(CKP_ML_KEM_512, 768), (CKP_ML_KEM_768, 1088), (CKP_ML_KEM_1024, 1568)]
+        {
+            let (its, there) = pair(twin, CKM_ML_KEM_KEY_PAIR_GEN, set)?;
+            let public = public(twin, its, ours)?;
+            let kem = CKM_ML_KEM.into();
+            for (session, key) in [(ours, public), (twin, its)] {
+                let (sealed, one) = session.encapsulate(&kem, key, &readable(None))?;
+                ensure!(sealed.len() == length, "{} bytes", sealed.len());
+                let other = twin.decapsulate(&kem, there, &sealed, &readable(None))?;
+                ensure!(
+                    session.attribute(one, CKA_VALUE)? == twin.attribute(other, CKA_VALUE)?,
+                    "{set}"
+                );
+                let aes = Template::new().class(CKO_SECRET_KEY).key_type(CKK_AES).token(false);
+                twin.decapsulate(&kem, there, &sealed, &aes)?;
+                let short = twin.decapsulate(&kem, there, &sealed[1..], &readable(None));
+                fails_with(short, Error::WRAPPED_KEY_LEN_RANGE)?;
+            }
         }
         Ok(())
     });

@@ -1,26 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Agreement with other public keys, by private keys of a token.
+//! What keys of a token agree on with other public keys, and what is derived from them.
 //!
-//! What is agreed on becomes a session key, and those are ours: the module makes it readable, it is read
+//! What comes out becomes a session key, and those are ours: the module makes it readable, it is read
 //! and destroyed there at once.
 
+use crate::keyless::Hash;
 use crate::mechanism::{Mechanism, field};
+use crate::params;
 use crate::value::wipe;
 use metaslot_ck::*;
-use metaslot_client::{self as client, Result as Called, Session, Template};
+use metaslot_client::{Result as Called, Session, Template};
 use metaslot_memory::Secret;
 use metaslot_spi::agreement::Agreement;
 use metaslot_spi::provider::{Derive, Keys};
 use metaslot_spi::{Key, Params};
 
+/// Derivations whose parameters can be told to a module, and which give one secret.
+pub(crate) const fn derives(mechanism: CK_MECHANISM_TYPE) -> bool {
+    agrees(mechanism)
+        || matches!(
+            mechanism,
+            CKM_HKDF_DERIVE
+                | CKM_SP800_108_COUNTER_KDF
+                | CKM_SP800_108_FEEDBACK_KDF
+                | CKM_SP800_108_DOUBLE_PIPELINE_KDF
+        )
+}
+
+/// Those with a public key.
+pub(crate) const fn agrees(mechanism: CK_MECHANISM_TYPE) -> bool {
+    matches!(mechanism, CKM_ECDH1_DERIVE | CKM_ECDH1_COFACTOR_DERIVE | CKM_DH_PKCS_DERIVE)
+}
+
 impl Derive for Mechanism {
     fn check(&self, _: &Key, params: &Params) -> Result<()> {
-        Agreement::read(params).map(drop)
+        match agrees(self.number) {
+            true => Agreement::in_group(params).map(drop),
+            false => params::deriving(self.number, params, &[]).map(drop),
+        }
     }
 
     fn natural_length(&self, key: &Key, params: &Params) -> Option<usize> {
-        let plain = Agreement::read(params).is_ok_and(Agreement::is_plain);
-        key.attributes().bytes(CKA_EC_PARAMS).filter(|_| plain).and_then(field)
+        if let Params::Hkdf { expand: false, prf, .. } = params {
+            return Hash::of(self.token, *prf).map(Hash::length);
+        }
+        let plain = Agreement::in_group(params).is_ok_and(Agreement::is_plain);
+        plain.then(|| secret_length(key))?
     }
 
     fn derive(
@@ -30,50 +55,75 @@ impl Derive for Mechanism {
         lengths: &[usize],
         _: &dyn Keys,
     ) -> Result<Vec<Secret>> {
-        let agreement = Agreement::read(params)?;
-        if !agreement.is_plain() {
+        let data = params::data(params);
+        let mechanism = params::deriving(self.number, params, &data)?;
+        let derived = |length| {
+            let derive = |session: &Session, base, template: &Template| {
+                session.derive(&mechanism, base, template)
+            };
+            self.taken_out(key, length, &derive)
+        };
+        let agreement = Agreement::in_group(params).ok().filter(|agreement| agreement.is_plain());
+        let Some(agreement) = agreement else {
             let &[length] = lengths else { return Err(Error::KEY_SIZE_RANGE) };
-            return self.agreed(key, params, Some(length)).map(|secret| vec![secret]);
-        }
+            return derived(Some(length)).map(|secret| vec![secret]);
+        };
         // Modules do not agree on which end of the secret they cut.
-        let whole = || self.agreed(key, params, self.natural_length(key, params));
+        let length = secret_length(key).ok_or(Error::KEY_TYPE_INCONSISTENT)?;
+        let whole = || derived(Some(length));
         agreement.derive(lengths, whole, |_, _, _, _| Err(Error::MECHANISM_PARAM_INVALID))
     }
 }
 
+/// Bytes of what a private key agrees on: of its field, or its group.
+fn secret_length(key: &Key) -> Option<usize> {
+    let part = |attribute| key.attributes().bytes(attribute);
+    part(CKA_EC_PARAMS).and_then(field).or_else(|| part(CKA_PRIME).map(<[u8]>::len))
+}
+
+/// Bytes of the public values that such a key agrees with: of uncompressed points, or numbers.
+pub(crate) fn public_length(key: &Key) -> Result<usize> {
+    let length = secret_length(key).ok_or(Error::KEY_TYPE_INCONSISTENT)?;
+    Ok(if key.key_type() == CKK_EC { 1 + 2 * length } else { length })
+}
+
+/// Makes a session's secret key of another key.
+pub(crate) type Make<'a> = &'a dyn Fn(&Session, ObjectHandle, &Template) -> Called<ObjectHandle>;
+
 impl Mechanism {
-    fn agreed(&self, key: &Key, params: &Params, length: Option<usize>) -> Result<Secret> {
-        let Params::Ecdh1 { kdf, shared, public } = params else {
-            return Err(Error::MECHANISM_PARAM_INVALID);
-        };
-        let params = client::Params::Ecdh1 { kdf: *kdf, shared, public };
-        let mechanism = client::Mechanism::with(self.number, params);
-        let length = length.ok_or(Error::KEY_TYPE_INCONSISTENT)?;
-        let template = Template::new()
-            .class(CKO_SECRET_KEY)
-            .key_type(CKK_GENERIC_SECRET)
-            .token(false)
-            .bool(CKA_SENSITIVE, false)
-            .bool(CKA_EXTRACTABLE, true)
-            .ulong(CKA_VALUE_LEN, length as u64);
+    /// The value of a secret that is made by a key: of this length, or as long as it comes.
+    pub(crate) fn taken_out(
+        &self,
+        key: &Key,
+        length: Option<usize>,
+        make: Make<'_>,
+    ) -> Result<Secret> {
+        let mut template = secret().bool(CKA_SENSITIVE, false).bool(CKA_EXTRACTABLE, true);
+        if let Some(length) = length {
+            template = template.ulong(CKA_VALUE_LEN, length as u64);
+        }
         let row = Self::row(key)?;
-        let derive = |session: &Session| -> Called<Vec<u8>> {
+        let mut value = self.token.bytes(&|session| {
             let base = self.token.handle(session, row)?;
-            let secret = session.derive(&mechanism, base, &template)?;
+            let secret = make(session, base, &template)?;
             let mut value = session.attribute(secret, CKA_VALUE);
             if let Err(failure) = session.destroy(secret) {
                 value.iter_mut().for_each(|value| wipe(value));
                 return Err(failure);
             }
             value
-        };
-        let mut value = self.token.with(derive)?;
+        })?;
         let secret = Secret::try_copy_of(&value).ok_or(Error::DEVICE_MEMORY);
         wipe(&mut value);
         let secret = secret?;
-        match secret.len() == length {
+        match length.is_none_or(|length| secret.len() == length) {
             true => Ok(secret),
             false => Err(self.token.lied("a secret of another length than it must have")),
         }
     }
+}
+
+/// A secret of a session, of no more than its bytes.
+pub(crate) fn secret() -> Template {
+    Template::new().class(CKO_SECRET_KEY).key_type(CKK_GENERIC_SECRET).token(false)
 }

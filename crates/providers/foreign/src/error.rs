@@ -53,15 +53,36 @@ pub(crate) fn told(name: &str, failure: Failure) -> Error {
         // Operations of another slot which shows the token.
         Error::SESSION_EXISTS if failure.function == Function::InitToken => Error::SESSION_EXISTS,
         code if PASSED.contains(&code) => code,
+        code if carries(failure.function) && OF_TRANSPORT.contains(&code) => code,
         _ => Error::DEVICE_ERROR,
     }
 }
 
 /// Whether an operation with a key begins: some modules say of a key that is not there that the object is not.
 const fn takes_key(function: Function) -> bool {
-    use Function::{DecryptInit, EncryptInit, SignInit, VerifyInit};
-    matches!(function, DecryptInit | EncryptInit | SignInit | VerifyInit)
+    use Function::{DecryptInit, DeriveKey, EncryptInit, SignInit, VerifyInit};
+    carries(function)
+        || matches!(function, DecryptInit | DeriveKey | EncryptInit | SignInit | VerifyInit)
 }
+
+/// Whether keys leave or arrive.
+const fn carries(function: Function) -> bool {
+    matches!(function, Function::WrapKey | Function::UnwrapKey | Function::DecapsulateKey)
+}
+
+/// What a caller can be answered then.
+const OF_TRANSPORT: &[Error] = &[
+    Error::KEY_NOT_WRAPPABLE,
+    Error::KEY_UNEXTRACTABLE,
+    Error::UNWRAPPING_KEY_HANDLE_INVALID,
+    Error::UNWRAPPING_KEY_SIZE_RANGE,
+    Error::UNWRAPPING_KEY_TYPE_INCONSISTENT,
+    Error::WRAPPED_KEY_INVALID,
+    Error::WRAPPED_KEY_LEN_RANGE,
+    Error::WRAPPING_KEY_HANDLE_INVALID,
+    Error::WRAPPING_KEY_SIZE_RANGE,
+    Error::WRAPPING_KEY_TYPE_INCONSISTENT,
+];
 
 /// What a caller of ours can be answered.
 const PASSED: &[Error] = &[

@@ -132,6 +132,11 @@ impl Hash {
         let (_, length) = LENGTHS.iter().find(|row| row.0 == mechanism)?;
         Some(Self { token, mechanism, length: *length })
     }
+
+    /// Of its digests, in bytes.
+    pub(crate) const fn length(self) -> usize {
+        self.length
+    }
 }
 
 impl Digest for Hash {

@@ -27,6 +27,7 @@ mod rows;
 mod signature;
 mod store;
 mod token;
+mod transport;
 mod value;
 mod view;
 

@@ -200,6 +200,11 @@ impl Loaded {
         self.isolated.as_ref()?.link()
     }
 
+    /// Whether it is in another process: what goes there and back is less than there is.
+    pub(crate) const fn is_apart(&self) -> bool {
+        self.isolation.is_some()
+    }
+
     /// The socket of a server that was not started for us.
     pub(crate) fn server(&self) -> Option<&Path> {
         let isolation = self.isolation.as_ref()?;

@@ -86,30 +86,6 @@ impl Length {
             CKM_DSA | CKM_DSA_SHA1 | CKM_DSA_SHA224 | CKM_DSA_SHA256 | CKM_DSA_SHA384
             | CKM_DSA_SHA512 | CKM_DSA_SHA3_224 | CKM_DSA_SHA3_256 | CKM_DSA_SHA3_384
             | CKM_DSA_SHA3_512 => Self::Subprime,
-            CKM_ML_DSA
-            | CKM_HASH_ML_DSA
-            | CKM_HASH_ML_DSA_SHA224
-            | CKM_HASH_ML_DSA_SHA256
-            | CKM_HASH_ML_DSA_SHA384
-            | CKM_HASH_ML_DSA_SHA512
-            | CKM_HASH_ML_DSA_SHA3_224
-            | CKM_HASH_ML_DSA_SHA3_256
-            | CKM_HASH_ML_DSA_SHA3_384
-            | CKM_HASH_ML_DSA_SHA3_512
-            | CKM_HASH_ML_DSA_SHAKE128
-            | CKM_HASH_ML_DSA_SHAKE256
-            | CKM_SLH_DSA
-            | CKM_HASH_SLH_DSA
-            | CKM_HASH_SLH_DSA_SHA224
-            | CKM_HASH_SLH_DSA_SHA256
-            | CKM_HASH_SLH_DSA_SHA384
-            | CKM_HASH_SLH_DSA_SHA512
-            | CKM_HASH_SLH_DSA_SHA3_224
-            | CKM_HASH_SLH_DSA_SHA3_256
-            | CKM_HASH_SLH_DSA_SHA3_384
-            | CKM_HASH_SLH_DSA_SHA3_512
-            | CKM_HASH_SLH_DSA_SHAKE128
-            | CKM_HASH_SLH_DSA_SHAKE256 => Self::Set,
             CKM_DES3_MAC => Self::Fixed(4),
             CKM_AES_MAC | CKM_DES3_CMAC => Self::Fixed(8),
             CKM_AES_XCBC_MAC_96 => Self::Fixed(12),
@@ -144,6 +120,7 @@ impl Length {
             | CKM_AES_CMAC_GENERAL
             | CKM_DES3_MAC_GENERAL
             | CKM_DES3_CMAC_GENERAL => Self::Said,
+            mechanism if has_sets(mechanism) => Self::Set,
             _ => Self::Unknown,
         }
     }
@@ -161,6 +138,37 @@ impl Length {
             _ => None,
         }
     }
+}
+
+/// Signatures of ML-DSA and SLH-DSA.
+const fn has_sets(mechanism: CK_MECHANISM_TYPE) -> bool {
+    matches!(
+        mechanism,
+        CKM_ML_DSA
+            | CKM_HASH_ML_DSA
+            | CKM_HASH_ML_DSA_SHA224
+            | CKM_HASH_ML_DSA_SHA256
+            | CKM_HASH_ML_DSA_SHA384
+            | CKM_HASH_ML_DSA_SHA512
+            | CKM_HASH_ML_DSA_SHA3_224
+            | CKM_HASH_ML_DSA_SHA3_256
+            | CKM_HASH_ML_DSA_SHA3_384
+            | CKM_HASH_ML_DSA_SHA3_512
+            | CKM_HASH_ML_DSA_SHAKE128
+            | CKM_HASH_ML_DSA_SHAKE256
+            | CKM_SLH_DSA
+            | CKM_HASH_SLH_DSA
+            | CKM_HASH_SLH_DSA_SHA224
+            | CKM_HASH_SLH_DSA_SHA256
+            | CKM_HASH_SLH_DSA_SHA384
+            | CKM_HASH_SLH_DSA_SHA512
+            | CKM_HASH_SLH_DSA_SHA3_224
+            | CKM_HASH_SLH_DSA_SHA3_256
+            | CKM_HASH_SLH_DSA_SHA3_384
+            | CKM_HASH_SLH_DSA_SHA3_512
+            | CKM_HASH_SLH_DSA_SHAKE128
+            | CKM_HASH_SLH_DSA_SHAKE256
+    )
 }
 
 /// Bytes of a signature by a lattice or by hashes (FIPS 204 §4, FIPS 205 §11). The sets of SLH-DSA are counted in pairs of SHA-2 and SHAKE.

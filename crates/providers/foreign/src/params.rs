@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Parameters of mechanisms, for the module.
 
-use metaslot_ck::{CK_MECHANISM_TYPE, Error, Result};
-use metaslot_client::{Mechanism, Params as Foreign};
-use metaslot_spi::Params;
+use metaslot_ck::*;
+use metaslot_client::{KdfParam as ForeignData, Mechanism, Params as Foreign};
+use metaslot_spi::{KdfParam, Params, detail};
 
 /// The mechanism with its parameter, as the module wants it.
 ///
@@ -46,6 +46,66 @@ pub(crate) fn mechanism(number: CK_MECHANISM_TYPE, params: &Params) -> Result<Me
         | Params::XEdDsa { .. }
         | Params::DsaSeed(_)
         | Params::Tls(_) => return Err(Error::MECHANISM_PARAM_INVALID),
+    };
+    Ok(Mechanism::with(number, params))
+}
+
+/// What each step of SP 800-108 takes, for [`deriving`].
+pub(crate) fn data(params: &Params) -> Vec<ForeignData<'_>> {
+    match params {
+        Params::Sp800108 { data, .. } => data.iter().map(step).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn step(data: &KdfParam) -> ForeignData<'_> {
+    match *data {
+        KdfParam::Iteration { bits: 0, .. } => ForeignData::Previous,
+        KdfParam::Iteration { little_endian, bits } => {
+            ForeignData::Iteration { little_endian, bits }
+        }
+        KdfParam::Counter { little_endian, bits } => ForeignData::Counter { little_endian, bits },
+        KdfParam::DkmLength { sum_of_segments, little_endian, bits } => {
+            ForeignData::DkmLength { sum_of_segments, little_endian, bits }
+        }
+        KdfParam::Bytes(ref bytes) => ForeignData::Bytes(bytes),
+    }
+}
+
+/// [`mechanism`] of a derivation, with its [`data`].
+///
+/// # Errors
+/// As [`mechanism`].
+pub(crate) fn deriving<'a>(
+    number: CK_MECHANISM_TYPE,
+    params: &'a Params,
+    data: &'a [ForeignData<'a>],
+) -> Result<Mechanism<'a>> {
+    let params = match params {
+        Params::Ecdh1 { public, .. } if number == CKM_DH_PKCS_DERIVE => Foreign::Bytes(public),
+        Params::Ecdh1 { kdf, shared, public } => Foreign::Ecdh1 { kdf: *kdf, shared, public },
+        Params::Hkdf { extract, expand, prf, salt_type, salt, info, .. }
+            if *salt_type != CKF_HKDF_SALT_KEY =>
+        {
+            Foreign::Hkdf {
+                extract: *extract,
+                expand: *expand,
+                prf: *prf,
+                salt_type: *salt_type,
+                salt,
+                salt_key: ObjectHandle(0),
+                info,
+            }
+        }
+        Params::Sp800108 { prf, iv, .. } if number == CKM_SP800_108_FEEDBACK_KDF => {
+            Foreign::Sp800108Feedback { prf: *prf, data, iv }
+        }
+        Params::Sp800108 { prf, .. } => Foreign::Sp800108 { prf: *prf, data },
+        Params::Hkdf { .. } | Params::Key(_) => {
+            detail::set(format_args!("a second key is not named to another module"));
+            return Err(Error::MECHANISM_PARAM_INVALID);
+        }
+        _ => return mechanism(number, params),
     };
     Ok(Mechanism::with(number, params))
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a token can do, as a table: the mechanisms that it names, as far as we know what they are.
 
+use crate::derivation::{agrees, derives, public_length};
 use crate::error::is_loss;
 use crate::hashed;
 use crate::mechanism::{Length, Mechanism, Mode};
@@ -8,7 +9,8 @@ use crate::token::Token;
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
 use metaslot_client::{MechanismInfo, Result as Called};
-use metaslot_spi::provider::{Algorithm, Cipher, Derive, Generate, GeneratePair, Signature};
+use metaslot_spi::ephemeral::Ephemeral;
+use metaslot_spi::provider::{Algorithm, Cipher, Encapsulation, Generate, GeneratePair, Signature};
 use metaslot_spi::{Attributes, NewObject, Params};
 
 /// Stands in a row for what a token makes: a key that is not given to us.
@@ -63,11 +65,15 @@ fn row(
         (has(flag) && !matches!(mechanism.mode, Mode::Unknown | Mode::Asked))
             .then_some(mechanism as &dyn Cipher)
     };
-    let agrees = |flag| {
-        let mechanism: &'static dyn Derive = mechanism;
-        let known = matches!(number, CKM_ECDH1_DERIVE | CKM_ECDH1_COFACTOR_DERIVE);
-        // It would know what is agreed on.
-        (has(flag) && known && token.trusted).then_some(mechanism)
+    // What is made of a key, or taken out of a wrap, it would know; and a connection carries none of it.
+    let tells = token.trusted && !token.module.is_apart();
+    let derives = (tells && has(CKF_DERIVE) && derives(number)).then_some(mechanism);
+    let carries = matches!(number, CKM_ML_KEM | CKM_RSA_PKCS | CKM_RSA_PKCS_OAEP);
+    let decapsulate: Option<&'static dyn Encapsulation> = match derives {
+        Some(derive) if agrees(number) => {
+            Some(Box::leak(Box::new(Ephemeral { derive, pairs: |_| &Made, length: public_length })))
+        }
+        _ => (tells && carries && has(CKF_DECAPSULATE)).then_some(mechanism as _),
     };
     let sizes = (info.min_key_size, info.max_key_size.max(info.min_key_size));
     let row = Algorithm {
@@ -77,7 +83,8 @@ fn row(
         decrypt: works(CKF_DECRYPT),
         sign: signs(CKF_SIGN),
         verify: signs(CKF_VERIFY),
-        derive: agrees(CKF_DERIVE),
+        derive: derives.map(|derive| derive as _),
+        decapsulate,
         generate: has(CKF_GENERATE).then_some(&Made),
         generate_pair: has(CKF_GENERATE_KEY_PAIR).then_some(&Made),
         ..Algorithm::NONE

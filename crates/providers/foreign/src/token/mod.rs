@@ -335,6 +335,11 @@ impl Token {
         self.with_while(|| true, work)
     }
 
+    /// [`Self::with`] of what gives bytes.
+    pub(crate) fn bytes(&self, work: &dyn Fn(&Session) -> Called<Vec<u8>>) -> Result<Vec<u8>> {
+        self.with(work)
+    }
+
     /// The same for as long as it may be done once more.
     pub(crate) fn with_while<T>(
         &self,
