@@ -42,7 +42,7 @@ fn every_handshake_is_counted_by_the_module_whose_key_the_server_has() {
         let arms = line.and_then(|line| line["arms"].as_array()).into_iter().flatten();
         arms.filter_map(|arm| arm["arm"].as_str()).collect()
     };
-    assert_eq!(arms("haproxy", 1), ["file", "token", "jobs"]);
+    assert_eq!(arms("haproxy", 1), ["file", "file-jobs", "token", "jobs"]);
     assert_eq!(arms("loop", 4), ["file", "token", "jobs"]);
     // nginx has no jobs, and one connection says nothing of it.
     assert_eq!((arms("nginx", 4), arms("nginx", 1)), (vec!["file", "token"], Vec::new()));

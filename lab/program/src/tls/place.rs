@@ -137,14 +137,14 @@ impl Place {
 
     /// A certificate, its key, and both.
     fn files(&self, key: &TlsKey, arm: Arm) -> [PathBuf; 3] {
-        let place = if arm == Arm::File { "file" } else { "token" };
+        let place = if arm.is_of_token() { "token" } else { "file" };
         ["pem", "key", "both"].map(|end| self.place.file(&format!("{}-{place}.{end}", key.name)))
     }
 
     fn openssl_cnf(&self, arm: Arm) -> Result<PathBuf> {
         let (file, jobs) = (self.provider.as_path(), arm == Arm::Jobs);
         let bridge = match arm {
-            Arm::File | Arm::Alone => Bridge::None,
+            Arm::File | Arm::FileJobs | Arm::Alone => Bridge::None,
             Arm::Token | Arm::Jobs => Bridge::Provider { file, mode: Mode::Keys, jobs },
         };
         let text = configuration(bridge, &self.module, &String::from_utf8_lossy(PIN));

@@ -46,20 +46,29 @@ pub(super) enum Arm {
     Token,
     /// In the token; signatures pause OpenSSL's jobs.
     Jobs,
+    /// In a file, for a server that runs its handshakes in jobs all the same: what those cost by themselves.
+    FileJobs,
     /// In the token, without lanes: what batches of threads gain.
     Alone,
 }
 
 impl Arm {
-    pub(super) const ALL: [Self; 4] = [Self::File, Self::Token, Self::Jobs, Self::Alone];
+    pub(super) const ALL: [Self; 5] =
+        [Self::File, Self::FileJobs, Self::Token, Self::Jobs, Self::Alone];
 
     pub(super) const fn word(self) -> &'static str {
         match self {
             Self::File => "file",
             Self::Token => "token",
             Self::Jobs => "jobs",
+            Self::FileJobs => "file-jobs",
             Self::Alone => "no-lanes",
         }
+    }
+
+    /// Whether the key is in the token.
+    pub(super) const fn is_of_token(self) -> bool {
+        !matches!(self, Self::File | Self::FileJobs)
     }
 
     pub(super) fn of(word: &str) -> Option<Self> {

@@ -138,7 +138,7 @@ pub(super) fn sun_pkcs11(module: &Path) -> String {
 
 fn haproxy(site: Site<'_>) -> String {
     let Site { arm, files: [_, _, both], port, workers, .. } = site;
-    let jobs = if arm == Arm::Jobs { "    ssl-mode-async\n" } else { "" };
+    let jobs = if matches!(arm, Arm::Jobs | Arm::FileJobs) { "    ssl-mode-async\n" } else { "" };
     format!(
         "global\n    nbthread {workers}\n    maxconn 2000\n{jobs}defaults\n    mode http\n    timeout client 20s\n    \
          timeout server 20s\n    timeout connect 20s\nfrontend site\n    \

@@ -53,7 +53,7 @@ fn sentence(cell: &Cell, gain: &Gain) -> String {
 pub(super) fn who(view: &View<'_>) -> Vec<String> {
     let settings = &view.experiment.manifest.provenance.settings;
     let mut lines = vec![
-        "file: the key in a file, libcrypto signs; token: a key of the token by metaslot.so, every signature at once; jobs: the same with \
+        "file: the key in a file, libcrypto signs; file-jobs: the same with ssl-mode-async in HAProxy; token: a key of the token by metaslot.so, every signature at once; jobs: the same with \
          async-jobs = yes, and ssl-mode-async in HAProxy; no-lanes: a key of the token, lanes = false".to_owned(),
         "threads and java ask the module itself, in a thread for each connection, and wait".to_owned(),
         format!(
