@@ -112,7 +112,7 @@ const WORK: &[(Function, Work)] = &[
     (Function::MessageSignInit, |asked| {
         asked.begin(|engine, session, mechanism, params, key| {
             let with = (mechanism, params);
-            engine.signature_message_init(OperationKind::MessageSign, session, with, key)
+            engine.signature_init(OperationKind::MessageSign, session, with, key)
         })
     }),
     (Function::SignMessage, message::sign),
@@ -124,7 +124,7 @@ const WORK: &[(Function, Work)] = &[
     (Function::MessageVerifyInit, |asked| {
         asked.begin(|engine, session, mechanism, params, key| {
             let with = (mechanism, params);
-            engine.signature_message_init(OperationKind::MessageVerify, session, with, key)
+            engine.signature_init(OperationKind::MessageVerify, session, with, key)
         })
     }),
     (Function::VerifyMessage, message::verify),

@@ -213,7 +213,11 @@ impl Engine {
         active.proceed(recent, result)
     }
 
-    pub(super) fn signature_init(
+    /// `C_SignInit` and its like, also for messages.
+    ///
+    /// # Errors
+    /// As PKCS#11 3.2 §5.13.1, §5.14.1, §5.15.1 and §5.16.1 name them.
+    pub fn signature_init(
         &self,
         kind: OperationKind,
         session: SessionHandle,

@@ -148,7 +148,7 @@ pub extern "C" fn C_MessageSignInit(
 ) -> CK_RV {
     let begins = |engine: &Engine, session, mechanism, params, key| {
         let with = (mechanism, params);
-        engine.signature_message_init(MessageSign, session, with, key)
+        engine.signature_init(MessageSign, session, with, key)
     };
     begin(Function::MessageSignInit, session, mechanism, key, begins)
 }
@@ -224,7 +224,7 @@ pub extern "C" fn C_MessageVerifyInit(
 ) -> CK_RV {
     let begins = |engine: &Engine, session, mechanism, params, key| {
         let with = (mechanism, params);
-        engine.signature_message_init(MessageVerify, session, with, key)
+        engine.signature_init(MessageVerify, session, with, key)
     };
     begin(Function::MessageVerifyInit, session, mechanism, key, begins)
 }

@@ -7,23 +7,8 @@ use crate::operation::signature::{sign_once, split, start, verify_once};
 use crate::output::{Output, Written};
 use metaslot_ck::*;
 use metaslot_counters::Watch;
-use metaslot_spi::Params;
 
 impl Engine {
-    /// `C_MessageSignInit` and `C_MessageVerifyInit`.
-    ///
-    /// # Errors
-    /// As PKCS#11 3.2 §5.14.1 and §5.16.1 name them.
-    pub fn signature_message_init(
-        &self,
-        kind: OperationKind,
-        session: SessionHandle,
-        (mechanism, params): (CK_MECHANISM_TYPE, Params),
-        key: ObjectHandle,
-    ) -> Result<()> {
-        self.signature_init(kind, session, (mechanism, params), key)
-    }
-
     /// `C_SignMessage`
     ///
     /// # Errors
