@@ -58,24 +58,31 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// The parameter of a message.
+    /// The parameter of a message. Nothing is read of one whose length is not that of this shape.
     ///
     /// # Errors
     /// `CKR_MECHANISM_PARAM_INVALID`, `CKR_HOST_MEMORY`
     pub(crate) fn message(
         self,
-        at: Given<'a, c_void>,
-        length: CK_ULONG,
+        (at, length): (Given<'a, c_void>, CK_ULONG),
+        shape: Shape,
         tag: Tag,
     ) -> Result<MessageAt<'a>> {
-        self.decoded(at, length, tag).map_err(|error| match error {
+        self.decoded(at, length, shape, tag).map_err(|error| match error {
             Error::ARGUMENTS_BAD => Error::MECHANISM_PARAM_INVALID,
             other => other,
         })
     }
 
-    fn decoded(self, at: Given<'a, c_void>, length: CK_ULONG, tag: Tag) -> Result<MessageAt<'a>> {
-        let fields = self.fields(at, length)?;
+    fn decoded(
+        self,
+        at: Given<'a, c_void>,
+        length: CK_ULONG,
+        wanted: Shape,
+        tag: Tag,
+    ) -> Result<MessageAt<'a>> {
+        let shape = shape(length).filter(|shape| *shape == wanted);
+        let fields = self.fields(at, shape.ok_or(Error::MECHANISM_PARAM_INVALID)?)?;
         let (tag_at, tag_length) = (Given::inside(fields.tag.0), fields.tag.1);
         if tag_length > LONGEST_TAG || tag != Tag::Later && tag_at.is_null() {
             return Err(Error::MECHANISM_PARAM_INVALID);
@@ -96,9 +103,9 @@ impl<'a> Caller<'a> {
         Ok(MessageAt { message, iv: Given::inside(fields.iv.0), tag: tag_at })
     }
 
-    fn fields(self, at: Given<'a, c_void>, length: CK_ULONG) -> Result<Fields> {
+    fn fields(self, at: Given<'a, c_void>, shape: Shape) -> Result<Fields> {
         let at = at.pointer();
-        match shape(length).ok_or(Error::MECHANISM_PARAM_INVALID)? {
+        match shape {
             shape @ Shape::Gcm => {
                 let p = Given::<CK_GCM_MESSAGE_PARAMS>::inside(at.cast()).read()?;
                 if !p.ulTagBits.is_multiple_of(8) {

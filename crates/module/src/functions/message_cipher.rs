@@ -48,8 +48,9 @@ pub(super) fn whole(
     out: Room<'_>,
 ) -> CK_RV {
     enter_session(function, session, |engine, caller, session| {
+        let shape = engine.message_shape(direction, session)?;
         let arguments = caller.output(out.0, out.1).and_then(|output| {
-            let at = caller.message(parameter.0, parameter.1, tag(direction))?;
+            let at = caller.message(parameter, shape, tag(direction))?;
             let aad = caller.input(aad.0, aad.1, &output)?;
             check_room(aad.len())?;
             let data = caller.input(data.0, data.1, &output)?;
@@ -77,8 +78,9 @@ pub(super) fn begin(
     aad: Bytes<'_>,
 ) -> CK_RV {
     enter_session(function, session, |engine, caller, session| {
+        let shape = engine.message_shape(direction, session)?;
         let arguments = caller
-            .message(parameter.0, parameter.1, Tag::Later)
+            .message(parameter, shape, Tag::Later)
             .and_then(|at| Ok((at, caller.bytes(aad.0, aad.1)?)))
             .and_then(|(at, aad)| check_room(aad.len()).map(|()| (at, aad)));
         let (mut at, aad) = decoded(engine, session, function, arguments)?;
@@ -97,8 +99,9 @@ pub(super) fn next(
     out: Room<'_>,
 ) -> CK_RV {
     enter_session(function, session, |engine, caller: Caller<'_>, session| {
+        let shape = engine.message_shape(direction, session)?;
         let arguments = caller.output(out.0, out.1).and_then(|output| {
-            let message = |(at, length)| caller.message(at, length, tag(direction));
+            let message = |parameter| caller.message(parameter, shape, tag(direction));
             let at = parameter.map(message).transpose()?;
             Ok((caller.input(part.0, part.1, &output)?, output, at))
         });

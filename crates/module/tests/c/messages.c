@@ -272,6 +272,30 @@ static void wrong_parameters(void)
 	EXPECT(seal(3), CKR_OPERATION_NOT_INITIALIZED);
 }
 
+/* The length of another mechanism's parameter does not make this one that: where its pointers would be are numbers. */
+static void lengths_of_others(void)
+{
+	CK_ULONG lengths[] = {sizeof(chacha), sizeof(ccm)};
+	gcm.ulIvFixedBits = 32;
+	OK(p11->C_MessageEncryptInit(session, &gcm_mechanism, key));
+	OK(p11->C_MessageDecryptInit(session, &gcm_mechanism, key));
+	for (int i = 0; i < 2; i++) {
+		parameter_length = lengths[i];
+		EXPECT(seal(3), CKR_MECHANISM_PARAM_INVALID);
+		EXPECT(seal_begin(), CKR_MECHANISM_PARAM_INVALID);
+		EXPECT(open_up(3), CKR_MECHANISM_PARAM_INVALID);
+		EXPECT(open_begin(), CKR_MECHANISM_PARAM_INVALID);
+		parameter_length = sizeof(gcm);
+		OK(open_begin());
+		parameter_length = lengths[i];
+		EXPECT(open_next(sealed, 3, opened, CKF_END_OF_MESSAGE), CKR_MECHANISM_PARAM_INVALID);
+	}
+	parameter_length = sizeof(gcm);
+	gcm.ulIvFixedBits = 0;
+	OK(p11->C_MessageDecryptFinal(session));
+	OK(p11->C_MessageEncryptFinal(session));
+}
+
 /* The number in the last bytes of the IV. */
 static uint64_t counted(void)
 {
@@ -399,6 +423,7 @@ int main(void)
 	each_mechanism();
 	nonce_in_bits();
 	wrong_parameters();
+	lengths_of_others();
 	number = CKM_AES_GCM;
 	CK_OBJECT_HANDLE keys[] = {key, on_token};
 	for (int i = 0; i < 2; i++) {

@@ -7,7 +7,7 @@ use crate::operation::cipher::{CipherRun, kind_of_messages as kind, split, start
 use crate::operation::{Active, Chosen};
 use crate::output::{Output, Written};
 use crate::token::Token;
-use metaslot_ck::mechanism::MechanismRow;
+use metaslot_ck::mechanism::{MechanismRow, Shape};
 use metaslot_ck::*;
 use metaslot_counters::Watch;
 use metaslot_memory::Secret;
@@ -37,6 +37,16 @@ impl Engine {
         Ok(())
     }
 
+    /// The shape of the parameters of the messages that are under way.
+    ///
+    /// # Errors
+    /// `CKR_SESSION_HANDLE_INVALID`, `CKR_OPERATION_NOT_INITIALIZED`
+    pub fn message_shape(&self, direction: Direction, session: SessionHandle) -> Result<Shape> {
+        let mechanism = self.session(session)?.operations.of(kind(direction)).mechanism();
+        let row = mechanism.and_then(MechanismRow::find).ok_or(Error::OPERATION_NOT_INITIALIZED)?;
+        Ok(row.shape)
+    }
+
     /// `C_EncryptMessage` and `C_DecryptMessage`. `input` and the output must not overlap.
     ///
     /// # Errors
@@ -53,8 +63,7 @@ impl Engine {
         self.begin_message(&mut session, kind(direction))?;
         let (watch, token) = (metaslot_counters::begin(), self.token(session.slot)?);
         let (active, recent) = split(kind(direction), &mut session);
-        let begun = active.single().map(drop);
-        let result = begun.and_then(|()| {
+        let result = active.single().map(drop).and_then(|()| {
             out.exact(input.len(), |room| {
                 self.prepare(direction, token, active, message, aad)?;
                 let once = |active: &mut Active<dyn Cipher>| {
@@ -81,9 +90,8 @@ impl Engine {
         self.begin_message(&mut session, kind(direction))?;
         let token = self.token(session.slot)?;
         let (active, _) = split(kind(direction), &mut session);
-        let begun = active.single().map(drop);
-        let begun = begun.and_then(|()| self.prepare(direction, token, active, message, aad));
-        let result = begun.and_then(|()| {
+        let result = active.single().map(drop).and_then(|()| {
+            self.prepare(direction, token, active, message, aad)?;
             let begin = |active: &mut Active<dyn Cipher>| {
                 active.stream(start(direction)).map(|_| Written::Done)
             };

@@ -30,9 +30,7 @@ impl Engine {
         let policy = self.policy(session)?;
         let process = session.operations.of(kind);
         let key_type = process.object().map(|key| key.facts().key_type);
-        let Some(mechanism) = process.mechanism() else {
-            return Err(Error::OPERATION_NOT_INITIALIZED);
-        };
+        let mechanism = process.mechanism().ok_or(Error::OPERATION_NOT_INITIALIZED)?;
         let approved = policy.approving(mechanism, kind.flag(), key_type)?;
         process.begins(approved);
         Ok(())
