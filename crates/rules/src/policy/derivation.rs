@@ -8,7 +8,7 @@
 //! exception that follows from the same rule: what it gives is the key of the expand step.
 
 use super::table::{DERIVES, KeyUse};
-use super::weak::MIN_KEY;
+use super::weak::{MIN_KEY, seals_weakly};
 use super::{Policy, Refusal};
 use crate::facts::{Facts, has_elements};
 use crate::purpose::Purposes;
@@ -30,6 +30,7 @@ impl Policy {
         self.using_key(KeyUse::Derive, base)?;
         let broken = matches!(mechanism, CKM_MD2_KEY_DERIVATION | CKM_MD5_KEY_DERIVATION);
         self.refuse(Refusal::Md5Signatures, broken, Error::MECHANISM_INVALID)?;
+        self.refuse(Refusal::WeakCiphers, seals_weakly(mechanism), Error::MECHANISM_INVALID)?;
         let related = !base.readable && !DERIVES.contains(&mechanism);
         self.refuse(Refusal::RelatedKeys, related, Error::MECHANISM_INVALID)
     }

@@ -185,7 +185,7 @@ const fn signs_weakly(mechanism: CK_MECHANISM_TYPE) -> bool {
     )
 }
 
-fn seals_weakly(mechanism: CK_MECHANISM_TYPE) -> bool {
+pub(super) fn seals_weakly(mechanism: CK_MECHANISM_TYPE) -> bool {
     let other = matches!(
         mechanism,
         CKM_AES_MAC
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_made_by_digests_that_are_not_broken() {
+    fn keys_are_made_by_digests_and_ciphers_that_are_not_broken() {
         let (secret, generic) = [CKO_SECRET_KEY, CKK_GENERIC_SECRET].map(Value::Ulong).into();
         let yes = Value::Bool(true);
         let readable = [
@@ -319,6 +319,10 @@ mod tests {
             (CKM_SHA1_KEY_DERIVATION, Ok(())),
             (CKM_MD5_KEY_DERIVATION, Err(Error::MECHANISM_INVALID)),
             (CKM_MD2_KEY_DERIVATION, Err(Error::MECHANISM_INVALID)),
+            (CKM_AES_ECB_ENCRYPT_DATA, Ok(())),
+            (CKM_DES_ECB_ENCRYPT_DATA, Err(Error::MECHANISM_INVALID)),
+            (CKM_DES3_CBC_ENCRYPT_DATA, Err(Error::MECHANISM_INVALID)),
+            (CKM_CAMELLIA_ECB_ENCRYPT_DATA, Err(Error::MECHANISM_INVALID)),
         ] {
             assert_eq!(Policy::legacy().deriving(mechanism, &facts), Ok(()));
             assert_eq!(Policy::DEFAULT.deriving(mechanism, &facts), default, "{mechanism:#x}");
