@@ -636,7 +636,7 @@ mod tests {
 
     impl Carrier for Says {
         fn start(&self) -> std::result::Result<u8, ck::Error> {
-            Ok(0)
+            Ok(VERSION)
         }
 
         fn end(&self) {}
@@ -682,6 +682,25 @@ mod tests {
     }
 
     #[test]
+    fn a_version_that_was_not_offered_is_not_agreed_on() {
+        let (says, module) = module();
+        let begin = |rest: &[u8]| {
+            *says.0.lock().expect("one thread") = answer(1, "", rest);
+            let begun = module.initialize().map_err(|error| error.code);
+            begun.map(|()| module.other_process().expect("it is in one").version())
+        };
+        assert_eq!(begin(&[]), Ok(VERSION));
+        assert_eq!(begin(&[OWN]), Ok(OWN));
+        for rest in [&[VERSION][..], &[OWN - 1], &[OWN + 1], &[OWN, 0]] {
+            assert_eq!(begin(rest), Err(MALFORMED), "{rest:?}");
+        }
+        // Where the module has an argument nothing is offered.
+        *says.0.lock().expect("one thread") = answer(1, "", &[OWN]);
+        let with_argument = crate::Initialize::Flags(0, Some(c"argument"));
+        assert!(module.initialize_with(with_argument).is_err());
+    }
+
+    #[test]
     fn fewer_random_bytes_than_were_asked_for_are_none() {
         let (says, module) = module();
         let session = crate::Session::new(module, SessionHandle(1));
@@ -706,8 +725,10 @@ mod tests {
             state ^= state << 17;
             state
         };
+        let calls: Vec<_> = ASKED.iter().chain(Call::all().filter(|call| call.is_ours())).collect();
+        module.other_process().expect("it is in one").version.store(OWN, Ordering::Relaxed);
         for round in 0..3_000_u32 {
-            let call = &ASKED[round as usize % ASKED.len()];
+            let call = calls[round as usize % calls.len()];
             let length = usize::try_from(next() % 64).expect("short");
             // Small numbers get further.
             let bytes: Vec<u8> = (0..length).map(|_| (next() % 5) as u8).collect();
@@ -722,7 +743,8 @@ mod tests {
                 Function::OpenSession => drop(module.open_session(slot, Access::ReadOnly)),
                 function => {
                     let session = crate::Session::new(module.clone(), SessionHandle(1));
-                    let wanted = [CKA_CLASS, CKA_LABEL, CKA_ALLOWED_MECHANISMS, CKA_TOKEN];
+                    let wanted = [CKA_CLASS, CKA_LABEL, CKA_ALLOWED_MECHANISMS, CKA_WRAP_TEMPLATE];
+                    let (kem, none) = (CKM_ML_KEM.into(), Template::new());
                     match function {
                         Function::GetAttributeValue => {
                             drop(session.attributes(ObjectHandle(1), &wanted));
@@ -730,7 +752,13 @@ mod tests {
                         Function::Sign => drop(session.sign_initialized(&[1; 32])),
                         Function::SignFinal => drop(session.sign_final()),
                         Function::GenerateRandom => drop(session.random(&mut [0; 8])),
-                        Function::FindObjects => drop(session.find_one(&Template::new())),
+                        Function::FindObjects => drop(session.find_one(&none)),
+                        Function::EncapsulateKey => {
+                            drop(session.encapsulate(&kem, ObjectHandle(1), &none));
+                        }
+                        Function::DecapsulateKey => {
+                            session.decapsulate(&kem, ObjectHandle(1), &[1], &none).ok();
+                        }
                         _ => drop(session.info()),
                     }
                 }

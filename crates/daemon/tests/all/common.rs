@@ -2,7 +2,7 @@
 //! A token in a directory of its own, a server of it, and clients.
 
 use metaslot_ck::*;
-use metaslot_client::protocol::{Call, OWN, Reader, Writer};
+use metaslot_client::protocol::{Call, OWN, Reader, VERSION, Writer};
 use metaslot_client::{Carrier, Message, Module};
 use metaslot_counters::clients::Seat;
 use metaslot_daemon::fence::put_up;
@@ -134,15 +134,23 @@ impl Place {
 
     /// The same, which offers a newer version.
     pub(crate) fn module_that_offers(&self, version: u8, newest: u8) -> Module {
-        let stream = Mutex::default();
-        let carrier = Socket { path: self.socket(), version, newest, stream };
-        Module::remote(self.socket(), Arc::new(carrier))
+        module_at(self.socket(), version, newest)
+    }
+
+    /// A client of the program, by the newest version.
+    pub(crate) fn module_of_program(&self) -> Module {
+        module_at(self.0.join("socket"), VERSION, OWN)
     }
 
     /// A client that writes its requests itself, initialised.
     pub(crate) fn raw(&self, version: u8) -> Raw {
         Raw::over(self.connect(), version)
     }
+}
+
+fn module_at(path: PathBuf, version: u8, newest: u8) -> Module {
+    let (stream, at) = (Mutex::default(), path.clone());
+    Module::remote(at, Arc::new(Socket { path, version, newest, stream }))
 }
 
 /// Leaves this thread, and those that it starts, what the daemon has behind its fence: all that is served here is served so.

@@ -422,3 +422,83 @@ fn keys_of_the_daemon_are_used_by_the_library_with_parameters_of_ours() {
     let mut client = itself(&place, "ours::client", (MODULE, module));
     assert!(client.0.wait().expect("it ends").success());
 }
+
+/// Of a token: one of AES for wrapping, one more, and pairs to agree and to decapsulate with.
+fn make_keys(session: &Session) {
+    let named = |label| Template::new().label(label).token(true);
+    let aes = |label| named(label).ulong(CKA_VALUE_LEN, 32).bool(CKA_EXTRACTABLE, true);
+    for template in [aes("kek").bool(CKA_WRAP, true).bool(CKA_UNWRAP, true), aes("data")] {
+        session.generate_key(&CKM_AES_KEY_GEN.into(), &template).expect("a key is made");
+    }
+    let kem = named("kem").ulong(CKA_PARAMETER_SET, CKP_ML_KEM_768).bool(CKA_ENCAPSULATE, true);
+    for (generate, public, private) in [
+        (CKM_ML_KEM_KEY_PAIR_GEN, kem, named("kem").bool(CKA_DECAPSULATE, true)),
+        (
+            CKM_EC_MONTGOMERY_KEY_PAIR_GEN,
+            named("agree").bytes(CKA_EC_PARAMS, X25519),
+            named("agree").bool(CKA_DERIVE, true),
+        ),
+    ] {
+        session.generate_key_pair(&generate.into(), &public, &private).expect("a pair is made");
+    }
+}
+
+#[test]
+fn a_service_derives_and_wraps_by_what_it_is_given_and_takes_no_key_out() {
+    let (place, _module, session) = logged_in(OWN, OWN);
+    make_keys(&session);
+    configured(&place);
+    let at = place.path().display();
+    std::fs::write(place.path().join("pin"), USER).expect("the PIN is written");
+    let user = rustix::process::geteuid().as_raw();
+    let section = |keys: &str, operation: &str| {
+        format!(
+            "[[client]]\nservices = [\"user:{user}\"]\ntoken = \"door\"\nkeys = {keys}\n\
+             operations = [\"{operation}\"]\n"
+        )
+    };
+    let daemon = format!(
+        "counters = false\n[[token]]\npath = \"{at}/token/token.db\"\nkdf = \"weak-for-tests\"\n\
+         pin-source = \"file:{at}/pin\"\n[daemon]\nsocket = \"{at}/socket\"\n{}{}{}",
+        section("[\"kek\", \"data\"]", "wrap"),
+        section("[\"kem\"]", "decrypt"),
+        section("[\"agree\"]", "derive"),
+    );
+    std::fs::write(place.path().join("metaslotd.toml"), daemon).expect("it is written");
+    let _server = started(&place);
+    let module = place.module_of_program();
+    module.initialize().expect("it begins");
+    let session = module.open_session(SLOT, Access::ReadWrite).expect("a session opens");
+    let find = |class, label| {
+        let wanted = Template::new().class(class).label(label);
+        session.find_one(&wanted).expect("a search").expect("it is there")
+    };
+    let refused = Some(Error::KEY_FUNCTION_NOT_PERMITTED);
+    let (kek, kwp) = (find(CKO_SECRET_KEY, "kek"), Mechanism::new(CKM_AES_KEY_WRAP_KWP));
+    let taken_out = session.wrap(&kwp, kek, find(CKO_SECRET_KEY, "data"));
+    assert_eq!(code(taken_out), Some(Error::KEY_UNEXTRACTABLE));
+    let own = key(&session, CKK_AES, &[]);
+    let wrapped = session.wrap(&kwp, kek, own).expect("it is its own");
+    let plain = Template::new().class(CKO_SECRET_KEY).key_type(CKK_AES);
+    assert_eq!(code(session.unwrap(&kwp, kek, &wrapped, &plain)), refused);
+    let (public, private) = (find(CKO_PUBLIC_KEY, "kem"), find(CKO_PRIVATE_KEY, "kem"));
+    let kem = Mechanism::new(CKM_ML_KEM);
+    assert_eq!(code(session.encapsulate(&kem, public, &readable(32))), refused);
+    session.decapsulate(&kem, private, &[1; 1088], &readable(32)).expect("a secret");
+    let (public, private) = (find(CKO_PUBLIC_KEY, "agree"), find(CKO_PRIVATE_KEY, "agree"));
+    let public = session.attribute(public, CKA_EC_POINT).expect("a point");
+    let params = Params::Ecdh1 { kdf: CKD_NULL, shared: b"", public: &public };
+    let ecdh = Mechanism::with(CKM_ECDH1_DERIVE, params);
+    session.derive(&ecdh, private, &readable(32)).expect("a secret");
+    let stays = [
+        session.derive(&ecdh, private, &readable(32).token(true)),
+        session.decapsulate(&kem, private, &[1; 1088], &readable(32).token(true)),
+        session.unwrap(&kwp, kek, &wrapped, &plain.token(true)),
+    ];
+    for told in stays {
+        assert_eq!(code(told), Some(Error::USER_NOT_LOGGED_IN));
+    }
+    let hkdf = Params::Sp800108 { prf: CKM_AES_CMAC, data: &[] };
+    let hkdf = Mechanism::with(CKM_SP800_108_COUNTER_KDF, hkdf);
+    assert_eq!(code(session.derive(&hkdf, kek, &readable(32))), refused);
+}
