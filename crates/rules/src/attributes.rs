@@ -332,6 +332,9 @@ pub fn change(
         }
         new.set(attribute, value.clone());
     }
+    if old.attributes().get(attribute::CKA_FOREIGN_ROW).is_some() {
+        policy.changing_elsewhere(old.facts(), &new)?;
+    }
     if old.class() == CKO_TRUST {
         trust(&new).map_err(|error| match error {
             Error::TEMPLATE_INCOMPLETE => Error::TEMPLATE_INCONSISTENT,

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod attributes;
+pub mod bound;
 pub mod counted;
 pub mod facts;
 mod lineage;
@@ -20,10 +21,10 @@ pub use attributes::{Birth, Origin, change, check, complete, may_follow, protect
 pub use lineage::oblige;
 pub use login::Login;
 pub use offspring::{
-    agreed_length, both_lengths, derived_template, inherit, may_leave, permitted_length,
-    with_imposed,
+    agreed_length, arriving, both_lengths, derived_template, generated_template, inherit,
+    may_leave, permitted_length, with_imposed, wrappable,
 };
-pub use policy::Policy;
+pub use policy::{Policy, seal_as};
 pub use purpose::Purposes;
 pub use subject::Subject;
 pub use template::{Typed, class_of, typed, without_leading_zeros};

@@ -12,7 +12,7 @@ use metaslot_ck::attribute;
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
 use metaslot_spi::lengths::Lengths;
-use metaslot_spi::provider::{Direction, Encapsulation};
+use metaslot_spi::provider::{Direction, Encapsulation, Place};
 use metaslot_spi::{Attributes, Key, Params, Template, Value};
 
 /// What `template` of a key imposes on its offspring, with what the caller says of it.
@@ -61,6 +61,31 @@ pub fn may_leave(template: &mut Attributes) {
         unless_said(template, CKA_SENSITIVE, true);
         template.set(CKA_EXTRACTABLE, Value::Bool(true));
     }
+}
+
+/// A template for making a key of `class`: checked, with class and key type in it.
+pub fn generated_template(
+    mechanism: CK_MECHANISM_TYPE,
+    class: u64,
+    template: Template,
+    login: Login,
+) -> Result<Attributes> {
+    let typed = typed(template, Some(class))?;
+    check(&typed, class, attribute::MAKE, login)?;
+    let Typed { attributes: mut all, .. } = typed;
+    if all.ulong(CKA_CLASS).is_some_and(|said| said != class) {
+        return Err(Error::TEMPLATE_INCONSISTENT);
+    }
+    all.set(CKA_CLASS, Value::Ulong(class));
+    let rows = MechanismRow::find(mechanism).ok_or(Error::MECHANISM_INVALID)?.keys;
+    match (all.ulong(CKA_KEY_TYPE), rows) {
+        (None, [first, ..]) => all.set(CKA_KEY_TYPE, Value::Ulong(*first)),
+        (Some(said), rows) if mechanism != CKM_PKCS5_PBKD2 && !rows.contains(&said) => {
+            return Err(Error::TEMPLATE_INCONSISTENT);
+        }
+        _ => {}
+    }
+    Ok(all)
 }
 
 /// A template of a key that is derived, encapsulated or decapsulated, with class and key type, and with what the base key's
@@ -197,3 +222,34 @@ pub fn both_lengths(one: &Attributes, other: &Attributes) -> Option<usize> {
 
 /// No derivation gives more than this, in bytes.
 const MAX_DERIVED: usize = 1 << 16;
+
+/// A template of a key that arrives in a wrap, which has this place for it: class and key type must be said.
+pub fn arriving(template: Template, place: Place, login: Login) -> Result<Attributes> {
+    let class = class_of(&template).ok_or(Error::TEMPLATE_INCOMPLETE)?;
+    if !(class == CKO_SECRET_KEY || class == CKO_PRIVATE_KEY && place.takes_private_keys()) {
+        return Err(Error::TEMPLATE_INCONSISTENT);
+    }
+    let typed = typed(template, Some(class))?;
+    check(&typed, class, attribute::MAKE, login)?;
+    if typed.attributes.get(CKA_KEY_TYPE).is_none() {
+        return Err(Error::TEMPLATE_INCOMPLETE);
+    }
+    Ok(typed.attributes)
+}
+
+/// What the key itself says of being wrapped (PKCS#11 3.2 §5.18.3).
+pub fn wrappable(key: &Subject, wrapping: &Attributes) -> Result<()> {
+    let attributes = key.attributes();
+    if !attributes.bool(CKA_EXTRACTABLE) {
+        return Err(Error::KEY_UNEXTRACTABLE);
+    }
+    if attributes.bool(CKA_WRAP_WITH_TRUSTED) && !wrapping.bool(CKA_TRUSTED) {
+        return Err(Error::KEY_NOT_WRAPPABLE);
+    }
+    if let Some(Value::Template(wanted)) = wrapping.get(CKA_WRAP_TEMPLATE)
+        && !key.matches(wanted)
+    {
+        return Err(Error::KEY_HANDLE_INVALID);
+    }
+    Ok(())
+}

@@ -2,7 +2,7 @@
 //! What a key is for. It is decided when the key is made and stays through copies, wraps and
 //! derivations (Bortolozzo, Centenaro, Focardi, Steel 2010; Fröschle, Steel 2009).
 
-use metaslot_ck::attribute::CKA_BIRTH_ROLES;
+use metaslot_ck::attribute::{CKA_BIRTH_ROLES, CKA_FOREIGN_ROW};
 use metaslot_ck::*;
 use metaslot_spi::{Attributes, Value};
 
@@ -125,6 +125,8 @@ impl Purposes {
         let chosen = asked.chosen().unwrap_or(Self::NONE);
         let since_birth = [CKA_LOCAL, CKA_ALWAYS_SENSITIVE, CKA_NEVER_EXTRACTABLE];
         let known = attributes.ulong(CKA_KEY_GEN_MECHANISM) == Some(CKM_PKCS5_PBKD2);
+        // Its module may let others switch usages on.
+        let known = known || attributes.get(CKA_FOREIGN_ROW).is_some();
         match since_birth.iter().all(|attribute| attributes.bool(*attribute)) && !known {
             true => chosen.and(Self::SEALED),
             false => chosen,

@@ -260,6 +260,40 @@ pub trait Home: Sync {
         public: &Attributes,
         private: &Attributes,
     ) -> Result<[Found; 2]>;
+
+    /// `C_WrapKey` of one of its keys by another, each by its row.
+    ///
+    /// # Errors
+    /// The module's code; `CKR_FUNCTION_NOT_SUPPORTED` where the token does nothing of that kind.
+    fn wrap(&self, _: CK_MECHANISM_TYPE, _: &Params, _by: u64, _key: u64) -> Result<Vec<u8>> {
+        Err(Error::FUNCTION_NOT_SUPPORTED)
+    }
+
+    /// A key that the one in a row makes: its bytes do not leave the token.
+    ///
+    /// # Errors
+    /// As [`Self::wrap`].
+    fn make_by(
+        &self,
+        _by: u64,
+        _: Making<'_>,
+        _: CK_MECHANISM_TYPE,
+        _: &Params,
+        _template: &Attributes,
+    ) -> Result<Found> {
+        Err(Error::FUNCTION_NOT_SUPPORTED)
+    }
+}
+
+/// How a key is made by one that is there, and of what.
+#[derive(Clone, Copy, Debug)]
+pub enum Making<'a> {
+    /// `C_DeriveKey`
+    Derived,
+    /// `C_UnwrapKey`, of the wrapped key.
+    Unwrapped(&'a [u8]),
+    /// `C_DecapsulateKey`, of the ciphertext.
+    Decapsulated(&'a [u8]),
 }
 
 /// Which PIN of those that a [`Home`] keeps is an operation's. No two operations have the same.

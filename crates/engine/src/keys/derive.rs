@@ -15,6 +15,7 @@ use metaslot_memory::Secret;
 use metaslot_rules::Typed;
 use metaslot_rules::{self as rules, Birth, Origin};
 use metaslot_spi::provider::{Derive, Keys};
+use metaslot_spi::store::Making;
 use metaslot_spi::{Attributes, Key, NewObject, Params, Template, Value};
 use std::iter;
 use std::sync::Arc;
@@ -73,6 +74,18 @@ impl Engine {
         for all in &mut templates {
             let parents = parents.into_iter().flatten().map(Object::attributes);
             rules::oblige(mechanism, &params, parents, all)?;
+        }
+        if let [all] = &mut templates[..]
+            && let Some(home) = self.home_for(token, &base, all)
+        {
+            let (mut all, at) = (std::mem::take(all), (&session, token, home));
+            rules::inherit(base.subject(), &mut all, CKO_SECRET_KEY);
+            let purposes = token.policy().purposes_of_derived(base.subject(), &params, &all)?;
+            token.policy().derived(base.subject(), &all)?;
+            let making = (count, purposes, Making::Derived);
+            let made = self.make_at_home(at, &base, making, (mechanism, &params), all)?;
+            session.recent.completes(approved);
+            return Ok((made, Vec::new()));
         }
         let watch = metaslot_counters::begin();
         // What cannot be begun is answered at once, as in any other session.

@@ -12,6 +12,7 @@ use metaslot_memory::Secret;
 use metaslot_router::Count;
 use metaslot_rules::{self as rules, Birth, Origin, Subject};
 use metaslot_spi::provider::{Algorithm, Direction, Encapsulation};
+use metaslot_spi::store::Making;
 use metaslot_spi::{Attributes, Params, Template};
 use std::sync::Arc;
 
@@ -121,6 +122,18 @@ impl Engine {
         let token = self.token(session.slot)?;
         let mut ready =
             self.ready(&mut session, token, &DECAPSULATE, (mechanism, params), private, template)?;
+        if let Some(home) = self.home_for(token, &ready.by, &ready.template) {
+            let Ready { by, mut template, count, .. } = ready;
+            let (policy, imposes) = (token.policy(), DECAPSULATE.imposes);
+            let purposes = policy.purposes_of_agreed(by.subject(), imposes, params, &template)?;
+            rules::may_leave(&mut template);
+            policy.agreed(by.subject(), imposes, &template)?;
+            let (at, making) = ((&session, token, home), Making::Decapsulated(ciphertext));
+            let making = (count, purposes, making);
+            let made = self.make_at_home(at, &by, making, (mechanism, params), template)?;
+            session.recent.completes(ready.approved);
+            return Ok(made);
+        }
         let key = self.key(&ready.by)?;
         let watch = metaslot_counters::begin();
         let secret = ready.algorithm.decapsulate(key, params, ready.length, ciphertext);
@@ -156,7 +169,7 @@ impl Engine {
         policy.approving_params(params, false)?;
         policy.agreeing(mechanism, way.direction, by.subject()).map_err(&wrong)?;
         let (with, own) = ((mechanism, params), (by.attributes(), way.imposes));
-        let mut template = rules::derived_template(with, own, template, token.login_state())?;
+        let template = rules::derived_template(with, own, template, token.login_state())?;
         let key = self.key(&by)?;
         let of = |row| (way.of)(row).filter(|row| row.serves(key));
         let (count, algorithm) = self
@@ -165,7 +178,6 @@ impl Engine {
         algorithm.check(way.direction, key, params).map_err(wrong)?;
         let (what, with) = ((algorithm, way.direction), (by.facts(), &**key));
         let length = rules::agreed_length(policy, what, with, params, &template)?;
-        template.remove(CKA_VALUE_LEN);
         Ok(Ready { by, template, algorithm, length, count, approved })
     }
 
@@ -179,6 +191,7 @@ impl Engine {
         mut template: Attributes,
         mut secret: Secret,
     ) -> Result<ObjectHandle> {
+        template.remove(CKA_VALUE_LEN);
         set_parity(template.ulong(CKA_KEY_TYPE), secret.expose_mut());
         let made = self.secret_key(&template, secret).map_err(|error| match error {
             Error::ATTRIBUTE_VALUE_INVALID | Error::KEY_SIZE_RANGE => wrong,

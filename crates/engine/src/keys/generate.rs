@@ -4,14 +4,12 @@
 use super::home::asks_for_token;
 use super::set_parity;
 use crate::engine::Engine;
-use metaslot_ck::attribute::CKA_PURPOSES;
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
 use metaslot_rules::Purposes;
-use metaslot_rules::policy::makes_other;
 use metaslot_rules::{self as rules, Birth, Origin};
 use metaslot_spi::key_info::EcParams;
-use metaslot_spi::{NewObject, Params, Template, Value};
+use metaslot_spi::{Params, Template, Value};
 
 impl Engine {
     /// `C_GenerateKey`
@@ -36,7 +34,7 @@ impl Engine {
         }
         let (count, algorithm) = self.route(mechanism, |row| row.generate)?;
         let class = MechanismRow::class_made(mechanism);
-        let template = self.make(token, mechanism, class, template)?;
+        let template = rules::generated_template(mechanism, class, template, token.login_state())?;
         token.policy().making(&template, true)?;
         let purposes = Purposes::at_birth(&template, class);
         let birth = Birth::new(Origin::Generated(mechanism), purposes, token.login_state());
@@ -85,13 +83,15 @@ impl Engine {
             return Ok(made);
         }
         self.route(mechanism, |row| row.generate_pair)?;
-        let public = self.make(token, mechanism, CKO_PUBLIC_KEY, public)?;
+        let public =
+            rules::generated_template(mechanism, CKO_PUBLIC_KEY, public, token.login_state())?;
         public.bytes(CKA_EC_PARAMS).map_or(Ok(()), |params| EcParams::parse(params).map(drop))?;
         token.policy().making(&public, true)?;
         let (count, algorithm) = self
             .route(mechanism, |row| row.generate_pair.filter(|algorithm| algorithm.serves(&public)))
             .map_err(|_| Error::CURVE_NOT_SUPPORTED)?;
-        let private = self.make(token, mechanism, CKO_PRIVATE_KEY, private)?;
+        let private =
+            rules::generated_template(mechanism, CKO_PRIVATE_KEY, private, token.login_state())?;
         token.policy().making(&private, true)?;
         let purposes = Purposes::of_pair(&public, &private);
         let birth = Birth::new(Origin::Generated(mechanism), purposes, token.login_state());
@@ -101,7 +101,7 @@ impl Engine {
         let (first, second) = made.map_err(size)?;
         let mut first = rules::complete(birth, CKO_PUBLIC_KEY, public, first)?;
         let second = rules::complete(birth, CKO_PRIVATE_KEY, private, second)?;
-        seal_as(&mut first, &second);
+        rules::seal_as(&mut first, &second);
         let handles = self.add(&mut session, vec![first, second])?;
         session.recent.completes(approved);
         Ok((handles[0], handles[1]))
@@ -111,16 +111,4 @@ impl Engine {
 /// These functions name a size that cannot be by the attribute that says it.
 fn size(error: Error) -> Error {
     if error == Error::KEY_SIZE_RANGE { Error::ATTRIBUTE_VALUE_INVALID } else { error }
-}
-
-/// A public key keeps what it wraps as well as its private half is kept, where that is used after a login only. It
-/// wraps nothing protected where the private half makes something else of it.
-fn seal_as(public: &mut NewObject, private: &NewObject) {
-    let purposes = Purposes::of_key(&public.attributes);
-    let attributes = &private.attributes;
-    let kept = Purposes::of_key(attributes).has(Purposes::SEALED) && attributes.bool(CKA_PRIVATE);
-    let purposes = if kept { purposes.and(Purposes::SEALED) } else { purposes };
-    let other = makes_other(attributes, CKO_SECRET_KEY);
-    let purposes = if other { purposes.without(Purposes::WRAPPING) } else { purposes };
-    public.attributes.set(CKA_PURPOSES, purposes.value());
 }

@@ -3,14 +3,15 @@
 
 use crate::engine::Engine;
 use crate::object::{Location, Object};
+use crate::output::{Output, Written};
 use crate::session::SessionGuard;
 use crate::token::{Login, Token};
 use metaslot_ck::attribute;
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
-use metaslot_router::HomeRoute;
-use metaslot_rules as rules;
-use metaslot_spi::store::{Found, Row};
+use metaslot_router::{Count, HomeRoute};
+use metaslot_rules::{self as rules, Purposes};
+use metaslot_spi::store::{Found, Making, Row};
 use metaslot_spi::{Attributes, Params, Secrets, Template, Value, detail};
 
 /// Whether a template asks for an object of the token, before anything else of it is looked at.
@@ -29,8 +30,12 @@ impl Engine {
         template: Template,
     ) -> Result<ObjectHandle> {
         let (count, _) = home.find(mechanism, |row| row.generate)?;
-        let mut template =
-            self.make(token, mechanism, MechanismRow::class_made(mechanism), template)?;
+        let mut template = rules::generated_template(
+            mechanism,
+            MechanismRow::class_made(mechanism),
+            template,
+            token.login_state(),
+        )?;
         token.policy().making(&template, true)?;
         if template.ulong(CKA_CLASS).is_some_and(attribute::is_secret) {
             rules::protected(&mut template);
@@ -54,8 +59,10 @@ impl Engine {
         (public, private): (Template, Template),
     ) -> Result<(ObjectHandle, ObjectHandle)> {
         let (count, _) = home.find(mechanism, |row| row.generate_pair)?;
-        let mut public = self.make(token, mechanism, CKO_PUBLIC_KEY, public)?;
-        let mut private = self.make(token, mechanism, CKO_PRIVATE_KEY, private)?;
+        let mut public =
+            rules::generated_template(mechanism, CKO_PUBLIC_KEY, public, token.login_state())?;
+        let mut private =
+            rules::generated_template(mechanism, CKO_PRIVATE_KEY, private, token.login_state())?;
         token.policy().making(&public, true)?;
         token.policy().making(&private, true)?;
         // Both halves go where the private one does.
@@ -67,6 +74,49 @@ impl Engine {
         count.done(0, made.is_ok(), watch);
         let [public, private] = made?;
         Ok((named(token, None, public), named(token, None, private)))
+    }
+
+    /// What keeps a new key, where the one that makes it is kept there too and the template asks for an object of the token.
+    pub(super) fn home_for(
+        &self,
+        token: &Token,
+        by: &Object,
+        template: &Attributes,
+    ) -> Option<HomeRoute> {
+        token.home.filter(|_| by.on_token() && template.bool(CKA_TOKEN))
+    }
+
+    /// A key that one of the token makes there. `purposes`: what it is for.
+    pub(super) fn make_at_home(
+        &self,
+        (session, token, home): (&SessionGuard<'_>, &Token, HomeRoute),
+        by: &Object,
+        (count, purposes, making): (Count, Purposes, Making<'_>),
+        (mechanism, params): (CK_MECHANISM_TYPE, &Params),
+        mut template: Attributes,
+    ) -> Result<ObjectHandle> {
+        token.policy().making_elsewhere(purposes, &template)?;
+        rules::protected(&mut template);
+        may_make(session, token, &[&template])?;
+        let watch = metaslot_counters::begin();
+        let made = home.home.make_by(row(by)?, making, mechanism, params, &template);
+        count.done(0, made.is_ok(), watch);
+        Ok(named(token, None, made?))
+    }
+
+    /// The wrapped form of a key that its token keeps, by another one that the same does.
+    pub(super) fn wrap_at_home(
+        &self,
+        home: HomeRoute,
+        (mechanism, params): (CK_MECHANISM_TYPE, &Params),
+        [by, key]: [&Object; 2],
+        out: &mut Output<'_>,
+    ) -> Result<Written> {
+        let wrapped = home.home.wrap(mechanism, params, row(by)?, row(key)?)?;
+        out.exact(wrapped.len(), |room| {
+            room.copy_from_slice(&wrapped);
+            Ok(())
+        })
     }
 
     pub(crate) fn create_at_home(
@@ -114,6 +164,11 @@ impl Engine {
         let Row { guest, id } = Row::of(id, token.guests.len());
         Ok(named(token, guest, home.home.copy(id, &changes)?))
     }
+}
+
+/// By which its token knows a key that it keeps.
+fn row(key: &Object) -> Result<u64> {
+    key.attributes().ulong(attribute::CKA_FOREIGN_ROW).ok_or(Error::KEY_HANDLE_INVALID)
 }
 
 fn kept_apart(home: HomeRoute) -> Error {

@@ -12,42 +12,11 @@ mod wrap;
 pub use wrap::Apart;
 
 use crate::engine::Engine;
-use crate::token::Token;
-use metaslot_ck::attribute;
-use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
-use metaslot_rules as rules;
-use metaslot_rules::{Typed, typed};
-use metaslot_spi::{Attributes, NewObject, Template, Value};
+use metaslot_spi::{Attributes, NewObject, Value};
 
 impl Engine {
-    /// A template for making a key of `class`: checked, with class and key type in it.
-    fn make(
-        &self,
-        token: &Token,
-        mechanism: CK_MECHANISM_TYPE,
-        class: u64,
-        template: Template,
-    ) -> Result<Attributes> {
-        let typed = typed(template, Some(class))?;
-        rules::check(&typed, class, attribute::MAKE, token.login_state())?;
-        let Typed { attributes: mut all, .. } = typed;
-        if all.ulong(CKA_CLASS).is_some_and(|said| said != class) {
-            return Err(Error::TEMPLATE_INCONSISTENT);
-        }
-        all.set(CKA_CLASS, Value::Ulong(class));
-        let rows = MechanismRow::find(mechanism).ok_or(Error::MECHANISM_INVALID)?.keys;
-        match (all.ulong(CKA_KEY_TYPE), rows) {
-            (None, [first, ..]) => all.set(CKA_KEY_TYPE, Value::Ulong(*first)),
-            (Some(said), rows) if mechanism != CKM_PKCS5_PBKD2 && !rows.contains(&said) => {
-                return Err(Error::TEMPLATE_INCONSISTENT);
-            }
-            _ => {}
-        }
-        Ok(all)
-    }
-
     /// A secret key of these bytes, checked by the provider.
     fn secret_key(&self, all: &Attributes, value: Secret) -> Result<NewObject> {
         let mut made = NewObject::default();

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `C_UnwrapKey` (PKCS#11 3.2 §5.18.4).
 
-use super::wrap::{Head, head_bound, opens_bound, say_length};
 use super::{UNWRAPPING, told_of};
 use crate::engine::Engine;
 use crate::object::Object;
+use crate::session::SessionGuard;
 use crate::token::Token;
-use metaslot_ck::attribute;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
+use metaslot_router::{Count, HomeRoute};
 use metaslot_rules::Purposes;
+use metaslot_rules::bound::{Head, head_bound, opens_bound, say_length};
 use metaslot_rules::policy::{NonceBy, WrapForm, imposed_purposes, said_purposes, wrap_form};
+use metaslot_rules::with_imposed;
 use metaslot_rules::{self as rules, Birth, Origin};
-use metaslot_rules::{class_of, typed, with_imposed};
 use metaslot_spi::lengths::Lengths;
 use metaslot_spi::provider::{Direction, Place, Wrap};
+use metaslot_spi::store::Making;
 use metaslot_spi::{Attributes, NewObject, Params, Template};
 
 impl Engine {
@@ -49,14 +51,16 @@ impl Engine {
     ) -> Result<ObjectHandle> {
         let mut session = self.session(session)?;
         let token = self.token(session.slot)?;
-        let (count, algorithm) = self.route(mechanism, |row| row.unwrap)?;
+        self.route(mechanism, |row| row.unwrap)?;
         let by = self
             .key_for(&mut session, unwrapping, CKA_UNWRAP, mechanism)
             .map_err(told_of(UNWRAPPING))?;
-        self.kept_here(&by)?;
+        let (count, algorithm) = self
+            .route_with(&by, mechanism, |row| row.unwrap)
+            .map_err(|error| self.kept_here(&by).err().unwrap_or(error))?;
         let place = algorithm.place(&params);
-        let arriving = self.arriving(token, template, place)?;
         let login = token.login_state();
+        let arriving = rules::arriving(template, place, login)?;
         let arriving = with_imposed(arriving, by.attributes(), CKA_UNWRAP_TEMPLATE, login)?;
         let facts = by.facts();
         let approved = token.policy().approving(mechanism, CKF_UNWRAP, Some(facts.key_type))?;
@@ -70,6 +74,16 @@ impl Engine {
             let mac = usize::try_from(mac_length).unwrap_or(usize::MAX);
             say_length(&mut params, wrapped.len().saturating_sub(mac));
         }
+        if let Some(home) = self.home_for(token, &by, &arriving) {
+            let made = self.open_at_home(
+                (&session, token, home),
+                (&by, count, form),
+                (mechanism, &params),
+                (wrapped, arriving),
+            )?;
+            session.recent.completes(approved);
+            return Ok(made);
+        }
         let watch = metaslot_counters::begin();
         let opened = self.open(token, (form, algorithm), &by, params, wrapped, arriving);
         count.done(wrapped.len(), opened.is_ok(), watch);
@@ -78,20 +92,6 @@ impl Engine {
         let handles = self.add(&mut session, vec![object])?;
         session.recent.completes(approved);
         Ok(handles[0])
-    }
-
-    /// A template of a key that arrives: class and key type must be said.
-    fn arriving(&self, token: &Token, template: Template, place: Place) -> Result<Attributes> {
-        let class = class_of(&template).ok_or(Error::TEMPLATE_INCOMPLETE)?;
-        if !(class == CKO_SECRET_KEY || class == CKO_PRIVATE_KEY && place.takes_private_keys()) {
-            return Err(Error::TEMPLATE_INCONSISTENT);
-        }
-        let typed = typed(template, Some(class))?;
-        rules::check(&typed, class, attribute::MAKE, token.login_state())?;
-        if typed.attributes.get(CKA_KEY_TYPE).is_none() {
-            return Err(Error::TEMPLATE_INCOMPLETE);
-        }
-        Ok(typed.attributes)
     }
 
     /// The bytes, and the template with what the wrapped form says of the key.
@@ -120,6 +120,26 @@ impl Engine {
             token.policy().imposing(&template, Some(&head.said))?;
         }
         Ok(Opened { plain, template, said })
+    }
+
+    /// The object that is opened in the token of the key, and stays there.
+    fn open_at_home(
+        &self,
+        (session, token, home): (&SessionGuard<'_>, &Token, HomeRoute),
+        (by, count, form): (&Object, Count, WrapForm),
+        chosen: (CK_MECHANISM_TYPE, &Params),
+        (wrapped, mut template): (&[u8], Attributes),
+    ) -> Result<ObjectHandle> {
+        if form == WrapForm::Bound {
+            return Err(Error::MECHANISM_PARAM_INVALID);
+        }
+        let (policy, class) = (token.policy(), template.ulong(CKA_CLASS).unwrap_or(CKO_SECRET_KEY));
+        let protected = !by.facts().decrypts();
+        policy.making(&template, protected)?;
+        let own = if protected { Purposes::USE } else { Purposes::at_birth(&template, class) };
+        policy.complete_opened(by.subject(), true, &mut template);
+        let making = (count, own, Making::Unwrapped(wrapped));
+        self.make_at_home((session, token, home), by, making, chosen, template)
     }
 
     /// The object in what was opened.

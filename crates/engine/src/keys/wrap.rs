@@ -8,10 +8,14 @@ use crate::output::{Output, Written};
 use crate::token::Token;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
+use metaslot_router::HomeRoute;
+use metaslot_rules as rules;
+use metaslot_rules::bound::{Head, IV, head_bound, nonce_of, opens_bound, say_length};
 use metaslot_rules::policy::{NonceBy, WrapForm, described, wrap_form};
 use metaslot_rules::series::{RANDOM_BITS, randomize};
 use metaslot_spi::provider::{Direction, Place, Wrap};
-use metaslot_spi::{Attributes, Bytes, Key, Params, Value};
+use metaslot_spi::{Bytes, Key, Params};
+use std::ptr;
 
 /// What is wrong with the wrapping key, where something is.
 const WRAPPING: [Error; 3] = [
@@ -19,12 +23,11 @@ const WRAPPING: [Error; 3] = [
     Error::WRAPPING_KEY_TYPE_INCONSISTENT,
     Error::WRAPPING_KEY_SIZE_RANGE,
 ];
-/// Begins every bound form; the digit is its version.
-const MAGIC: &[u8; 8] = b"metawrp1";
-/// Length of the IV that the token chooses, in bytes (SP 800-38D §8.2.2).
-const IV: usize = 12;
 /// No nonce that the token makes has more bytes.
 const LONGEST_NONCE: usize = 256;
+
+/// Of a key that is not here and does not say its length, in bytes: it is worth as much as any.
+const LONG: usize = 32;
 
 /// A wrap by an authenticated cipher of which the caller is told more than the bytes (PKCS#11 3.2 §6.13.3, §6.13.5).
 #[derive(Debug, Default)]
@@ -71,13 +74,21 @@ impl Engine {
     ) -> Result<()> {
         let mut session = self.session(session)?;
         let token = self.token(session.slot)?;
-        let (count, algorithm) = self.route(mechanism, |row| row.wrap)?;
+        self.route(mechanism, |row| row.wrap)?;
         let wrapping =
             self.key_for(&mut session, wrapping, CKA_WRAP, mechanism).map_err(told_of(WRAPPING))?;
         let key = self.object_in(&session, key).map_err(|_| Error::KEY_HANDLE_INVALID)?;
-        self.kept_here(&wrapping).and_then(|()| self.kept_here(&key))?;
-        wrappable(&key, wrapping.attributes())?;
-        let plain = self.plain(token, &key, algorithm.place(&params))?;
+        let (count, algorithm) = self
+            .route_with(&wrapping, mechanism, |row| row.wrap)
+            .map_err(|error| self.kept_here(&wrapping).err().unwrap_or(error))?;
+        let home = self.home_of_both(&wrapping, &key)?;
+        rules::wrappable(key.subject(), wrapping.attributes())?;
+        let plain = match home {
+            Some(_) => None,
+            None => Some(self.plain(token, &key, algorithm.place(&params))?),
+        };
+        let there = || key.attributes().ulong(CKA_VALUE_LEN)?.try_into().ok();
+        let length = plain.as_ref().map(Secret::len).or_else(there).unwrap_or(LONG);
         let facts = wrapping.facts();
         let approved = token.policy().approving(mechanism, CKF_WRAP, Some(facts.key_type))?;
         token.policy().using_mechanism(mechanism, &params, facts, Direction::Forward, false)?;
@@ -91,27 +102,40 @@ impl Engine {
             }
             None => wrap_form(mechanism, &params, NonceBy::Caller),
         };
-        token.policy().wrapping(
-            (mechanism, form),
-            wrapping.subject(),
-            key.subject(),
-            plain.len(),
-        )?;
-        say_length(&mut params, plain.len());
+        token.policy().wrapping((mechanism, form), wrapping.subject(), key.subject(), length)?;
+        say_length(&mut params, length);
         let by = self.key(&wrapping)?;
         let watch = metaslot_counters::begin();
-        let result = match form {
-            WrapForm::Bound => self.bind(algorithm, by, params, &key, &plain, out),
-            _ => wrap(algorithm, by, &mut params, &plain, apart, out),
+        let result = match (plain, home, form) {
+            (Some(plain), _, WrapForm::Bound) => {
+                self.bind(algorithm, by, params, &key, &plain, out)
+            }
+            (Some(plain), ..) => wrap(algorithm, by, &mut params, &plain, apart, out),
+            (None, Some(home), WrapForm::Bare | WrapForm::Unsafe) if apart.is_none() => {
+                self.wrap_at_home(home, (mechanism, &params), [&wrapping, &key], out)
+            }
+            _ => Err(Error::MECHANISM_PARAM_INVALID),
         };
         if result != Ok(Written::Asked) {
-            count.done(plain.len(), result.is_ok(), watch);
+            count.done(length, result.is_ok(), watch);
         }
         if result == Ok(Written::Done) {
             session.recent.completes(approved);
         }
         session.recent.keep(Some(wrapping));
         result.map(drop)
+    }
+
+    /// What keeps a key that is wrapped: nothing but this library, or what keeps the wrapping key.
+    fn home_of_both(&self, wrapping: &Object, key: &Object) -> Result<Option<HomeRoute>> {
+        let home = self.home_of(key).filter(|_| key.facts().is_key());
+        let by = self.home_of(wrapping);
+        match home {
+            Some(home) if !by.is_some_and(|by| ptr::addr_eq(by.home, home.home)) => {
+                self.kept_here(key).map(|()| None)
+            }
+            home => Ok(home),
+        }
     }
 
     /// What is wrapped: the value of a secret key, the PKCS#8 form of a private one.
@@ -204,92 +228,4 @@ fn wrap(
         apart.nonce = nonce_of(params).map(std::mem::take).unwrap_or_default();
         Ok(())
     })
-}
-
-/// The nonce of an authenticated cipher's parameters.
-fn nonce_of(params: &mut Params) -> Option<&mut Bytes> {
-    match params {
-        Params::Gcm { iv, .. } => Some(iv),
-        Params::Ccm { nonce, .. } => Some(nonce),
-        _ => None,
-    }
-}
-
-/// CCM is told how long the key is, whatever the caller said of it (PKCS#11 3.2 §6.13.5).
-pub(super) const fn say_length(params: &mut Params, length: usize) {
-    if let Params::Ccm { data_length, .. } = params {
-        *data_length = length as u64;
-    }
-}
-
-/// Whether these parameters would open what is sealed in the bound form as if it said nothing of the key.
-pub(super) fn opens_bound(params: &Params) -> bool {
-    let Params::Gcm { iv, aad, .. } = params else { return false };
-    let head = [&MAGIC[..], iv].concat();
-    aad.windows(head.len()).any(|window| window == head)
-}
-
-/// What stands before the ciphertext of a bound form.
-pub(super) struct Head {
-    pub(super) iv: [u8; IV],
-    /// What limits the key.
-    pub(super) said: Attributes,
-}
-
-impl Head {
-    fn encode(&self) -> Vec<u8> {
-        let said = self.said.encode();
-        let length = u32::try_from(said.len()).unwrap_or(u32::MAX);
-        [&MAGIC[..], &self.iv, &length.to_le_bytes(), &said].concat()
-    }
-
-    /// The head, its bytes, and what follows it.
-    ///
-    /// # Errors
-    /// `CKR_WRAPPED_KEY_INVALID` for anything else.
-    pub(super) fn decode(wrapped: &[u8]) -> Result<(Self, &[u8], &[u8])> {
-        let head = || {
-            let rest = wrapped.strip_prefix(MAGIC)?;
-            let (iv, rest) = rest.split_first_chunk::<IV>()?;
-            let (length, rest) = rest.split_first_chunk::<4>()?;
-            let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
-            let (said, rest) = rest.split_at_checked(length)?;
-            let head = Self { iv: *iv, said: Attributes::decode(said).ok()? };
-            Some((head, &wrapped[..wrapped.len() - rest.len()], rest))
-        };
-        head().ok_or(Error::WRAPPED_KEY_INVALID)
-    }
-}
-
-/// GCM parameters with the token's IV, and the head behind the caller's additional data.
-///
-/// # Errors
-/// `CKR_MECHANISM_PARAM_INVALID` for another mechanism's.
-pub(super) fn head_bound(params: Params, iv: [u8; IV], head: &[u8]) -> Result<Params> {
-    let Params::Gcm { mut aad, tag_bits, .. } = params else {
-        return Err(Error::MECHANISM_PARAM_INVALID);
-    };
-    // The head has a fixed beginning and says its own length, so the two cannot run into each other
-    // where the caller's length is also said.
-    let length = (aad.len() as u64).to_le_bytes();
-    aad.extend_from_slice(head);
-    aad.extend_from_slice(&length);
-    Ok(Params::Gcm { iv: Bytes::from_slice(&iv), aad, tag_bits })
-}
-
-/// What the key itself says of being wrapped (PKCS#11 3.2 §5.18.3).
-fn wrappable(key: &Object, wrapping: &Attributes) -> Result<()> {
-    let attributes = key.attributes();
-    if !attributes.bool(CKA_EXTRACTABLE) {
-        return Err(Error::KEY_UNEXTRACTABLE);
-    }
-    if attributes.bool(CKA_WRAP_WITH_TRUSTED) && !wrapping.bool(CKA_TRUSTED) {
-        return Err(Error::KEY_NOT_WRAPPABLE);
-    }
-    if let Some(Value::Template(wanted)) = wrapping.get(CKA_WRAP_TEMPLATE)
-        && !key.subject().matches(wanted)
-    {
-        return Err(Error::KEY_HANDLE_INVALID);
-    }
-    Ok(())
 }

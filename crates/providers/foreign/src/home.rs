@@ -12,8 +12,8 @@ use metaslot_ck::*;
 use metaslot_client::{Result as Called, Session};
 use metaslot_memory::Secret;
 use metaslot_spi::provider::Algorithm;
-use metaslot_spi::store::{Found, Home, Ticket};
-use metaslot_spi::{Attributes, Params, Secrets, detail};
+use metaslot_spi::store::{Found, Home, Making, Ticket};
+use metaslot_spi::{Attributes, Bytes, Params, Secrets, detail};
 use std::cell::Cell;
 
 impl Home for Token {
@@ -65,13 +65,13 @@ impl Home for Token {
             return Err(Error::ACTION_PROHIBITED);
         }
         let template = value::whole(template, secrets);
-        self.make(|session| session.create(&template).map(|handle| [handle])).map(|[made]| made)
+        self.make(&|session| session.create(&template).map(|handle| [handle])).map(|[made]| made)
     }
 
     fn copy(&self, row: u64, changes: &Attributes) -> Result<Found> {
         let changes = value::template(changes);
         let copy = |session: &Session| session.copy(self.handle(session, row)?, &changes);
-        self.make(|session| copy(session).map(|handle| [handle])).map(|[made]| made)
+        self.make(&|session| copy(session).map(|handle| [handle])).map(|[made]| made)
     }
 
     fn generate(
@@ -83,7 +83,7 @@ impl Home for Token {
         let (mechanism, template) =
             (params::mechanism(mechanism, params)?, value::template(template));
         let made = |session: &Session| session.generate_key(&mechanism, &template);
-        self.make(|session| made(session).map(|handle| [handle])).map(|[made]| made)
+        self.make(&|session| made(session).map(|handle| [handle])).map(|[made]| made)
     }
 
     fn generate_pair(
@@ -96,7 +96,54 @@ impl Home for Token {
         let mechanism = params::mechanism(mechanism, params)?;
         let (public, private) = (value::template(public), value::template(private));
         let made = |session: &Session| session.generate_key_pair(&mechanism, &public, &private);
-        self.make(|session| made(session).map(|(public, private)| [public, private]))
+        self.make(&|session| made(session).map(|(public, private)| [public, private]))
+    }
+
+    fn wrap(
+        &self,
+        mechanism: CK_MECHANISM_TYPE,
+        params: &Params,
+        by: u64,
+        key: u64,
+    ) -> Result<Vec<u8>> {
+        let mechanism = params::mechanism(mechanism, params)?;
+        self.bytes(&|session| {
+            let (by, key) = (self.handle(session, by)?, self.handle(session, key)?);
+            session.wrap(&mechanism, by, key)
+        })
+    }
+
+    fn make_by(
+        &self,
+        by: u64,
+        making: Making<'_>,
+        mechanism: CK_MECHANISM_TYPE,
+        params: &Params,
+        template: &Attributes,
+    ) -> Result<Found> {
+        let data = params::data(params);
+        let (public, params, making) = match (making, params) {
+            // Of an agreement the ciphertext is the other side's public value.
+            (Making::Decapsulated(public), Params::Ecdh1 { kdf, shared, .. }) => {
+                let (kdf, shared, public) = (*kdf, shared.clone(), Bytes::from_slice(public));
+                (Params::Ecdh1 { kdf, shared, public }, None, Making::Derived)
+            }
+            (making, params) => (Params::None, Some(params), making),
+        };
+        let params = params.unwrap_or(&public);
+        let mechanism = params::deriving(mechanism, params, &data)?;
+        let template = value::template(template);
+        let make = |session: &Session| {
+            let by = self.handle(session, by)?;
+            match making {
+                Making::Derived => session.derive(&mechanism, by, &template),
+                Making::Unwrapped(wrapped) => session.unwrap(&mechanism, by, wrapped, &template),
+                Making::Decapsulated(ciphertext) => {
+                    session.decapsulate(&mechanism, by, ciphertext, &template)
+                }
+            }
+        };
+        self.make(&|session| make(session).map(|handle| [handle])).map(|[made]| made)
     }
 }
 
@@ -110,7 +157,7 @@ impl Token {
     /// Makes objects, once: what is lost before that is looked for again. Their privacy is read: the module has the last word on it.
     fn make<const N: usize>(
         &self,
-        work: impl Fn(&Session) -> Called<[ObjectHandle; N]>,
+        work: &dyn Fn(&Session) -> Called<[ObjectHandle; N]>,
     ) -> Result<[Found; N]> {
         let begun = Cell::new(false);
         let not_yet = || !begun.get();

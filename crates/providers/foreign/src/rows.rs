@@ -68,6 +68,8 @@ fn row(
     // What is made of a key, or taken out of a wrap, it would know; and a connection carries none of it.
     let tells = token.trusted && !token.module.is_apart();
     let derives = (tells && has(CKF_DERIVE) && derives(number)).then_some(mechanism);
+    let wraps =
+        |flag| (tells && has(flag) && mechanism.mode != Mode::Unknown).then_some(mechanism as _);
     let carries = matches!(number, CKM_ML_KEM | CKM_RSA_PKCS | CKM_RSA_PKCS_OAEP);
     let decapsulate: Option<&'static dyn Encapsulation> = match derives {
         Some(derive) if agrees(number) => {
@@ -85,6 +87,8 @@ fn row(
         verify: signs(CKF_VERIFY),
         derive: derives.map(|derive| derive as _),
         decapsulate,
+        wrap: wraps(CKF_WRAP),
+        unwrap: wraps(CKF_UNWRAP),
         generate: has(CKF_GENERATE).then_some(&Made),
         generate_pair: has(CKF_GENERATE_KEY_PAIR).then_some(&Made),
         ..Algorithm::NONE

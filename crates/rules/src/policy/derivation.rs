@@ -85,6 +85,23 @@ impl Policy {
         self.refuse(Refusal::WrapMechanisms, leaks, Error::MECHANISM_INVALID)
     }
 
+    /// May a key be made in another module's token by this template, where it is for these purposes? There it is for what its
+    /// usages say.
+    pub fn making_elsewhere(self, purposes: Purposes, template: &Attributes) -> Result<()> {
+        let class = template.ulong(CKA_CLASS).unwrap_or(CKO_SECRET_KEY);
+        let asked = Purposes::asked(template, class).chosen();
+        let beyond = asked.is_some_and(|asked| !purposes.has(asked));
+        self.refuse(Refusal::BeyondPurpose, beyond, Error::TEMPLATE_INCONSISTENT)
+    }
+
+    /// May a key of another module's token, or a copy of it, become this? What it was for it stays for, though the module would see
+    /// in fewer usages another purpose: of two keys of one value the one would wrap, and the other decrypt that.
+    pub fn changing_elsewhere(self, old: &Facts, new: &Attributes) -> Result<()> {
+        let now = Purposes::asked(new, old.class).chosen();
+        let other = !old.readable && now.is_some_and(|now| !old.purposes.has(now));
+        self.refuse(Refusal::BeyondPurpose, other, Error::ATTRIBUTE_READ_ONLY)
+    }
+
     /// May `result` be derived from `base`?
     pub fn derived(self, base: &Subject, result: &Attributes) -> Result<()> {
         self.agreed(base, CKA_DERIVE_TEMPLATE, result)

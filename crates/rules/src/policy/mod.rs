@@ -11,7 +11,7 @@ mod weak;
 pub use derivation::imposed_purposes;
 pub use refusal::Refusal;
 pub use table::{KeyUse, WrapForm};
-pub use transport::{NonceBy, described, makes_other, said_purposes, wrap_form};
+pub use transport::{NonceBy, described, makes_other, said_purposes, seal_as, wrap_form};
 
 use crate::facts::Facts;
 use metaslot_ck::*;

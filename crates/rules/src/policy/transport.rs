@@ -12,7 +12,7 @@ use crate::purpose::Purposes;
 use crate::subject::Subject;
 use metaslot_ck::attribute::{self, AttributeRow, CKA_PURPOSES, Kind};
 use metaslot_ck::*;
-use metaslot_spi::{Attributes, Params, Value};
+use metaslot_spi::{Attributes, NewObject, Params, Value};
 
 /// The first half of the integrity check value of key wrap with padding (RFC 5649 §3).
 const KWP_CONSTANT: [u8; 4] = [0xa6, 0x59, 0x59, 0xa6];
@@ -179,6 +179,18 @@ fn keeps_private(by: &Subject) -> bool {
 /// Whether what a key unwraps is not for use: of a bare form a twin of the key that was wrapped.
 pub fn makes_other(by: &Attributes, class: CK_OBJECT_CLASS) -> bool {
     imposed_purposes(by, CKA_UNWRAP_TEMPLATE, class).is_some_and(|imposed| imposed != Purposes::USE)
+}
+
+/// A public key keeps what it wraps as well as its private half is kept, where that is used after a login only. It
+/// wraps nothing protected where the private half makes something else of it.
+pub fn seal_as(public: &mut NewObject, private: &NewObject) {
+    let purposes = Purposes::of_key(&public.attributes);
+    let attributes = &private.attributes;
+    let kept = Purposes::of_key(attributes).has(Purposes::SEALED) && attributes.bool(CKA_PRIVATE);
+    let purposes = if kept { purposes.and(Purposes::SEALED) } else { purposes };
+    let other = makes_other(attributes, CKO_SECRET_KEY);
+    let purposes = if other { purposes.without(Purposes::WRAPPING) } else { purposes };
+    public.attributes.set(CKA_PURPOSES, purposes.value());
 }
 
 /// Whether a wrapped form that says nothing of the key would forget something: a purpose beyond data
