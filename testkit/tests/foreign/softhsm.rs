@@ -261,14 +261,21 @@ fn its_keys_stay_where_they_are_and_ours_too() {
         let into_token = session.copy(key, &Template::new().token(true));
         fails_with(into_token, Error::ACTION_PROHIBITED)?;
         says(module, "not copied between softhsm's token and the session")?;
-        let carrier = Template::new()
-            .token(true)
-            .ulong(CKA_VALUE_LEN, 32)
-            .bool(CKA_WRAP, true)
-            .bool(CKA_ENCRYPT, false);
+        let carrier = Template::new().token(true).ulong(CKA_VALUE_LEN, 32).bool(CKA_WRAP, true);
+        let uses = [CKA_ENCRYPT, CKA_DECRYPT, CKA_SIGN, CKA_VERIFY, CKA_DERIVE];
+        let carrier = uses.into_iter().fold(carrier, |all, usage| all.bool(usage, false));
         let carrier = session.generate_key(&CKM_AES_KEY_GEN.into(), &carrier)?;
-        let wrapped = session.wrap(&CKM_AES_KEY_WRAP.into(), carrier, key);
-        fails_with(wrapped, Error::FUNCTION_NOT_SUPPORTED)?;
+        let wrap = CKM_AES_KEY_WRAP.into();
+        fails_with(session.wrap(&wrap, carrier, key), Error::KEY_UNEXTRACTABLE)?;
+        let protected = Template::new().token(false).ulong(CKA_VALUE_LEN, 32);
+        let protected = protected.bool(CKA_EXTRACTABLE, true).bool(CKA_SENSITIVE, true);
+        let protected = session.generate_key(&CKM_AES_KEY_GEN.into(), &protected)?;
+        fails_with(session.wrap(&wrap, carrier, protected), Error::KEY_NOT_WRAPPABLE)?;
+        says(module, "the wrapping key may be known outside")?;
+        let own = Template::new().token(false).ulong(CKA_VALUE_LEN, 32).bool(CKA_WRAP, true);
+        let own = session.generate_key(&CKM_AES_KEY_GEN.into(), &own)?;
+        let (its, _) = twin::travellers(&session, true)?[0];
+        fails_with(session.wrap(&wrap, own, its), Error::FUNCTION_NOT_SUPPORTED)?;
         says(module, "softhsm keeps its keys")
     });
 }
@@ -308,6 +315,42 @@ fn what_its_keys_agree_on_is_a_session_key_of_ours() {
             session.find(&Template::new().class(CKO_SECRET_KEY).token(true))?.is_empty(),
             "left"
         );
+        Ok(())
+    });
+}
+
+#[test]
+fn its_wraps_are_opened_by_our_keys_and_ours_by_its() {
+    let name = "softhsm::its_wraps_are_opened_by_our_keys_and_ours_by_its";
+    softhsm("wraps", name, "", |module| {
+        let session = logged_in(module)?;
+        let ours = module.open_session(SlotId(0), Access::ReadOnly)?;
+        let usages = [CKA_WRAP, CKA_UNWRAP];
+        let [there, here] = twin::same(&session, &ours, CKK_AES, 32, &usages)?;
+        // What it calls so pads as RFC 5649 has it.
+        let pads =
+            [(CKM_AES_KEY_WRAP, CKM_AES_KEY_WRAP), (CKM_AES_KEY_WRAP_PAD, CKM_AES_KEY_WRAP_KWP)];
+        for token in [false, true] {
+            for (key, value) in twin::travellers(&session, token)? {
+                let plain = session.attribute(key, value)?;
+                // It fills keys up with zeros before it pads them.
+                let is_secret = session.attribute_ulong(key, CKA_CLASS)? == CKO_SECRET_KEY;
+                if !is_secret || !plain.len().is_multiple_of(8) {
+                    continue;
+                }
+                for (its, own) in pads {
+                    let wrapped = session.wrap(&its.into(), there, key)?;
+                    let template = twin::arriving(&session, key, false, false)?;
+                    let back = ours.unwrap(&own.into(), here, &wrapped, &template)?;
+                    let opened = ours.attribute(back, value)?;
+                    ensure!(opened == plain, "{its:#x}: {opened:x?} is not {plain:x?}");
+                    let template = twin::arriving(&session, key, false, token)?;
+                    let back = session.unwrap(&its.into(), there, &wrapped, &template)?;
+                    ensure!(session.attribute(back, value)? == plain, "{its:#x}: by its own");
+                    ensure!(session.attribute_bool(back, CKA_TOKEN)? == token, "{its:#x}: where");
+                }
+            }
+        }
         Ok(())
     });
 }

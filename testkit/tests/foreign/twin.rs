@@ -67,7 +67,7 @@ fn public(twin: &Session, key: ObjectHandle, ours: &Session) -> Result<ObjectHan
 }
 
 /// One value as a session key of ours and as a key of the twin's token.
-fn same(
+pub(super) fn same(
     twin: &Session,
     ours: &Session,
     kind: CK_KEY_TYPE,
@@ -446,7 +446,10 @@ fn wraps() -> [(Mechanism<'static>, bool); 8] {
 }
 
 /// Keys of a session that may be read: secret ones of several lengths, and the private one of a pair.
-fn travellers(session: &Session, token: bool) -> Result<Vec<(ObjectHandle, CK_ATTRIBUTE_TYPE)>> {
+pub(super) fn travellers(
+    session: &Session,
+    token: bool,
+) -> Result<Vec<(ObjectHandle, CK_ATTRIBUTE_TYPE)>> {
     let mut all = Vec::new();
     for length in [16, 21, 32, 64] {
         let kind = if length == 32 { CKK_AES } else { CKK_GENERIC_SECRET };
@@ -463,7 +466,12 @@ fn travellers(session: &Session, token: bool) -> Result<Vec<(ObjectHandle, CK_AT
 }
 
 /// A template by which a key comes back, readable.
-fn arriving(session: &Session, key: ObjectHandle, says: bool, token: bool) -> Result<Template> {
+pub(super) fn arriving(
+    session: &Session,
+    key: ObjectHandle,
+    says: bool,
+    token: bool,
+) -> Result<Template> {
     let kind = session.attribute_ulong(key, CKA_KEY_TYPE)?;
     let class = session.attribute_ulong(key, CKA_CLASS)?;
     let template = Template::new().class(class).key_type(kind).token(token).label("arrived");
