@@ -680,3 +680,44 @@ fn module_that_is_not_trusted_is_told_no_key() {
         fails_with(derived, Error::FUNCTION_NOT_SUPPORTED)
     });
 }
+
+/// What is made in slot 0 is its own token's, also by keys that it shows of another one.
+#[test]
+fn slot_0_wraps_and_makes_keys_by_those_it_shows() {
+    let name = "twin::slot_0_wraps_and_makes_keys_by_those_it_shows";
+    let prepare = |token: &mut TestToken| {
+        let pin = token.path("pin").display().to_string();
+        prepared(token, &format!("pin-source = \"file:{pin}\""))
+    };
+    apart(CLIENT, "slot 0", name, prepare, || {
+        let module = started()?;
+        let open = |slot| -> Result<Session> {
+            let session = module.open_session(slot, Access::ReadWrite)?;
+            session.login(User::User, USER_PIN.as_bytes())?;
+            Ok(session)
+        };
+        let (all, twin) = (open(SlotId(0))?, open(slot(&module, TWIN)?)?);
+        let usages = [CKA_WRAP, CKA_UNWRAP];
+        let label = || Template::new().label("shown");
+        let [there, here] = same(&twin, &all, CKK_AES, 32, &usages)?;
+        twin.set_attributes(there, &label())?;
+        let [guest] = all.find(&label())?[..] else { anyhow::bail!("it is not shown") };
+        let kwp = CKM_AES_KEY_WRAP_KWP.into();
+        let (key, value) = travellers(&all, false)?[1];
+        let plain = all.attribute(key, value)?;
+        let wrapped = all.wrap(&kwp, guest, key)?;
+        ensure!(wrapped == all.wrap(&kwp, here, key)?, "two wraps differ");
+        for token in [false, true] {
+            let back = all.unwrap(&kwp, guest, &wrapped, &arriving(&all, key, false, token)?)?;
+            ensure!(all.attribute(back, value)? == plain, "it is another key");
+            ensure!(twin.find(&Template::new().label("arrived"))?.is_empty(), "it went there");
+        }
+        // Two of that token: the wrap is made there. One of each: no key passes from one to the other.
+        let (its, _) = travellers(&twin, true)?[1];
+        twin.set_attributes(its, &Template::new().label("its"))?;
+        let [its] = all.find(&Template::new().label("its"))?[..] else { anyhow::bail!("no key") };
+        ensure!(all.wrap(&kwp, guest, its)? == wrapped, "by the token");
+        fails_with(all.wrap(&kwp, here, its), Error::FUNCTION_NOT_SUPPORTED)?;
+        says(&module, "twin keeps its keys")
+    });
+}
