@@ -152,7 +152,7 @@ impl PublicKey {
         let errors = noise[length * RANK..].chunks_exact(length);
         let mut errors = errors.map(|bytes| coding::noise::<2>(&bytes[..128]));
         let (u, v) = out.split_at_mut(32 * DU * RANK);
-        let mut polys = self.polys.chunks_exact(RANK);
+        let mut polys = self.polys.as_chunks::<RANK>().0.iter();
         for u in u.chunks_exact_mut(32 * DU) {
             let (Some(column), Some(error)) = (polys.next(), errors.next()) else { break };
             coding::encode::<DU>(&Poly::product(column, &secrets).with(&error, 1), u);

@@ -31,6 +31,14 @@ impl Vector {
         Self(_mm256_set1_epi16(number))
     }
 
+    /// Of bytes, the less significant first.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    pub(super) fn bytes(from: &[u8; 32]) -> Self {
+        // SAFETY: 32 bytes are readable.
+        Self(unsafe { _mm256_loadu_si256(from.as_ptr().cast()) })
+    }
+
     /// One number in every even place, another in every odd one.
     #[target_feature(enable = "avx2")]
     #[inline]
@@ -54,6 +62,13 @@ impl Vector {
     #[inline]
     pub(super) fn and(self, other: Self) -> Self {
         Self(_mm256_and_si256(self.0, other.0))
+    }
+
+    /// Bits shifted to the right; zeros come in.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    pub(super) fn right<const COUNT: i32>(self) -> Self {
+        Self(_mm256_srli_epi16::<COUNT>(self.0))
     }
 
     /// All ones where this is less, else zero.
@@ -130,13 +145,16 @@ impl Sums {
         [Vector(_mm256_packus_epi32(a_low, b_low)), Vector(high)]
     }
 
-    /// The numbers.
+    /// Numbers of so many bits by two, the first one in the lower bits.
     #[target_feature(enable = "avx2")]
     #[inline]
-    pub(super) fn numbers(self) -> [u32; 8] {
-        let mut numbers = [0; 8];
+    pub(super) fn joined(self, bits: i32) -> [u64; 4] {
+        let gap = 32 - bits;
+        let shifts = _mm256_unpacklo_epi32(_mm256_set1_epi32(gap), _mm256_setzero_si256());
+        let both = _mm256_srl_epi64(_mm256_sllv_epi32(self.0, shifts), _mm_cvtsi32_si128(gap));
+        let mut numbers = [0; 4];
         // SAFETY: 32 bytes are writable.
-        unsafe { _mm256_storeu_si256(numbers.as_mut_ptr().cast(), self.0) };
+        unsafe { _mm256_storeu_si256(numbers.as_mut_ptr().cast(), both) };
         numbers
     }
 }
