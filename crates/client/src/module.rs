@@ -475,6 +475,13 @@ impl Module {
         Ok(mechanisms.iter().map(|mechanism| self.mechanism_info(slot, *mechanism)).collect())
     }
 
+    /// Whether it is asked to wrap, unwrap, derive, encapsulate and decapsulate keys: of a module in another process, where that speaks a
+    /// version of the protocol that is our own.
+    #[must_use]
+    pub fn carries_key_management(&self) -> bool {
+        self.other_process().is_none_or(Remote::is_own)
+    }
+
     /// `C_InitToken`: makes the token empty. The label is cut to 32 bytes and padded.
     ///
     /// # Errors

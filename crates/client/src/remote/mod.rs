@@ -87,6 +87,10 @@ impl Remote {
         self.version.load(Ordering::Relaxed)
     }
 
+    pub(crate) fn is_own(&self) -> bool {
+        self.version() >= OWN
+    }
+
     /// One call. What is not carried is not supported.
     fn call<T>(
         &self,

@@ -392,6 +392,39 @@ fn client() {
     let signature = session.sign(&prehash, private, &data).expect("a signature");
     session.verify(&prehash, public, &data, &signature).expect("it is right");
     assert!(session.verify(&CKM_EDDSA.into(), public, &data, &signature).is_err());
+    let (public, private) = (find(CKO_PUBLIC_KEY, "ml-dsa"), find(CKO_PRIVATE_KEY, "ml-dsa"));
+    let hedge = CKH_HEDGE_PREFERRED;
+    for (number, params) in [
+        (CKM_ML_DSA, Params::None),
+        (CKM_ML_DSA, Params::SignContext { hedge, context: b"context" }),
+        (CKM_HASH_ML_DSA_SHA256, Params::SignContext { hedge, context: b"context" }),
+        (CKM_HASH_ML_DSA, Params::HashSignContext { hedge, context: b"", hash: CKM_SHA512 }),
+    ] {
+        let (mechanism, data) = (Mechanism::with(number, params), [7; 64]);
+        let signature = session.sign(&mechanism, private, &data).expect("a signature");
+        session.verify(&mechanism, public, &data, &signature).expect("it is right");
+        assert!(session.verify(&mechanism, public, &[8; 64], &signature).is_err());
+    }
+    let kem = Mechanism::new(CKM_ML_KEM);
+    let (public, private) = (find(CKO_PUBLIC_KEY, "ml-kem"), find(CKO_PRIVATE_KEY, "ml-kem"));
+    let value = |key| session.attribute(key, CKA_VALUE).expect("it may be read");
+    let (ciphertext, one) = session.encapsulate(&kem, public, &readable(32)).expect("a secret");
+    let other = session.decapsulate(&kem, private, &ciphertext, &readable(32)).expect("a secret");
+    assert_eq!(value(one), value(other));
+    let pair = pair(
+        &session,
+        CKM_EC_MONTGOMERY_KEY_PAIR_GEN,
+        Template::new().bytes(CKA_EC_PARAMS, X25519),
+        CKA_DERIVE,
+    );
+    let agreed = |private, public| {
+        let public = session.attribute(public, CKA_EC_POINT).expect("a point");
+        let params = Params::Ecdh1 { kdf: CKD_NULL, shared: b"", public: &public };
+        let ecdh = Mechanism::with(CKM_ECDH1_DERIVE, params);
+        value(session.derive(&ecdh, private, &readable(32)).expect("it is agreed on"))
+    };
+    let (public, private) = (find(CKO_PUBLIC_KEY, "x25519"), find(CKO_PRIVATE_KEY, "x25519"));
+    assert_eq!(agreed(private, pair.0), agreed(pair.1, public));
 }
 
 #[test]
@@ -412,11 +445,26 @@ fn keys_of_the_daemon_are_used_by_the_library_with_parameters_of_ours() {
     let none = || metaslot_spi::Params::None;
     let aes = named("aes", CKA_VALUE_LEN, &32_u64.to_ne_bytes());
     engine.generate_key(session, CKM_AES_KEY_GEN, none(), aes).expect("a key is made");
-    let public = named("ed25519", CKA_EC_PARAMS, &ED25519);
-    let private = named("ed25519", CKA_SIGN, &[1]);
-    engine
-        .generate_key_pair(session, CKM_EC_EDWARDS_KEY_PAIR_GEN, none(), public, private)
-        .expect("a pair is made");
+    let set = |set: u64| set.to_ne_bytes();
+    let (dsa, kem) = (set(CKP_ML_DSA_44), set(CKP_ML_KEM_768));
+    let (edwards, montgomery) = (CKM_EC_EDWARDS_KEY_PAIR_GEN, CKM_EC_MONTGOMERY_KEY_PAIR_GEN);
+    for (label, generate, (attribute, value), [of_public, of_private]) in [
+        ("ed25519", edwards, (CKA_EC_PARAMS, &ED25519[..]), [CKA_VERIFY, CKA_SIGN]),
+        ("x25519", montgomery, (CKA_EC_PARAMS, &X25519), [CKA_DERIVE; 2]),
+        ("ml-dsa", CKM_ML_DSA_KEY_PAIR_GEN, (CKA_PARAMETER_SET, &dsa), [CKA_VERIFY, CKA_SIGN]),
+        (
+            "ml-kem",
+            CKM_ML_KEM_KEY_PAIR_GEN,
+            (CKA_PARAMETER_SET, &kem),
+            [CKA_ENCAPSULATE, CKA_DECAPSULATE],
+        ),
+    ] {
+        let mut public = named(label, attribute, value);
+        public.push((of_public, RawValue::Bytes(vec![1])));
+        let private = named(label, of_private, &[1]);
+        let made = engine.generate_key_pair(session, generate, none(), public, private);
+        made.expect("a pair is made");
+    }
     configured(&place);
     let _server = started(&place);
     let mut client = itself(&place, "ours::client", (MODULE, module));

@@ -200,9 +200,9 @@ impl Loaded {
         self.isolated.as_ref()?.link()
     }
 
-    /// Whether it is in another process: what goes there and back is less than there is.
-    pub(crate) const fn is_apart(&self) -> bool {
-        self.isolation.is_some()
+    /// Whether it is in another process, by p11-kit's protocol: what goes there and back is less than there is.
+    pub(crate) fn is_apart(&self) -> bool {
+        !self.library.carries_key_management()
     }
 
     /// The socket of a server that was not started for us.
