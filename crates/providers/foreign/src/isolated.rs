@@ -299,11 +299,11 @@ impl Process {
         arrived.end().map(|()| answers)
     }
 
-    /// Sends what is asked: through the memory, where that is an operation of one call and the server looks. Any other may have a PIN or
+    /// Sends what is asked: through the memory, where that is several at once, none of which has a secret, and the server looks. Another may have a PIN or
     /// the value of a key, which shall be in no memory that could be swapped.
-    fn ask(&self, frames: &[u8], is_operation: bool, until: Instant) -> Result<(), Failure> {
+    fn ask(&self, frames: &[u8], is_several: bool, until: Instant) -> Result<(), Failure> {
         if let Some(lanes) = &self.lanes {
-            if is_operation {
+            if is_several {
                 lanes.answers().open();
                 if lanes.requests().put(frames) {
                     return Ok(());
