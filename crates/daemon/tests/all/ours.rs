@@ -365,7 +365,7 @@ fn client() {
     let module = Module::load(module).expect("it is loaded");
     module.initialize().expect("it begins");
     let slot = module.slots(true).expect("its slots")[0];
-    let session = module.open_session(slot, Access::ReadOnly).expect("a session");
+    let session = module.open_session(slot, Access::ReadWrite).expect("a session");
     session.login(User::User, USER).expect("the PIN");
     let find = |class, label| {
         let wanted = Template::new().class(class).label(label);
@@ -425,6 +425,25 @@ fn client() {
     };
     let (public, private) = (find(CKO_PUBLIC_KEY, "x25519"), find(CKO_PRIVATE_KEY, "x25519"));
     assert_eq!(agreed(private, pair.0), agreed(pair.1, public));
+    wraps(&session, find(CKO_SECRET_KEY, "kek"), aes);
+}
+
+/// Keys of the session and of the token under one of the token.
+fn wraps(session: &Session, kek: ObjectHandle, of_token: ObjectHandle) {
+    let kwp = Mechanism::new(CKM_AES_KEY_WRAP_KWP);
+    let ecb = Mechanism::new(CKM_AES_ECB);
+    let own = key(session, CKK_AES, &[CKA_ENCRYPT]);
+    let plain = Template::new().class(CKO_SECRET_KEY).key_type(CKK_AES).bool(CKA_ENCRYPT, true);
+    let data = |key| session.encrypt(&ecb, key, &[1; 16]).expect("it is encrypted");
+    let wrapped = [own, of_token].map(|key| session.wrap(&kwp, kek, key).expect("it is wrapped"));
+    // What becomes a key of the session is read for that, which the daemon's policy refuses for a key that only wraps.
+    let told = session.unwrap(&kwp, kek, &wrapped[0], &plain);
+    assert_eq!(code(told), Some(Error::TEMPLATE_INCONSISTENT));
+    let plain = plain.token(true).bool(CKA_EXTRACTABLE, false);
+    for (key, wrapped) in [own, of_token].into_iter().zip(&wrapped) {
+        let unwrapped = session.unwrap(&kwp, kek, wrapped, &plain).expect("it is unwrapped");
+        assert_eq!(data(unwrapped), data(key));
+    }
 }
 
 #[test]
@@ -443,8 +462,11 @@ fn keys_of_the_daemon_are_used_by_the_library_with_parameters_of_ours() {
         Vec::from(all.map(|(attribute, value)| (attribute, RawValue::Bytes(value.to_vec()))))
     };
     let none = || metaslot_spi::Params::None;
-    let aes = named("aes", CKA_VALUE_LEN, &32_u64.to_ne_bytes());
-    engine.generate_key(session, CKM_AES_KEY_GEN, none(), aes).expect("a key is made");
+    for (label, usages) in [("aes", &[CKA_EXTRACTABLE][..]), ("kek", &[CKA_WRAP, CKA_UNWRAP])] {
+        let mut aes = named(label, CKA_VALUE_LEN, &32_u64.to_ne_bytes());
+        aes.extend(usages.iter().map(|usage| (*usage, RawValue::Bytes(vec![1]))));
+        engine.generate_key(session, CKM_AES_KEY_GEN, none(), aes).expect("a key is made");
+    }
     let set = |set: u64| set.to_ne_bytes();
     let (dsa, kem) = (set(CKP_ML_DSA_44), set(CKP_ML_KEM_768));
     let (edwards, montgomery) = (CKM_EC_EDWARDS_KEY_PAIR_GEN, CKM_EC_MONTGOMERY_KEY_PAIR_GEN);
