@@ -4,7 +4,7 @@
 use super::{attribute, begun_by, data_and_room, login, message, open, room, wanted};
 use crate::common::{Place, Raw, exchange, initialized};
 use metaslot_ck::*;
-use metaslot_client::protocol::{Call, Kind, OWN, Writer};
+use metaslot_client::protocol::{Call, GREETING, Kind, OFFER, OWN, Writer};
 use metaslot_client::{KdfParam, Mechanism, Params};
 
 /// Keys of the session: one of AES and a secret, and pairs of ML-KEM and on X25519.
@@ -206,4 +206,40 @@ fn what_is_mutated_of_our_version_is_right_before() {
     for (number, count) in [(60, 1), (62, 5)].into_iter().chain(ours.map(|number| (number, 1))) {
         assert_eq!(done.iter().filter(|one| **one == number).count(), count, "{number}");
     }
+}
+
+#[test]
+fn an_offer_that_is_none_leaves_p11_kits_version() {
+    let place = Place::served();
+    initialized(&place);
+    let mut raw = begun_by(2, place.connect());
+    let begin = |raw: &mut Raw, has_argument: u8, argument: &[u8]| {
+        raw.call(2, |_| {}).expect("it ends");
+        let parts = |request: &mut Writer| {
+            request.bytes(Some(GREETING));
+            request.byte(has_argument);
+            request.bytes(Some(argument));
+        };
+        let agreed = raw.call(1, parts).expect("it begins");
+        let session = open(raw);
+        let own = asked(session, Function::EncapsulateKey, |_| {});
+        let answer = exchange(&mut raw.stream, &own).expect("an answer");
+        let refused = answer.as_ref().ends_with(&CKR_FUNCTION_NOT_SUPPORTED.to_be_bytes());
+        assert_eq!(refused, agreed.is_empty(), "{agreed:?}");
+        agreed
+    };
+    let offer = |newest: &[u8]| [OFFER, newest].concat();
+    assert_eq!(begin(&mut raw, 0, &offer(&[OWN])), [OWN]);
+    for (has_argument, argument) in [
+        (0, Vec::new()),
+        (0, OFFER.to_vec()),
+        (0, offer(&[OWN, 0])),
+        (0, offer(&[OWN - 1])),
+        (0, offer(&[0])),
+        (0, offer(&[OWN])[1..].to_vec()),
+        (1, offer(&[OWN])),
+    ] {
+        assert_eq!(begin(&mut raw, has_argument, &argument), [0; 0], "{argument:?}");
+    }
+    assert_eq!(begin(&mut raw, 0, &offer(&[0xff])), [OWN]);
 }
