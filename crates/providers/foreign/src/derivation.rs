@@ -103,7 +103,7 @@ impl Mechanism {
             template = template.ulong(CKA_VALUE_LEN, length as u64);
         }
         let row = Self::row(key)?;
-        let mut value = self.token.bytes(&|session| {
+        let mut value = self.token.with(|session| {
             let base = self.token.handle(session, row)?;
             let secret = make(session, base, &template)?;
             let mut value = session.attribute(secret, CKA_VALUE);

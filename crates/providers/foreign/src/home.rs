@@ -107,7 +107,7 @@ impl Home for Token {
         key: u64,
     ) -> Result<Vec<u8>> {
         let mechanism = params::mechanism(mechanism, params)?;
-        self.bytes(&|session| {
+        self.with(|session| {
             let (by, key) = (self.handle(session, by)?, self.handle(session, key)?);
             session.wrap(&mechanism, by, key)
         })
@@ -161,7 +161,7 @@ impl Token {
     ) -> Result<[Found; N]> {
         let begun = Cell::new(false);
         let not_yet = || !begun.get();
-        self.with_while(not_yet, |session| {
+        self.with_while(&not_yet, |session| {
             self.must_be_its(session)?;
             begun.set(true);
             let losses = self.objects().losses();

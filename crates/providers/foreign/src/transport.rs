@@ -74,7 +74,7 @@ impl Mechanism {
     fn wrapped(&self, key: &Key, params: &Params, plain: &[u8]) -> Result<Vec<u8>> {
         let (row, mechanism) = (Self::row(key)?, params::mechanism(self.number, params)?);
         let template = secret().bool(CKA_EXTRACTABLE, true).bytes(CKA_VALUE, plain);
-        self.token.bytes(&|session: &Session| {
+        self.token.with(|session: &Session| {
             let by = self.token.handle(session, row)?;
             let key = session.create(&template)?;
             let wrapped = session.wrap(&mechanism, by, key);

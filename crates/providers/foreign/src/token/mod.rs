@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One token of a module: its sessions, its login, and every call of it.
 
+mod calls;
 mod login;
 
 pub(crate) use login::is_public;
 
 use crate::config::{Around, Config, Serves};
-use crate::error::{fails_itself, is_loss, is_refusal, leaves_a_trace, told};
-use crate::isolated::{ABSENCE, Bound};
+use crate::error::{is_loss, is_refusal, leaves_a_trace, told};
+use crate::isolated::Bound;
 use crate::loaded::{Loaded, absence};
 use crate::objects::Objects;
 use crate::read::{self, find};
@@ -26,7 +27,6 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// Sessions that are kept open for the next call.
@@ -261,97 +261,6 @@ impl Token {
         Error::DEVICE_ERROR
     }
 
-    /// A call that needs no session.
-    pub(crate) fn call<T>(&self, mut work: impl FnMut() -> Called<T>) -> Result<T> {
-        let mut answer = None;
-        self.apart(|| answer = Some(work()));
-        answer.ok_or(Error::GENERAL_ERROR)?.map_err(|failure| {
-            if fails_itself(failure.code) {
-                self.module.has_failed();
-            }
-            self.told(failure)
-        })
-    }
-
-    /// Where no thread is cancelled, nothing calls back, and the module is not started again.
-    pub(crate) fn apart(&self, mut work: impl FnMut()) {
-        (self.around)(&mut || {
-            let _inside = self.module.inside();
-            work();
-        });
-    }
-
-    /// [`Self::call`], once more where the module as a whole was what failed, and works again.
-    fn call_again<T>(&self, work: impl FnMut() -> Called<T>) -> Result<T> {
-        self.call_while(|| true, work)
-    }
-
-    /// [`Self::call`], once more where the module has begun anew, or a server is back.
-    pub(crate) fn call_anew<T>(&self, mut work: impl FnMut() -> Called<T>) -> Result<T> {
-        let is_server = || self.module.server().is_some();
-        self.call_while(is_server, || match work() {
-            Err(failure) if failure.code == Error::CRYPTOKI_NOT_INITIALIZED => {
-                self.module.initialize()?;
-                work()
-            }
-            answer => answer,
-        })
-    }
-
-    /// The same for as long as that is said.
-    fn call_while<T>(
-        &self,
-        may: impl Fn() -> bool,
-        mut work: impl FnMut() -> Called<T>,
-    ) -> Result<T> {
-        let (life, begin, mut pause) = (self.module.life(), Instant::now(), Duration::ZERO);
-        let (answer, failure) = loop {
-            let mut failure = None;
-            let answer = self.call(|| work().inspect_err(|why| failure = Some(*why)));
-            let lost = failure.is_some_and(|why| self.module.may_return(why));
-            if !lost || !may() || begin.elapsed() >= ABSENCE {
-                break (answer, failure);
-            }
-            // One that is there and refuses is not asked as fast as it answers.
-            thread::sleep(std::mem::replace(&mut pause, AGAIN));
-        };
-        let failed = matches!(answer, Err(Error::DEVICE_ERROR | Error::DEVICE_REMOVED));
-        // What kept a process busy until it was killed would do so again.
-        let in_vain = failure
-            .is_some_and(|why| why.code == Error::FUNCTION_CANCELED || self.module.is_away(why));
-        let again = failed && !in_vain && may() && self.is_restarted(life);
-        if again { self.call(work) } else { answer }
-    }
-
-    fn is_restarted(&self, life: u64) -> bool {
-        let mut works = false;
-        (self.around)(&mut || works = self.module.restart(life));
-        works
-    }
-
-    /// Does `work` in a session of the pool. Where the session is gone everything is opened again, and
-    /// it is done once more.
-    pub(crate) fn with<T>(&self, work: impl FnMut(&Session) -> Called<T>) -> Result<T> {
-        self.with_while(|| true, work)
-    }
-
-    /// [`Self::with`] of what gives bytes.
-    pub(crate) fn bytes(&self, work: &dyn Fn(&Session) -> Called<Vec<u8>>) -> Result<Vec<u8>> {
-        self.with(work)
-    }
-
-    /// The same for as long as it may be done once more.
-    pub(crate) fn with_while<T>(
-        &self,
-        may: impl Fn() -> bool,
-        mut work: impl FnMut(&Session) -> Called<T>,
-    ) -> Result<T> {
-        self.call_while(&may, || match self.attempt(&mut work) {
-            Err(failure) if may() && self.may_repeat(failure.code) => self.attempt(&mut work),
-            first => first,
-        })
-    }
-
     /// A PIN for one operation whose key wants it.
     pub(crate) fn keep(&self, pin: Secret) -> Result<Ticket> {
         let mut state = self.state();
@@ -442,24 +351,6 @@ impl Token {
                 taken.take().into_iter().for_each(|on| self.let_go(on.session, on.life));
             });
         }
-    }
-
-    fn attempt<T>(&self, work: &mut impl FnMut(&Session) -> Called<T>) -> Called<T> {
-        let taken = self.take()?;
-        let answer = {
-            let _bound = Bound::to(taken.link);
-            work(&taken.session)
-        };
-        // What was done in a session that became another's meanwhile was done there.
-        let answer = match self.is_still_ours(&taken.session, taken.life) {
-            true => answer,
-            false => Err(GONE),
-        };
-        match &answer {
-            Err(failure) => self.failed(taken, failure.code),
-            Ok(_) => self.give(taken),
-        }
-        answer
     }
 
     /// A session without any operation.
