@@ -2,7 +2,7 @@
 //! One key in several tokens.
 
 use super::*;
-use metaslot_client::Mechanism;
+use metaslot_client::{Mechanism, Params};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -693,6 +693,20 @@ fn softhsm_tokens_with_the_same_key_are_one() {
         let signature = session.sign_final()?;
         session.verify(&mechanism, public, b"in parts", &signature)?;
         ensure!(session.destroy(private).is_err(), "destroyed");
+        // Session keys are opened by whichever has its turn.
+        let pkcs = Mechanism::new(CKM_RSA_PKCS);
+        let oaep = Params::Oaep { hash: CKM_SHA_1, mgf: CKG_MGF1_SHA1, label: b"" };
+        let key = Template::new().class(CKO_SECRET_KEY).key_type(CKK_GENERIC_SECRET).token(false);
+        for mechanism in [pkcs, Mechanism::with(CKM_RSA_PKCS_OAEP, oaep)] {
+            let sealed = session.encrypt(&mechanism, public, &[7; 24])?;
+            for _ in 0..4 {
+                let opened = session.unwrap(&mechanism, private, &sealed, &key)?;
+                let mac = session.sign(&CKM_SHA256_HMAC.into(), opened, b"message")?;
+                let known = key.clone().bytes(CKA_VALUE, [7; 24]);
+                let known = session.create(&known)?;
+                session.verify(&CKM_SHA256_HMAC.into(), known, b"message", &mac)?;
+            }
+        }
         Ok(())
     });
 }

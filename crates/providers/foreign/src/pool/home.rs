@@ -4,8 +4,10 @@
 use super::Pool;
 use crate::token::Token;
 use metaslot_ck::*;
+use metaslot_memory::Secret;
 use metaslot_spi::provider::{
-    Algorithm, Cipher, CipherStream, Direction, Signature, SignatureStream,
+    Algorithm, Cipher, CipherStream, Derive, Direction, Encapsulation, Keys, Place, Signature,
+    SignatureStream, Wrap,
 };
 use metaslot_spi::store::{Found, Home, Ticket};
 use metaslot_spi::{Attributes, Key, Params, Secrets};
@@ -79,6 +81,9 @@ impl Pool {
             key_sizes: first.key_sizes,
             sign: has(|row| row.sign.is_some()).then_some(mechanism),
             decrypt: has(|row| row.decrypt.is_some()).then_some(mechanism),
+            derive: has(|row| row.derive.is_some()).then_some(mechanism),
+            decapsulate: has(|row| row.decapsulate.is_some()).then_some(mechanism),
+            unwrap: has(|row| row.unwrap.is_some()).then_some(mechanism),
             ..Algorithm::NONE
         }
     }
@@ -101,16 +106,25 @@ impl Mechanism {
 
     /// How the token in this place signs.
     fn signs(&self, at: usize) -> Result<&'static dyn Signature> {
-        self.at(at).and_then(|row| row.sign).ok_or(Error::MECHANISM_INVALID)
+        there(self.at(at).and_then(|row| row.sign))
     }
 
     fn decrypts(&self, at: usize) -> Result<&'static dyn Cipher> {
-        self.at(at).and_then(|row| row.decrypt).ok_or(Error::MECHANISM_INVALID)
+        there(self.at(at).and_then(|row| row.decrypt))
+    }
+
+    /// A secret that one of them gives.
+    fn secret(
+        &self,
+        key: &Key,
+        give: &dyn Fn(&'static Algorithm, &Key) -> Result<Secret>,
+    ) -> Result<Secret> {
+        self.pool.with(key, |at, key| give(there(self.at(at))?, key))
     }
 
     /// Any of them: what follows from the mechanism's number they all know.
     fn any<T>(&self, operation: impl Fn(&'static Algorithm) -> Option<T>) -> Result<T> {
-        self.rows().find_map(operation).ok_or(Error::MECHANISM_INVALID)
+        there(self.rows().find_map(operation))
     }
 }
 
@@ -176,4 +190,93 @@ impl Cipher for Mechanism {
     ) -> Result<Box<dyn CipherStream>> {
         self.pool.with(key, |at, key| self.decrypts(at)?.start(direction, key, params))
     }
+}
+
+impl Derive for Mechanism {
+    fn check(&self, key: &Key, params: &Params) -> Result<()> {
+        self.any(|row| row.derive)?.check(key, params)
+    }
+
+    fn natural_length(&self, key: &Key, params: &Params) -> Option<usize> {
+        self.any(|row| row.derive).ok()?.natural_length(key, params)
+    }
+
+    fn derive(
+        &self,
+        key: &Key,
+        params: &Params,
+        lengths: &[usize],
+        keys: &dyn Keys,
+    ) -> Result<Vec<Secret>> {
+        let secret = self.secret(key, &|row, key| {
+            let mut made = there(row.derive)?.derive(key, params, lengths, keys)?;
+            made.pop().ok_or(Error::DEVICE_ERROR)
+        });
+        secret.map(|secret| vec![secret])
+    }
+}
+
+impl Encapsulation for Mechanism {
+    fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
+        self.any(|row| row.decapsulate)?.check(direction, key, params)
+    }
+
+    fn ciphertext_length(&self, key: &Key, params: &Params) -> Result<usize> {
+        self.any(|row| row.decapsulate)?.ciphertext_length(key, params)
+    }
+
+    fn natural_length(&self, key: &Key, params: &Params) -> Option<usize> {
+        self.any(|row| row.decapsulate).ok()?.natural_length(key, params)
+    }
+
+    fn gives(&self, key: &Key, params: &Params, length: usize) -> bool {
+        self.any(|row| row.decapsulate).is_ok_and(|by| by.gives(key, params, length))
+    }
+
+    fn carries(&self) -> bool {
+        self.any(|row| row.decapsulate).is_ok_and(|by| by.carries())
+    }
+
+    fn encapsulate(&self, _: &Key, _: &Params, _: &mut [u8], _: &mut [u8]) -> Result<()> {
+        Err(Error::MECHANISM_INVALID)
+    }
+
+    fn decapsulate(
+        &self,
+        key: &Key,
+        params: &Params,
+        length: Option<usize>,
+        ciphertext: &[u8],
+    ) -> Result<Secret> {
+        self.secret(key, &|row, key| {
+            there(row.decapsulate)?.decapsulate(key, params, length, ciphertext)
+        })
+    }
+}
+
+impl Wrap for Mechanism {
+    fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
+        self.any(|row| row.unwrap)?.check(direction, key, params)
+    }
+
+    fn length(&self, _: &Key, _: &Params, _: usize) -> Result<usize> {
+        Err(Error::MECHANISM_INVALID)
+    }
+
+    fn wrap(&self, _: &Key, _: &Params, _: &[u8], _: &mut [u8]) -> Result<usize> {
+        Err(Error::MECHANISM_INVALID)
+    }
+
+    fn unwrap(&self, key: &Key, params: &Params, wrapped: &[u8]) -> Result<Secret> {
+        self.secret(key, &|row, key| there(row.unwrap)?.unwrap(key, params, wrapped))
+    }
+
+    fn place(&self, params: &Params) -> Place {
+        self.any(|row| row.unwrap).map_or(Place::Told, |by| by.place(params))
+    }
+}
+
+/// Tokens may have less than the pool.
+fn there<T>(operation: Option<T>) -> Result<T> {
+    operation.ok_or(Error::MECHANISM_INVALID)
 }
