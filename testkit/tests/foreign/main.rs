@@ -16,6 +16,7 @@ mod server;
 mod soak;
 mod softhsm;
 mod steps;
+mod transport;
 mod twin;
 mod view;
 

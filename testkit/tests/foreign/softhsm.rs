@@ -274,7 +274,7 @@ fn its_keys_stay_where_they_are_and_ours_too() {
         says(module, "the wrapping key may be known outside")?;
         let own = Template::new().token(false).ulong(CKA_VALUE_LEN, 32).bool(CKA_WRAP, true);
         let own = session.generate_key(&CKM_AES_KEY_GEN.into(), &own)?;
-        let (its, _) = twin::travellers(&session, true)?[0];
+        let (its, _) = transport::travellers(&session, true)?[0];
         fails_with(session.wrap(&wrap, own, its), Error::FUNCTION_NOT_SUPPORTED)?;
         says(module, "softhsm keeps its keys")
     });
@@ -331,7 +331,7 @@ fn its_wraps_are_opened_by_our_keys_and_ours_by_its() {
         let pads =
             [(CKM_AES_KEY_WRAP, CKM_AES_KEY_WRAP), (CKM_AES_KEY_WRAP_PAD, CKM_AES_KEY_WRAP_KWP)];
         for token in [false, true] {
-            for (key, value) in twin::travellers(&session, token)? {
+            for (key, value) in transport::travellers(&session, token)? {
                 let plain = session.attribute(key, value)?;
                 // It fills keys up with zeros before it pads them.
                 let is_secret = session.attribute_ulong(key, CKA_CLASS)? == CKO_SECRET_KEY;
@@ -340,11 +340,11 @@ fn its_wraps_are_opened_by_our_keys_and_ours_by_its() {
                 }
                 for (its, own) in pads {
                     let wrapped = session.wrap(&its.into(), there, key)?;
-                    let template = twin::arriving(&session, key, false, false)?;
+                    let template = transport::arriving(&session, key, false, false)?;
                     let back = ours.unwrap(&own.into(), here, &wrapped, &template)?;
                     let opened = ours.attribute(back, value)?;
                     ensure!(opened == plain, "{its:#x}: {opened:x?} is not {plain:x?}");
-                    let template = twin::arriving(&session, key, false, token)?;
+                    let template = transport::arriving(&session, key, false, token)?;
                     let back = session.unwrap(&its.into(), there, &wrapped, &template)?;
                     ensure!(session.attribute(back, value)? == plain, "{its:#x}: by its own");
                     ensure!(session.attribute_bool(back, CKA_TOKEN)? == token, "{its:#x}: where");

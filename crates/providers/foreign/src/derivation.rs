@@ -13,7 +13,7 @@ use metaslot_client::{Result as Called, Session, Template};
 use metaslot_memory::Secret;
 use metaslot_spi::agreement::Agreement;
 use metaslot_spi::provider::{Derive, Keys};
-use metaslot_spi::{Key, Params};
+use metaslot_spi::{Key, Params, detail};
 
 /// Derivations whose parameters can be told to a module, and which give one secret.
 pub(crate) const fn derives(mechanism: CK_MECHANISM_TYPE) -> bool {
@@ -65,7 +65,10 @@ impl Derive for Mechanism {
         };
         let agreement = Agreement::in_group(params).ok().filter(|agreement| agreement.is_plain());
         let Some(agreement) = agreement else {
-            let &[length] = lengths else { return Err(Error::KEY_SIZE_RANGE) };
+            let &[length] = lengths else {
+                detail::set(format_args!("another module is asked for one key at a time"));
+                return Err(Error::MECHANISM_PARAM_INVALID);
+            };
             return derived(Some(length)).map(|secret| vec![secret]);
         };
         // Modules do not agree on which end of the secret they cut.
