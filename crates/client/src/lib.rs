@@ -61,7 +61,7 @@ pub use remote::{Carrier, Found, Lane, Lanes, Message, Once, Patience};
 pub mod protocol {
     pub use crate::remote::calls::{Call, GREETING};
     pub use crate::remote::kinds::{Form, Kind, form, kind, kind_in};
-    pub use crate::remote::params::{ReadParams, shape_has_kind};
+    pub use crate::remote::params::ReadParams;
     pub use crate::remote::version::{OFFER, OWN, SAYS_PARAMETERS, VERSION};
     pub use crate::remote::wire::{MALFORMED, NO_BYTES, Reader, Writer};
 }

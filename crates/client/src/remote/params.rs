@@ -7,7 +7,6 @@
 use super::kinds::has_no_parameter;
 use super::wire::{MALFORMED, Reader, Writer};
 use crate::{KdfParam, Mechanism, Params};
-use metaslot_ck::mechanism::{MechanismRow, Shape};
 use metaslot_ck::{CK_MECHANISM_TYPE, Error, ObjectHandle};
 
 type Result<T> = std::result::Result<T, Error>;
@@ -255,44 +254,10 @@ impl<'m> Reader<'m> {
     }
 }
 
-/// Whether the parameter of a mechanism has a kind here.
-pub(super) fn has_kind(mechanism: CK_MECHANISM_TYPE) -> bool {
-    MechanismRow::find(mechanism).is_some_and(|row| shape_has_kind(row.shape))
-}
-
-/// The same by how the vocabulary says that it looks.
-#[must_use]
-pub const fn shape_has_kind(shape: Shape) -> bool {
-    matches!(
-        shape,
-        Shape::None
-            | Shape::Iv(_)
-            | Shape::OptionalIv(_)
-            | Shape::Ulong
-            | Shape::Ctr
-            | Shape::Gcm
-            | Shape::Nonce
-            | Shape::Ccm
-            | Shape::ChaCha20Poly1305
-            | Shape::Oaep
-            | Shape::Pss
-            | Shape::Ecdh1
-            | Shape::PublicValue
-            | Shape::EdDsa
-            | Shape::SignContext
-            | Shape::HashSignContext
-            | Shape::Hkdf
-            | Shape::Pbkd2
-            | Shape::Sp800108Counter
-            | Shape::Sp800108Feedback
-            | Shape::Sp800108DoublePipeline
-            | Shape::Handle
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::{Result, *};
+    use metaslot_ck::mechanism::{MechanismRow, Shape};
     use metaslot_ck::*;
 
     const STEPS: &[KdfParam<'_>] = &[

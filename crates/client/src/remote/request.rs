@@ -4,7 +4,6 @@
 
 use super::calls::Call;
 use super::kinds::{Kind, carried, has_no_parameter, has_parameter, may_have_parameter};
-use super::params::has_kind;
 use super::version::{OWN, SAYS_PARAMETERS};
 use super::wire::{Message, NO_BYTES, Writer};
 use crate::{Mechanism, Params, Template, Value};
@@ -116,8 +115,9 @@ impl Request {
 
 /// Whether a mechanism can be asked for in this version of the protocol.
 pub(super) fn carries(mechanism: CK_MECHANISM_TYPE, version: u8) -> bool {
+    // Whatever parameter it is given says of what kind it is.
     if version >= OWN {
-        return has_kind(mechanism);
+        return true;
     }
     let said = version >= SAYS_PARAMETERS && may_have_parameter(mechanism);
     has_no_parameter(mechanism) || has_parameter(mechanism) || said
