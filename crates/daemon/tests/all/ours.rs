@@ -9,6 +9,9 @@ use metaslot_client::{
 };
 use metaslot_spi::RawValue;
 use metaslot_testkit::{module_path, not_run};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::thread::sleep;
+use std::time::Duration;
 
 /// The object identifiers of P-256 and of the curves of Edwards and Montgomery.
 const P256: [u8; 10] = [0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
@@ -426,7 +429,40 @@ fn client() {
     };
     let (public, private) = (find(CKO_PUBLIC_KEY, "x25519"), find(CKO_PRIVATE_KEY, "x25519"));
     assert_eq!(agreed(private, pair.0), agreed(pair.1, public));
-    wraps(&session, find(CKO_SECRET_KEY, "kek"), aes);
+    let kek = find(CKO_SECRET_KEY, "kek");
+    wraps(&session, kek, aes);
+    let private = ["ml-dsa", "ml-kem", "x25519"].map(|label| find(CKO_PRIVATE_KEY, label));
+    let public = session.attribute(pair.0, CKA_EC_POINT).expect("a point");
+    for _ in std::io::stdin().lines() {
+        repeated(&session, [aes, kek], private, &public);
+        println!("\n=> done");
+    }
+}
+
+/// What fails by no daemon that goes away meanwhile.
+fn repeated(
+    session: &Session,
+    [aes, kek]: [ObjectHandle; 2],
+    [dsa, kem, x25519]: [ObjectHandle; 3],
+    public: &[u8],
+) {
+    let gcm = Params::Gcm { iv: &[3; 12], aad: b"beside", tag_bits: 128 };
+    let ecdh = Params::Ecdh1 { kdf: CKD_NULL, shared: b"", public };
+    let (gcm, ecdh) = (Mechanism::with(CKM_AES_GCM, gcm), Mechanism::with(CKM_ECDH1_DERIVE, ecdh));
+    let (kwp, template) = (Mechanism::new(CKM_AES_KEY_WRAP_KWP), readable(32));
+    for _ in 0..100 {
+        let sealed = session.encrypt(&gcm, aes, b"words").expect("it is encrypted");
+        assert_eq!(session.decrypt(&gcm, aes, &sealed).expect("it is decrypted"), b"words");
+        session.sign(&CKM_ML_DSA.into(), dsa, b"words").expect("a signature");
+        let secrets = [
+            session.decapsulate(&CKM_ML_KEM.into(), kem, &[1; 1088], &template),
+            session.derive(&ecdh, x25519, &template),
+        ];
+        for secret in secrets {
+            session.destroy(secret.expect("a secret")).expect("it is destroyed");
+        }
+        session.wrap(&kwp, kek, aes).expect("it is wrapped");
+    }
 }
 
 /// Keys of the session and of the token under one of the token.
@@ -489,8 +525,23 @@ fn keys_of_the_daemon_are_used_by_the_library_with_parameters_of_ours() {
         made.expect("a pair is made");
     }
     configured(&place);
-    let _server = started(&place);
+    let mut server = started(&place);
     let mut client = itself(&place, "ours::client", (MODULE, module));
+    let mut asks = client.0.stdin.take().expect("a pipe");
+    let answers = BufReader::new(client.0.stdout.take().expect("a pipe")).lines();
+    let mut answers = answers.map(|line| line.expect("a line"));
+    let mut is_done = || answers.any(|line| line == "=> done");
+    for kill in 0..10 {
+        asks.write_all(b"\n").expect("it reads");
+        if kill > 0 {
+            sleep(Duration::from_millis(5 * kill));
+            drop(server);
+            server = started(&place);
+        }
+        assert!(is_done(), "what can be repeated failed");
+    }
+    drop(asks);
+    answers.for_each(drop);
     assert!(client.0.wait().expect("it ends").success());
 }
 
