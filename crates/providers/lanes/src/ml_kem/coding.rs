@@ -4,23 +4,22 @@
 
 #![expect(clippy::cast_possible_truncation, reason = "numbers below q and bits of them, masked")]
 
+use super::ENCODED;
 use super::ring::{Poly, Q};
-use super::vector::{Sixteen, Sums, Vector};
+use super::vector::{Packing, Sixteen, Sums, Vector};
 
 /// Whole numbers of `D` bits (algorithm 5).
 #[target_feature(enable = "avx2")]
 pub(super) fn numbers<const D: usize>(bytes: &[u8]) -> Poly {
+    // What is read of the last ones begins with them.
+    let mut padded = [0; ENCODED + 16];
+    padded[..32 * D].copy_from_slice(&bytes[..32 * D]);
+    let packing = const { &Packing::of(D) };
     let mut poly = Poly::ZERO;
-    let eights = poly.0.as_flattened_mut().as_chunks_mut::<8>().0;
-    for (eight, bytes) in eights.iter_mut().zip(bytes.as_chunks::<D>().0) {
-        for (at, number) in eight.iter_mut().enumerate() {
-            let (byte, shift) = (D * at / 8, D * at % 8);
-            let next = |more: usize| match byte + more < D && shift + D > 8 * more {
-                true => u32::from(bytes[byte + more]) << (8 * more),
-                false => 0,
-            };
-            *number = ((next(0) | next(1) | next(2)) >> shift) as i16 & ((1 << D) - 1);
-        }
+    for (at, row) in poly.0.iter_mut().enumerate() {
+        let eight = |from: usize| padded[from..].first_chunk().unwrap_or(&[0; 16]);
+        let both = [eight(2 * D * at), eight(2 * D * at + D)];
+        Vector::unpacked(both, packing, D as u32).store(row);
     }
     poly
 }

@@ -229,7 +229,7 @@ impl Poly {
 
     /// The transform (algorithm 9), of coefficients between −q and q.
     #[target_feature(enable = "avx2")]
-    pub(super) fn transform(mut self) -> Factor {
+    pub(super) fn transform(mut self, factor: &mut Factor) {
         let zeta = Zeta::number(1);
         self.across(|both| butterfly(both, 0, 1, zeta));
         for half in 0..2 {
@@ -250,7 +250,6 @@ impl Poly {
             *both = both[0].halves(both[1]);
             butterfly(both, 0, 1, zeta);
         });
-        let mut factor = Factor { straight: Self::ZERO, crossed: Self::ZERO };
         for half in 0..2 {
             let mut rows = self.half(half);
             for at in 0..4 {
@@ -264,7 +263,6 @@ impl Poly {
             }
             factor.fill(half, rows);
         }
-        factor
     }
 
     /// The transform's inverse (algorithm 10), times 2^16; of coefficients between −q and q, as which they come back.
@@ -348,6 +346,8 @@ impl Poly {
 }
 
 impl Factor {
+    pub(super) const ZERO: Self = Self { straight: Poly::ZERO, crossed: Poly::ZERO };
+
     /// Of the rows of a half.
     #[target_feature(enable = "avx2")]
     #[inline]
@@ -437,7 +437,9 @@ mod tests {
             first.0.as_flattened_mut().iter_mut().for_each(|n| *n += if *n < 767 { Q } else { 0 });
         }
         first.in_pairs();
-        Poly::product(&[first], &[b.transform()]).with(&Poly::ZERO, 1)
+        let mut second = [Factor::ZERO];
+        b.transform(&mut second[0]);
+        Poly::product(&[first], &second).with(&Poly::ZERO, 1)
     }
 
     #[test]
