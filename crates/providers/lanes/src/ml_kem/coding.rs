@@ -4,15 +4,17 @@
 
 #![expect(clippy::cast_possible_truncation, reason = "numbers below q and bits of them, masked")]
 
-use super::ENCODED;
 use super::ring::{Poly, Q};
 use super::vector::{Packing, Sixteen, Sums, Vector};
+
+/// Bytes of numbers of twelve bits, the longest.
+const LONGEST: usize = 384;
 
 /// Whole numbers of `D` bits (algorithm 5).
 #[target_feature(enable = "avx2")]
 pub(super) fn numbers<const D: usize>(bytes: &[u8]) -> Poly {
     // What is read of the last ones begins with them.
-    let mut padded = [0; ENCODED + 16];
+    let mut padded = [0; LONGEST + 16];
     padded[..32 * D].copy_from_slice(&bytes[..32 * D]);
     let packing = const { &Packing::of(D) };
     let mut poly = Poly::ZERO;

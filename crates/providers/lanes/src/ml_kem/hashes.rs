@@ -4,9 +4,9 @@
 //! The secret of a ciphertext that is not honest (J) takes nine permutations of Keccak for ML-KEM-768, one after the other; whatever else
 //! is to be hashed, the honest secret (G) and then the noise (PRF), is hashed meanwhile in the other lanes.
 
-use super::Set;
 use crate::hash::beside::{Block, Four, LANES, NOTHING, last_block};
 use crate::hash::squeeze::{BLOCK_256, squeezed};
+use metaslot_awslc_wrapper::ml_kem::Set;
 use metaslot_awslc_wrapper::{Failed, Result};
 
 /// Random bytes for the noise of all polynomials of an encryption.
