@@ -12,7 +12,6 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod batch;
-pub(crate) mod beside;
 mod chain;
 mod hmac;
 mod keccak;
@@ -29,8 +28,6 @@ mod rows;
 mod sha1;
 mod sha2;
 mod shape;
-#[cfg(target_arch = "x86_64")]
-mod short;
 pub(crate) mod squeeze;
 #[rustfmt::skip]
 mod tables;
