@@ -18,7 +18,7 @@ const LARGEST_BLOCK: usize = 16;
 /// Of the tags.
 const LARGEST_TAG: usize = 16;
 /// Of AES key wrap.
-const SEMIBLOCK: usize = 8;
+pub(crate) const SEMIBLOCK: usize = 8;
 
 fn tag(params: &Params) -> usize {
     let length = match params {

@@ -2,6 +2,7 @@
 //! Keys of ours that keys of a token wrap and unwrap, and secrets that these decapsulate. As with derivations, they are objects of
 //! a session there for a moment.
 
+use crate::cipher::SEMIBLOCK;
 use crate::derivation::secret;
 use crate::mechanism::{Mechanism, Mode};
 use crate::params;
@@ -57,9 +58,6 @@ impl Wrap for Mechanism {
         }
     }
 }
-
-/// Of AES key wrap, in bytes.
-const SEMIBLOCK: usize = 8;
 
 impl Mechanism {
     /// The length with the zeros that a module would not add to what it takes for a key of no type.
