@@ -9,6 +9,7 @@ mod lock;
 mod os;
 mod per_process;
 mod protected;
+mod registers;
 mod secret;
 mod shared;
 mod stack;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Secret bytes.
 
+use crate::registers::wipe_registers;
 use crate::{arena, os};
 use std::fmt;
 use std::ptr::NonNull;
@@ -118,6 +119,7 @@ impl Drop for Secret {
         if self.length > 0 {
             // SAFETY: allocated in `try_zeroed`, freed once; the arena zeroises.
             unsafe { arena::free(self.start) };
+            wipe_registers();
         }
     }
 }

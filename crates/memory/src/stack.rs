@@ -2,6 +2,7 @@
 //! The stack: wiping what computations left there, and whose it is.
 
 use crate::os;
+use crate::registers::wipe_registers;
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -16,7 +17,7 @@ const DEEP: usize = 40 * 1024;
 /// Enough for a call that goes a few frames deep, in bytes.
 const SHALLOW: usize = 4 * 1024;
 
-/// Overwrites the stack below the caller, where the frames of earlier calls lay.
+/// Overwrites the stack below the caller, where the frames of earlier calls lay, and vector registers, as all of these do.
 #[inline(never)]
 pub fn wipe_stack() {
     wipe::<DEPTH>();
@@ -51,6 +52,7 @@ fn wipe<const DEPTH: usize>() {
     let mut below = MaybeUninit::<[u8; DEPTH]>::uninit();
     // SAFETY: the array is writable; it needs no value before.
     unsafe { os::wipe(below.as_mut_ptr().cast(), DEPTH) };
+    wipe_registers();
 }
 
 /// In bytes, of a thread's own stack from its beginning, what is told from all else. Below the beginning of the first thread's the kernel leaves 128 MiB

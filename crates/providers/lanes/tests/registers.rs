@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What copies and kernels leave in vector registers is wiped with the stack, and with a secret that is dropped.
+#![cfg(target_arch = "x86_64")]
+
+use metaslot_memory::{Secret, wipe_stack};
+use std::arch::{asm, is_x86_feature_detected};
+
+/// What is in three registers after a secret was in them and this was done.
+fn left_behind(done: impl FnOnce()) -> [[u8; 64]; 3] {
+    let (secret, mut left) = ([0x5a_u8; 64], [[0xff_u8; 64]; 3]);
+    // SAFETY: the processor has the instructions, and reads the array. Nothing else here uses the registers beyond the first sixteen.
+    unsafe {
+        asm!("vmovdqu64 zmm9, [{0}]", "vmovdqu64 zmm17, [{0}]", "vmovdqu64 zmm31, [{0}]",
+            in(reg) secret.as_ptr(), out("xmm9") _, options(nostack, readonly));
+    }
+    done();
+    // SAFETY: as above; it writes the other array.
+    unsafe {
+        asm!("vmovdqu64 [{0}], zmm9", "vmovdqu64 [{0} + 64], zmm17", "vmovdqu64 [{0} + 128], zmm31",
+            in(reg) left.as_mut_ptr(), options(nostack));
+    }
+    left
+}
+
+#[test]
+fn nothing_stays_in_registers() {
+    if is_x86_feature_detected!("avx512vl") {
+        assert_eq!(left_behind(wipe_stack), [[0; 64]; 3]);
+        let secret = Secret::zeroed(32);
+        assert_eq!(left_behind(|| drop(secret)), [[0; 64]; 3]);
+    }
+}
