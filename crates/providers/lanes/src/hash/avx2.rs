@@ -11,6 +11,18 @@ use std::marker::PhantomData;
 #[derive(Clone, Copy)]
 pub(super) struct Ymm<W>(__m256i, PhantomData<W>);
 
+impl<W> Ymm<W> {
+    #[inline(always)]
+    pub(super) fn of(register: __m256i) -> Self {
+        Self(register, PhantomData)
+    }
+
+    #[inline(always)]
+    pub(super) fn register(self) -> __m256i {
+        self.0
+    }
+}
+
 type Two = unsafe fn(__m256i, __m256i) -> __m256i;
 
 /// An intrinsic that needs nothing but its instructions.

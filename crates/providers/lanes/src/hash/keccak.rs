@@ -63,16 +63,16 @@ fn read_block<V: Vector>(rows: &Rows<'_>, at: usize, words: usize, out: &mut [V;
 
 #[inline(always)]
 fn round<V: Vector<Word = u64>>(s: &[V; 25], constant: u64) -> [V; 25] {
-    // Theta adds two columns' parities to each word: one operation together.
-    let parity = [parity(s, 0), parity(s, 1), parity(s, 2), parity(s, 3), parity(s, 4)];
-    let [a, b, c, d, e] = parity;
-    let turned = [a.rotate(1), b.rotate(1), c.rotate(1), d.rotate(1), e.rotate(1)];
-    let [mut p0, p1, p2, p3, p4] = plane::<V, 0>(s, &parity, &turned);
+    // Theta adds the parities of two columns to each word. Together first: added to each word by one operation, they would take
+    // five registers more, and of 32 the state has 25.
+    let [a, b, c, d, e] = [parity(s, 0), parity(s, 1), parity(s, 2), parity(s, 3), parity(s, 4)];
+    let theta = [both(e, b), both(a, c), both(b, d), both(c, e), both(d, a)];
+    let [mut p0, p1, p2, p3, p4] = plane::<V, 0>(s, &theta);
     p0 = p0.xor(V::splat(constant));
-    let [p5, p6, p7, p8, p9] = plane::<V, 1>(s, &parity, &turned);
-    let [p10, p11, p12, p13, p14] = plane::<V, 2>(s, &parity, &turned);
-    let [p15, p16, p17, p18, p19] = plane::<V, 3>(s, &parity, &turned);
-    let [p20, p21, p22, p23, p24] = plane::<V, 4>(s, &parity, &turned);
+    let [p5, p6, p7, p8, p9] = plane::<V, 1>(s, &theta);
+    let [p10, p11, p12, p13, p14] = plane::<V, 2>(s, &theta);
+    let [p15, p16, p17, p18, p19] = plane::<V, 3>(s, &theta);
+    let [p20, p21, p22, p23, p24] = plane::<V, 4>(s, &theta);
     [
         p0, p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, p12, p13, p14, p15, p16, p17, p18, p19,
         p20, p21, p22, p23, p24,
@@ -85,14 +85,20 @@ fn parity<V: Vector>(s: &[V; 25], x: usize) -> V {
     three.ternary::<{ table::PARITY }>(s[x + 15], s[x + 20])
 }
 
+/// The parities of the column before and of the one behind, which is turned.
+#[inline(always)]
+fn both<V: Vector>(before: V, behind: V) -> V {
+    before.xor(behind.rotate(1))
+}
+
 /// The words with one `y`, after chi.
 #[inline(always)]
-fn plane<V: Vector, const Y: usize>(s: &[V; 25], parity: &[V; 5], turned: &[V; 5]) -> [V; 5] {
-    let a = moved::<V, 0, Y>(s, parity, turned);
-    let b = moved::<V, 1, Y>(s, parity, turned);
-    let c = moved::<V, 2, Y>(s, parity, turned);
-    let d = moved::<V, 3, Y>(s, parity, turned);
-    let e = moved::<V, 4, Y>(s, parity, turned);
+fn plane<V: Vector, const Y: usize>(s: &[V; 25], theta: &[V; 5]) -> [V; 5] {
+    let a = moved::<V, 0, Y>(s, theta);
+    let b = moved::<V, 1, Y>(s, theta);
+    let c = moved::<V, 2, Y>(s, theta);
+    let d = moved::<V, 3, Y>(s, theta);
+    let e = moved::<V, 4, Y>(s, theta);
     [
         a.ternary::<{ table::CHI }>(b, c),
         b.ternary::<{ table::CHI }>(c, d),
@@ -104,12 +110,8 @@ fn plane<V: Vector, const Y: usize>(s: &[V; 25], parity: &[V; 5], turned: &[V; 5
 
 /// Theta, rho and pi for the word that comes to `(X, Y)`.
 #[inline(always)]
-fn moved<V: Vector, const X: usize, const Y: usize>(
-    s: &[V; 25],
-    parity: &[V; 5],
-    turned: &[V; 5],
-) -> V {
+fn moved<V: Vector, const X: usize, const Y: usize>(s: &[V; 25], theta: &[V; 5]) -> V {
     let (x, y) = ((X + 3 * Y) % 5, X);
-    let word = s[x + 5 * y].ternary::<{ table::PARITY }>(parity[(x + 4) % 5], turned[(x + 1) % 5]);
+    let word = s[x + 5 * y].xor(theta[x]);
     if X + Y == 0 { word } else { word.rotate(RHO[x + 5 * y]) }
 }

@@ -9,7 +9,7 @@ use super::{keccak, sha2};
 use crate::cpu::Cpu;
 
 #[cfg(target_arch = "x86_64")]
-use super::{avx2::Ymm, avx512::Zmm, md5, pair::Pair, sha1};
+use super::{avx2::Ymm, avx512::Zmm, md5, pair::Pair, sha1, short::Short};
 
 /// State, rows, what comes before them, and how far. Needs nothing but its instructions.
 type Along<Steps> = unsafe fn(&mut [u8], &Rows<'_>, &[u8], Steps);
@@ -107,6 +107,20 @@ impl Kernel {
         })
     }
 
+    /// Four lanes of Keccak: less of them than [`Self::choose`] may give, but sooner done with one permutation.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn four(cpu: Cpu) -> Option<Self> {
+        if cpu.has(Cpu::AVX512) {
+            return Some(Self { lanes: 4, run: keccak_short, chains: None });
+        }
+        cpu.has(Cpu::AVX2).then_some(Self { lanes: 4, run: keccak_ymm, chains: None })
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    pub(super) fn four(_: Cpu) -> Option<Self> {
+        None
+    }
+
     /// One lane, for every processor; `None` of functions that nobody needs so.
     pub(super) fn one(core: Core) -> Option<Self> {
         let run: fn(&mut [u8], &Rows<'_>, usize) = match core {
@@ -194,6 +208,12 @@ fn sha512_ymm(state: &mut [u8], rows: &Rows<'_>, block: usize) {
 #[target_feature(enable = "avx2")]
 fn keccak_ymm(state: &mut [u8], rows: &Rows<'_>, block: usize) {
     keccak::absorb::<Ymm<u64>>(state, rows, block);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn keccak_short(state: &mut [u8], rows: &Rows<'_>, block: usize) {
+    keccak::absorb::<Short>(state, rows, block);
 }
 
 #[cfg(target_arch = "x86_64")]

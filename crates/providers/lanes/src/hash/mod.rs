@@ -12,6 +12,7 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod batch;
+pub(crate) mod beside;
 mod chain;
 mod hmac;
 mod keccak;
@@ -28,6 +29,8 @@ mod rows;
 mod sha1;
 mod sha2;
 mod shape;
+#[cfg(target_arch = "x86_64")]
+mod short;
 pub(crate) mod squeeze;
 #[rustfmt::skip]
 mod tables;

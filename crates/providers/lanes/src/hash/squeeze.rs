@@ -19,7 +19,6 @@ const LANES: usize = 8;
 ///
 /// # Panics
 /// For a message that is not shorter than a block.
-#[inline(never)]
 pub(crate) fn squeezed<const END: usize>(
     block: usize,
     seed: &[u8],
@@ -27,10 +26,20 @@ pub(crate) fn squeezed<const END: usize>(
     length: usize,
     out: &mut [u8],
 ) {
+    let write = |number, place: &mut [u8]| place.copy_from_slice(&end(number));
+    ended(block, seed, (END, &write), length, out);
+}
+
+/// The length of ends, and what writes one.
+type Ends<'a> = (usize, &'a dyn Fn(u8, &mut [u8]));
+
+/// The same for ends of any length, once in the library.
+#[inline(never)]
+fn ended(block: usize, seed: &[u8], (end_length, end): Ends<'_>, length: usize, out: &mut [u8]) {
     let kernel =
         Kernel::choose(Core::Keccak, cpu(), usize::MAX).or_else(|| Kernel::one(Core::Keccak));
     let kernel = kernel.expect("Keccak has one lane at least");
-    let message = seed.len() + END;
+    let message = seed.len() + end_length;
     assert!(block <= BLOCK_128 && message < block && length.is_multiple_of(8));
     assert!(kernel.lanes <= LANES && LANES <= MAX_LANES);
     let mut blocks = [[0; BLOCK_128]; LANES];
@@ -43,7 +52,7 @@ pub(crate) fn squeezed<const END: usize>(
     let mut number = 0_u8;
     for out in out.chunks_mut(length * kernel.lanes) {
         for padded in &mut blocks[..kernel.lanes] {
-            padded[seed.len()..message].copy_from_slice(&end(number));
+            end(number, &mut padded[seed.len()..message]);
             number = number.wrapping_add(1);
         }
         let mut rows = Rows::all(&blocks[0], block);

@@ -5,22 +5,23 @@
 #![expect(clippy::cast_possible_truncation, reason = "numbers below q and bits of them, masked")]
 
 use super::ring::{Poly, Q};
-use super::vector::{Sums, Vector};
+use super::vector::{Packing, Sixteen, Sums, Vector};
+
+/// Bytes of numbers of twelve bits, the longest.
+const LONGEST: usize = 384;
 
 /// Whole numbers of `D` bits (algorithm 5).
 #[target_feature(enable = "avx2")]
 pub(super) fn numbers<const D: usize>(bytes: &[u8]) -> Poly {
+    // What is read of the last ones begins with them.
+    let mut padded = [0; LONGEST + 16];
+    padded[..32 * D].copy_from_slice(&bytes[..32 * D]);
+    let packing = const { &Packing::of(D) };
     let mut poly = Poly::ZERO;
-    let eights = poly.0.as_flattened_mut().as_chunks_mut::<8>().0;
-    for (eight, bytes) in eights.iter_mut().zip(bytes.as_chunks::<D>().0) {
-        for (at, number) in eight.iter_mut().enumerate() {
-            let (byte, shift) = (D * at / 8, D * at % 8);
-            let next = |more: usize| match byte + more < D && shift + D > 8 * more {
-                true => u32::from(bytes[byte + more]) << (8 * more),
-                false => 0,
-            };
-            *number = ((next(0) | next(1) | next(2)) >> shift) as i16 & ((1 << D) - 1);
-        }
+    for (at, row) in poly.0.iter_mut().enumerate() {
+        let eight = |from: usize| padded[from..].first_chunk().unwrap_or(&[0; 16]);
+        let both = [eight(2 * D * at), eight(2 * D * at + D)];
+        Vector::unpacked(both, packing, D as u32).store(row);
     }
     poly
 }
@@ -55,11 +56,12 @@ fn compressed<const D: usize>(number: Vector) -> Vector {
 pub(super) fn encode<const D: usize>(poly: &Poly, bytes: &mut [u8]) {
     for (rows, bytes) in poly.0.iter().zip(bytes.chunks_exact_mut(2 * D)) {
         let numbers = compressed::<D>(Vector::load(rows));
-        let pairs = numbers.products(Vector::pairs(1, 1 << D), Sums::zero()).numbers();
-        for (four, bytes) in pairs.as_chunks::<4>().0.iter().zip(bytes.as_chunks_mut::<D>().0) {
-            let [a, b, c, d] = four.map(u64::from);
-            let [low, high] = [a | b << (2 * D), c | d << (2 * D)];
-            let all = u128::from(low) | u128::from(high) << (4 * D);
+        let pairs = numbers.products(Vector::pairs(1, 1 << D), Sums::zero());
+        let fours = pairs.joined(2 * D as i32);
+        for ([low, high], bytes) in
+            fours.as_chunks::<2>().0.iter().zip(bytes.as_chunks_mut::<D>().0)
+        {
+            let all = u128::from(*low) | u128::from(*high) << (4 * D);
             bytes.copy_from_slice(&all.to_le_bytes()[..D]);
         }
     }
@@ -69,22 +71,45 @@ pub(super) fn encode<const D: usize>(poly: &Poly, bytes: &mut [u8]) {
 #[target_feature(enable = "avx2")]
 pub(super) fn noise<const ETA: usize>(bytes: &[u8]) -> Poly {
     let mut poly = Poly::ZERO;
-    // Two bits or three of one sum, and as many of the other, for each number: so many numbers of a word.
-    let count = if ETA == 2 { 8 } else { 4 };
-    let every = if ETA == 2 { 0x5555_5555 } else { 0x0024_9249 };
-    let numbers = poly.0.as_flattened_mut().chunks_exact_mut(count);
-    for (numbers, bytes) in numbers.zip(bytes.chunks_exact(count * ETA / 4)) {
-        let mut word = [0; 4];
-        word[..bytes.len()].copy_from_slice(bytes);
-        let word = u32::from_le_bytes(word);
-        let sums = (0..ETA).fold(0, |sums, at| sums + (word >> at & every));
-        for (at, number) in numbers.iter_mut().enumerate() {
-            let both = sums >> (2 * ETA * at);
-            let part = |shift: usize| (both >> shift & ((1 << ETA) - 1)) as i16;
-            *number = part(0) - part(ETA);
-        }
+    if ETA == 2 {
+        let fours = poly.0.as_chunks_mut::<4>().0.iter_mut();
+        fours.zip(bytes.as_chunks::<32>().0).for_each(|(rows, bytes)| twos(rows, bytes));
+    } else {
+        let fours = poly.0.as_flattened_mut().as_chunks_mut::<4>().0.iter_mut();
+        fours.zip(bytes.as_chunks::<3>().0).for_each(|(four, bytes)| *four = threes(*bytes));
     }
     poly
+}
+
+/// Noise of width 2: four bits for each number, of which two are added and two taken away.
+#[target_feature(enable = "avx2")]
+#[inline]
+fn twos(rows: &mut [Sixteen; 4], bytes: &[u8; 32]) {
+    let bits = Vector::bytes(bytes);
+    let (one, two) = (Vector::all(0x5555), Vector::all(0x3333));
+    let sums = bits.and(one).add(bits.right::<1>().and(one));
+    // Of each four bits the number, and three.
+    let numbers = sums.and(two).add(two).sub(sums.right::<2>().and(two));
+    let number = |bits: Vector| bits.and(Vector::all(15)).sub(Vector::all(3));
+    let [a, b] = [number(numbers), number(numbers.right::<4>())];
+    let [c, d] = [number(numbers.right::<8>()), number(numbers.right::<12>())];
+    // Four times sixteen numbers of words one after the other: the four of each word together.
+    let ([ac, ac_high], [bd, bd_high]) = (a.interleaved(c), b.interleaved(d));
+    let ([first, second], [third, fourth]) = (ac.interleaved(bd), ac_high.interleaved(bd_high));
+    let ([low, next], [high, last]) = (first.halves(second), third.halves(fourth));
+    let [zero, one, two, three] = rows;
+    low.store(zero);
+    high.store(one);
+    next.store(two);
+    last.store(three);
+}
+
+/// Noise of width 3: six bits for each of four numbers.
+fn threes([a, b, c]: [u8; 3]) -> [i16; 4] {
+    let word = u32::from_le_bytes([a, b, c, 0]);
+    let sums = (0..3).fold(0, |sums, at| sums + (word >> at & 0x0024_9249));
+    let part = |shift: usize| (sums >> shift & 7) as i16;
+    [0, 6, 12, 18].map(|at| part(at) - part(at + 3))
 }
 
 #[cfg(test)]

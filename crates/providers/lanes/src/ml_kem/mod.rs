@@ -2,20 +2,21 @@
 //! ML-KEM (FIPS 203): secrets into ciphertexts, and out of them.
 //!
 //! A ciphertext is opened and made again, to see that it was honest. What that needs of the key is kept with it: its matrix, transformed, which
-//! takes a third of the time to make anew. The noise of one request fills the lanes of Keccak, and the coefficients of its
-//! polynomials the lanes of everything else, so that a single request gains; it waits for no other.
+//! would take more than twice as long as the rest. The noise of one request fills lanes of Keccak beside the hash of its ciphertext, and
+//! the coefficients of its polynomials the lanes of everything else, so that a single request gains; it waits for no other.
 //!
 //! Constant time: no branch and no address depends on a secret, nor on whether a ciphertext was honest. What was on the stack is wiped.
 
 mod coding;
+mod hashes;
 mod ring;
 mod vector;
 
 use crate::cpu::{Cpu, cpu};
-use crate::hash::squeeze::{BLOCK_256, squeezed};
+use crate::hash::squeeze::{BLOCK_128, squeezed};
+use hashes::{Made, Noise};
 use metaslot_awslc_wrapper::digest::Hash;
 pub use metaslot_awslc_wrapper::ml_kem::{SECRET_LENGTH, Set};
-use metaslot_awslc_wrapper::shake::{Function, Shake};
 use metaslot_awslc_wrapper::{Failed, Result, random};
 use metaslot_memory::{Secret, wipe_stack};
 use ring::{Factor, Poly, Q};
@@ -29,6 +30,10 @@ const DECODED: usize = 512;
 const RANKS: usize = 4;
 /// The longest ciphertext.
 const CIPHERTEXT: usize = 1568;
+
+/// Random bytes of a polynomial of the matrix. Of 560 numbers of twelve bits 455 are below q in the mean; fewer than 256 are not to be
+/// expected in any key's life.
+const UNIFORM: usize = 840;
 
 /// Without it the plain library is as fast.
 pub const NEEDS: Cpu = Cpu::AVX2;
@@ -73,8 +78,12 @@ impl PublicKey {
     fn polys(rank: usize, bytes: &[u8]) -> Result<Vec<Poly>> {
         let (public, seed) = bytes.split_at(ENCODED * rank);
         let mut polys = Vec::with_capacity(rank * rank + rank);
-        for place in 0..rank * rank {
-            polys.push(uniform(seed, [index(place / rank), index(place % rank)])?);
+        let mut random = [[0; UNIFORM]; RANKS * RANKS];
+        let random = &mut random[..rank * rank];
+        let place = |at: u8| [at / index(rank), at % index(rank)];
+        squeezed(BLOCK_128, seed, place, UNIFORM, random.as_flattened_mut());
+        for random in random {
+            polys.push(uniform(random)?);
         }
         polys.extend(public.chunks(ENCODED).map(|bytes| coding::numbers::<12>(bytes)));
         polys.iter_mut().for_each(|poly| poly.in_pairs());
@@ -112,55 +121,40 @@ impl PublicKey {
     #[target_feature(enable = "avx2")]
     #[inline(never)]
     fn close(&self, message: &[u8], out: &mut [u8], shared: &mut [u8]) -> Result<()> {
-        let made = self.secrets(message)?;
-        let (honest, seed) = made.split_at(32);
-        self.encrypt(message, seed, out);
-        shared.copy_from_slice(honest);
+        let made = Made::honest(self.set, message, &self.hash)?;
+        self.encrypt(message, &made.noise, out);
+        shared.copy_from_slice(&made.honest);
         Ok(())
     }
 
-    /// The secret of a message and the seed of its ciphertext.
-    fn secrets(&self, message: &[u8]) -> Result<[u8; 64]> {
-        let (mut input, mut output) = ([0; 64], [0; 64]);
-        input[..32].copy_from_slice(message);
-        input[32..].copy_from_slice(&self.hash);
-        Hash::Sha3_512.digest(&input, &mut output)?;
-        Ok(output)
-    }
-
-    /// The ciphertext of a message with the noise of a seed (algorithm 14), by the parameters of each set (§8).
+    /// The ciphertext of a message with that noise (algorithm 14), by the parameters of each set (§8).
     #[target_feature(enable = "avx2")]
     #[inline(never)]
-    fn encrypt(&self, message: &[u8], seed: &[u8], out: &mut [u8]) {
+    fn encrypt(&self, message: &[u8], noise: &Noise, out: &mut [u8]) {
         match self.set {
-            Set::Ml512 => self.encrypt_as::<2, 10, 4, 3, 192>(message, seed, out),
-            Set::Ml768 => self.encrypt_as::<3, 10, 4, 2, 128>(message, seed, out),
-            Set::Ml1024 => self.encrypt_as::<4, 11, 5, 2, 128>(message, seed, out),
+            Set::Ml512 => self.encrypt_as::<2, 10, 4, 3>(message, noise, out),
+            Set::Ml768 => self.encrypt_as::<3, 10, 4, 2>(message, noise, out),
+            Set::Ml1024 => self.encrypt_as::<4, 11, 5, 2>(message, noise, out),
         }
     }
 
-    /// Of secrets with noise of width `ETA`, each of which may need `NOISE` bytes.
+    /// Of secrets with noise of width `ETA`.
     #[target_feature(enable = "avx2")]
-    fn encrypt_as<
-        const RANK: usize,
-        const DU: usize,
-        const DV: usize,
-        const ETA: usize,
-        const NOISE: usize,
-    >(
+    fn encrypt_as<const RANK: usize, const DU: usize, const DV: usize, const ETA: usize>(
         &self,
         message: &[u8],
-        seed: &[u8],
+        noise: &Noise,
         out: &mut [u8],
     ) {
-        let mut random = [[0; NOISE]; 2 * RANKS + 1];
-        let all = random[..=2 * RANK].as_flattened_mut();
-        squeezed(BLOCK_256, seed, |at| [at], NOISE, all);
-        let secrets: [Factor; RANK] =
-            std::array::from_fn(|at| coding::noise::<ETA>(&random[at]).transform());
-        let mut errors = random[RANK..].iter().map(|bytes| coding::noise::<2>(&bytes[..128]));
+        let length = hashes::noise_length(self.set);
+        let mut secrets = [Factor::ZERO; RANK];
+        for (secret, noise) in secrets.iter_mut().zip(noise.chunks_exact(length)) {
+            coding::noise::<ETA>(noise).transform(secret);
+        }
+        let errors = noise[length * RANK..].chunks_exact(length);
+        let mut errors = errors.map(|bytes| coding::noise::<2>(&bytes[..128]));
         let (u, v) = out.split_at_mut(32 * DU * RANK);
-        let mut polys = self.polys.chunks_exact(RANK);
+        let mut polys = self.polys.as_chunks::<RANK>().0.iter();
         for u in u.chunks_exact_mut(32 * DU) {
             let (Some(column), Some(error)) = (polys.next(), errors.next()) else { break };
             coding::encode::<DU>(&Poly::product(column, &secrets).with(&error, 1), u);
@@ -245,20 +239,15 @@ impl PrivateKey {
             Set::Ml768 => self.message::<3, 10, 4>(ciphertext),
             Set::Ml1024 => self.message::<4, 11, 5>(ciphertext),
         };
-        let made = self.public.secrets(&message)?;
-        let (honest, seed) = made.split_at(32);
-        let mut rejected = [0; 32];
-        let mut shake = Shake::new(Function::Shake256)?;
-        shake.update(&self.secret.expose()[DECODED * self.set().rank()..])?;
-        shake.update(ciphertext)?;
-        shake.finish(&mut rejected)?;
+        let reject = &self.secret.expose()[DECODED * self.set().rank()..];
+        let made = Made::all(self.set(), &message, &self.public.hash, (reject, ciphertext))?;
         let mut again = [0; CIPHERTEXT];
         let again = &mut again[..ciphertext.len()];
-        self.public.encrypt(&message, seed, again);
+        self.public.encrypt(&message, &made.noise, again);
         let difference = again.iter().zip(ciphertext).fold(0, |all, (a, b)| all | (a ^ b));
         // All ones if there is none.
         let [mask, ..] = black_box((i32::from(difference) - 1) >> 31).to_le_bytes();
-        for ((out, honest), rejected) in shared.iter_mut().zip(honest).zip(rejected) {
+        for ((out, honest), rejected) in shared.iter_mut().zip(made.honest).zip(made.rejected) {
             *out = (honest & mask) | (rejected & !mask);
         }
         Ok(())
@@ -273,9 +262,10 @@ impl PrivateKey {
         ciphertext: &[u8],
     ) -> [u8; 32] {
         let (u, v) = ciphertext.split_at(32 * DU * RANK);
-        let factors: [Factor; RANK] = std::array::from_fn(|at| {
-            coding::decompressed::<DU>(&u[32 * DU * at..][..32 * DU]).transform()
-        });
+        let mut factors = [Factor::ZERO; RANK];
+        for (factor, bytes) in factors.iter_mut().zip(u.chunks_exact(32 * DU)) {
+            coding::decompressed::<DU>(bytes).transform(factor);
+        }
         let secret: [Poly; RANK] = std::array::from_fn(|at| decoded(&self.secret, at));
         let product = Poly::product(&secret, &factors);
         let mut message = [0; 32];
@@ -305,14 +295,8 @@ fn decoded(secret: &Secret, at: usize) -> Poly {
     poly
 }
 
-/// A transformed polynomial of the matrix (algorithm 7): nothing of it is secret.
-fn uniform(seed: &[u8], place: [u8; 2]) -> Result<Poly> {
-    // Of 560 numbers of twelve bits 455 are below q in the mean; fewer than 256 are not to be expected in any key's life.
-    let mut random = [0; 840];
-    let mut shake = Shake::new(Function::Shake128)?;
-    shake.update(seed)?;
-    shake.update(&place)?;
-    shake.finish(&mut random)?;
+/// A transformed polynomial of the matrix (algorithm 7), of random bytes: nothing of it is secret.
+fn uniform(random: &[u8; UNIFORM]) -> Result<Poly> {
     let triples = random.as_chunks::<3>().0.iter();
     let both = |[a, b, c]: &[u8; 3]| {
         let (a, b, c) = (i16::from(*a), i16::from(*b), i16::from(*c));

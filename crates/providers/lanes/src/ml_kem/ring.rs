@@ -53,9 +53,21 @@ const ZETAS: [i16; 128] = {
     zetas
 };
 
+/// Constants over q modulo 2^16: what a number is multiplied with for the lower half of its product with the constant over q.
+const fn over_q<const N: usize>(mut constants: [i16; N]) -> [i16; N] {
+    let mut at = 0;
+    while at < N {
+        constants[at] = constants[at].wrapping_mul(Q_INVERSE);
+        at += 1;
+    }
+    constants
+}
+
+const ZETAS_OVER_Q: [i16; 128] = over_q(ZETAS);
+
 /// The same for layers over columns, where each row of coefficients has its own: one vector for distance 8, two for 4, four for 2.
-const fn late(back: bool) -> [Sixteen; 7] {
-    let mut vectors = [[0; 16]; 7];
+const fn late(back: bool) -> [[Sixteen; 2]; 7] {
+    let (mut vectors, mut both) = ([[0; 16]; 7], [[[0; 16]; 2]; 7]);
     let mut at = 0;
     while at < 7 {
         // Blocks in a row at this distance, and the vector's block.
@@ -74,16 +86,15 @@ const fn late(back: bool) -> [Sixteen; 7] {
                 ZETAS[if back { 32 * blocks - 1 - place } else { 16 * blocks + place }];
             row += 1;
         }
+        both[at] = [vectors[at], over_q(vectors[at])];
         at += 1;
     }
-    vectors
+    both
 }
 
-const FORWARD: [Sixteen; 7] = late(false);
-const BACK: [Sixteen; 7] = late(true);
-
-/// Distances over columns, and where their vectors begin.
-const LATE: [(usize, usize); 3] = [(8, 0), (4, 1), (2, 3)];
+/// Each over q behind it.
+static FORWARD: [[Sixteen; 2]; 7] = late(false);
+static BACK: [[Sixteen; 2]; 7] = late(true);
 
 /// The same number over 2^16 modulo q, between −q and q, of a product's lower and upper half.
 #[target_feature(enable = "avx2")]
@@ -92,10 +103,36 @@ fn montgomery(low: Vector, high: Vector) -> Vector {
     high.sub(low.low(Vector::all(Q_INVERSE)).high(Vector::all(Q)))
 }
 
+/// A constant in Montgomery's form, and over q.
+#[derive(Clone, Copy)]
+struct Zeta(Vector, Vector);
+
+impl Zeta {
+    /// The same in every place.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn all(number: i16) -> Self {
+        Self(Vector::all(number), Vector::all(number.wrapping_mul(Q_INVERSE)))
+    }
+
+    /// By its number in the standard.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn number(at: usize) -> Self {
+        Self(Vector::all(ZETAS[at]), Vector::all(ZETAS_OVER_Q[at]))
+    }
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn load([zeta, over_q]: &[Sixteen; 2]) -> Self {
+        Self(Vector::load(zeta), Vector::load(over_q))
+    }
+}
+
 #[target_feature(enable = "avx2")]
 #[inline]
-fn product(a: Vector, b: Vector) -> Vector {
-    montgomery(a.low(b), a.high(b))
+fn product(a: Vector, Zeta(zeta, over_q): Zeta) -> Vector {
+    a.high(zeta).sub(a.low(over_q).high(Vector::all(Q)))
 }
 
 /// The same number between −2q/3 and 2q/3.
@@ -108,7 +145,7 @@ fn reduced(a: Vector) -> Vector {
 /// a + z · b and a − z · b.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn butterfly(rows: &mut [Vector; 16], at: usize, distance: usize, zeta: Vector) {
+fn butterfly(rows: &mut [Vector], at: usize, distance: usize, zeta: Zeta) {
     let (a, b) = (rows[at], product(rows[at + distance], zeta));
     rows[at] = a.add(b);
     rows[at + distance] = a.sub(b);
@@ -117,24 +154,30 @@ fn butterfly(rows: &mut [Vector; 16], at: usize, distance: usize, zeta: Vector) 
 /// a + b, `REDUCED` or not, and z · (b − a).
 #[target_feature(enable = "avx2")]
 #[inline]
-fn back<const REDUCED: bool>(rows: &mut [Vector; 16], at: usize, distance: usize, zeta: Vector) {
+fn back<const REDUCED: bool>(rows: &mut [Vector], at: usize, distance: usize, zeta: Zeta) {
     let (a, b) = (rows[at], rows[at + distance]);
     let sum = a.add(b);
     rows[at] = if REDUCED { reduced(sum) } else { sum };
     rows[at + distance] = product(b.sub(a), zeta);
 }
 
-/// Rows become columns: each step has a bit of the column's number and one of the row's change places.
+/// Half of the rows: as many as fit into the registers of AVX2 beside what is needed for them.
+type Half = [Vector; 8];
+
+/// Rows become columns: each step has a bit of the column's number and one of the row's change places. These steps are within halves
+/// of the rows; [`Vector::halves`] is the one between them.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn transpose(rows: &mut [Vector; 16]) {
-    for distance in [4, 2, 1, 8] {
-        for at in (0..16).filter(|at| at & distance == 0) {
-            let (a, b) = (rows[at], rows[at + distance]);
-            let both = if distance == 8 { a.halves(b) } else { a.interleaved(b) };
-            [rows[at], rows[at + distance]] = both;
+fn turned(mut rows: Half) -> Half {
+    for distance in [4, 2, 1] {
+        for at in 0..8 {
+            if at & distance == 0 {
+                let both = rows[at].interleaved(rows[at + distance]);
+                [rows[at], rows[at + distance]] = both;
+            }
         }
     }
+    rows
 }
 
 impl Poly {
@@ -142,9 +185,9 @@ impl Poly {
 
     #[target_feature(enable = "avx2")]
     #[inline]
-    fn load(&self) -> [Vector; 16] {
-        let mut rows = [Vector::all(0); 16];
-        for (row, numbers) in rows.iter_mut().zip(&self.0) {
+    fn half(&self, half: usize) -> Half {
+        let mut rows = [Vector::all(0); 8];
+        for (row, numbers) in rows.iter_mut().zip(&self.0[8 * half..]) {
             *row = Vector::load(numbers);
         }
         rows
@@ -152,103 +195,127 @@ impl Poly {
 
     #[target_feature(enable = "avx2")]
     #[inline]
-    fn store(&mut self, rows: [Vector; 16]) {
-        for (numbers, row) in self.0.iter_mut().zip(rows) {
+    fn store_half(&mut self, half: usize, rows: Half) {
+        for (numbers, row) in self.0[8 * half..].iter_mut().zip(rows) {
             row.store(numbers);
+        }
+    }
+
+    /// Does something with each row of the first half and its counterpart in the second.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn across(&mut self, change: impl Fn(&mut [Vector; 2])) {
+        let (first, second) = self.0.split_at_mut(8);
+        for (a, b) in first.iter_mut().zip(second) {
+            let mut both = [Vector::load(a), Vector::load(b)];
+            change(&mut both);
+            both[0].store(a);
+            both[1].store(b);
         }
     }
 
     /// A transformed polynomial from its coefficients in the standard's order, in pairs.
     #[target_feature(enable = "avx2")]
     pub(super) fn in_pairs(&mut self) {
-        let mut rows = self.load();
-        transpose(&mut rows);
-        for pair in rows.as_chunks_mut::<2>().0 {
-            *pair = pair[0].interleaved(pair[1]);
+        self.across(|both| *both = both[0].halves(both[1]));
+        for half in 0..2 {
+            let mut rows = turned(self.half(half));
+            for pair in rows.as_chunks_mut::<2>().0 {
+                *pair = pair[0].interleaved(pair[1]);
+            }
+            self.store_half(half, rows);
         }
-        self.store(rows);
     }
 
     /// The transform (algorithm 9), of coefficients between −q and q.
     #[target_feature(enable = "avx2")]
-    pub(super) fn transform(&self) -> Factor {
-        let mut rows = self.load();
-        let mut zeta = 1;
-        for distance in [8, 4, 2, 1] {
-            for block in (0..16).step_by(2 * distance) {
-                for at in block..block + distance {
-                    butterfly(&mut rows, at, distance, Vector::all(ZETAS[zeta]));
-                }
-                zeta += 1;
-            }
-        }
-        transpose(&mut rows);
-        for (distance, first) in LATE {
-            for block in 0..8 / distance {
-                for at in 0..distance {
-                    let at = 2 * distance * block + at;
-                    butterfly(&mut rows, at, distance, Vector::load(&FORWARD[first + block]));
+    pub(super) fn transform(mut self, factor: &mut Factor) {
+        let zeta = Zeta::number(1);
+        self.across(|both| butterfly(both, 0, 1, zeta));
+        for half in 0..2 {
+            let mut rows = self.half(half);
+            for distance in [4, 2, 1] {
+                let blocks = 4 / distance;
+                for block in 0..blocks {
+                    let zeta = Zeta::number((half + 2) * blocks + block);
+                    for at in 2 * distance * block..2 * distance * block + distance {
+                        butterfly(&mut rows, at, distance, zeta);
+                    }
                 }
             }
+            self.store_half(half, turned(rows));
         }
-        let mut factor = Factor { straight: Self::ZERO, crossed: Self::ZERO };
-        let (straight, crossed) = (&mut factor.straight.0, &mut factor.crossed.0);
-        let places = straight.as_chunks_mut::<2>().0.iter_mut().zip(crossed.as_chunks_mut::<2>().0);
-        let pairs = rows.as_chunks::<2>().0.iter().zip(places).enumerate();
-        for (pair, ([a, b], (straight, crossed))) in pairs {
-            let (a, b) = (reduced(*a), reduced(*b));
-            let far = product(b, Vector::load(&FORWARD[3 + pair / 2]));
-            let far = if pair % 2 == 0 { far } else { Vector::all(0).sub(far) };
-            for (place, row) in straight.iter_mut().zip(a.interleaved(far)) {
-                row.store(place);
+        let zeta = Zeta::load(&FORWARD[0]);
+        self.across(|both| {
+            *both = both[0].halves(both[1]);
+            butterfly(both, 0, 1, zeta);
+        });
+        for half in 0..2 {
+            let mut rows = self.half(half);
+            for at in 0..4 {
+                butterfly(&mut rows, at, 4, Zeta::load(&FORWARD[1 + half]));
             }
-            for (place, row) in crossed.iter_mut().zip(b.interleaved(a)) {
-                row.store(place);
+            for block in 0..2 {
+                let zeta = Zeta::load(&FORWARD[3 + 2 * half + block]);
+                for at in 4 * block..4 * block + 2 {
+                    butterfly(&mut rows, at, 2, zeta);
+                }
             }
+            factor.fill(half, rows);
         }
-        factor
     }
 
     /// The transform's inverse (algorithm 10), times 2^16; of coefficients between −q and q, as which they come back.
     #[target_feature(enable = "avx2")]
+    #[inline(never)]
     fn back(&mut self) {
-        let mut rows = self.load();
-        for (distance, first) in [LATE[2], LATE[1], LATE[0]] {
-            for block in 0..8 / distance {
-                let zeta = Vector::load(&BACK[first + block]);
-                for at in 2 * distance * block..2 * distance * block + distance {
-                    match distance {
-                        8 => back::<true>(&mut rows, at, distance, zeta),
-                        _ => back::<false>(&mut rows, at, distance, zeta),
+        for half in 0..2 {
+            let mut rows = self.half(half);
+            for block in 0..2 {
+                let zeta = Zeta::load(&BACK[3 + 2 * half + block]);
+                for at in 4 * block..4 * block + 2 {
+                    back::<false>(&mut rows, at, 2, zeta);
+                }
+            }
+            for at in 0..4 {
+                back::<false>(&mut rows, at, 4, Zeta::load(&BACK[1 + half]));
+            }
+            self.store_half(half, rows);
+        }
+        let zeta = Zeta::load(&BACK[0]);
+        self.across(|both| {
+            back::<true>(both, 0, 1, zeta);
+            *both = both[0].halves(both[1]);
+        });
+        for half in 0..2 {
+            let mut rows = turned(self.half(half));
+            for distance in [1, 2, 4] {
+                let blocks = 4 / distance;
+                for block in 0..blocks {
+                    let zeta = Zeta::number((4 - half) * blocks - 1 - block);
+                    for at in 2 * distance * block..2 * distance * block + distance {
+                        match distance {
+                            4 => back::<true>(&mut rows, at, distance, zeta),
+                            _ => back::<false>(&mut rows, at, distance, zeta),
+                        }
                     }
                 }
             }
+            self.store_half(half, rows);
         }
-        transpose(&mut rows);
-        for distance in [1, 2, 4, 8] {
-            let blocks = 8 / distance;
-            for block in 0..blocks {
-                let zeta = Vector::all(ZETAS[2 * blocks - 1 - block]);
-                for at in 2 * distance * block..2 * distance * block + distance {
-                    match distance {
-                        4 => back::<true>(&mut rows, at, distance, zeta),
-                        _ => back::<false>(&mut rows, at, distance, zeta),
-                    }
-                }
-            }
-        }
-        for row in &mut rows {
-            *row = product(*row, Vector::all(SCALE));
-        }
-        self.store(rows);
+        let (zeta, scale) = (Zeta::number(1), Zeta::all(SCALE));
+        self.across(|both| {
+            back::<false>(both, 0, 1, zeta);
+            *both = [product(both[0], scale), product(both[1], scale)];
+        });
     }
 
     /// The sum of products of transformed polynomials (algorithms 11 and 12), of at most four, transformed back. The first ones lie in pairs, and may have
     /// coefficients of 12 bits.
     #[target_feature(enable = "avx2")]
-    pub(super) fn product(some: &[Self], others: &[Factor]) -> Self {
+    pub(super) fn product<const RANK: usize>(some: &[Self; RANK], others: &[Factor; RANK]) -> Self {
         let mut product = Self::ZERO;
-        for (pair, rows) in product.0.as_chunks_mut::<2>().0.iter_mut().enumerate() {
+        for pair in 0..8 {
             let [mut low, mut across] = [[Sums::zero(); 2]; 2];
             for (a, b) in some.iter().zip(others) {
                 for half in 0..2 {
@@ -258,9 +325,9 @@ impl Poly {
                     across[half] = a.products(Vector::load(&b.crossed.0[at]), across[half]);
                 }
             }
-            for (row, sums) in rows.iter_mut().zip([low, across]) {
+            for (half, sums) in [low, across].into_iter().enumerate() {
                 let [low, high] = Sums::parts(sums);
-                montgomery(low, high).store(row);
+                montgomery(low, high).store(&mut product.0[2 * pair + half]);
             }
         }
         product.back();
@@ -275,6 +342,31 @@ impl Poly {
             canonical(reduced(sum)).store(row);
         }
         self
+    }
+}
+
+impl Factor {
+    pub(super) const ZERO: Self = Self { straight: Poly::ZERO, crossed: Poly::ZERO };
+
+    /// Of the rows of a half.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn fill(&mut self, half: usize, rows: Half) {
+        let straight = self.straight.0[8 * half..].as_chunks_mut::<2>().0;
+        let crossed = self.crossed.0[8 * half..].as_chunks_mut::<2>().0;
+        let places = straight.iter_mut().zip(crossed);
+        let pairs = rows.as_chunks::<2>().0.iter().zip(places).enumerate();
+        for (pair, ([a, b], (straight, crossed))) in pairs {
+            let (a, b) = (reduced(*a), reduced(*b));
+            let far = product(b, Zeta::load(&FORWARD[3 + 2 * half + pair / 2]));
+            let far = if pair % 2 == 0 { far } else { Vector::all(0).sub(far) };
+            for (place, row) in straight.iter_mut().zip(a.interleaved(far)) {
+                row.store(place);
+            }
+            for (place, row) in crossed.iter_mut().zip(b.interleaved(a)) {
+                row.store(place);
+            }
+        }
     }
 }
 
@@ -345,7 +437,9 @@ mod tests {
             first.0.as_flattened_mut().iter_mut().for_each(|n| *n += if *n < 767 { Q } else { 0 });
         }
         first.in_pairs();
-        Poly::product(&[first], &[b.transform()]).with(&Poly::ZERO, 1)
+        let mut second = [Factor::ZERO];
+        b.transform(&mut second[0]);
+        Poly::product(&[first], &second).with(&Poly::ZERO, 1)
     }
 
     #[test]

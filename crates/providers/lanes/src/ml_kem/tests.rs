@@ -2,6 +2,7 @@
 //! Beside the plain library.
 
 use super::*;
+use crate::peak::{Port, count};
 use crate::testing::{Random, inputs, judge};
 use crate::weierstrass::vectors;
 use metaslot_awslc_wrapper::ml_kem::MlKemKey;
@@ -108,6 +109,26 @@ fn secret_numbers_beyond_q_count_modulo_q() {
         let secret = public(&same).encapsulate(&mut ciphertext).unwrap();
         assert_eq!(other.decapsulate(&ciphertext).unwrap().expose(), secret.expose());
     }
+}
+
+/// The port's limit is stated for what is executed: no less than Keccak takes, 95 for each of 24 rounds of nine permutations, and little
+/// more than what the polynomials take beside it.
+#[test]
+fn a_decapsulation_executes_as_many_vector_instructions_as_its_limit_says() {
+    if !Port::ShortVector.available() {
+        return;
+    }
+    let Some((key, public, _)) = pair(&mut Random::new(), Set::Ml768) else { return };
+    let mut ciphertext = vec![0; key.set().ciphertext_length()];
+    drop(public.encapsulate(&mut ciphertext).unwrap());
+    let kinds = [Port::ShortVector, Port::Multiply16, Port::Vector];
+    let counted = count(&kinds, || drop(key.decapsulate(&ciphertext).unwrap())).unwrap();
+    println!("{counted:?}");
+    let keccak = 9 * 24 * 95;
+    assert!((keccak + 8_000..keccak + 13_000).contains(&counted[0]), "{counted:?}");
+    assert!((3_000..4_500).contains(&counted[1]), "{counted:?}");
+    // The library's copies have some.
+    assert!(counted[2] < 100, "{counted:?}");
 }
 
 /// An honest ciphertext, and one of the same length that is not.

@@ -1,10 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Sixteen coefficients in a register of AVX2.
 
+#![expect(clippy::cast_possible_truncation, reason = "places in 16 bytes")]
+
 use core::arch::x86_64::*;
 
 /// Sixteen coefficients in memory.
 pub(super) type Sixteen = [i16; 16];
+
+/// How eight numbers lie in their bytes.
+pub(super) struct Packing {
+    /// Of each word that has a number, the bytes.
+    bytes: [u8; 32],
+    /// The number's first bit in that word: words, too, the least significant byte first.
+    shifts: [u8; 32],
+}
+
+impl Packing {
+    /// Of numbers of so many bits, at most twelve, without a gap.
+    pub(super) const fn of(bits: usize) -> Self {
+        let mut packing = Self { bytes: [0; 32], shifts: [0; 32] };
+        let mut at = 0;
+        while at < 32 {
+            let first = bits * (at / 4);
+            packing.bytes[at] = (first / 8 + at % 4) as u8;
+            if at % 4 == 0 {
+                packing.shifts[at] = (first % 8) as u8;
+            }
+            at += 1;
+        }
+        packing
+    }
+}
 
 /// The same in a register, modulo 2^16.
 #[derive(Clone, Copy)]
@@ -31,6 +58,31 @@ impl Vector {
         Self(_mm256_set1_epi16(number))
     }
 
+    /// Of bytes, the less significant first.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    pub(super) fn bytes(from: &[u8; 32]) -> Self {
+        // SAFETY: 32 bytes are readable.
+        Self(unsafe { _mm256_loadu_si256(from.as_ptr().cast()) })
+    }
+
+    /// Eight numbers from each of two places: of words of 32 bits, which begin at such bytes of it, so many bits from such a bit on.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    pub(super) fn unpacked(from: [&[u8; 16]; 2], packing: &Packing, bits: u32) -> Self {
+        let [bytes, shifts] = [packing.bytes, packing.shifts].map(|from| Self::bytes(&from).0);
+        let mask = _mm256_set1_epi32((1 << bits) - 1);
+        let [first, second] = from.map(|from| {
+            // SAFETY: 16 bytes are readable.
+            let both =
+                _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(from.as_ptr().cast()) });
+            let words = _mm256_srlv_epi32(_mm256_shuffle_epi8(both, bytes), shifts);
+            _mm256_and_si256(words, mask)
+        });
+        // Out of the order of quarters in which halves are packed.
+        Self(_mm256_permute4x64_epi64::<0xd8>(_mm256_packus_epi32(first, second)))
+    }
+
     /// One number in every even place, another in every odd one.
     #[target_feature(enable = "avx2")]
     #[inline]
@@ -54,6 +106,13 @@ impl Vector {
     #[inline]
     pub(super) fn and(self, other: Self) -> Self {
         Self(_mm256_and_si256(self.0, other.0))
+    }
+
+    /// Bits shifted to the right; zeros come in.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    pub(super) fn right<const COUNT: i32>(self) -> Self {
+        Self(_mm256_srli_epi16::<COUNT>(self.0))
     }
 
     /// All ones where this is less, else zero.
@@ -130,13 +189,16 @@ impl Sums {
         [Vector(_mm256_packus_epi32(a_low, b_low)), Vector(high)]
     }
 
-    /// The numbers.
+    /// Numbers of so many bits by two, the first one in the lower bits.
     #[target_feature(enable = "avx2")]
     #[inline]
-    pub(super) fn numbers(self) -> [u32; 8] {
-        let mut numbers = [0; 8];
+    pub(super) fn joined(self, bits: i32) -> [u64; 4] {
+        let gap = 32 - bits;
+        let shifts = _mm256_unpacklo_epi32(_mm256_set1_epi32(gap), _mm256_setzero_si256());
+        let both = _mm256_srl_epi64(_mm256_sllv_epi32(self.0, shifts), _mm_cvtsi32_si128(gap));
+        let mut numbers = [0; 4];
         // SAFETY: 32 bytes are writable.
-        unsafe { _mm256_storeu_si256(numbers.as_mut_ptr().cast(), self.0) };
+        unsafe { _mm256_storeu_si256(numbers.as_mut_ptr().cast(), both) };
         numbers
     }
 }

@@ -26,19 +26,28 @@ pub enum Port {
     Vector,
     /// Shifts and rotations of 512 bits, which not every unit can do.
     Shift,
+    /// `vpmullw`, `vpmulhw`, `vpmulhuw`, `vpmulhrsw` and `vpmaddwd` of 256 bits.
+    Multiply16,
+    /// Any instruction that computes with 256 bits, as [`Self::Vector`]; broadcasts are taken for the loads that most of them are.
+    ShortVector,
+    /// As [`Self::Shift`], of 256 bits.
+    ShortShift,
     /// Loads from memory into ordinary registers. They are not counted, because they have too many forms.
     Load,
 }
 
 impl Port {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 10] = [
         Self::Multiply52,
         Self::Multiply32,
         Self::Carryless,
         Self::Aes,
         Self::Vector,
         Self::Shift,
+        Self::Multiply16,
+        Self::ShortVector,
+        Self::ShortShift,
         Self::Load,
     ];
 
@@ -52,6 +61,9 @@ impl Port {
             Self::Aes => "vaesenc",
             Self::Vector => "vector ALU",
             Self::Shift => "vector shift",
+            Self::Multiply16 => "vpmullw",
+            Self::ShortVector => "256-bit ALU",
+            Self::ShortShift => "256-bit shift",
             Self::Load => "load",
         }
     }
@@ -64,6 +76,8 @@ impl Port {
             Self::Carryless => Cpu::VPCLMUL,
             Self::Aes => Cpu::VAES,
             Self::Multiply32 | Self::Vector | Self::Shift => Cpu::AVX512,
+            // They have forms for AVX2, too; what is run here has not.
+            Self::Multiply16 | Self::ShortVector | Self::ShortShift => Cpu::AVX512,
             Self::Load => Cpu::NONE,
         })
     }
@@ -90,6 +104,9 @@ mod tests {
         let counted = count(&kinds, || run(Port::Multiply52, 3)).unwrap();
         assert_eq!(counted, [3 * TURN, 3 * TURN, 0]);
         assert_eq!(count(&kinds, || ()).unwrap(), [0, 0, 0]);
+        let kinds = [Port::ShortVector, Port::Multiply16, Port::ShortShift, Port::Vector];
+        let counted = count(&kinds, || run(Port::Multiply16, 3)).unwrap();
+        assert_eq!(counted, [3 * TURN, 3 * TURN, 0, 0]);
     }
 
     #[test]

@@ -51,6 +51,9 @@ pub fn run(port: Port, turns: u64) {
         Port::Aes => chains!(turns, "vaesenc zmm", "vaesenc zmm", ", zmm31, zmm31"),
         Port::Vector => chains!(turns, "vpaddq zmm", "vpxorq zmm", ", zmm31, zmm30"),
         Port::Shift => chains!(turns, "vprold zmm", "vprolq zmm", ", zmm31, 7"),
+        Port::Multiply16 => chains!(turns, "vpmullw ymm", "vpmulhw ymm", ", ymm31, ymm30"),
+        Port::ShortVector => chains!(turns, "vpaddq ymm", "vpxorq ymm", ", ymm31, ymm30"),
+        Port::ShortShift => chains!(turns, "vprold ymm", "vprolq ymm", ", ymm31, 7"),
         Port::Load => loads(turns),
     }
 }

@@ -80,11 +80,10 @@ extern "C" fn look(_signal: c_int, _info: *mut libc::siginfo_t, context: *mut c_
     let Ok(next) = usize::try_from(next.cast_unsigned()) else { return };
     let next = ptr::with_exposed_provenance::<u8>(next);
     // SAFETY: the processor is about to execute it, so it can be read.
-    if unsafe { next.read() } != Wide::PREFIX {
-        return;
-    }
-    // SAFETY: an instruction with this prefix is longer than that.
-    let bytes = unsafe { next.cast::<[u8; Wide::LENGTH]>().read() };
+    let Some(length) = Wide::length(unsafe { next.read() }) else { return };
+    let mut bytes = [0; Wide::LENGTH];
+    // SAFETY: an instruction with such a prefix has so many bytes at least, and no more are written than there are.
+    unsafe { ptr::copy_nonoverlapping(next, bytes.as_mut_ptr(), length) };
     let Some(wide) = Wide::from_bytes(bytes) else { return };
     for port in Port::ALL.into_iter().filter(|port| wide.is(*port)) {
         SEEN[port as usize].fetch_add(1, Relaxed);
