@@ -73,7 +73,8 @@ pub fn check(typed: &Typed, class: u64, right: u32, login: Login) -> Result<()> 
 
 /// What an object of trust must say: of which certificate, and by its digest where it trusts it for anything.
 fn trust(all: &Attributes) -> Result<()> {
-    let there = |attribute| all.get(attribute).is_some();
+    // What is empty by default is not said by being empty (PKCS#11 3.2, trust objects): no certificate has that digest.
+    let there = |attribute| all.bytes(attribute).is_some_and(|said| !said.is_empty());
     let uses = CKA_TRUST_SERVER_AUTH..=CKA_TRUST_OCSP_SIGNING;
     let said = all.iter().filter(|(attribute, _)| uses.contains(attribute));
     let mut trusts = false;

@@ -164,7 +164,7 @@ pub(super) const ATTRIBUTES: &[AttributeRow] = &[
     row(CKA_TRUST_OCSP_SIGNING, Kind::Ulong, TRUST, SAID).absent(Zero),
     row(CKA_ENCAPSULATE, Kind::Bool, PUBLIC, FREE | USAGE).at_birth(False),
     row(CKA_DECAPSULATE, Kind::Bool, PRIVATE, FREE | USAGE).at_birth(False),
-    row(CKA_HASH_OF_CERTIFICATE, Kind::Bytes, TRUST, CREATE),
+    row(CKA_HASH_OF_CERTIFICATE, Kind::Bytes, TRUST, CREATE).absent(Empty),
     row(CKA_PUBLIC_CRC64_VALUE, Kind::Bytes, PUBLIC | PRIVATE, CREATE).absent(Empty),
     row(CKA_SEED, Kind::Bytes, PRIVATE, CREATE).secret(),
     row(CKA_WRAP_TEMPLATE, Kind::Template, PUBLIC | SECRET, GIVEN).absent(Empty),

@@ -126,7 +126,17 @@ static void trust(void)
 	CK_OBJECT_HANDLE made;
 	EXPECT(p11->C_CreateObject(session, template, 3, &made), CKR_TEMPLATE_INCOMPLETE);
 	EXPECT(p11->C_CreateObject(session, template, 7, &made), CKR_TEMPLATE_INCOMPLETE);
+	/* What is said and empty is as what is not said. */
+	for (int empty = 2; empty < 8; empty += empty == 2 ? 1 : 4) {
+		CK_ULONG length = template[empty].ulValueLen;
+		template[empty].ulValueLen = 0;
+		EXPECT(p11->C_CreateObject(session, template, 8, &made), CKR_TEMPLATE_INCOMPLETE);
+		template[empty].ulValueLen = length;
+	}
 	OK(p11->C_CreateObject(session, template, 5, &made));
+	CK_ATTRIBUTE digest = {CKA_HASH_OF_CERTIFICATE, NULL, 7};
+	OK(p11->C_GetAttributeValue(session, made, &digest, 1));
+	CHECK(digest.ulValueLen == 0);
 	EXPECT(p11->C_SetAttributeValue(session, made, &template[6], 1), CKR_TEMPLATE_INCONSISTENT);
 	OK(p11->C_DestroyObject(session, made));
 	OK(p11->C_CreateObject(session, template, 8, &made));
