@@ -329,6 +329,27 @@ mod tests {
         }
     }
 
+    /// RFC 6151 §2.3; that no key is made by it is held by the two tests beside this one.
+    #[test]
+    fn hmac_md5_makes_macs_and_hmacs_that_nothing_asks_for_do_not() {
+        let generic = [(CKA_KEY_TYPE, Value::Ulong(CKK_GENERIC_SECRET))];
+        let facts = Facts::new(&generic.into_iter().collect(), true);
+        let may = |mechanism, direction| {
+            let (policy, none) = (Policy::DEFAULT, Params::None);
+            policy.using_mechanism(mechanism, &none, &facts, direction, true).is_ok()
+        };
+        for (mechanism, signs) in [
+            (CKM_MD5_HMAC, true),
+            (CKM_MD5_HMAC_GENERAL, true),
+            (CKM_SHA_1_HMAC, true),
+            (CKM_MD2_HMAC, false),
+            (CKM_RIPEMD160_HMAC, false),
+        ] {
+            assert_eq!(may(mechanism, Direction::Forward), signs, "{mechanism:#x}");
+            assert!(may(mechanism, Direction::Backward), "{mechanism:#x}");
+        }
+    }
+
     #[test]
     fn keys_of_ike_are_made_by_hmacs_and_by_aes() {
         for (prf, default, fips) in [
