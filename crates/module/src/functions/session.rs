@@ -174,7 +174,7 @@ pub extern "C" fn C_GetSessionValidationFlags(
     enter_session(Function::GetSessionValidationFlags, session, |engine, caller, session| {
         let place = caller.place(flags)?;
         let approved = engine.last_was_approved(session)?;
-        // There is no other kind.
+        // There is no other type (§4.16.3.1), and no code that would say so: none of its flags is set.
         place.set(CK_FLAGS::from(approved && kind == CKS_LAST_VALIDATION_OK));
         Ok(())
     })
