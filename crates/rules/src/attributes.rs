@@ -10,7 +10,7 @@ use crate::subject::{Subject, standing};
 use crate::template::Typed;
 use metaslot_ck::attribute::{self, AttributeRow, CKA_PURPOSES, Standing, class_bit, is_secret};
 use metaslot_ck::*;
-use metaslot_spi::{Attributes, NewObject, Value};
+use metaslot_spi::{Attributes, NewObject, Value, curves};
 
 /// What is known of an object when it is made.
 #[derive(Clone, Copy, Debug)]
@@ -94,6 +94,16 @@ fn trust(all: &Attributes) -> Result<()> {
     }
 }
 
+/// Whether two values name one curve: that of a key is written as an object identifier, and may be said by name.
+fn are_one_curve(attribute: CK_ATTRIBUTE_TYPE, found: &Value, said: &Value) -> bool {
+    match (found, said) {
+        (Value::Bytes(found), Value::Bytes(said)) if attribute == CKA_EC_PARAMS => {
+            curves::are_one(found, said)
+        }
+        _ => false,
+    }
+}
+
 /// A template inside a template: each attribute must be one that a caller could give.
 fn check_imposed(imposed: &Attributes, login: Login) -> Result<()> {
     for (attribute, value) in imposed.iter() {
@@ -130,7 +140,7 @@ pub fn complete(
     for (attribute, said) in template {
         match all.get(attribute) {
             // What a provider computes must not contradict what the caller said.
-            Some(found) if found != &said && attribute != CKA_EC_PARAMS => {
+            Some(found) if found != &said && !are_one_curve(attribute, found, &said) => {
                 return Err(Error::TEMPLATE_INCONSISTENT);
             }
             Some(_) => {}

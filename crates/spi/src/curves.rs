@@ -3,6 +3,7 @@
 //! and for the rules.
 
 use crate::key_info::{self, EcParams};
+use crate::number_key;
 use metaslot_ck::{Error, Result};
 use std::ffi::CStr;
 
@@ -183,6 +184,16 @@ impl Curve {
     }
 }
 
+/// Whether two DER `CKA_EC_PARAMS` name one curve of any form, each by object identifier or by name.
+#[must_use]
+pub fn are_one(one: &[u8], other: &[u8]) -> bool {
+    fn oid(params: &[u8]) -> Option<&[u8]> {
+        let named = Curve::named(params).map(|curve| curve.oid);
+        named.ok().or_else(|| number_key::oid(EcParams::parse(params).ok()?))
+    }
+    oid(one).is_some_and(|one| oid(other) == Some(one))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -202,6 +213,20 @@ mod tests {
         }
         assert_eq!(weak("P-193"), Err(Error::CURVE_NOT_SUPPORTED));
         assert_eq!(Curve::all().filter(|curve| curve.is_weak()).count(), 35);
+    }
+
+    #[test]
+    fn what_names_a_curve_names_it_by_identifier_and_by_name() {
+        let [p256, other] = [&b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x07"[..], b"\x13\x05P-256"];
+        let [ed25519, name] = [&b"\x06\x03\x2b\x65\x70"[..], b"\x13\x0cedwards25519"];
+        let unknown = b"\x06\x01\x2a";
+        for (one, same) in [(p256, other), (ed25519, name), (unknown, unknown)] {
+            assert!(are_one(one, same) && are_one(same, one) && are_one(same, same));
+            for third in [b"\x06\x03\x2b\x65\x6e", &b"\x13\x05P-384"[..], b"\x13\x01x", b""] {
+                assert!(!are_one(one, third) && !are_one(third, same), "{third:?}");
+            }
+        }
+        assert!(!are_one(p256, ed25519) && !are_one(other, name) && !are_one(b"", b""));
     }
 
     #[test]

@@ -13,8 +13,6 @@ use metaslot_memory::Secret;
 pub struct NumberCurve {
     /// Content of the object identifier (RFC 8410 §3).
     pub oid: &'static [u8],
-    /// Names that `CKA_EC_PARAMS` may have instead.
-    pub names: &'static [&'static [u8]],
     /// Length of either half, in bytes.
     pub length: usize,
     /// The public half of a private one.
@@ -31,6 +29,25 @@ pub const X448: &[u8] = &[0x2b, 0x65, 0x6f];
 pub const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
 /// id-Ed448 (RFC 8410 §3)
 pub const ED448: &[u8] = &[0x2b, 0x65, 0x71];
+
+/// Names that `CKA_EC_PARAMS` may have instead, that of the standard first.
+const NAMES: [(&[u8], [&[u8]; 3]); 4] = [
+    (X25519, [b"curve25519", b"X25519", b"x25519"]),
+    (X448, [b"curve448", b"X448", b"x448"]),
+    (ED25519, [b"edwards25519", b"Ed25519", b"ed25519"]),
+    (ED448, [b"edwards448", b"Ed448", b"ed448"]),
+];
+
+/// The content of the object identifier that is said, or that a curve of a name said has, one of these four.
+#[must_use]
+pub fn oid(said: EcParams<'_>) -> Option<&[u8]> {
+    match said {
+        EcParams::Oid(oid) => Some(oid),
+        EcParams::Name(name) => {
+            NAMES.iter().find(|(_, names)| names.contains(&name)).map(|(oid, _)| *oid)
+        }
+    }
+}
 
 /// Whether a key has halves of this length: what tells the curves apart, whatever they are called.
 #[must_use]
@@ -54,10 +71,9 @@ impl NumberCurve {
     /// `CKR_CURVE_NOT_SUPPORTED` for another, `CKR_TEMPLATE_INCOMPLETE` for none.
     pub fn check_params(&self, attributes: &Attributes) -> Result<()> {
         let params = attributes.bytes(CKA_EC_PARAMS).ok_or(Error::TEMPLATE_INCOMPLETE)?;
-        match EcParams::parse(params)? {
-            EcParams::Oid(oid) if oid == self.oid => Ok(()),
-            EcParams::Name(name) if self.names.contains(&name) => Ok(()),
-            _ => Err(Error::CURVE_NOT_SUPPORTED),
+        match oid(EcParams::parse(params)?) == Some(self.oid) {
+            true => Ok(()),
+            false => Err(Error::CURVE_NOT_SUPPORTED),
         }
     }
 

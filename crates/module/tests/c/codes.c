@@ -558,6 +558,38 @@ static void halves_of_a_pair_find_each_other(void)
 	}
 }
 
+/* PKCS#11 3.2 §6.3: the curve is that of the public half, or of the wrapped key. Who says it, too, says the same one, by either name. */
+static void no_template_says_another_curve(void)
+{
+	static CK_BYTE p256[] = {0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07}, named[] = "\x13\x05P-256", p384[] = "\x13\x05P-384",
+		       ed25519[] = {0x06, 0x03, 0x2b, 0x65, 0x70}, edwards[] = "\x13\x0c" "edwards25519";
+	struct {
+		CK_MECHANISM_TYPE gen;
+		CK_KEY_TYPE type;
+		CK_ATTRIBUTE right[2], wrong[3];
+	} rows[] = {
+		{CKM_EC_KEY_PAIR_GEN, CKK_EC, {{CKA_EC_PARAMS, p256, sizeof p256}, {CKA_EC_PARAMS, named, 7}},
+		 {{CKA_EC_PARAMS, p384, 7}, {CKA_EC_PARAMS, ed25519, sizeof ed25519}, {CKA_EC_PARAMS, p256, 0}}},
+		{CKM_EC_EDWARDS_KEY_PAIR_GEN, CKK_EC_EDWARDS, {{CKA_EC_PARAMS, ed25519, sizeof ed25519}, {CKA_EC_PARAMS, edwards, 14}},
+		 {{CKA_EC_PARAMS, p256, sizeof p256}, {CKA_EC_PARAMS, p384, 7}, {CKA_EC_PARAMS, ed25519, 4}}},
+	};
+	CK_MECHANISM kwp = {CKM_AES_KEY_WRAP_KWP, NULL, 0};
+	CK_OBJECT_CLASS class = CKO_PRIVATE_KEY;
+	CK_OBJECT_HANDLE by = plain(&aes_gen, 32), halves[2], back;
+	for (int row = 0; row < 2; row++) {
+		CK_MECHANISM gen = {rows[row].gen, NULL, 0};
+		for (int at = 0; at < 5; at++) {
+			CK_ATTRIBUTE *said = at < 2 ? &rows[row].right[at] : &rows[row].wrong[at - 2];
+			CK_RV rv = at < 2 ? CKR_OK : CKR_TEMPLATE_INCONSISTENT;
+			CK_ATTRIBUTE private[] = {*said, {CKA_EXTRACTABLE, &yes, 1}, {CKA_SENSITIVE, &no, 1}};
+			CK_ATTRIBUTE template[] = {{CKA_CLASS, &class, sizeof class}, {CKA_KEY_TYPE, &rows[row].type, sizeof(CK_KEY_TYPE)}, *said};
+			EXPECT(p11->C_GenerateKeyPair(session, &gen, rows[row].right, 1, private, 3, &halves[0], &halves[1]), rv);
+			if (rv == CKR_OK) OK(wrap(&kwp, by, halves[1]));
+			EXPECT(p11->C_UnwrapKey(session, &kwp, by, out, length, template, 3, &back), rv);
+		}
+	}
+}
+
 int main(void)
 {
 	load();
@@ -582,6 +614,7 @@ int main(void)
 	derived_keys_have_a_length();
 	no_secret_key_is_of_a_type_of_pairs();
 	halves_of_a_pair_find_each_other();
+	no_template_says_another_curve();
 	OK(p11->C_Finalize(NULL));
 	return 0;
 }

@@ -31,7 +31,6 @@ pub(crate) const ROWS: [Algorithm; 2] = checked([
 
 pub(crate) const ED25519_KEYS: NumberCurve = NumberCurve {
     oid: number_key::ED25519,
-    names: &[b"edwards25519", b"Ed25519", b"ed25519"],
     length: KEY_LENGTH,
     public: |seed| Ok(seed_key(seed)?.public().to_vec()),
     random: generate::random,

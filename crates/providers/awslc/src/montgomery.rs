@@ -22,7 +22,6 @@ pub(crate) const ROWS: [Algorithm; 1] = checked([Algorithm {
 
 pub(crate) const X25519_KEYS: NumberCurve = NumberCurve {
     oid: number_key::X25519,
-    names: &[b"curve25519", b"X25519", b"x25519"],
     length: LENGTH,
     public: |private| Ok(x25519_public(scalar(private)?).to_vec()),
     random: generate::random,

@@ -31,14 +31,12 @@ pub(super) const ROWS: [Algorithm; 2] = checked([
 pub(super) static CURVES: [NumberCurve; 2] = [
     NumberCurve {
         oid: number_key::ED25519,
-        names: &[b"edwards25519", b"Ed25519", b"ed25519"],
         length: Curve::Ed25519.length(),
         public: |private| public_half(Curve::Ed25519, private),
         random,
     },
     NumberCurve {
         oid: number_key::ED448,
-        names: &[b"edwards448", b"Ed448", b"ed448"],
         length: Curve::Ed448.length(),
         public: |private| public_half(Curve::Ed448, private),
         random,

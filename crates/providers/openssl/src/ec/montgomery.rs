@@ -21,14 +21,12 @@ pub(super) const ROWS: [Algorithm; 1] = checked([Algorithm {
 pub(super) static CURVES: [NumberCurve; 2] = [
     NumberCurve {
         oid: number_key::X25519,
-        names: &[b"curve25519", b"X25519", b"x25519"],
         length: Curve::X25519.length(),
         public: |private| public_half(Curve::X25519, private),
         random,
     },
     NumberCurve {
         oid: number_key::X448,
-        names: &[b"curve448", b"X448", b"x448"],
         length: Curve::X448.length(),
         public: |private| public_half(Curve::X448, private),
         random,
