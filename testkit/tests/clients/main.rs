@@ -28,6 +28,7 @@ mod openssl;
 mod openssl_provider;
 mod openssl_provider_all;
 mod openssl_provider_bulk;
+mod openssl_provider_files;
 mod openssl_provider_node;
 mod openvpn;
 mod osslsigncode;

@@ -55,7 +55,7 @@ pub(crate) fn openssl() -> String {
 }
 
 /// A version, major and minor.
-fn version(text: &str) -> Option<(u32, u32)> {
+pub(crate) fn version(text: &str) -> Option<(u32, u32)> {
     let mut numbers = text.split('.').map_while(|number| number.parse().ok());
     numbers.next().zip(numbers.next())
 }
