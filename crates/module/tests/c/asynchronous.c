@@ -64,6 +64,8 @@ static void refuse(CK_SESSION_HANDLE session, CK_MECHANISM *mechanism)
 	       CKR_OPERATION_NOT_INITIALIZED);
 	EXPECT(p11->C_AsyncJoin(session, (CK_UTF8CHAR *)"C_Sign", 1, room, length),
 	       CKR_SAVED_STATE_INVALID);
+	EXPECT(p11->C_AsyncJoin(session, (CK_UTF8CHAR *)"C_EncapsulateKey", 1, NULL, 0), CKR_SAVED_STATE_INVALID);
+	EXPECT(p11->C_AsyncJoin(session, (CK_UTF8CHAR *)"", 1, NULL, 0), CKR_ARGUMENTS_BAD);
 	EXPECT(p11->C_AsyncComplete(session, (CK_UTF8CHAR *)"C_Verify", NULL),
 	       CKR_OPERATION_NOT_INITIALIZED);
 	EXPECT(p11->C_AsyncComplete(session, NULL, NULL), CKR_ARGUMENTS_BAD);
