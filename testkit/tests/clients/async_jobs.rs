@@ -19,6 +19,9 @@ const CLIENT: &str = "OpenSSL's jobs, our provider";
 /// What the program is built from.
 const NEEDS: [&str; 4] = ["openssl", "pkcs11-tool", "gcc", "/usr/include/openssl/async.h"];
 
+/// libcrypto for programs that have it in themselves.
+const STATIC: &str = "/usr/lib/x86_64-linux-gnu/libcrypto.a";
+
 /// Signatures of one batch in the mean, over all kernels: a batch has one at least.
 fn fill(token: &TestToken) -> Result<f64> {
     let stat = token.program(&command()).line("stat --json").run()?;
@@ -78,6 +81,23 @@ fn paused(what: &str, kind: &str, jobs: &'static str, expected: u32) {
 fn jobs_fill_the_lanes_and_keep_to_their_small_stacks() {
     paused("sign", "rsa:2048", "async-jobs = yes", 256);
     paused("sign", "EC:secp384r1", "async-jobs = yes", 256);
+}
+
+/// Such a program shows no jobs: nothing pauses, and the module is called on a larger stack all the same.
+#[test]
+fn jobs_of_a_static_libcrypto_are_not_seen_and_keep_to_their_small_stacks() {
+    let (provider, command) = (openssl_provider(), command());
+    let needs = [&NEEDS[..], &[&provider, &command, STATIC]].concat();
+    check(CLIENT, "sign, a static libcrypto", &needs, |token| {
+        configure(token, "async-jobs = yes")?;
+        let source = "../testdata/openssl-provider/jobs.c";
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(source);
+        let gcc = token.program("gcc").line("-std=c11 -D_DEFAULT_SOURCE -o jobs").arg(source);
+        gcc.arg(STATIC).line("-lpthread -ldl").run()?;
+        token.key_pair("EC:secp384r1", "01", "site")?;
+        let key = "pkcs11:token=testing;object=site;type=private";
+        token.program("./jobs").args(["sign", key]).run()?.with(&["0 pauses"]).map(|_| ())
+    });
 }
 
 #[test]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Jobs of OpenSSL's (ASYNC_start_job(3), ASYNC_WAIT_CTX_new(3)), by the functions of the libcrypto that the program sees. Where it shows none, as
-//! one that is linked statically, there are no jobs.
+//! one that is linked statically, nothing pauses.
 
 use super::caught;
 use std::ffi::{CStr, c_int, c_void};
@@ -69,9 +69,9 @@ fn functions() -> Option<Functions> {
     *FUNCTIONS.get_or_init(found)
 }
 
-/// Whether this is called inside a job.
-pub(super) fn is_inside() -> bool {
-    Job::current().is_some()
+/// Whether this is called inside a job, or could be: a libcrypto that is linked statically shows none of its jobs.
+pub(super) fn may_be_inside() -> bool {
+    functions().is_none() || Job::current().is_some()
 }
 
 impl Job {

@@ -52,7 +52,7 @@ pub(crate) fn deep<T>(call: impl FnOnce() -> T) -> T {
 /// The same for all, so that it is there once.
 fn run(call: &mut dyn FnMut()) -> thread::Result<()> {
     // Jobs have stacks of their own. Which one this is takes less time to find out than whether it is a job.
-    if is_own_stack() || !job::is_inside() {
+    if is_own_stack() || !job::may_be_inside() {
         call();
         return Ok(());
     }
