@@ -86,6 +86,10 @@ pub(crate) const BY_PSS: &[CK_MECHANISM_TYPE] = &[
     CKM_SHA256_RSA_PKCS_PSS,
     CKM_SHA384_RSA_PKCS_PSS,
     CKM_SHA512_RSA_PKCS_PSS,
+    CKM_SHA3_224_RSA_PKCS_PSS,
+    CKM_SHA3_256_RSA_PKCS_PSS,
+    CKM_SHA3_384_RSA_PKCS_PSS,
+    CKM_SHA3_512_RSA_PKCS_PSS,
 ];
 
 /// Codes of keys that a module does not have or take.

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A key in words, as `openssl pkey -text` shows it.
 
+use crate::abi::Answer;
 use crate::key::{Key, Private};
+use crate::kind::Form;
+use crate::pss::{Pss, SALT_OF_SHA1};
 use crate::public::{Public, group};
-use metaslot_ck::{CKA_PRIME, CKA_SUBPRIME, CKK_ML_KEM};
+use metaslot_ck::{CKA_PRIME, CKA_SUBPRIME, CKK_ML_KEM, CKM_SHA_1};
 use metaslot_spi::curves::Curve;
 use std::fmt::Write as _;
 
@@ -31,7 +34,11 @@ pub(crate) fn of(key: &Key, with_private: bool) -> String {
         _ => "Public-Key",
     };
     let (kind, bits) = (key.kind.text(), key.public.bits(key.kind));
-    let is_named = matches!(kind, "RSA" | "EC") && !half.ends_with("token");
+    let kind = if kind == "DHX" { "DH" } else { kind };
+    let value_name = if kind == "DSA" { "pub: " } else { "public-key:" };
+    // OpenSSL says the kind of the others.
+    let is_named = !matches!(key.public, Public::Number(_)) && kind != "DH";
+    let is_named = is_named && !half.ends_with("token");
     let kind = if is_named { String::new() } else { format!("{kind} ") };
     let is_kem = key.kind.key_type == CKK_ML_KEM;
     let primes = if parts.len() > 1 { 2 } else { 0 };
@@ -64,6 +71,9 @@ pub(crate) fn of(key: &Key, with_private: bool) -> String {
                 let shown = RSA.iter().find(|row| row.0 == *name).map_or(*name, |row| row.1);
                 number(&mut text, shown, part);
             }
+            if matches!(key.kind.form, Form::Rsa { pss: true }) {
+                restrictions(&mut text, key.pss);
+            }
         }
         Public::Ec { curve, point } => {
             lines(&mut text, "pub:", point);
@@ -71,18 +81,39 @@ pub(crate) fn of(key: &Key, with_private: bool) -> String {
         }
         Public::Number(number) => lines(&mut text, if is_kem { "ek:" } else { "pub:" }, number),
         Public::Field { group, value } => {
-            lines(&mut text, "public-key:", value);
-            for (attribute, number) in group {
+            number(&mut text, value_name, value);
+            if let Some(Answer::Text(name)) = key.public.answer(key.kind, b"group") {
+                writeln!(text, "GROUP: {name}").ok();
+                return text;
+            }
+            for (attribute, digits) in group {
                 let name = match *attribute {
-                    CKA_PRIME => "P:",
-                    CKA_SUBPRIME => "Q:",
-                    _ => "G:",
+                    CKA_PRIME => "P:   ",
+                    CKA_SUBPRIME => "Q:   ",
+                    _ => "G:   ",
                 };
-                lines(&mut text, name, number);
+                number(&mut text, name, digits);
             }
         }
     }
     text
+}
+
+/// What a key of RSA-PSS is for.
+fn restrictions(text: &mut String, pss: Option<Pss>) {
+    let Some(Pss { hash, mgf, salt }) = pss else {
+        text.push_str("No PSS parameter restrictions\n");
+        return;
+    };
+    let usual = |is: bool| if is { " (default)" } else { "" };
+    let [of_hash, of_mgf] = [hash, mgf].map(|hash| usual(hash.digest == CKM_SHA_1));
+    let (hash, mgf, of_salt) = (hash.names[0], mgf.names[0], usual(salt == SALT_OF_SHA1));
+    writeln!(
+        text,
+        "PSS parameter restrictions:\n  Hash Algorithm: {hash}{of_hash}\n  Mask Algorithm: MGF1 with {mgf}{of_mgf}\n  \
+         Minimum Salt Length: {salt}{of_salt}\n  Trailer Field: 0x1 (default)"
+    )
+    .ok();
 }
 
 /// What a key on a curve shares with others; nothing of other keys.
