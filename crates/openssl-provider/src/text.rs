@@ -148,11 +148,10 @@ fn number(text: &mut String, name: &str, digits: &[u8]) {
 
 fn lines(text: &mut String, name: &str, bytes: &[u8]) {
     text.push_str(name);
-    text.push('\n');
-    let count = bytes.chunks(LINE).len();
-    for (place, line) in bytes.chunks(LINE).enumerate() {
-        let line = line.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":");
-        let end = if place + 1 < count { ":" } else { "" };
-        writeln!(text, "    {line}{end}").ok();
+    for (place, byte) in bytes.iter().enumerate() {
+        let before = if place % LINE == 0 { "\n    " } else { "" };
+        let after = if place + 1 < bytes.len() { ":" } else { "" };
+        write!(text, "{before}{byte:02x}{after}").ok();
     }
+    text.push('\n');
 }
