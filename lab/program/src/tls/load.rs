@@ -22,6 +22,7 @@ const UNTIL_ENDED: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) struct Running {
     process: Child,
+    daemon: Option<Child>,
     /// Some end when this does.
     input: Option<ChildStdin>,
     /// It says nothing before it is asked for a page.
@@ -30,6 +31,14 @@ pub(super) struct Running {
     port: u16,
     certificate: PathBuf,
     counters: PathBuf,
+}
+
+/// A daemon that has the token of a server, to be started before it.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) command: Command,
+    /// There once it serves.
+    pub(super) socket: PathBuf,
 }
 
 /// What the clients say.
@@ -52,7 +61,7 @@ impl Running {
     /// # Errors
     /// It ends, or does not listen.
     pub(super) fn start(
-        command: &Command,
+        (command, held): (&Command, Option<Held>),
         asked: bool,
         port: u16,
         log: &Path,
@@ -72,9 +81,14 @@ impl Running {
         let mut process =
             waiting.spawn().map_err(|error| Failure::from(error).context("setpriv"))?;
         let input = process.stdin.take();
-        let mut running = Self { process, input, asked, group, port, certificate, counters };
+        let daemon = None;
+        let mut running =
+            Self { process, daemon, input, asked, group, port, certificate, counters };
         if let Some(group) = &running.group {
             group.take(running.process.id())?;
+        }
+        if let Some(held) = held {
+            running.hold(held)?;
         }
         if let Some(input) = &mut running.input {
             input.write_all(b"go\n")?;
@@ -94,9 +108,27 @@ impl Running {
         Ok(running)
     }
 
-    /// What it has: a process, and those that it started.
+    /// Starts the daemon, in the same group.
+    fn hold(&mut self, Held { mut command, socket }: Held) -> Result<()> {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit());
+        let daemon = self.daemon.insert(command.spawn()?);
+        if let Some(group) = &self.group {
+            group.take(daemon.id())?;
+        }
+        let deadline = Instant::now() + UNTIL_LISTENING;
+        while !socket.exists() {
+            if daemon.try_wait()?.is_some() || Instant::now() > deadline {
+                return Err(Failure::new("metaslotd does not serve"));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+
+    /// What it has: a process, those that it started, and the daemon.
     fn processes(&self) -> Vec<u32> {
         let own = self.process.id();
+        let daemon = self.daemon.as_ref().map(Child::id);
         let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
         let children = entries.filter_map(|entry| {
             let pid = entry.file_name().to_str()?.parse::<u32>().ok()?;
@@ -104,7 +136,7 @@ impl Running {
             let parent = stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?;
             (parent.parse() == Ok(own)).then_some(pid)
         });
-        std::iter::once(own).chain(children).collect()
+        std::iter::once(own).chain(daemon).chain(children).collect()
     }
 
     /// One run of the clients.
@@ -156,19 +188,24 @@ impl Running {
     }
 }
 
+/// Servers end their workers where they are asked to end.
+fn end(process: &mut Child) {
+    let pid = i32::try_from(process.id()).ok().and_then(rustix::process::Pid::from_raw);
+    pid.map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::TERM).ok());
+    let deadline = Instant::now() + UNTIL_ENDED;
+    while Instant::now() < deadline {
+        if !matches!(process.try_wait(), Ok(None)) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    process.kill().ok();
+    process.wait().ok();
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
-        let pid = i32::try_from(self.process.id()).ok().and_then(rustix::process::Pid::from_raw);
-        // Servers end their workers where they are asked to end.
-        pid.map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::TERM).ok());
-        let deadline = Instant::now() + UNTIL_ENDED;
-        while Instant::now() < deadline {
-            if !matches!(self.process.try_wait(), Ok(None)) {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        self.process.kill().ok();
-        self.process.wait().ok();
+        end(&mut self.process);
+        self.daemon.as_mut().map(end);
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A token with a key of each kind, the same kinds in files, certificates of all, and the programs.
 
-use super::load::{Running, free_port};
+use super::load::{Held, Running, free_port};
 use super::options::{Options, Server};
 use super::rows::{Arm, TlsKey};
 use super::server::{Site, THREADS, sun_pkcs11};
@@ -145,7 +145,9 @@ impl Place {
         let (file, jobs) = (self.provider.as_path(), arm == Arm::Jobs);
         let bridge = match arm {
             Arm::File | Arm::FileJobs | Arm::Alone => Bridge::None,
-            Arm::Token | Arm::Jobs => Bridge::Provider { file, mode: Mode::Keys, jobs },
+            Arm::Token | Arm::Jobs | Arm::Daemon => {
+                Bridge::Provider { file, mode: Mode::Keys, jobs }
+            }
         };
         let text = configuration(bridge, &self.module, &String::from_utf8_lossy(PIN));
         let text = format!("{text}[req]\ndistinguished_name = name\n[name]\n");
@@ -191,11 +193,13 @@ impl Place {
         let user = server.user().filter(|_| rustix::process::getuid().is_root());
         let store = self.given.as_ref().filter(|_| user.is_some()).unwrap_or(&self.store);
         // Processes that are forked log in anew, and 64 that take the long way at once wait too long for each other.
-        let own = format!(
-            "lanes = {}\ncounters = {counters:?}\n[[token]]\npath = {:?}\nfast_login = \"15m\"\n",
-            arm != Arm::Alone,
-            store.database(),
-        );
+        let token = format!("[[token]]\npath = {:?}\nfast_login = \"15m\"\n", store.database());
+        let lanes = arm != Arm::Alone;
+        let (daemon, token) = match arm {
+            Arm::Daemon => self.held(&home, &token)?,
+            _ => (None, token),
+        };
+        let own = format!("lanes = {lanes}\ncounters = {counters:?}\n{token}");
         for (path, text) in
             [(&file, server.configuration(site)), (&home.join("metaslot.toml"), own)]
         {
@@ -217,8 +221,33 @@ impl Place {
         let bridged = if server.has_threads() { Arm::File } else { arm };
         command.env("OPENSSL_CONF", self.openssl_cnf(bridged)?);
         let asked = !server.has_threads();
-        Running::start(&command, asked, port, &home.join("log"), certificate, counters)
+        let log = home.join("log");
+        Running::start((&command, daemon), asked, port, &log, certificate, counters)
             .map_err(|failure| failure.context(name))
+    }
+
+    /// The daemon of this build.
+    pub(super) fn daemon() -> Option<PathBuf> {
+        let daemon = std::env::current_exe().ok()?.with_file_name("metaslotd");
+        daemon.is_file().then_some(daemon)
+    }
+
+    /// A daemon that has the token, and what its client is configured with.
+    fn held(&self, home: &Path, token: &str) -> Result<(Option<Held>, String)> {
+        let program = Self::daemon().ok_or_else(|| Failure::new("there is no metaslotd"))?;
+        let [socket, pin, file] = ["socket", "pin", "metaslotd.toml"].map(|name| home.join(name));
+        let user = rustix::process::geteuid().as_raw();
+        let text = format!(
+            "counters = false\n{token}pin-source = \"file:{}\"\n[daemon]\nsocket = {socket:?}\n\
+             [[client]]\nservices = [\"user:{user}\"]\ntoken = \"{LABEL}\"\noperations = [\"sign\"]\n",
+            pin.display(),
+        );
+        fs::write(&pin, PIN).map_err(|error| Failure::file(&pin, &error))?;
+        fs::write(&file, text).map_err(|error| Failure::file(&file, &error))?;
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "TERM", "--"]).arg(program).arg("--config").arg(file);
+        let client = format!("[[foreign]]\nname = \"held\"\nsocket = {socket:?}\n");
+        Ok((Some(Held { command, socket }), client))
     }
 
     /// What a server needs that is not root, to its user; root may read it all the same. The configuration of the others stays root's.

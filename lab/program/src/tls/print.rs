@@ -2,7 +2,7 @@
 //! The table.
 
 use super::rows::Arm;
-use super::view::{Cell, NO_JOBS, NO_THREADS, View};
+use super::view::{Cell, NO_JOBS, NO_PROCESSES, NO_THREADS, View};
 use super::words;
 use crate::experiment::Experiment;
 use crate::lines::section;
@@ -22,7 +22,8 @@ pub(crate) fn text(experiment: &Experiment) -> String {
     section(&mut text, "What batches can gain, and what they gain", &words::gains(&view));
     section(&mut text, "Who did it", &words::who(&view));
     let skipped = experiment.plan.skipped.iter();
-    let skipped = skipped.filter(|skipped| ![NO_JOBS, NO_THREADS].contains(&&*skipped.why));
+    let skipped =
+        skipped.filter(|skipped| ![NO_JOBS, NO_PROCESSES, NO_THREADS].contains(&&*skipped.why));
     let skipped: Vec<String> = skipped.map(|s| format!("{}: {}", s.cell, s.why)).collect();
     section(&mut text, "Not run", &skipped);
     text

@@ -50,11 +50,13 @@ pub(super) enum Arm {
     FileJobs,
     /// In the token, without lanes: what batches of threads gain.
     Alone,
+    /// In the token, which a daemon has; its processor time counts as the server's.
+    Daemon,
 }
 
 impl Arm {
-    pub(super) const ALL: [Self; 5] =
-        [Self::File, Self::FileJobs, Self::Token, Self::Jobs, Self::Alone];
+    pub(super) const ALL: [Self; 6] =
+        [Self::File, Self::FileJobs, Self::Token, Self::Jobs, Self::Alone, Self::Daemon];
 
     pub(super) const fn word(self) -> &'static str {
         match self {
@@ -63,6 +65,7 @@ impl Arm {
             Self::Jobs => "jobs",
             Self::FileJobs => "file-jobs",
             Self::Alone => "no-lanes",
+            Self::Daemon => "daemon",
         }
     }
 

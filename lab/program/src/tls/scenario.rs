@@ -144,6 +144,8 @@ impl Scenario for Handshakes {
             Arm::Jobs if !server.has_jobs() => super::view::NO_JOBS,
             Arm::FileJobs if server != Server::Haproxy => super::view::NO_JOBS,
             Arm::Alone if !server.has_threads() => super::view::NO_THREADS,
+            Arm::Daemon if !server.has_processes() => super::view::NO_PROCESSES,
+            Arm::Daemon if Place::daemon().is_none() => "metaslotd is not beside this program",
             _ => return None,
         };
         Some(senseless.to_owned())

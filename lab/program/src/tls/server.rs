@@ -70,6 +70,11 @@ impl Server {
         matches!(self, Self::Threads | Self::Java)
     }
 
+    /// Whether it is measured with a daemon, too: one that has processes, which find each other there.
+    pub(super) const fn has_processes(self) -> bool {
+        matches!(self, Self::Nginx)
+    }
+
     /// The user that it has to be, where it may not be root.
     pub(super) const fn user(self) -> Option<&'static str> {
         match self {

@@ -9,6 +9,7 @@ use crate::judged::{Judged, OverFirst};
 /// Why combinations that make no sense are left out.
 pub(super) const NO_JOBS: &str = "it has no jobs of OpenSSL's";
 pub(super) const NO_THREADS: &str = "its signatures do not wait for each other";
+pub(super) const NO_PROCESSES: &str = "its processes are not to find each other in a daemon";
 /// Why Java has no other keys.
 pub(super) const ONE_KEY: &str = "its example has the key rsa2048";
 
@@ -122,7 +123,7 @@ impl<'a> View<'a> {
         self.judged.over_first(&cell.name(), arm.word())
     }
 
-    /// What batches gain a server with jobs.
+    /// What batches gain a server with jobs, or one whose processes a daemon serves.
     pub(super) fn gain(&self, cell: &Cell) -> Option<Gain> {
         if cell.server == Server::Loop || cell.connections == 1 {
             return None;
@@ -130,7 +131,8 @@ impl<'a> View<'a> {
         let alone = Cell { connections: 1, ..cell.clone() };
         let pause = || Some(self.cpu(&alone, Arm::Jobs)? - self.cpu(&alone, Arm::Token)?);
         let signing = Cell { server: Server::Loop, ..cell.clone() };
-        let ratio = self.over_file(cell, Arm::Jobs)?.comparison.ratio();
+        let arm = if cell.server.has_processes() { Arm::Daemon } else { Arm::Jobs };
+        let ratio = self.over_file(cell, arm)?.comparison.ratio();
         Some(Gain {
             whole: self.cpu(cell, Arm::File)?,
             signing: self.cpu(&signing, Arm::File)?,

@@ -54,13 +54,14 @@ pub(super) fn who(view: &View<'_>) -> Vec<String> {
     let settings = &view.experiment.manifest.provenance.settings;
     let mut lines = vec![
         "file: the key in a file, libcrypto signs; file-jobs: the same with ssl-mode-async in HAProxy; token: a key of the token by metaslot.so, every signature at once; jobs: the same with \
-         async-jobs = yes, and ssl-mode-async in HAProxy; no-lanes: a key of the token, lanes = false".to_owned(),
+         async-jobs = yes, and ssl-mode-async in HAProxy; no-lanes: a key of the token, lanes = false; daemon: a key of the token in \
+         metaslotd, whose processor time counts as the server's".to_owned(),
         "threads and java ask the module itself, in a thread for each connection, and wait".to_owned(),
         format!(
             "{}: the signature alone, by the loop of openssl speed, with as many jobs as there are connections",
             Server::Loop.word()
         ),
-        "Processor time is the server's with all its processes; the clients are outside. Figures of token and jobs stand here only where \
+        "Processor time is the server's with all its processes; the clients are outside. Figures of token, jobs and daemon stand here only where \
          the module's counters rose by a signature for each handshake."
             .to_owned(),
     ];

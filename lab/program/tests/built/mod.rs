@@ -18,8 +18,8 @@ pub(crate) fn module() -> &'static Path {
         let directory = Path::new(LAB).parent().unwrap();
         let mut cargo = Command::new(env!("CARGO"));
         cargo.args(["build", "--quiet", "--package", "metaslot-module"]);
-        // Beside it, as the lab looks for it.
-        cargo.args(["--package", "metaslot-openssl-provider"]);
+        // Beside it, as the lab looks for them.
+        cargo.args(["--package", "metaslot-openssl-provider", "--package", "metaslot-daemon"]);
         cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
         if directory.ends_with("release") {
             cargo.arg("--release");
