@@ -104,6 +104,11 @@ function key() {
   console.log(pair.asymmetricKeyType);
   if (process.argv[3] === 'stays') {
     assert.throws(() => pair.export({ type: 'pkcs8', format: 'der' }));
+    // What asks for the numbers of a public key gets them of one that is no half of a token's pair.
+    const half = crypto.createPublicKey(pair).export({ type: 'spki', format: 'pem' });
+    const again = crypto.createPublicKey(half);
+    assert(again.equals(own) && again.export({ format: 'jwk' }).kty);
+    assert(Object.keys(again.asymmetricKeyDetails).length > 0);
   }
 }
 
