@@ -121,24 +121,24 @@ impl Provider {
 
     /// Puts a failure into libcrypto's queue, and on standard error where the configuration wants that.
     pub(crate) fn raise(&self, failure: &Failure) {
-        self.core.raise(failure.reason as u32, &failure.text);
+        let text = shown(&failure.text);
+        self.core.raise(failure.reason as u32, &text);
         if let Some(said) = &self.said {
-            self.say(said, failure);
+            self.say(said, failure.reason.name(), text);
         }
     }
 
     /// One line; not again what has just been said, for libcrypto asks one decoder after the other. A forked child may find the lock taken.
-    fn say(&self, said: &Mutex<Option<(Instant, String)>>, failure: &Failure) {
+    fn say(&self, said: &Mutex<Option<(Instant, String)>>, reason: &str, text: String) {
         let Ok(mut last) = said.try_lock() else { return };
         let now = Instant::now();
         let is_new = last
             .as_ref()
-            .is_none_or(|(then, text)| *text != failure.text || now.duration_since(*then) >= QUIET);
+            .is_none_or(|(then, before)| *before != text || now.duration_since(*then) >= QUIET);
         if is_new {
-            let text = failure.text.replace(char::is_control, " ");
-            let line = format!("metaslot: {}: {text}\n", failure.reason.name());
+            let line = format!("metaslot: {reason}: {text}\n");
             io::stderr().write_all(line.as_bytes()).ok();
-            *last = Some((now, failure.text.clone()));
+            *last = Some((now, text));
         }
     }
 
@@ -265,9 +265,14 @@ impl Provider {
         match (&self.config.pin, &self.config.pin_source) {
             (Some(pin), _) => Ok(Some(pin.clone())),
             (None, Some(source)) => Pin::read(source).map(Some),
-            (None, None) => Ok(ask(&format!("PIN of token {}", token.label()))),
+            (None, None) => Ok(ask(&shown(&format!("PIN of token {}", token.label())))),
         }
     }
+}
+
+/// What goes into a log or to a terminal: labels of tokens, which are others' words, begin no line of their own there.
+fn shown(text: &str) -> String {
+    text.replace(char::is_control, " ")
 }
 
 impl Whose for Provider {
@@ -307,4 +312,14 @@ fn is_of_library(uri: &Uri, module: &Module) -> bool {
             && same(&uri.library_manufacturer, &info.manufacturer)
             && uri.library_version.is_none_or(|wanted| wanted == info.library_version)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shown;
+
+    #[test]
+    fn a_label_begins_no_line_of_its_own_in_a_log() {
+        assert_eq!(shown("token a\nb\u{1b}[31m\0"), "token a b [31m ");
+    }
 }

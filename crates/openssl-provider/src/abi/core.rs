@@ -91,11 +91,11 @@ impl Core {
         })
     }
 
-    /// Puts an error into this thread's queue.
+    /// Puts an error into this thread's queue. The message has no control characters.
     pub(crate) fn raise(&self, reason: u32, message: &str) {
         let (Some(new_error), Some(set_error)) = (self.new_error, self.set_error) else { return };
         let length = message.floor_char_boundary(MESSAGE);
-        let text = message[..length].replace('\0', " ").replace('%', "%%");
+        let text = message[..length].replace('%', "%%");
         let text = CString::new(text).unwrap_or_default();
         // A `va_list` from which nothing is read: the text names no argument.
         let no_arguments = [0_usize; 4];
