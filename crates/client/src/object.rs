@@ -2,11 +2,14 @@
 //! Objects: create, copy, destroy, read, change, find.
 
 use crate::{Error, Result, Session, Template, Value, length, room, ulong};
+use metaslot_ck::attribute::{self, AttributeRow};
 use metaslot_ck::{self as ck, *};
 use std::ptr;
 
 /// Handles that are fetched by one `C_FindObjects`.
 const BATCH: usize = 256;
+/// More attributes than an array of them has.
+const MOST_NESTED: usize = 256;
 
 impl Session {
     /// `C_CreateObject`
@@ -184,6 +187,58 @@ impl Session {
     ) -> Result<String> {
         let value = self.attribute(object, attribute)?;
         Ok(String::from_utf8_lossy(&value).into_owned())
+    }
+
+    /// An attribute that is an array of attributes (`CKA_UNWRAP_TEMPLATE` and its kin), each as its bytes; `None` where there is none, or
+    /// where the module is in another process. One in the array that is an array itself is not read.
+    ///
+    /// # Errors
+    /// The module's code; `CKR_DEVICE_ERROR` for what is no such array.
+    pub fn template_attribute(
+        &self,
+        object: ObjectHandle,
+        attribute: CK_ATTRIBUTE_TYPE,
+    ) -> Result<Option<Template>> {
+        if self.module().other_process().is_some() {
+            return Ok(None);
+        }
+        let null = CK_ATTRIBUTE { type_: 0, pValue: ptr::null_mut(), ulValueLen: 0 };
+        let mut outer = [CK_ATTRIBUTE { type_: attribute, ..null }];
+        tolerate(self.read_attributes(object, &mut outer))?;
+        if matches!(outer[0].ulValueLen, 0 | UNAVAILABLE) {
+            return Ok(None);
+        }
+        let wrong = Error::new(Function::GetAttributeValue, ck::Error::DEVICE_ERROR);
+        let bytes = length(outer[0].ulValueLen);
+        let count = bytes / size_of::<CK_ATTRIBUTE>();
+        if !bytes.is_multiple_of(size_of::<CK_ATTRIBUTE>()) || count > MOST_NESTED {
+            return Err(wrong);
+        }
+        // First which there are, and how long; then their values.
+        let mut inner = vec![null; count];
+        outer[0].pValue = inner.as_mut_ptr().cast();
+        self.read_attributes(object, &mut outer)?;
+        let named: Vec<_> = inner.iter().map(|one| one.type_).collect();
+        let nests = |one: &CK_ATTRIBUTE_TYPE| {
+            AttributeRow::kind_of(*one) == Some(attribute::Kind::Template)
+        };
+        if named.iter().any(nests) || inner.iter().any(|one| one.ulValueLen == UNAVAILABLE) {
+            return Err(wrong);
+        }
+        let place = |one: &CK_ATTRIBUTE| room(Function::GetAttributeValue, one.ulValueLen, 0);
+        let mut values = inner.iter().map(place).collect::<Result<Vec<Vec<u8>>>>()?;
+        for (one, value) in inner.iter_mut().zip(&mut values) {
+            one.pValue = value.as_mut_ptr().cast();
+        }
+        outer[0].pValue = inner.as_mut_ptr().cast();
+        outer[0].ulValueLen = ulong(bytes);
+        self.read_attributes(object, &mut outer)?;
+        let whole = |(one, value): (&CK_ATTRIBUTE, &Vec<u8>)| length(one.ulValueLen) == value.len();
+        let same = inner.iter().map(|one| one.type_).eq(named.iter().copied());
+        if !same || !inner.iter().zip(&values).all(whole) {
+            return Err(wrong);
+        }
+        Ok(Some(named.into_iter().zip(values.into_iter().map(Value::Bytes)).collect()))
     }
 
     /// `C_GetAttributeValue`
