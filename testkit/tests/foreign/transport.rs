@@ -3,7 +3,7 @@
 
 use super::twin::{TWIN, pair, prepared, readable, same, secret, twin};
 use super::*;
-use metaslot_client::{Mechanism, Params};
+use metaslot_client::{Mechanism, Params, Value};
 
 /// How keys are wrapped by an AES key, and where the length of what comes back has to be said.
 fn wraps() -> [(Mechanism<'static>, bool); 8] {
@@ -225,6 +225,48 @@ fn protected_keys_do_not_leave_under_keys_that_others_may_change() {
         let opened = twin.unwrap(&wrap, wrapping, &kwp, &secret(None, true));
         fails_with(opened, Error::TEMPLATE_INCONSISTENT)?;
         says(twin.module(), "an unwrapped key would be readable")
+    });
+}
+
+#[test]
+fn what_a_key_there_imposes_is_imposed_on_keys_of_the_session() {
+    let name = "transport::what_a_key_there_imposes_is_imposed_on_keys_of_the_session";
+    twin("imposes", name, "policy = \"legacy\"", |twin, _| {
+        let inner = Template::new().key_type(CKK_AES).bool(CKA_ENCRYPT, false).label("imposed");
+        let make = |template, usages: &[CK_ATTRIBUTE_TYPE], kind: CK_MECHANISM_TYPE| {
+            let all = Template::new().token(true).ulong(CKA_VALUE_LEN, 32);
+            let all = all.with(template, Value::Template(inner.clone()));
+            let all = usages.iter().fold(all, |all, usage| all.bool(*usage, true));
+            twin.generate_key(&kind.into(), &all)
+        };
+        let kwp = CKM_AES_KEY_WRAP_KWP.into();
+        let wraps = make(CKA_UNWRAP_TEMPLATE, &[CKA_WRAP, CKA_UNWRAP], CKM_AES_KEY_GEN)?;
+        let base = make(CKA_DERIVE_TEMPLATE, &[CKA_DERIVE], CKM_GENERIC_SECRET_KEY_GEN)?;
+        let value = readable(None).bytes(CKA_VALUE, [7; 16]);
+        let wrapped = twin.wrap(&kwp, wraps, twin.create(&value)?)?;
+        let hkdf = Params::Hkdf {
+            extract: true,
+            expand: true,
+            prf: CKM_SHA256,
+            salt_type: CKF_HKDF_SALT_NULL,
+            salt: b"",
+            salt_key: ObjectHandle(0),
+            info: b"info",
+        };
+        let hkdf = Mechanism::with(CKM_HKDF_DERIVE, hkdf);
+        let aes = || Template::new().class(CKO_SECRET_KEY).key_type(CKK_AES).token(false);
+        let unwrap = |template: Template| twin.unwrap(&kwp, wraps, &wrapped, &template);
+        let derive =
+            |template: Template| twin.derive(&hkdf, base, &template.ulong(CKA_VALUE_LEN, 16));
+        for made in [unwrap(aes())?, derive(aes())?] {
+            ensure!(!twin.attribute_bool(made, CKA_ENCRYPT)?, "it encrypts");
+            ensure!(twin.attribute_text(made, CKA_LABEL)? == "imposed", "its label");
+        }
+        for against in [aes().bool(CKA_ENCRYPT, true), aes().label("other")] {
+            fails_with(unwrap(against.clone()), Error::TEMPLATE_INCONSISTENT)?;
+            fails_with(derive(against), Error::TEMPLATE_INCONSISTENT)?;
+        }
+        Ok(())
     });
 }
 

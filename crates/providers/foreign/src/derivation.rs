@@ -13,7 +13,7 @@ use metaslot_client::{Result as Called, Session, Template};
 use metaslot_memory::Secret;
 use metaslot_spi::agreement::Agreement;
 use metaslot_spi::provider::{Derive, Keys};
-use metaslot_spi::{Key, Params, detail};
+use metaslot_spi::{Key, Params, Value, detail};
 
 /// Derivations whose parameters can be told to a module, and which give one secret.
 pub(crate) const fn derives(mechanism: CK_MECHANISM_TYPE) -> bool {
@@ -61,7 +61,7 @@ impl Derive for Mechanism {
             let derive = |session: &Session, base, template: &Template| {
                 session.derive(&mechanism, base, template)
             };
-            self.taken_out(key, length, &derive)
+            self.taken_out((key, CKA_DERIVE_TEMPLATE), length, &derive)
         };
         let agreement = Agreement::in_group(params).ok().filter(|agreement| agreement.is_plain());
         let Some(agreement) = agreement else {
@@ -94,14 +94,20 @@ pub(crate) fn public_length(key: &Key) -> Result<usize> {
 pub(crate) type Make<'a> = &'a dyn Fn(&Session, ObjectHandle, &Template) -> Called<ObjectHandle>;
 
 impl Mechanism {
-    /// The value of a secret that is made by a key: of this length, or as long as it comes.
+    /// The value of a secret that is made by a key: of this length, or as long as it comes. By its template of this
+    /// name the module imposes what it says on this secret, too: a type of key that it names has to be the secret's.
     pub(crate) fn taken_out(
         &self,
-        key: &Key,
+        (key, imposing): (&Key, CK_ATTRIBUTE_TYPE),
         length: Option<usize>,
         make: Make<'_>,
     ) -> Result<Secret> {
-        let mut template = secret().bool(CKA_SENSITIVE, false).bool(CKA_EXTRACTABLE, true);
+        let imposed = match key.attributes().get(imposing) {
+            Some(Value::Template(imposed)) => imposed.ulong(CKA_KEY_TYPE),
+            _ => None,
+        };
+        let kind = imposed.unwrap_or(CKK_GENERIC_SECRET);
+        let mut template = secret_of(kind).bool(CKA_SENSITIVE, false).bool(CKA_EXTRACTABLE, true);
         if let Some(length) = length {
             template = template.ulong(CKA_VALUE_LEN, length as u64);
         }
@@ -128,5 +134,9 @@ impl Mechanism {
 
 /// A secret of a session, of no more than its bytes.
 pub(crate) fn secret() -> Template {
-    Template::new().class(CKO_SECRET_KEY).key_type(CKK_GENERIC_SECRET).token(false)
+    secret_of(CKK_GENERIC_SECRET)
+}
+
+fn secret_of(kind: u64) -> Template {
+    Template::new().class(CKO_SECRET_KEY).key_type(kind).token(false)
 }

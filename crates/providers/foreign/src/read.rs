@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! An object of the module's, as ours are.
 
+use crate::error::is_loss;
 use crate::value;
 use metaslot_ck::attribute::{
     AttributeRow, CKA_BIRTH_ROLES, CKA_FOREIGN_ROW, CKA_METASLOT_HOME, class_bit,
 };
 use metaslot_ck::*;
-use metaslot_client::{Error as Failure, Result as Called, Session, Template};
+use metaslot_client::{Error as Failure, Result as Called, Session, Template, Value as Said};
 use metaslot_spi::{Attributes, Value};
 use std::collections::BTreeSet;
 
@@ -39,6 +40,34 @@ pub(crate) fn of_class(
     rows.map(|row| row.number).collect()
 }
 
+/// Templates that a key imposes on what is made by it, and the usage that does.
+const IMPOSING: [(CK_ATTRIBUTE_TYPE, CK_ATTRIBUTE_TYPE); 3] = [
+    (CKA_UNWRAP, CKA_UNWRAP_TEMPLATE),
+    (CKA_DERIVE, CKA_DERIVE_TEMPLATE),
+    (CKA_DECAPSULATE, CKA_DECAPSULATE_TEMPLATE),
+];
+
+/// What such a template says, as far as objects of ours can have it. A module that does not show it imposes it alone.
+fn imposed(
+    session: &Session,
+    handle: ObjectHandle,
+    template: CK_ATTRIBUTE_TYPE,
+) -> Called<Option<Attributes>> {
+    let said = match session.template_attribute(handle, template) {
+        Err(failure) if is_loss(failure.code) => return Err(failure),
+        said => said.ok().flatten(),
+    };
+    let known = |(attribute, value): (CK_ATTRIBUTE_TYPE, &Said)| match value {
+        Said::Bytes(bytes) => Some((attribute, value::decoded(attribute, bytes.clone())?)),
+        _ => None,
+    };
+    Ok(said.map(|said| {
+        let mut imposed = Attributes::new();
+        said.iter().filter_map(known).for_each(|(attribute, value)| imposed.set(attribute, value));
+        imposed
+    }))
+}
+
 /// All that may be shown of an object, as our own objects have it.
 pub(crate) fn attributes(
     home: &str,
@@ -63,6 +92,13 @@ pub(crate) fn attributes(
     for (attribute, bytes) in wanted.into_iter().zip(values) {
         if let Some(value) = bytes.and_then(|bytes| value::decoded(attribute, bytes)) {
             all.set(attribute, value);
+        }
+    }
+    for (usage, template) in IMPOSING {
+        if all.bool(usage)
+            && let Some(imposed) = imposed(session, handle, template)?
+        {
+            all.set(template, Value::Template(imposed));
         }
     }
     all.set(CKA_CLASS, Value::Ulong(class));

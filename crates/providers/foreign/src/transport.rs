@@ -44,7 +44,7 @@ impl Wrap for Mechanism {
         let mechanism = params::mechanism(self.number, params)?;
         // Zeros that fill the last block are ours to take off.
         let length = matches!(self.mode, Mode::Blocks(_)).then_some(wrapped.len());
-        self.taken_out(key, length, &|session, by, template| {
+        self.taken_out((key, CKA_UNWRAP_TEMPLATE), length, &|session, by, template| {
             session.unwrap(&mechanism, by, wrapped, template)
         })
     }
@@ -130,8 +130,12 @@ impl Encapsulation for Mechanism {
             return Err(Error::WRAPPED_KEY_LEN_RANGE);
         }
         let mechanism = params::mechanism(self.number, params)?;
-        self.taken_out(key, length, &|session: &Session, by, template: &Template| {
-            session.decapsulate(&mechanism, by, ciphertext, template)
-        })
+        self.taken_out(
+            (key, CKA_DECAPSULATE_TEMPLATE),
+            length,
+            &|session: &Session, by, template: &Template| {
+                session.decapsulate(&mechanism, by, ciphertext, template)
+            },
+        )
     }
 }
