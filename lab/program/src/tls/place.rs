@@ -196,7 +196,7 @@ impl Place {
         let token = format!("[[token]]\npath = {:?}\nfast_login = \"15m\"\n", store.database());
         let lanes = arm != Arm::Alone;
         let (daemon, token) = match arm {
-            Arm::Daemon => self.held(&home, &token)?,
+            Arm::Daemon => self.held(&home, &counters, &token)?,
             _ => (None, token),
         };
         let own = format!("lanes = {lanes}\ncounters = {counters:?}\n{token}");
@@ -233,12 +233,12 @@ impl Place {
     }
 
     /// A daemon that has the token, and what its client is configured with.
-    fn held(&self, home: &Path, token: &str) -> Result<(Option<Held>, String)> {
+    fn held(&self, home: &Path, counters: &Path, token: &str) -> Result<(Option<Held>, String)> {
         let program = Self::daemon().ok_or_else(|| Failure::new("there is no metaslotd"))?;
         let [socket, pin, file] = ["socket", "pin", "metaslotd.toml"].map(|name| home.join(name));
         let user = rustix::process::geteuid().as_raw();
         let text = format!(
-            "counters = false\n{token}pin-source = \"file:{}\"\n[daemon]\nsocket = {socket:?}\n\
+            "counters = {counters:?}\n{token}pin-source = \"file:{}\"\n[daemon]\nsocket = {socket:?}\n\
              [[client]]\nservices = [\"user:{user}\"]\ntoken = \"{LABEL}\"\noperations = [\"sign\"]\n",
             pin.display(),
         );
