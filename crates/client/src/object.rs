@@ -218,6 +218,9 @@ impl Session {
         let mut inner = vec![null; count];
         outer[0].pValue = inner.as_mut_ptr().cast();
         self.read_attributes(object, &mut outer)?;
+        if length(outer[0].ulValueLen) != bytes {
+            return Err(wrong);
+        }
         let named: Vec<_> = inner.iter().map(|one| one.type_).collect();
         let nests = |one: &CK_ATTRIBUTE_TYPE| {
             AttributeRow::kind_of(*one) == Some(attribute::Kind::Template)
@@ -235,7 +238,7 @@ impl Session {
         self.read_attributes(object, &mut outer)?;
         let whole = |(one, value): (&CK_ATTRIBUTE, &Vec<u8>)| length(one.ulValueLen) == value.len();
         let same = inner.iter().map(|one| one.type_).eq(named.iter().copied());
-        if !same || !inner.iter().zip(&values).all(whole) {
+        if length(outer[0].ulValueLen) != bytes || !same || !inner.iter().zip(&values).all(whole) {
             return Err(wrong);
         }
         Ok(Some(named.into_iter().zip(values.into_iter().map(Value::Bytes)).collect()))
