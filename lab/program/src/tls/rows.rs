@@ -82,6 +82,8 @@ impl Arm {
 pub(super) const SERVER: &str = "server";
 pub(super) const KEY: &str = "key";
 pub(super) const CONNECTIONS: &str = "connections";
+/// Threads of HAProxy, processes of nginx.
+pub(super) const WORKERS: &str = "workers";
 /// Counters beside each sample.
 pub(super) const BATCHES: &str = "batches";
 pub(super) const BATCHED: &str = "batched";

@@ -5,7 +5,7 @@ use super::counted::Counted;
 use super::load::Running;
 use super::options::{Options, Server};
 use super::place::{JAVA_KEY, Place};
-use super::rows::{Arm, CONNECTIONS, KEY, KEYS, SERVER, TlsKey};
+use super::rows::{Arm, CONNECTIONS, KEY, KEYS, SERVER, TlsKey, WORKERS};
 use crate::experiment::{Factor, Measured, Run, level};
 use crate::filter::wanted;
 use crate::machine::library;
@@ -97,7 +97,7 @@ impl Handshakes {
 impl Scenario for Handshakes {
     fn head(&self) -> Head {
         let described = library(&self.place.module).unwrap_or_default();
-        let settings = [("module", described), ("workers", self.options.workers.to_string())];
+        let settings = [("module", described), (WORKERS, self.options.workers.to_string())];
         Head {
             name: "tls",
             unit: "handshake",

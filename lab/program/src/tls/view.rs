@@ -2,7 +2,7 @@
 //! Figures of an experiment, as the table, the sentences and the JSON ask for them.
 
 use super::options::Server;
-use super::rows::{Arm, BATCHED, BATCHES, CONNECTIONS, KEY, P99, SERVER};
+use super::rows::{Arm, BATCHED, BATCHES, CONNECTIONS, KEY, P99, SERVER, WORKERS};
 use crate::experiment::{Experiment, Sample};
 use crate::judged::{Judged, OverFirst};
 
@@ -131,7 +131,14 @@ impl<'a> View<'a> {
         let alone = Cell { connections: 1, ..cell.clone() };
         let pause = || Some(self.cpu(&alone, Arm::Jobs)? - self.cpu(&alone, Arm::Token)?);
         let signing = Cell { server: Server::Loop, ..cell.clone() };
-        let arm = if cell.server.has_processes() { Arm::Daemon } else { Arm::Jobs };
+        // Processes meet where there are several.
+        let settings = &self.experiment.manifest.provenance.settings;
+        let alone = settings.get(WORKERS).is_none_or(|workers| workers == "1");
+        let arm = match cell.server.has_processes() {
+            true if alone => return None,
+            true => Arm::Daemon,
+            false => Arm::Jobs,
+        };
         let ratio = self.over_file(cell, arm)?.comparison.ratio();
         Some(Gain {
             whole: self.cpu(cell, Arm::File)?,
