@@ -111,6 +111,7 @@ impl Running {
     /// Starts the daemon, in the same group.
     fn hold(&mut self, Held { mut command, socket }: Held) -> Result<()> {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit());
+        std::fs::remove_file(&socket).ok();
         let daemon = self.daemon.insert(command.spawn()?);
         if let Some(group) = &self.group {
             group.take(daemon.id())?;
@@ -190,6 +191,9 @@ impl Running {
 
 /// Servers end their workers where they are asked to end.
 fn end(process: &mut Child) {
+    if !matches!(process.try_wait(), Ok(None)) {
+        return;
+    }
     let pid = i32::try_from(process.id()).ok().and_then(rustix::process::Pid::from_raw);
     pid.map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::TERM).ok());
     let deadline = Instant::now() + UNTIL_ENDED;
