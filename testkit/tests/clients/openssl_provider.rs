@@ -143,7 +143,8 @@ pub(crate) fn line(token: &TestToken, text: &str) -> Result<()> {
         if mark == "~" {
             for file in &mut files {
                 file.retain(|byte| !byte.is_ascii_whitespace());
-                *file = String::from_utf8_lossy(file).replace("00:", "").into_bytes();
+                // A zero before a number only.
+                *file = String::from_utf8_lossy(file).replace(":00:", ":").into_bytes();
             }
         }
         ensure!(files.windows(2).all(|pair| pair[0] == pair[1] && !pair[0].is_empty()), "{text}");
@@ -554,7 +555,7 @@ fn old_keys_modulo_a_prime_are_used_where_the_policy_allows_it() {
         line(token, "+ dgst -sha256 -sign dsa.key -out sig message")?;
         line(token, "- dgst -sha256 -verify dsa.pub -signature sig message => Verified OK")?;
         line(token, "+ pkeyutl -derive -inkey peer.key -peerkey dhx.pub -out ours")?;
-        line(token, "~ ours theirs")?;
+        line(token, "= ours theirs")?;
         Ok(())
     });
 }
