@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mechanisms with typed parameters, laid out for the C ABI only during a call.
 
+mod made;
+
 use crate::ulong;
+use made::Made;
 use metaslot_ck::*;
 use std::ptr;
 
@@ -174,6 +177,26 @@ pub enum Params<'a> {
         /// The first input.
         iv: &'a [u8],
     },
+    /// `CK_RSA_AES_KEY_WRAP_PARAMS`
+    RsaAes {
+        /// Length of the AES key, in bits.
+        bits: CK_ULONG,
+        /// `CKM_SHA…`
+        hash: CK_MECHANISM_TYPE,
+        /// `CKG_MGF1_…`
+        mgf: CK_ULONG,
+        /// The label of OAEP, often empty.
+        label: &'a [u8],
+    },
+    /// `CK_ECDH_AES_KEY_WRAP_PARAMS`
+    EcdhAes {
+        /// Length of the AES key, in bits.
+        bits: CK_ULONG,
+        /// `CKD_…`
+        kdf: CK_ULONG,
+        /// Shared data for the KDF.
+        shared: &'a [u8],
+    },
 }
 
 /// One `CK_PRF_DATA_PARAM`.
@@ -228,6 +251,7 @@ pub(crate) enum Layout {
     Pbkd2(CK_PKCS5_PBKD2_PARAMS2),
     Sp800108(Box<Kdf<CK_SP800_108_KDF_PARAMS>>),
     Sp800108Feedback(Box<Kdf<CK_SP800_108_FEEDBACK_KDF_PARAMS>>),
+    Made(Made),
 }
 
 /// The structure of an SP 800-108 mechanism and the arrays that it points to.
@@ -286,6 +310,7 @@ impl Encoded<'_> {
             Layout::Pbkd2(params) => of(params),
             Layout::Sp800108(kdf) => of(&mut kdf.params),
             Layout::Sp800108Feedback(kdf) => of(&mut kdf.params),
+            Layout::Made(made) => made.parameter(),
         }
     }
 }
@@ -399,6 +424,7 @@ impl<'a> Mechanism<'a> {
             Params::Hkdf { .. } | Params::Pbkd2 { .. } => self.params.kdf(),
             Params::Sp800108 { prf, data } => sp800_108(prf, data),
             Params::Sp800108Feedback { prf, data, iv } => sp800_108_feedback(prf, data, iv),
+            other => Layout::Made(Made::of(&other)),
         };
         Encoded { number: self.number, layout, _params: std::marker::PhantomData }
     }

@@ -113,6 +113,101 @@ fn wraps_of_its_keys_and_of_ours_are_the_same() {
     });
 }
 
+/// What a wrap under an AES key that goes along takes, and the pair that it goes along by.
+fn carriers() -> [(Mechanism<'static>, CK_MECHANISM_TYPE, Template); 4] {
+    let (hash, mgf) = (CKM_SHA256, CKG_MGF1_SHA256);
+    let oaep = Params::RsaAes { bits: 256, hash, mgf, label: b"label" };
+    let agreed = |bits| Params::EcdhAes { bits, kdf: CKD_SHA256_KDF, shared: b"shared" };
+    let rsa = Template::new().ulong(CKA_MODULUS_BITS, 2048).bytes(CKA_PUBLIC_EXPONENT, [1, 0, 1]);
+    let on = |curve: &[u8]| Template::new().bytes(CKA_EC_PARAMS, curve);
+    let x25519: &[u8] = &[6, 3, 0x2b, 0x65, 0x6e];
+    [
+        (Mechanism::with(CKM_RSA_AES_KEY_WRAP, oaep), CKM_RSA_PKCS_KEY_PAIR_GEN, rsa),
+        (
+            Mechanism::with(CKM_ECDH_AES_KEY_WRAP, agreed(128)),
+            CKM_EC_KEY_PAIR_GEN,
+            on(softhsm::P256),
+        ),
+        (
+            Mechanism::with(CKM_ECDH_COF_AES_KEY_WRAP, agreed(256)),
+            CKM_EC_KEY_PAIR_GEN,
+            on(softhsm::P256),
+        ),
+        (
+            Mechanism::with(CKM_ECDH_X_AES_KEY_WRAP, agreed(256)),
+            CKM_EC_MONTGOMERY_KEY_PAIR_GEN,
+            on(x25519),
+        ),
+    ]
+}
+
+#[test]
+fn keys_go_under_an_aes_key_that_goes_along() {
+    let name = "transport::keys_go_under_an_aes_key_that_goes_along";
+    twin("wraps by pairs", name, "", |twin, ours| {
+        for (mechanism, make, said) in carriers() {
+            let what = || format!("{:#x}", mechanism.number);
+            let public = said.clone().token(true).bool(CKA_WRAP, true);
+            // It is for transport alone.
+            let private = Template::new().token(true).bool(CKA_UNWRAP, true);
+            let private = private.bool(CKA_DERIVE, false).bool(CKA_SIGN, false);
+            let only = Value::Mechanisms(vec![mechanism.number]);
+            let private = private.with(CKA_ALLOWED_MECHANISMS, only);
+            let (its, private) = twin.generate_key_pair(&make.into(), &public, &private)?;
+            // The public half in our token, where the wrap is made inside the process.
+            let kind = twin.attribute_ulong(its, CKA_KEY_TYPE)?;
+            let parts: &[_] = match kind {
+                CKK_RSA => &[CKA_MODULUS, CKA_PUBLIC_EXPONENT],
+                _ => &[CKA_EC_PARAMS, CKA_EC_POINT],
+            };
+            let copy = Template::new().class(CKO_PUBLIC_KEY).key_type(kind).token(false);
+            let copy = parts.iter().try_fold(copy.bool(CKA_WRAP, true), |copy, part| {
+                anyhow::Ok(copy.bytes(*part, twin.attribute(its, *part)?))
+            })?;
+            let copy = ours.create(&copy)?;
+            let mac = |session: &Session, key| {
+                session.sign(&CKM_SHA256_HMAC.into(), key, b"message").with_context(what)
+            };
+            let secret = Template::new().class(CKO_SECRET_KEY).key_type(CKK_GENERIC_SECRET);
+            for length in [16, 21, 64] {
+                let value = secret.clone().bytes(CKA_VALUE, vec![7; length]);
+                let value = value.bool(CKA_EXTRACTABLE, true);
+                let own = value.clone().token(false);
+                let (one, other) = (twin.create(&own)?, ours.create(&own)?);
+                let there = twin.create(&value.token(true))?;
+                let mac_of_it = mac(twin, one)?;
+                let wraps = [(twin, its, one), (ours, copy, other), (twin, its, there)];
+                for (session, by, key) in wraps {
+                    let wrapped = session.wrap(&mechanism, by, key).with_context(what)?;
+                    for token in [false, true] {
+                        let template = secret.clone().token(token);
+                        let back = twin.unwrap(&mechanism, private, &wrapped, &template);
+                        let back = back.with_context(what)?;
+                        ensure!(mac(twin, back)? == mac_of_it, "{} of {length}", what());
+                        ensure!(twin.attribute_bool(back, CKA_TOKEN)? == token, "{}", what());
+                        ensure!(twin.attribute(back, CKA_VALUE).is_err(), "it can be read");
+                    }
+                    let mut wrong = wrapped.clone();
+                    *wrong.last_mut().context("nothing")? ^= 1;
+                    let template = secret.clone().token(false);
+                    let opened = twin.unwrap(&mechanism, private, &wrong, &template);
+                    fails_with(opened, Error::WRAPPED_KEY_INVALID)?;
+                    let other = match mechanism.params {
+                        Params::RsaAes { bits, hash, mgf, .. } => {
+                            Params::RsaAes { bits, hash, mgf, label: b"other" }
+                        }
+                        _ => Params::EcdhAes { bits: 256, kdf: CKD_SHA256_KDF, shared: b"other" },
+                    };
+                    let other = Mechanism::with(mechanism.number, other);
+                    let opened = twin.unwrap(&other, private, &wrapped, &template);
+                    fails_with(opened, Error::WRAPPED_KEY_INVALID)?;
+                }
+            }
+        }
+        Ok(())
+    });
+}
+
 #[test]
 fn keys_of_the_token_are_wrapped_and_made_there() {
     let name = "transport::keys_of_the_token_are_wrapped_and_made_there";

@@ -130,6 +130,8 @@ kinds! { Params:
     12 HashSignContext { hedge, context, hash },
     13 Hkdf { extract, expand, prf, salt_type, salt, salt_key, info },
     14 Pbkd2 { prf, salt, iterations, password },
+    17 RsaAes { bits, hash, mgf, label },
+    18 EcdhAes { bits, kdf, shared },
 }
 
 kinds! { KdfParam:
@@ -297,6 +299,8 @@ mod tests {
             Params::Pbkd2 { prf: 4, salt: b"salt", iterations: 1000, password: b"password" },
             Params::Sp800108 { prf: hash, data: STEPS },
             Params::Sp800108Feedback { prf: hash, data: STEPS, iv: &[5; 32] },
+            Params::RsaAes { bits: 256, hash, mgf: CKG_MGF1_SHA256, label: b"label" },
+            Params::EcdhAes { bits: 192, kdf: CKD_SHA256_KDF, shared: b"shared" },
         ]
     }
 
@@ -336,7 +340,7 @@ mod tests {
 
     #[test]
     fn kinds_that_are_not_known_and_too_many_steps_are_refused() {
-        for kind in [17, 0x7f, 0xff] {
+        for kind in [19, 0x7f, 0xff] {
             let mut bytes = written(Params::None);
             bytes[4] = kind;
             assert_eq!(read(&bytes), Err(Error::MECHANISM_PARAM_INVALID), "{kind}");

@@ -136,12 +136,7 @@ impl Sent<'_> {
             (Shape::Pss, Read::Pss { hash, mgf, salt_length }) => {
                 Params::Pss { hash, mgf, salt_length }
             }
-            // Zeros mean the defaults of PKCS #1.
-            (Shape::Oaep, Read::Oaep { hash, mgf, label }) => Params::Oaep {
-                hash: if hash == 0 { CKM_SHA_1 } else { hash },
-                mgf: if mgf == 0 { CKG_MGF1_SHA1 } else { mgf },
-                label: bytes(label),
-            },
+            (Shape::Oaep, Read::Oaep { hash, mgf, label }) => oaep(hash, mgf, label),
             (Shape::Ecdh1, Read::Ecdh1 { kdf, shared, public }) => {
                 Params::Ecdh1 { kdf, shared: bytes(shared), public: bytes(public) }
             }
@@ -155,6 +150,15 @@ impl Sent<'_> {
             (shape, params) => later(shape, &params, &self.parameter.steps)?,
         };
         Ok((self.number, params))
+    }
+}
+
+/// Zeros mean the defaults of PKCS #1.
+fn oaep(hash: u64, mgf: u64, label: &[u8]) -> Params {
+    Params::Oaep {
+        hash: if hash == 0 { CKM_SHA_1 } else { hash },
+        mgf: if mgf == 0 { CKG_MGF1_SHA1 } else { mgf },
+        label: Bytes::from_slice(label),
     }
 }
 
@@ -191,6 +195,13 @@ fn later(shape: Shape, params: &Read<'_>, steps: &[ReadStep<'_>]) -> Result<Para
             let counter = shape == Shape::Sp800108Counter;
             let data = sp800_108(steps, counter)?;
             Params::Sp800108 { prf, data, iv: Bytes::new(), additional: Vec::new() }
+        }
+        (Shape::RsaAes, Read::RsaAes { bits, hash, mgf, label }) => {
+            Params::Transport { bits, by: Box::new(oaep(hash, mgf, label)) }
+        }
+        (Shape::EcdhAes, Read::EcdhAes { bits, kdf, shared }) => {
+            let by = Params::Ecdh1 { kdf, shared: bytes(shared), public: Bytes::new() };
+            Params::Transport { bits, by: Box::new(by) }
         }
         (Shape::Sp800108Feedback, Read::Sp800108Feedback { prf, iv, .. }) => {
             let data = sp800_108(steps, false)?;

@@ -263,18 +263,64 @@ fn keys_are_wrapped_and_unwrapped() {
     let wrapped = plain.clone().bytes(CKA_VALUE, [6; 32]).bool(CKA_EXTRACTABLE, true);
     let wrapped = session.create(&wrapped).expect("it is created");
     let mac = |key| session.sign(&CKM_SHA256_HMAC.into(), key, b"words").expect("it is signed");
-    let oaep = Params::Oaep { hash: CKM_SHA256, mgf: CKG_MGF1_SHA256, label: b"label" };
-    for (mechanism, [seals, opens]) in [
-        (Mechanism::new(CKM_AES_KEY_WRAP_KWP), [wrapping; 2]),
-        (Mechanism::with(CKM_AES_KEY_WRAP, Params::Bytes(&[7; 8])), [wrapping; 2]),
-        (Mechanism::with(CKM_RSA_PKCS_OAEP, oaep), [sealing, opening]),
-    ] {
+    let (hash, mgf, label) = (CKM_SHA256, CKG_MGF1_SHA256, &b"label"[..]);
+    let on_curve = |generate, curve: &[u8]| {
+        let public = Template::new().bytes(CKA_EC_PARAMS, curve).bool(CKA_WRAP, true);
+        let (public, private) = pair(&session, generate, public, CKA_UNWRAP);
+        [public, private]
+    };
+    let p256 = on_curve(CKM_EC_KEY_PAIR_GEN, &P256);
+    let x25519 = on_curve(CKM_EC_MONTGOMERY_KEY_PAIR_GEN, &X25519);
+    let rsa = [sealing, opening];
+    // A key that opens by OAEP as well would give the AES key away, which goes along.
+    let public = Template::new().ulong(CKA_MODULUS_BITS, 2048).bool(CKA_WRAP, true);
+    let only = Value::Mechanisms(vec![CKM_RSA_AES_KEY_WRAP]);
+    let private = Template::new().bool(CKA_UNWRAP, true).with(CKA_ALLOWED_MECHANISMS, only);
+    let carrying = session.generate_key_pair(&CKM_RSA_PKCS_KEY_PAIR_GEN.into(), &public, &private);
+    let carrying = carrying.map(|(public, private)| [public, private]).expect("a pair is made");
+    let agreed = |shared| Params::EcdhAes { bits: 256, kdf: CKD_SHA256_KDF, shared };
+    let all = [
+        (CKM_AES_KEY_WRAP_KWP, Params::None, [wrapping; 2]),
+        (CKM_AES_KEY_WRAP_PAD, Params::None, [wrapping; 2]),
+        (CKM_AES_KEY_WRAP_PKCS7, Params::None, [wrapping; 2]),
+        (CKM_AES_KEY_WRAP, Params::Bytes(&[7; 8]), [wrapping; 2]),
+        (CKM_RSA_PKCS_OAEP, Params::Oaep { hash, mgf, label }, rsa),
+        (CKM_RSA_AES_KEY_WRAP, Params::RsaAes { bits: 256, hash, mgf, label }, carrying),
+        (CKM_ECDH_AES_KEY_WRAP, agreed(b"shared"), p256),
+        (CKM_ECDH_COF_AES_KEY_WRAP, agreed(b""), p256),
+        (CKM_ECDH_X_AES_KEY_WRAP, agreed(b"shared"), x25519),
+    ];
+    for (number, params, [seals, opens]) in all {
+        let mechanism = Mechanism::with(number, params);
         let bytes = session.wrap(&mechanism, seals, wrapped).expect("it is wrapped");
-        let unwrapped = session.unwrap(&mechanism, opens, &bytes, &plain).expect("it is unwrapped");
+        let unwrapped = session.unwrap(&mechanism, opens, &bytes, &plain);
+        let unwrapped = unwrapped.unwrap_or_else(|error| panic!("{number:#x}: {error}"));
         assert_ne!(unwrapped, wrapped);
         assert_eq!(mac(unwrapped), mac(wrapped));
         let wrong = [&bytes[..bytes.len() - 1], &[!bytes[bytes.len() - 1]]].concat();
         assert!(session.unwrap(&mechanism, opens, &wrong, &plain).is_err());
+        // What it is bound to is carried whole, and no parameter of another mechanism is taken.
+        let other = match params {
+            Params::Oaep { .. } => Params::Oaep { hash, mgf, label: b"other" },
+            Params::RsaAes { bits, .. } => Params::RsaAes { bits, hash, mgf, label: b"other" },
+            Params::EcdhAes { .. } => agreed(b"other"),
+            _ => continue,
+        };
+        let told = session.unwrap(&Mechanism::with(number, other), opens, &bytes, &plain);
+        assert_eq!(code(told), Some(Error::WRAPPED_KEY_INVALID), "{number:#x}");
+        for (other, params, _) in all.into_iter().filter(|(_, params, _)| carries_another(params)) {
+            let told = session.wrap(&Mechanism::with(number, params), seals, wrapped);
+            let is_its_own = other == number || matches!(params, Params::EcdhAes { .. });
+            let refused = Some(Error::MECHANISM_PARAM_INVALID);
+            assert!(is_its_own || code(told) == refused, "{number:#x} by {params:?}");
+        }
+        let told = session.wrap(&Mechanism::new(number), seals, wrapped);
+        assert_eq!(code(told), Some(Error::MECHANISM_PARAM_INVALID), "{number:#x}");
+    }
+    for bits in [0, 127, 512, u64::MAX] {
+        let wrong = Params::RsaAes { bits, hash, mgf, label };
+        let told = session.wrap(&Mechanism::with(CKM_RSA_AES_KEY_WRAP, wrong), sealing, wrapped);
+        assert_eq!(code(told), Some(Error::MECHANISM_PARAM_INVALID), "{bits}");
     }
     // A value that is longer than what is asked for first.
     let long = plain.bytes(CKA_VALUE, vec![5; 5000]).bool(CKA_EXTRACTABLE, true);
@@ -284,6 +330,10 @@ fn keys_are_wrapped_and_unwrapped() {
     let kept = session.generate_key(&CKM_AES_KEY_GEN.into(), &secret(CKK_AES, 32));
     let told = session.wrap(&CKM_AES_KEY_WRAP_KWP.into(), wrapping, kept.expect("a key is made"));
     assert_eq!(code(told), Some(Error::KEY_UNEXTRACTABLE));
+}
+
+fn carries_another(params: &Params<'_>) -> bool {
+    matches!(params, Params::Oaep { .. } | Params::RsaAes { .. } | Params::EcdhAes { .. })
 }
 
 #[test]

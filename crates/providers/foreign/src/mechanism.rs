@@ -233,6 +233,9 @@ pub(crate) enum Mode {
     Wrapped(usize),
     /// By one of two paddings: what a token gives is how long it is. It wraps keys, and does not encrypt.
     Asked,
+    /// As RFC 5649 has it, behind what brings its key: a number below the modulus, or a public value. It wraps keys, and does not
+    /// encrypt.
+    Carried,
     /// A tag longer than the data.
     Tagged,
     /// One number below the modulus.
@@ -259,6 +262,10 @@ impl Mode {
             CKM_AES_KEY_WRAP | CKM_AES_KEY_WRAP_KWP => Self::Wrapped(0),
             CKM_AES_KEY_WRAP_PKCS7 => Self::Wrapped(1),
             CKM_AES_KEY_WRAP_PAD => Self::Asked,
+            CKM_RSA_AES_KEY_WRAP
+            | CKM_ECDH_AES_KEY_WRAP
+            | CKM_ECDH_COF_AES_KEY_WRAP
+            | CKM_ECDH_X_AES_KEY_WRAP => Self::Carried,
             CKM_AES_GCM | CKM_AES_CCM | CKM_CHACHA20_POLY1305 => Self::Tagged,
             CKM_RSA_PKCS | CKM_RSA_PKCS_OAEP | CKM_RSA_X_509 => Self::Rsa,
             _ => Self::Unknown,

@@ -30,11 +30,11 @@ pub(crate) fn mechanism(number: CK_MECHANISM_TYPE, params: &Params) -> Result<Me
         Params::HashSignContext { hedge, context, hash } => {
             Foreign::HashSignContext { hedge: *hedge, context, hash: *hash }
         }
+        Params::Transport { bits, by } => carrying(*bits, by)?,
         Params::Ecdh1 { .. }
         | Params::Hkdf { .. }
         | Params::Pbkd2 { .. }
         | Params::Sp800108 { .. }
-        | Params::Transport { .. }
         | Params::Data { .. }
         | Params::Key(_)
         | Params::ChaCha20 { .. }
@@ -48,6 +48,17 @@ pub(crate) fn mechanism(number: CK_MECHANISM_TYPE, params: &Params) -> Result<Me
         | Params::Tls(_) => return Err(Error::MECHANISM_PARAM_INVALID),
     };
     Ok(Mechanism::with(number, params))
+}
+
+/// That of a wrap under an AES key, which goes along by another mechanism.
+fn carrying(bits: u64, by: &Params) -> Result<Foreign<'_>> {
+    match by {
+        Params::Oaep { hash, mgf, label } => {
+            Ok(Foreign::RsaAes { bits, hash: *hash, mgf: *mgf, label })
+        }
+        Params::Ecdh1 { kdf, shared, .. } => Ok(Foreign::EcdhAes { bits, kdf: *kdf, shared }),
+        _ => Err(Error::MECHANISM_PARAM_INVALID),
+    }
 }
 
 /// What each step of SP 800-108 takes, for [`deriving`].

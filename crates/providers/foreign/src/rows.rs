@@ -62,7 +62,7 @@ fn row(
         (has(flag) && mechanism.length != Length::Unknown).then_some(mechanism as &dyn Signature)
     };
     let works = |flag| {
-        (has(flag) && !matches!(mechanism.mode, Mode::Unknown | Mode::Asked))
+        (has(flag) && !matches!(mechanism.mode, Mode::Unknown | Mode::Asked | Mode::Carried))
             .then_some(mechanism as &dyn Cipher)
     };
     // What is made of a key, or taken out of a wrap, it would know; and a connection carries none of it.

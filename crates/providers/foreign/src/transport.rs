@@ -3,7 +3,7 @@
 //! a session there for a moment.
 
 use crate::cipher::SEMIBLOCK;
-use crate::derivation::secret;
+use crate::derivation::{public_length, secret};
 use crate::mechanism::{Mechanism, Mode};
 use crate::params;
 use metaslot_ck::*;
@@ -22,6 +22,11 @@ impl Wrap for Mechanism {
         let filled = self.filled(plain);
         match self.mode {
             Mode::Asked => self.wrapped(key, params, &vec![0; filled]).map(|wrapped| wrapped.len()),
+            Mode::Carried => {
+                let modulus = key.attributes().bytes(CKA_MODULUS).map(<[u8]>::len);
+                let head = modulus.map_or_else(|| public_length(key), Ok)?;
+                Ok(head + filled.next_multiple_of(SEMIBLOCK) + SEMIBLOCK)
+            }
             _ => Cipher::length(self, Direction::Forward, key, params, filled),
         }
     }

@@ -7,12 +7,13 @@ use metaslot_ck::*;
 use metaslot_client::protocol::{Call, GREETING, Kind, OFFER, OWN, Writer};
 use metaslot_client::{KdfParam, Mechanism, Params};
 
-/// Keys of the session: one of AES and a secret, and pairs of ML-KEM and on X25519.
+/// Keys of the session: one of AES and a secret, and pairs of ML-KEM, on X25519 and of RSA.
 pub(super) struct Keys {
     aes: u64,
     secret: u64,
     kem: [u64; 2],
-    curve: u64,
+    curve: [u64; 2],
+    rsa: [u64; 2],
 }
 
 impl Keys {
@@ -32,12 +33,15 @@ impl Keys {
             let made = raw.call(59, |request| {
                 request.number(session);
                 named(request, &generate.into());
-                let [of_public, of_private]: [_; 2] = usages;
-                request.count(2);
+                let [of_public, of_private]: [&[_]; 2] = usages;
+                request.count(1 + of_public.len());
                 public(request);
-                attribute(request, of_public, Kind::Byte, &[1]);
-                request.count(1);
-                attribute(request, of_private, Kind::Byte, &[1]);
+                let each = |request: &mut Writer, usages: &[_]| {
+                    usages.iter().for_each(|usage| attribute(request, *usage, Kind::Byte, &[1]));
+                };
+                each(request, of_public);
+                request.count(of_private.len());
+                each(request, of_private);
             });
             let made = made.expect("a pair is made");
             let made: [[u8; 8]; 2] = made.as_chunks().0.try_into().expect("two numbers");
@@ -45,13 +49,17 @@ impl Keys {
         };
         let set = CKP_ML_KEM_512.to_ne_bytes();
         let set = |request: &mut Writer| attribute(request, CKA_PARAMETER_SET, Kind::Number, &set);
-        let kem = pair(CKM_ML_KEM_KEY_PAIR_GEN, &set, [CKA_ENCAPSULATE, CKA_DECAPSULATE]);
+        let kem = pair(CKM_ML_KEM_KEY_PAIR_GEN, &set, [&[CKA_ENCAPSULATE], &[CKA_DECAPSULATE]]);
         let x25519 = [6, 3, 0x2b, 0x65, 0x6e];
         let x25519 = |request: &mut Writer| {
             attribute(request, CKA_EC_PARAMS, Kind::Bytes, &x25519);
         };
-        let [_, curve] = pair(CKM_EC_MONTGOMERY_KEY_PAIR_GEN, &x25519, [CKA_DERIVE; 2]);
-        Self { aes, secret, kem, curve }
+        let usages = [&[CKA_WRAP][..], &[CKA_DERIVE, CKA_UNWRAP]];
+        let curve = pair(CKM_EC_MONTGOMERY_KEY_PAIR_GEN, &x25519, usages);
+        let bits = 2048_u64.to_ne_bytes();
+        let bits = |request: &mut Writer| attribute(request, CKA_MODULUS_BITS, Kind::Number, &bits);
+        let rsa = pair(CKM_RSA_PKCS_KEY_PAIR_GEN, &bits, [&[CKA_WRAP], &[CKA_UNWRAP]]);
+        Self { aes, secret, kem, curve, rsa }
     }
 }
 
@@ -137,7 +145,7 @@ fn derived(session: u64, keys: &Keys) -> Vec<Vec<u8>> {
     let counter = Params::Sp800108 { prf: CKM_AES_CMAC, data: &steps };
     let feedback = Params::Sp800108Feedback { prf: CKM_AES_CMAC, data: &back, iv: &[] };
     let derived = [
-        (CKM_ECDH1_DERIVE, ecdh, keys.curve),
+        (CKM_ECDH1_DERIVE, ecdh, keys.curve[1]),
         (CKM_HKDF_DERIVE, hkdf, keys.secret),
         (CKM_SP800_108_COUNTER_KDF, counter, keys.aes),
         (CKM_SP800_108_FEEDBACK_KDF, feedback, keys.aes),
@@ -156,6 +164,9 @@ fn derived(session: u64, keys: &Keys) -> Vec<Vec<u8>> {
 /// What wraps and encapsulates, and the other way.
 fn made_by(session: u64, keys: &Keys) -> Vec<Vec<u8>> {
     let aes = keys.aes;
+    let by_rsa =
+        Params::RsaAes { bits: 256, hash: CKM_SHA256, mgf: CKG_MGF1_SHA256, label: b"label" };
+    let by_curve = Params::EcdhAes { bits: 256, kdf: CKD_SHA256_KDF, shared: b"shared" };
     let by = |request: &mut Writer, mechanism: CK_MECHANISM_TYPE, key| {
         named(request, &mechanism.into());
         request.number(key);
@@ -171,6 +182,22 @@ fn made_by(session: u64, keys: &Keys) -> Vec<Vec<u8>> {
         asked(session, Function::UnwrapKey, |request| {
             by(request, CKM_AES_KEY_WRAP_KWP, aes);
             request.bytes(Some(&[8; 24]));
+            made(request);
+        }),
+        asked(session, Function::WrapKey, |request| {
+            named(request, &Mechanism::with(CKM_RSA_AES_KEY_WRAP, by_rsa));
+            [keys.rsa[0], aes].into_iter().for_each(|key| request.number(key));
+            room(request);
+        }),
+        asked(session, Function::WrapKey, |request| {
+            named(request, &Mechanism::with(CKM_ECDH_X_AES_KEY_WRAP, by_curve));
+            [keys.curve[0], aes].into_iter().for_each(|key| request.number(key));
+            room(request);
+        }),
+        asked(session, Function::UnwrapKey, |request| {
+            named(request, &Mechanism::with(CKM_ECDH_X_AES_KEY_WRAP, by_curve));
+            request.number(keys.curve[1]);
+            request.bytes(Some(&[9; 56]));
             made(request);
         }),
         asked(session, Function::EncapsulateKey, |request| {
@@ -203,7 +230,7 @@ fn what_is_mutated_of_our_version_is_right_before() {
         }
     }
     let ours = Call::all().filter(|call| call.is_ours()).map(|call| call.number);
-    for (number, count) in [(60, 1), (62, 5)].into_iter().chain(ours.map(|number| (number, 1))) {
+    for (number, count) in [(60, 3), (62, 5)].into_iter().chain(ours.map(|number| (number, 1))) {
         assert_eq!(done.iter().filter(|one| **one == number).count(), count, "{number}");
     }
 }
