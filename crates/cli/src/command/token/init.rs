@@ -4,6 +4,7 @@
 use super::place::{Place, Usual};
 use crate::app::App;
 use crate::command::arguments::{At, StoreArg};
+use crate::encoding::printable;
 use crate::failure::{Failure, Result};
 use crate::host::{Host, Token};
 use crate::output::Report;
@@ -278,10 +279,15 @@ fn pause() -> Duration {
     Duration::from_millis(u64::from(now.subsec_micros() % 1000))
 }
 
-/// The label as a token has it. Refuses one that has no room (PKCS#11 3.2 §3.2).
+/// The label as a token has it. Refuses one that has no room (PKCS#11 3.2 §3.2), and one that is not a line of text: messages name
+/// the token by it.
 pub(super) fn check_label(label: &str) -> Result<&str> {
     // Blanks at the end fill the field, so a label of nothing else is none.
     match label.len() {
+        1..=32 if printable(label) != label => Err(Failure::usage(format!(
+            "a token's label is one line of text: {}",
+            printable(label)
+        ))),
         1..=32 if !label.trim_end().is_empty() => Ok(label.trim_end_matches(' ')),
         1..=32 => Err(Failure::usage("a label of blanks only is none")),
         _ => Err(Failure::usage("a label has 1 to 32 bytes")),
