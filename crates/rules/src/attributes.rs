@@ -10,7 +10,7 @@ use crate::subject::{Subject, standing};
 use crate::template::Typed;
 use metaslot_ck::attribute::{self, AttributeRow, CKA_PURPOSES, Standing, class_bit, is_secret};
 use metaslot_ck::*;
-use metaslot_spi::{Attributes, NewObject, Value, curves};
+use metaslot_spi::{Attributes, NewObject, Value, curves, detail, hashes};
 
 /// What is known of an object when it is made.
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +87,15 @@ fn trust(all: &Attributes) -> Result<()> {
             _ => return Err(Error::ATTRIBUTE_VALUE_INVALID),
         }
     }
+    // PKCS#11 3.2 §4.7: where no function is named it is SHA-1.
+    let by = all.ulong(CKA_NAME_HASH_ALGORITHM).unwrap_or(CKM_SHA_1);
+    let digest = all.bytes(CKA_HASH_OF_CERTIFICATE).unwrap_or_default();
+    if !digest.is_empty() && hashes::length(by).is_some_and(|length| length != digest.len()) {
+        detail::set(format_args!(
+            "its CKA_HASH_OF_CERTIFICATE is not as long as CKA_NAME_HASH_ALGORITHM makes it"
+        ));
+        return Err(Error::TEMPLATE_INCONSISTENT);
+    }
     let named = there(CKA_ISSUER) && there(CKA_SERIAL_NUMBER);
     match named && (there(CKA_HASH_OF_CERTIFICATE) || !trusts) {
         true => Ok(()),
@@ -95,7 +104,7 @@ fn trust(all: &Attributes) -> Result<()> {
 }
 
 /// Whether two values name one curve: that of a key is written as an object identifier, and may be said by name.
-fn are_one_curve(attribute: CK_ATTRIBUTE_TYPE, found: &Value, said: &Value) -> bool {
+pub(crate) fn are_one_curve(attribute: CK_ATTRIBUTE_TYPE, found: &Value, said: &Value) -> bool {
     match (found, said) {
         (Value::Bytes(found), Value::Bytes(said)) if attribute == CKA_EC_PARAMS => {
             curves::are_one(found, said)

@@ -3,26 +3,32 @@
 
 use metaslot_ck::*;
 
-/// The digests, in the order in which the libraries' wrappers count their functions.
-const DIGESTS: [CK_MECHANISM_TYPE; 12] = [
-    CKM_MD5,
-    CKM_SHA_1,
-    CKM_SHA224,
-    CKM_SHA256,
-    CKM_SHA384,
-    CKM_SHA512,
-    CKM_SHA512_224,
-    CKM_SHA512_256,
-    CKM_SHA3_224,
-    CKM_SHA3_256,
-    CKM_SHA3_384,
-    CKM_SHA3_512,
+/// The digests, in the order in which the libraries' wrappers count their functions, and how long they are in bytes.
+const DIGESTS: [(CK_MECHANISM_TYPE, usize); 12] = [
+    (CKM_MD5, 16),
+    (CKM_SHA_1, 20),
+    (CKM_SHA224, 28),
+    (CKM_SHA256, 32),
+    (CKM_SHA384, 48),
+    (CKM_SHA512, 64),
+    (CKM_SHA512_224, 28),
+    (CKM_SHA512_256, 32),
+    (CKM_SHA3_224, 28),
+    (CKM_SHA3_256, 32),
+    (CKM_SHA3_384, 48),
+    (CKM_SHA3_512, 64),
 ];
 
 /// Where in a wrapper's `Hash::ALL` the function stands that a `CKM_…` of a digest (or of the PRF of a KDF) names.
 #[must_use]
 pub fn place(mechanism: CK_MECHANISM_TYPE) -> Option<usize> {
-    DIGESTS.iter().position(|digest| *digest == mechanism)
+    DIGESTS.iter().position(|(digest, _)| *digest == mechanism)
+}
+
+/// How long a digest is, of the functions above.
+#[must_use]
+pub fn length(mechanism: CK_MECHANISM_TYPE) -> Option<usize> {
+    place(mechanism).map(|at| DIGESTS[at].1)
 }
 
 /// One function: its digest, its mask generation function, its derivations by ANSI X9.63 and by SP 800-56A.

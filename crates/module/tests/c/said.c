@@ -133,6 +133,26 @@ static void trust(void)
 		EXPECT(p11->C_CreateObject(session, template, 8, &made), CKR_TEMPLATE_INCOMPLETE);
 		template[empty].ulValueLen = length;
 	}
+	/* A digest is as long as those of its function, and of SHA-1 where none is named. */
+	static const struct {
+		CK_MECHANISM_TYPE by;
+		CK_ULONG length;
+		CK_RV expected;
+	} digests[] = {{CKM_SHA256, 31, CKR_TEMPLATE_INCONSISTENT}, {CKM_SHA256, 20, CKR_TEMPLATE_INCONSISTENT},
+		       {CKM_SHA_1, 32, CKR_TEMPLATE_INCONSISTENT},  {CKM_SHA3_512, 32, CKR_TEMPLATE_INCONSISTENT},
+		       {CKM_SHA_1, 20, CKR_OK},			    {CKM_SHA3_256, 32, CKR_OK}};
+	for (int named = 0; named < 2; named++) {
+		template[5].type = named ? CKA_NAME_HASH_ALGORITHM : CKA_LABEL;
+		for (size_t at = 0; at < sizeof digests / sizeof *digests; at++) {
+			int right = named ? digests[at].expected == CKR_OK : digests[at].length == 20;
+			by = digests[at].by;
+			template[7].ulValueLen = digests[at].length;
+			EXPECT(p11->C_CreateObject(session, template, 8, &made), right ? CKR_OK : CKR_TEMPLATE_INCONSISTENT);
+			if (right) OK(p11->C_DestroyObject(session, made));
+		}
+	}
+	by = CKM_SHA256;
+	template[7].ulValueLen = sizeof hash;
 	OK(p11->C_CreateObject(session, template, 5, &made));
 	CK_ATTRIBUTE digest = {CKA_HASH_OF_CERTIFICATE, NULL, 7};
 	OK(p11->C_GetAttributeValue(session, made, &digest, 1));
