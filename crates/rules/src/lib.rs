@@ -22,7 +22,7 @@ pub use lineage::oblige;
 pub use login::Login;
 pub use offspring::{
     agreed_length, arriving, both_lengths, derived_template, generated_template, inherit,
-    may_leave, permitted_length, with_imposed, wrappable,
+    may_leave, of_one_kind, permitted_length, with_imposed, wrappable,
 };
 pub use policy::{Policy, seal_as};
 pub use purpose::Purposes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a key passes on to those that come of it: what its templates impose, and what protects it.
 
-use crate::attributes::check;
+use crate::attributes::{are_one_curve, check};
 use crate::facts::Facts;
 use crate::lineage::of_one_step;
 use crate::login::Login;
@@ -13,7 +13,7 @@ use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
 use metaslot_spi::lengths::Lengths;
 use metaslot_spi::provider::{Direction, Encapsulation, Place};
-use metaslot_spi::{Attributes, Key, Params, Template, Value};
+use metaslot_spi::{Attributes, Key, Params, Template, Value, detail};
 
 /// What `template` of a key imposes on its offspring, with what the caller says of it.
 ///
@@ -86,6 +86,24 @@ pub fn generated_template(
         _ => {}
     }
     Ok(all)
+}
+
+/// Whether what the templates of a pair say of its curve or its parameters is the same of both halves: looked at before the pair is
+/// made, for a token that makes it keeps it, and no provider is told of the private half's.
+pub fn of_one_kind(public: &Attributes, private: &Attributes) -> Result<()> {
+    for attribute in [CKA_KEY_TYPE, CKA_EC_PARAMS, CKA_PARAMETER_SET, CKA_PUBLIC_EXPONENT] {
+        let (Some(one), Some(other)) = (public.get(attribute), private.get(attribute)) else {
+            continue;
+        };
+        if one != other && !are_one_curve(attribute, one, other) {
+            detail::set(format_args!(
+                "the templates of the two halves say different {}",
+                attribute_name(attribute).unwrap_or("things")
+            ));
+            return Err(Error::TEMPLATE_INCONSISTENT);
+        }
+    }
+    Ok(())
 }
 
 /// A template of a key that is derived, encapsulated or decapsulated, with class and key type, and with what the base key's
@@ -252,4 +270,31 @@ pub fn wrappable(key: &Subject, wrapping: &Attributes) -> Result<()> {
         return Err(Error::KEY_HANDLE_INVALID);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_say_one_thing_of_what_both_have() {
+        let half = |attribute, value: Value| [(attribute, value)].into_iter().collect();
+        let curve = |bytes: &[u8]| half(CKA_EC_PARAMS, Value::Bytes(bytes.to_vec()));
+        let p256 = [6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7];
+        let by_name = [&[0x13, 9][..], b"secp256r1"].concat();
+        let differ = Err(Error::TEMPLATE_INCONSISTENT);
+        for (other, expected) in [
+            (curve(&p256), Ok(())),
+            (curve(&by_name), Ok(())),
+            (Attributes::default(), Ok(())),
+            (half(CKA_PARAMETER_SET, Value::Ulong(2)), Ok(())),
+            (curve(&[6, 5, 0x2b, 0x81, 4, 0, 0x22]), differ),
+            (curve(b"none"), differ),
+        ] {
+            assert_eq!(of_one_kind(&curve(&p256), &other), expected, "{other:?}");
+            assert_eq!(of_one_kind(&other, &curve(&p256)), expected, "{other:?}");
+        }
+        let set = |number| half(CKA_PARAMETER_SET, Value::Ulong(number));
+        assert_eq!([1, 2].map(|other| of_one_kind(&set(1), &set(other))), [Ok(()), differ]);
+    }
 }

@@ -412,6 +412,23 @@ fn weak_keys_are_refused_before_the_module_is_asked() {
     });
 }
 
+#[test]
+fn halves_of_two_curves_are_refused_before_a_pair_is_made() {
+    let name = "softhsm::halves_of_two_curves_are_refused_before_a_pair_is_made";
+    softhsm("two curves", name, "", |module| {
+        let session = logged_in(module)?;
+        let p384 = [6, 5, 0x2b, 0x81, 4, 0, 0x22];
+        for token in [true, false] {
+            let public = Template::new().token(token).bytes(CKA_EC_PARAMS, P256);
+            let private = Template::new().token(token).bytes(CKA_EC_PARAMS, p384);
+            let pair = session.generate_key_pair(&CKM_EC_KEY_PAIR_GEN.into(), &public, &private);
+            fails_with(pair, Error::TEMPLATE_INCONSISTENT)?;
+            says(module, "the two halves say different CKA_EC_PARAMS")?;
+        }
+        Ok(())
+    });
+}
+
 /// A search has the other tokens looked at anew; what is known of the own one's keys is known by its commits.
 #[test]
 fn a_search_in_slot_0_does_not_have_own_keys_read_again() {

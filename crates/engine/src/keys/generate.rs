@@ -76,25 +76,24 @@ impl Engine {
         let token = self.token(session.slot)?;
         let approved = token.policy().approving(mechanism, CKF_GENERATE_KEY_PAIR, None)?;
         if let Some(home) = token.home.filter(|_| asks_for_token(&private)) {
-            let templates = (public, private);
-            let chosen = (mechanism, params);
-            let made = self.generate_pair_at_home(&session, token, home, chosen, templates)?;
+            let (chosen, halves) = ((mechanism, params), (public, private));
+            let made = self.generate_pair_at_home(&session, token, home, chosen, halves)?;
             session.recent.completes(approved);
             return Ok(made);
         }
         self.route(mechanism, |row| row.generate_pair)?;
-        let public =
-            rules::generated_template(mechanism, CKO_PUBLIC_KEY, public, token.login_state())?;
+        let login = token.login_state();
+        let public = rules::generated_template(mechanism, CKO_PUBLIC_KEY, public, login)?;
         public.bytes(CKA_EC_PARAMS).map_or(Ok(()), |params| EcParams::parse(params).map(drop))?;
         token.policy().making(&public, true)?;
         let (count, algorithm) = self
             .route(mechanism, |row| row.generate_pair.filter(|algorithm| algorithm.serves(&public)))
             .map_err(|_| Error::CURVE_NOT_SUPPORTED)?;
-        let private =
-            rules::generated_template(mechanism, CKO_PRIVATE_KEY, private, token.login_state())?;
+        let private = rules::generated_template(mechanism, CKO_PRIVATE_KEY, private, login)?;
+        rules::of_one_kind(&public, &private)?;
         token.policy().making(&private, true)?;
         let purposes = Purposes::of_pair(&public, &private);
-        let birth = Birth::new(Origin::Generated(mechanism), purposes, token.login_state());
+        let birth = Birth::new(Origin::Generated(mechanism), purposes, login);
         let watch = metaslot_counters::begin();
         let made = algorithm.generate_halves(&params, &public, &private);
         count.done(0, made.is_ok(), watch);

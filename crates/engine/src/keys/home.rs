@@ -63,6 +63,7 @@ impl Engine {
             rules::generated_template(mechanism, CKO_PUBLIC_KEY, public, token.login_state())?;
         let mut private =
             rules::generated_template(mechanism, CKO_PRIVATE_KEY, private, token.login_state())?;
+        rules::of_one_kind(&public, &private)?;
         token.policy().making(&public, true)?;
         token.policy().making(&private, true)?;
         // Both halves go where the private one does.
