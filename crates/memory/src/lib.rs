@@ -18,9 +18,12 @@ pub use allocator::give_freed_memory_back;
 pub use arena::{ALIGNMENT, Stats, allocate, free, size_of_allocation, stats};
 pub use per_process::PerProcess;
 pub use protected::{Held, Protected};
+pub use registers::wipe_registers;
 pub use secret::{Exhausted, Secret};
 pub use shared::{
     Offered, SharedWords, WIPED_WORDS, file_at, has_locked, lock_whole, share_byte, unlock_whole,
     wiped_on_fork,
 };
-pub use stack::{is_own_stack, wipe_deep_stack, wipe_shallow_stack, wipe_stack, wiping};
+pub use stack::{
+    is_own_stack, wipe_deep_stack, wipe_shallow_stack, wipe_slight_stack, wipe_stack, wiping,
+};

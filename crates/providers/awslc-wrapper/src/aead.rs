@@ -5,7 +5,7 @@ use crate::{Failed, Result, cleanse};
 use aws_lc_sys::{
     EVP_AEAD, EVP_AEAD_CTX, EVP_AEAD_CTX_init, EVP_AEAD_CTX_open_gather, EVP_AEAD_CTX_seal_scatter,
 };
-use metaslot_memory::{Protected, wipe_shallow_stack};
+use metaslot_memory::{Protected, wipe_shallow_stack, wipe_slight_stack};
 use std::ptr;
 
 /// Length of a whole tag, in bytes.
@@ -192,10 +192,9 @@ impl Key {
         opened
     }
 
+    /// Of AES-GCM it leaves the key of the hash, which is enough to forge with.
     fn tidy(&self) {
-        if self.untidy {
-            wipe_shallow_stack();
-        }
+        if self.untidy { wipe_shallow_stack() } else { wipe_slight_stack() }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::{Result, check};
 use aws_lc_sys as sys;
-use metaslot_memory::Secret;
+use metaslot_memory::{Secret, wipe_shallow_stack};
 
 /// Length of keys and of the shared secret, in bytes.
 pub const KEY_LENGTH: usize = 32;
@@ -36,6 +36,7 @@ impl Ed25519Key {
         let private = key.expose_mut().as_mut_ptr();
         // SAFETY: the library writes 32 and 64 bytes and reads 32, as long as these ranges are.
         unsafe { sys::ED25519_keypair_from_seed(public.as_mut_ptr(), private, seed.as_ptr()) };
+        wipe_shallow_stack();
         Self(key)
     }
 
@@ -57,7 +58,7 @@ impl Ed25519Key {
         out: &mut [u8; ED25519_SIGNATURE_LENGTH],
     ) -> Result<()> {
         let (key, sig) = (self.0.expose().as_ptr(), out.as_mut_ptr());
-        check(match form {
+        let done = check(match form {
             // SAFETY: the key is 64 bytes and the signature 64; the message is a slice.
             Ed25519::Plain => unsafe { sys::ED25519_sign(sig, data.as_ptr(), data.len(), key) },
             // SAFETY: as above; the context is a slice.
@@ -85,7 +86,9 @@ impl Ed25519Key {
                     )
                 }
             }
-        })
+        });
+        wipe_shallow_stack();
+        done
     }
 }
 
@@ -137,6 +140,7 @@ pub fn x25519_public(private: &[u8; KEY_LENGTH]) -> [u8; KEY_LENGTH] {
     let mut public = [0; KEY_LENGTH];
     // SAFETY: the library writes and reads 32 bytes.
     unsafe { sys::X25519_public_from_private(public.as_mut_ptr(), private.as_ptr()) };
+    wipe_shallow_stack();
     public
 }
 
@@ -150,5 +154,7 @@ pub fn x25519(
     out: &mut [u8; KEY_LENGTH],
 ) -> Result<()> {
     // SAFETY: all three ranges are 32 bytes.
-    check(unsafe { sys::X25519(out.as_mut_ptr(), private.as_ptr(), peer.as_ptr()) })
+    let done = check(unsafe { sys::X25519(out.as_mut_ptr(), private.as_ptr(), peer.as_ptr()) });
+    wipe_shallow_stack();
+    done
 }

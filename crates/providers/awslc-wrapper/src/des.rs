@@ -4,7 +4,7 @@
 use crate::aes::Way;
 use crate::{Failed, Result};
 use aws_lc_sys::{DES_cblock, DES_key_schedule};
-use metaslot_memory::{Protected, wipe_shallow_stack};
+use metaslot_memory::{Protected, wipe_shallow_stack, wipe_slight_stack};
 use std::ffi::c_int;
 
 /// Length of a block, in bytes.
@@ -61,6 +61,7 @@ impl Keys {
                 aws_lc_sys::DES_ecb3_encrypt(block, block, first, second, third, number(way));
             }
         }
+        wipe_slight_stack();
     }
 
     /// CBC over whole blocks; `iv` is left as the next call needs it.
@@ -83,6 +84,7 @@ impl Keys {
                 number(way),
             );
         }
+        wipe_slight_stack();
     }
 }
 

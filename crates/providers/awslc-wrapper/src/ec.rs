@@ -271,7 +271,8 @@ impl EcKey {
                 None,
             )
         };
-        wipe_shallow_stack();
+        // The one for P-521 goes deep.
+        wipe_stack();
         if usize::try_from(written) == Ok(self.curve.length()) && out.len() == self.curve.length() {
             Ok(())
         } else {

@@ -4,7 +4,7 @@
 use crate::digest::{Hash, MAX_LENGTH};
 use crate::{Failed, Result, check, sha256};
 use aws_lc_sys::HMAC_CTX;
-use metaslot_memory::{Protected, wipe_shallow_stack};
+use metaslot_memory::{Protected, wipe_shallow_stack, wipe_slight_stack};
 use std::ptr;
 
 /// A prepared key: shared by any number of threads.
@@ -80,7 +80,8 @@ impl Key {
         if let ([data], Some(_)) = (parts, first(self.hash)) {
             return self.short(data, out);
         }
-        let mut context = OnStack::copy_of(&self.prepared.context)?;
+        let mut context = OnStack::empty();
+        copy(&mut context.0, &self.prepared.context)?;
         for part in parts {
             update(&mut context.0, part)?;
         }
@@ -128,11 +129,11 @@ const fn first(hash: Hash) -> Option<sha256::State> {
 struct OnStack(HMAC_CTX);
 
 impl OnStack {
-    fn copy_of(prepared: &HMAC_CTX) -> Result<Self> {
+    /// To be filled in its place: what is moved leaves a copy.
+    #[inline(always)]
+    const fn empty() -> Self {
         // SAFETY: the all-zero context is what `HMAC_CTX_init` makes.
-        let mut context = Self(unsafe { std::mem::zeroed() });
-        copy(&mut context.0, prepared)?;
-        Ok(context)
+        Self(unsafe { std::mem::zeroed() })
     }
 }
 
@@ -150,7 +151,9 @@ fn copy(to: &mut HMAC_CTX, from: &HMAC_CTX) -> Result<()> {
 
 fn update(context: &mut HMAC_CTX, data: &[u8]) -> Result<()> {
     // SAFETY: the context is initialised, `data` readable for its length.
-    check(unsafe { aws_lc_sys::HMAC_Update(context, data.as_ptr(), data.len()) })
+    let done = check(unsafe { aws_lc_sys::HMAC_Update(context, data.as_ptr(), data.len()) });
+    wipe_slight_stack();
+    done
 }
 
 fn finish(context: &mut HMAC_CTX, hash: Hash, out: &mut [u8]) -> Result<()> {
@@ -160,6 +163,8 @@ fn finish(context: &mut HMAC_CTX, hash: Hash, out: &mut [u8]) -> Result<()> {
     // SAFETY: the context is initialised, `whole` takes the longest MAC.
     let done =
         check(unsafe { aws_lc_sys::HMAC_Final(context, whole.as_mut_ptr(), &raw mut length) });
+    // Who has a state of SHA-3 counts back to the key.
+    wipe_slight_stack();
     out.copy_from_slice(&whole[..out.len()]);
     crate::cleanse(&mut whole);
     done

@@ -21,6 +21,7 @@ use crate::digest::Hash;
 use crate::raw::not_null;
 use crate::{Result, check};
 use aws_lc_sys as sys;
+use metaslot_memory::wipe_stack;
 use std::ffi::c_int;
 use std::fmt;
 use std::ptr::NonNull;
@@ -137,6 +138,7 @@ impl Rsa {
                 qinv.as_ptr(),
             )
         };
+        wipe_stack();
         not_null(raw).map(Self)
     }
 
@@ -195,7 +197,7 @@ impl Rsa {
     pub fn sign_raw(&self, padding: RsaPadding, block: &[u8], out: &mut [u8]) -> Result<()> {
         let mut written = 0;
         // SAFETY: the ranges are slices'; the key is not changed but for its caches.
-        check(unsafe {
+        let done = check(unsafe {
             sys::RSA_sign_raw(
                 self.0.as_ptr(),
                 &raw mut written,
@@ -205,7 +207,9 @@ impl Rsa {
                 block.len(),
                 padding.number(),
             )
-        })
+        });
+        wipe_stack();
+        done
     }
 
     /// The public operation, and the padding (type 1) taken off; `out` is [`Self::size`] long.
@@ -259,7 +263,7 @@ impl Rsa {
     pub fn decrypt_raw(&self, ciphertext: &[u8], out: &mut [u8]) -> Result<()> {
         let mut written = 0;
         // SAFETY: the ranges are slices'; the key is not changed but for its caches.
-        check(unsafe {
+        let done = check(unsafe {
             sys::RSA_decrypt(
                 self.0.as_ptr(),
                 &raw mut written,
@@ -269,7 +273,9 @@ impl Rsa {
                 ciphertext.len(),
                 sys::RSA_NO_PADDING,
             )
-        })
+        });
+        wipe_stack();
+        done
     }
 
     /// RSASSA-PSS over a digest; `out` is [`Self::size`] long.
@@ -280,7 +286,7 @@ impl Rsa {
         let mut written = 0;
         // SAFETY: the ranges are slices'; the digests are static; the key is not changed but for
         // its caches.
-        check(unsafe {
+        let done = check(unsafe {
             sys::RSA_sign_pss_mgf1(
                 self.0.as_ptr(),
                 &raw mut written,
@@ -292,7 +298,9 @@ impl Rsa {
                 pss.mgf.md(),
                 pss.salt_length(),
             )
-        })
+        });
+        wipe_stack();
+        done
     }
 
     /// Checks an RSASSA-PSS signature over a digest; the salt has exactly the length given.

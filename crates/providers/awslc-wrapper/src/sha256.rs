@@ -46,6 +46,8 @@ pub(crate) fn digest(mut state: State, data: &[u8], out: &mut [u8]) {
 }
 
 /// What a key's pads leave of `first`, in the order in which they are hashed (RFC 2104): where the MAC of each message begins.
+/// In a frame of its own, which the caller can wipe.
+#[inline(never)]
 pub(crate) fn pads(first: State, key: &[u8]) -> [State; 2] {
     let mut padded = [0; BLOCK];
     match padded.get_mut(..key.len()) {

@@ -55,7 +55,12 @@ fn patterns(key: &Key) -> Vec<(u64, [u8; WINDOW])> {
         };
         let masked: Vec<u8> = value.iter().map(|byte| byte ^ MASK).collect();
         let backwards: Vec<u8> = masked.iter().rev().copied().collect();
-        for form in [&masked, &backwards] {
+        // One in the form of Montgomery is a power of two less the prime: but for the lowest byte, every bit is the other.
+        let less: Vec<u8> = match attribute {
+            CKA_PRIME_1 | CKA_PRIME_2 => backwards.iter().skip(1).map(|byte| !byte).collect(),
+            _ => backwards.clone(),
+        };
+        for form in [&masked, &backwards, &less] {
             for start in [0, (form.len() - WINDOW) / 2, form.len() - WINDOW] {
                 found.push((attribute, *form[start..].first_chunk().unwrap()));
             }
@@ -160,9 +165,9 @@ pub(crate) fn agrees(keys: &Pair) {
 fn decrypts(keys: &Pair) {
     let row = algorithm(CKM_RSA_PKCS);
     let (encrypt, decrypt) = (row.encrypt.unwrap(), row.decrypt.unwrap());
-    let mut sealed = vec![0; 128];
+    let mut sealed = vec![0; keys.public.bytes(CKA_MODULUS).unwrap().len()];
     encrypt.run(Direction::Forward, &keys.public, &Params::None, b"message", &mut sealed).unwrap();
-    let mut opened = vec![0; 117];
+    let mut opened = vec![0; sealed.len() - 11];
     decrypt.run(Direction::Backward, &keys.private, &Params::None, &sealed, &mut opened).unwrap();
 }
 
@@ -240,12 +245,14 @@ pub(crate) fn on(mechanism: CK_MECHANISM_TYPE, key_type: u64, params: &[u8]) -> 
 
 #[test]
 fn a_dropped_rsa_key_leaves_nothing() {
-    let bits = [(CKA_MODULUS_BITS, Value::Ulong(1024))];
-    leaves_nothing(
-        CKK_RSA,
-        || pair(CKM_RSA_PKCS_KEY_PAIR_GEN, CKK_RSA, &bits),
-        &[&|keys| signs(keys, CKM_SHA256_RSA_PKCS), &decrypts],
-    );
+    for bits in [1024, 2048] {
+        let bits = [(CKA_MODULUS_BITS, Value::Ulong(bits))];
+        leaves_nothing(
+            CKK_RSA,
+            || pair(CKM_RSA_PKCS_KEY_PAIR_GEN, CKK_RSA, &bits),
+            &[&|keys| signs(keys, CKM_SHA256_RSA_PKCS), &decrypts],
+        );
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use metaslot_awslc_wrapper::ec::{Curve as EcCurve, EcKey};
 use metaslot_awslc_wrapper::ml_dsa::MlDsaKey;
 use metaslot_awslc_wrapper::ml_kem::MlKemKey;
-use metaslot_awslc_wrapper::rsa::{Rsa, RsaNumber, RsaNumbers};
+use metaslot_awslc_wrapper::rsa::{Rsa, RsaNumber, RsaNumbers, RsaPadding};
 use metaslot_awslc_wrapper::seeded::SeededKey;
 use metaslot_lanes::binary::{self, Curve, Derive, Sign};
 use metaslot_lanes::cpu::{self, Cpu};
@@ -97,6 +97,7 @@ fn every_kernel() -> usize {
     for bits in [1024, 2048, 3072, 4096] {
         rsa_private(bits);
     }
+    library();
     curve25519_keys();
     weierstrass();
     for without in [Cpu::NONE, Cpu::AVX512] {
@@ -137,6 +138,22 @@ fn rsa_private(bits: u32) {
     let request = |output| rsa::PrivateRequest { key: &key, input: &input, output, result: Ok(()) };
     let mut requests: Vec<_> = places.iter_mut().map(|out| request(out.as_mut_slice())).collect();
     check(&format!("RSA-{bits}"), || rsa::private(&mut requests));
+}
+
+/// What goes deep of the library's.
+fn library() {
+    for bits in [1024, 2048] {
+        check(&format!("new key of RSA-{bits}"), || drop(Rsa::generate(bits, &[1, 0, 1]).unwrap()));
+        let key = Rsa::generate(bits, &[1, 0, 1]).unwrap();
+        let (block, mut out) = (vec![1; key.size() - 11], vec![0; key.size()]);
+        check(&format!("RSA-{bits}, the library's"), || {
+            key.sign_raw(RsaPadding::Pkcs1, &block, &mut out).unwrap();
+        });
+    }
+    let (key, peer) = (EcKey::generate(EcCurve::P521), EcKey::generate(EcCurve::P521));
+    let (key, mut point, mut agreed) = (key.unwrap(), [0; 133], [0; 66]);
+    peer.unwrap().write_point(&mut point).unwrap();
+    check("P-521 derive", || key.diffie_hellman(&point, &mut agreed).unwrap());
 }
 
 fn curve25519_keys() {

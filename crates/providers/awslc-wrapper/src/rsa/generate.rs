@@ -7,7 +7,7 @@ use crate::bn::{Bn, Scratch};
 use crate::raw::not_null;
 use crate::{Failed, Result, check};
 use aws_lc_sys as sys;
-use metaslot_memory::Secret;
+use metaslot_memory::{Secret, wipe_stack};
 use std::ffi::c_int;
 use std::ptr;
 
@@ -20,6 +20,15 @@ impl Rsa {
     /// # Errors
     /// For an even, too small or too large (33 bits) exponent, or a size below 256 bits.
     pub fn generate(bits: u32, public_exponent: &[u8]) -> Result<Self> {
+        let key = Self::made(bits, public_exponent);
+        // A prime's Montgomery constants, by which it is known.
+        wipe_stack();
+        key
+    }
+
+    /// In a frame of its own, which the caller can wipe.
+    #[inline(never)]
+    fn made(bits: u32, public_exponent: &[u8]) -> Result<Self> {
         if !bits.is_multiple_of(128) {
             return generate(bits, public_exponent);
         }

@@ -6,7 +6,7 @@ use crate::raw::not_null;
 use crate::rsa::{Rsa, RsaPadding};
 use crate::{Result, check};
 use aws_lc_sys as sys;
-use metaslot_memory::Secret;
+use metaslot_memory::{Secret, wipe_stack};
 use std::ptr::{self, NonNull};
 
 /// Parameters of RSAES-OAEP.
@@ -53,7 +53,7 @@ impl Rsa {
         let operation = Operation::decrypt(self, oaep)?;
         let mut written = out.len();
         // SAFETY: the context is ours and initialised; the ranges are slices'.
-        check(unsafe {
+        let done = check(unsafe {
             sys::EVP_PKEY_decrypt(
                 operation.0.as_ptr(),
                 out.as_mut_ptr(),
@@ -61,7 +61,9 @@ impl Rsa {
                 ciphertext.as_ptr(),
                 ciphertext.len(),
             )
-        })?;
+        });
+        wipe_stack();
+        done?;
         Ok(written)
     }
 }

@@ -7,7 +7,7 @@
 
 use crate::bn::{Bn, Scratch};
 use crate::{Failed, Result};
-use metaslot_memory::Secret;
+use metaslot_memory::{Secret, wipe_stack};
 
 /// What [`rsa_crt_values`] finds, each without leading zeros.
 #[derive(Debug)]
@@ -30,6 +30,19 @@ pub struct RsaCrtValues {
 /// # Errors
 /// When the numbers cannot be those of an RSA key.
 pub fn rsa_crt_values(
+    modulus: &[u8],
+    public_exponent: &[u8],
+    private_exponent: &[u8],
+    primes: Option<(&[u8], &[u8])>,
+) -> Result<RsaCrtValues> {
+    let values = computed(modulus, public_exponent, private_exponent, primes);
+    wipe_stack();
+    values
+}
+
+/// In a frame of its own, which the caller can wipe.
+#[inline(never)]
+fn computed(
     modulus: &[u8],
     public_exponent: &[u8],
     private_exponent: &[u8],
