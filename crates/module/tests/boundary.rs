@@ -296,11 +296,6 @@ fn a_heap_that_ends_at_any_allocation_ends_no_host() {
 }
 
 #[test]
-fn no_copy_of_a_key_outlives_it() {
-    println!("{}", Home::new("memory").run(&program("memory"), &[]));
-}
-
-#[test]
 fn post_quantum_keys_sign_stay_and_travel() {
     Home::new("lattices").run(&program("lattices"), &[]);
 }
