@@ -4,7 +4,9 @@
 use crate::Template;
 use crate::direction::Direction;
 use metaslot_ck::{
-    CK_MECHANISM_TYPE, CKH_DETERMINISTIC_REQUIRED, CKH_HEDGE_PREFERRED, CKH_HEDGE_REQUIRED, Error,
+    CK_MECHANISM_TYPE, CKH_DETERMINISTIC_REQUIRED, CKH_HEDGE_PREFERRED, CKH_HEDGE_REQUIRED,
+    CKM_SSL3_MASTER_KEY_DERIVE, CKM_SSL3_MASTER_KEY_DERIVE_DH, CKM_TLS_PRE_MASTER_KEY_GEN,
+    CKM_TLS_PRF, CKM_TLS10_MAC_SERVER, CKM_TLS12_KEY_SAFE_DERIVE, CKM_TLS12_MAC, Error,
     ObjectHandle, Result,
 };
 use metaslot_memory::Secret;
@@ -266,6 +268,102 @@ pub struct Tls {
     pub further: Vec<Template>,
     /// What the caller is told besides.
     pub beside: Option<Arc<Beside>>,
+}
+
+/// The shortest MAC at the end of a handshake, and the only one before TLS 1.2 (RFC 5246 §7.4.9), in bytes.
+const SHORTEST_FINISHED: u64 = 12;
+/// No such MAC is longer, in bytes.
+const LONGEST_FINISHED: u64 = 255;
+/// No label and no seed is longer, in bytes: each block of the result hashes both.
+const LONGEST_STRING: usize = 1 << 17;
+
+impl Tls {
+    /// The parameter of a mechanism of TLS or SSL, which tells the caller `beside` bytes besides.
+    ///
+    /// # Errors
+    /// `CKR_MECHANISM_PARAM_INVALID` for a function of another version, and longer strings than are hashed.
+    pub fn params(
+        mechanism: CK_MECHANISM_TYPE,
+        prf: CK_MECHANISM_TYPE,
+        [label, seed]: [Bytes; 2],
+        (mac_length, beside): (usize, usize),
+    ) -> Result<Params> {
+        // Mechanisms with the version in their names have no function of another; that of SSL 3.0 has no name, and takes no label.
+        let other = match prf {
+            CKM_TLS_PRF => matches!(mechanism, CKM_TLS12_MAC..=CKM_TLS12_KEY_SAFE_DERIVE),
+            CKM_SSL3_MASTER_KEY_DERIVE => {
+                mechanism < prf || mechanism > CKM_SSL3_MASTER_KEY_DERIVE_DH
+            }
+            _ => false,
+        };
+        if other || label.len().max(seed.len()) > LONGEST_STRING {
+            return Err(Error::MECHANISM_PARAM_INVALID);
+        }
+        let beside = Beside { length: beside, told: OnceLock::new() };
+        let beside = (beside.length > 0).then(|| Arc::new(beside));
+        Ok(Params::Tls(Box::new(Self {
+            prf,
+            label,
+            seed,
+            mac_length,
+            further: Vec::new(),
+            beside,
+        })))
+    }
+
+    /// The function of a mechanism that is older than TLS 1.2.
+    #[must_use]
+    pub const fn old_function(mechanism: CK_MECHANISM_TYPE) -> CK_MECHANISM_TYPE {
+        match mechanism < CKM_TLS_PRE_MASTER_KEY_GEN {
+            true => CKM_SSL3_MASTER_KEY_DERIVE,
+            false => CKM_TLS_PRF,
+        }
+    }
+
+    /// The parameter of the MAC at the end of a handshake, of so many bytes, by a side: 1 is the server, 2 the client (PKCS#11 3.2
+    /// §6.40).
+    ///
+    /// # Errors
+    /// `CKR_MECHANISM_PARAM_INVALID` for another length or side, and as [`Self::params`].
+    pub fn finished(
+        mechanism: CK_MECHANISM_TYPE,
+        prf: CK_MECHANISM_TYPE,
+        (length, side): (u64, u64),
+    ) -> Result<Params> {
+        let label: &[u8] = match side {
+            1 => b"server finished",
+            2 => b"client finished",
+            _ => return Err(Error::MECHANISM_PARAM_INVALID),
+        };
+        let length = Some(length)
+            .filter(|length| (SHORTEST_FINISHED..=LONGEST_FINISHED).contains(length))
+            .and_then(|length| usize::try_from(length).ok());
+        let length = length.ok_or(Error::MECHANISM_PARAM_INVALID)?;
+        Self::params(mechanism, prf, [Bytes::from_slice(label), Bytes::new()], (length, 0))
+    }
+
+    /// The same of TLS 1.0, where the side is that of the mechanism.
+    ///
+    /// # Errors
+    /// As [`Self::finished`].
+    pub fn finished_of_old(mechanism: CK_MECHANISM_TYPE) -> Result<Params> {
+        let side = if mechanism == CKM_TLS10_MAC_SERVER { 1 } else { 2 };
+        Self::finished(mechanism, CKM_TLS_PRF, (SHORTEST_FINISHED, side))
+    }
+
+    /// What both random values and a context are for the function of `CKM_TLS_KDF` (RFC 5705 §4).
+    ///
+    /// # Errors
+    /// `CKR_MECHANISM_PARAM_INVALID` for a longer context than its length can say.
+    pub fn exported(mut random: Bytes, context: Option<&[u8]>) -> Result<Bytes> {
+        if let Some(context) = context {
+            let length = u16::try_from(context.len());
+            let length = length.map_err(|_| Error::MECHANISM_PARAM_INVALID)?;
+            random.extend_from_slice(&length.to_be_bytes());
+            random.extend_from_slice(context);
+        }
+        Ok(random)
+    }
 }
 
 /// Bytes that come out beside keys: the version in a secret, IVs, or a seed.

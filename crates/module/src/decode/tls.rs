@@ -8,16 +8,9 @@ use metaslot_ck::mechanism::{MechanismRow, Shape};
 use metaslot_ck::*;
 use metaslot_spi::{Beside, Bytes, Params, RawValue, Template, Tls};
 use std::mem::offset_of;
-use std::sync::{Arc, OnceLock};
 
 /// No key and no IV of a connection is longer, in bits.
 const LONGEST: CK_ULONG = 1 << 13;
-/// The shortest MAC at the end of a handshake, and the only one before TLS 1.2 (RFC 5246 §7.4.9), in bytes.
-const FINISHED: usize = 12;
-/// No such MAC is longer, in bytes.
-const LONGEST_MAC: CK_ULONG = 255;
-/// No label and no seed is longer, in bytes: each block of the result hashes both.
-const LONGEST_STRING: usize = 1 << 17;
 /// How long the version in a secret is.
 const VERSION: usize = 2;
 
@@ -50,70 +43,54 @@ pub(crate) enum Aside<'a> {
 impl<'a> Caller<'a> {
     /// A parameter of one of these shapes.
     pub(super) fn tls(self, shape: Shape, raw: &CK_MECHANISM) -> Result<Params> {
-        let mut beside = 0;
-        let mut mac_length = 0;
         let version = |at: *mut CK_VERSION| match (says_version(raw.mechanism), at.is_null()) {
             (_, true) => Ok(0),
             (true, false) => Ok(VERSION),
             (false, false) => Err(Error::MECHANISM_PARAM_INVALID),
         };
-        let old = if raw.mechanism < CKM_TLS_PRE_MASTER_KEY_GEN {
-            CKM_SSL3_MASTER_KEY_DERIVE
-        } else {
-            CKM_TLS_PRF
-        };
-        let (prf, label, seed): (_, &[u8], _) = match shape {
+        let old = Tls::old_function(raw.mechanism);
+        let (prf, label, seed, beside): (_, &[u8], _, _) = match shape {
             Shape::TlsMaster => {
                 let p = self.parameter::<CK_SSL3_MASTER_KEY_DERIVE_PARAMS>(raw)?;
-                beside = version(p.pVersion)?;
-                (old, b"master secret", self.random(&p.RandomInfo, true)?)
+                let beside = version(p.pVersion)?;
+                (old, b"master secret", self.random(&p.RandomInfo, true)?, beside)
             }
             Shape::Tls12Master => {
                 let p = self.parameter::<CK_TLS12_MASTER_KEY_DERIVE_PARAMS>(raw)?;
-                beside = version(p.pVersion)?;
-                (p.prfHashMechanism, b"master secret", self.random(&p.RandomInfo, true)?)
+                let (beside, random) = (version(p.pVersion)?, self.random(&p.RandomInfo, true)?);
+                (p.prfHashMechanism, b"master secret", random, beside)
             }
             Shape::Tls12Extended => {
                 let p = self.parameter::<CK_TLS12_EXTENDED_MASTER_KEY_DERIVE_PARAMS>(raw)?;
-                beside = version(p.pVersion)?;
+                let beside = version(p.pVersion)?;
                 let hash = self.owned(p.pSessionHash, p.ulSessionHashLen)?;
-                (p.prfHashMechanism, b"extended master secret", hash)
+                (p.prfHashMechanism, b"extended master secret", hash, beside)
             }
             Shape::TlsKeys | Shape::Tls12Keys => {
                 let p = self.key_material(shape, raw)?;
-                beside = 2 * p.lengths[2];
-                (p.prf, b"key expansion", self.random(&p.random, false)?)
+                let ivs = 2 * p.lengths[2];
+                (p.prf, b"key expansion", self.random(&p.random, false)?, ivs)
             }
             Shape::TlsKdf => {
                 let p = self.parameter::<CK_TLS_KDF_PARAMS>(raw)?;
-                let mut seed = self.random(&p.RandomInfo, true)?;
-                if !p.pContextData.is_null() {
-                    let context = self.owned(p.pContextData, p.ulContextDataLength)?;
-                    // RFC 5705 §4
-                    let length = u16::try_from(context.len());
-                    let length = length.map_err(|_| Error::MECHANISM_PARAM_INVALID)?;
-                    seed.extend_from_slice(&length.to_be_bytes());
-                    seed.extend_from_slice(&context);
-                }
+                let random = self.random(&p.RandomInfo, true)?;
+                let context = match p.pContextData.is_null() {
+                    true => None,
+                    false => Some(self.owned(p.pContextData, p.ulContextDataLength)?),
+                };
+                let seed = Tls::exported(random, context.as_deref())?;
                 let label = self.owned(p.pLabel, p.ulLabelLength)?;
-                return tls(raw, p.prfMechanism, label, seed, 0, 0);
+                return Tls::params(raw.mechanism, p.prfMechanism, [label, seed], (0, 0));
             }
             Shape::TlsMac => {
                 let p = self.parameter::<CK_TLS_MAC_PARAMS>(raw)?;
-                if !(FINISHED as CK_ULONG..=LONGEST_MAC).contains(&p.ulMacLength) {
-                    return Err(Error::MECHANISM_PARAM_INVALID);
-                }
-                mac_length = usize::try_from(p.ulMacLength).unwrap_or(FINISHED);
-                (p.prfHashMechanism, finished(p.ulServerOrClient)?, Bytes::new())
+                let said = (p.ulMacLength, p.ulServerOrClient);
+                return Tls::finished(raw.mechanism, p.prfHashMechanism, said);
             }
             _ if raw.ulParameterLen != 0 => return Err(Error::MECHANISM_PARAM_INVALID),
-            _ => {
-                mac_length = FINISHED;
-                let side = if raw.mechanism == CKM_TLS10_MAC_SERVER { 1 } else { 2 };
-                (CKM_TLS_PRF, finished(side)?, Bytes::new())
-            }
+            _ => return Tls::finished_of_old(raw.mechanism),
         };
-        tls(raw, prf, Bytes::from_slice(label), seed, mac_length, beside)
+        Tls::params(raw.mechanism, prf, [Bytes::from_slice(label), seed], (0, beside))
     }
 
     /// Both sides' random values, the client's first or last.
@@ -262,38 +239,6 @@ const fn says_version(mechanism: CK_MECHANISM_TYPE) -> bool {
             | CKM_TLS12_MASTER_KEY_DERIVE
             | CKM_TLS12_EXTENDED_MASTER_KEY_DERIVE
     )
-}
-
-fn finished(side: CK_ULONG) -> Result<&'static [u8]> {
-    match side {
-        1 => Ok(b"server finished"),
-        2 => Ok(b"client finished"),
-        _ => Err(Error::MECHANISM_PARAM_INVALID),
-    }
-}
-
-fn tls(
-    raw: &CK_MECHANISM,
-    prf: CK_MECHANISM_TYPE,
-    label: Bytes,
-    seed: Bytes,
-    mac_length: usize,
-    beside: usize,
-) -> Result<Params> {
-    // Mechanisms with the version in their names have no function of another; that of SSL 3.0 has no name, and takes no label.
-    let other = match prf {
-        CKM_TLS_PRF => matches!(raw.mechanism, CKM_TLS12_MAC..=CKM_TLS12_KEY_SAFE_DERIVE),
-        CKM_SSL3_MASTER_KEY_DERIVE => {
-            raw.mechanism < prf || raw.mechanism > CKM_SSL3_MASTER_KEY_DERIVE_DH
-        }
-        _ => false,
-    };
-    if other || label.len().max(seed.len()) > LONGEST_STRING {
-        return Err(Error::MECHANISM_PARAM_INVALID);
-    }
-    let beside = Beside { length: beside, told: OnceLock::new() };
-    let beside = (beside.length > 0).then(|| Arc::new(beside));
-    Ok(Params::Tls(Box::new(Tls { prf, label, seed, mac_length, further: Vec::new(), beside })))
 }
 
 fn number(value: CK_ULONG) -> RawValue {
