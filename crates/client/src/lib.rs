@@ -34,11 +34,13 @@ mod info;
 mod installed;
 mod interface;
 mod key;
+mod made;
 mod mechanism;
 mod message;
 mod module;
 mod object;
 mod operation;
+mod parameter;
 mod remote;
 mod session;
 mod template;
@@ -50,11 +52,12 @@ pub use asynchronous::{AsyncSession, PendingSignature, Progress};
 pub use error::{Error, LoadError, Result};
 pub use info::{Info, Interface, MechanismInfo, SessionInfo, SlotInfo, TokenInfo};
 pub use installed::{DIRECTORIES, LIBRARY, installed};
-pub use mechanism::{KdfParam, Mechanism, Params};
+pub use mechanism::Mechanism;
 pub use message::{MessageParams, Way};
 pub use module::{Initialize, Module};
 pub use object::Search;
 pub use operation::Whole;
+pub use parameter::{KdfParam, Params};
 pub use remote::{Carrier, Found, Lane, Lanes, Message, Once, Patience};
 
 /// What p11-kit's protocol consists of, for who speaks it from the other side.

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mechanisms with typed parameters, laid out for the C ABI only during a call.
 
-mod made;
-
+use crate::made::Made;
+use crate::parameter::{KdfParam, Params, bool, of, pointer};
 use crate::ulong;
-use made::Made;
 use metaslot_ck::*;
 use std::ptr;
 
@@ -35,200 +34,6 @@ impl From<CK_MECHANISM_TYPE> for Mechanism<'_> {
     fn from(number: CK_MECHANISM_TYPE) -> Self {
         Self::new(number)
     }
-}
-
-/// The parameter of a mechanism. Lengths are in bytes unless their name says bits.
-///
-/// The tag is a whole word, so that moving a counter block copies words.
-#[derive(Clone, Copy, Debug)]
-#[repr(u64)]
-pub enum Params<'a> {
-    /// NULL and 0.
-    None,
-    /// The bytes themselves: an IV, or a vendor's structure.
-    Bytes(&'a [u8]),
-    /// One `CK_ULONG`: the length of a MAC.
-    Ulong(CK_ULONG),
-    /// `CK_AES_CTR_PARAMS`
-    Ctr {
-        /// Width of the counter, in bits.
-        bits: CK_ULONG,
-        /// The first counter block.
-        block: [u8; 16],
-    },
-    /// `CK_GCM_PARAMS`
-    Gcm {
-        /// The IV.
-        iv: &'a [u8],
-        /// Additional authenticated data.
-        aad: &'a [u8],
-        /// Length of the tag, in bits.
-        tag_bits: CK_ULONG,
-    },
-    /// `CK_CCM_PARAMS`
-    Ccm {
-        /// Length of the data, declared beforehand.
-        data_length: CK_ULONG,
-        /// 7 to 13 bytes.
-        nonce: &'a [u8],
-        /// Additional authenticated data.
-        aad: &'a [u8],
-        /// Length of the MAC.
-        mac_length: CK_ULONG,
-    },
-    /// `CK_SALSA20_CHACHA20_POLY1305_PARAMS`
-    ChaCha20Poly1305 {
-        /// The nonce.
-        nonce: &'a [u8],
-        /// Additional authenticated data.
-        aad: &'a [u8],
-    },
-    /// `CK_RSA_PKCS_OAEP_PARAMS`
-    Oaep {
-        /// `CKM_SHA…`
-        hash: CK_MECHANISM_TYPE,
-        /// `CKG_MGF1_…`
-        mgf: CK_ULONG,
-        /// The label, often empty.
-        label: &'a [u8],
-    },
-    /// `CK_RSA_PKCS_PSS_PARAMS`
-    Pss {
-        /// `CKM_SHA…`
-        hash: CK_MECHANISM_TYPE,
-        /// `CKG_MGF1_…`
-        mgf: CK_ULONG,
-        /// Length of the salt.
-        salt_length: CK_ULONG,
-    },
-    /// `CK_ECDH1_DERIVE_PARAMS`
-    Ecdh1 {
-        /// `CKD_…`
-        kdf: CK_ULONG,
-        /// Shared data for the KDF.
-        shared: &'a [u8],
-        /// The other side's public point.
-        public: &'a [u8],
-    },
-    /// `CK_EDDSA_PARAMS`
-    EdDsa {
-        /// Ed25519ph
-        prehash: bool,
-        /// Up to 255 bytes.
-        context: &'a [u8],
-    },
-    /// `CK_SIGN_ADDITIONAL_CONTEXT`
-    SignContext {
-        /// `CKH_HEDGE_…`, `CKH_DETERMINISTIC_REQUIRED`
-        hedge: CK_ULONG,
-        /// Up to 255 bytes.
-        context: &'a [u8],
-    },
-    /// `CK_HASH_SIGN_ADDITIONAL_CONTEXT`
-    HashSignContext {
-        /// `CKH_HEDGE_…`, `CKH_DETERMINISTIC_REQUIRED`
-        hedge: CK_ULONG,
-        /// Up to 255 bytes.
-        context: &'a [u8],
-        /// `CKM_SHA…`
-        hash: CK_MECHANISM_TYPE,
-    },
-    /// `CK_HKDF_PARAMS`
-    Hkdf {
-        /// Run the extract step.
-        extract: bool,
-        /// Run the expand step.
-        expand: bool,
-        /// `CKM_SHA…`
-        prf: CK_MECHANISM_TYPE,
-        /// `CKF_HKDF_SALT_…`
-        salt_type: CK_ULONG,
-        /// The salt, for `CKF_HKDF_SALT_DATA`.
-        salt: &'a [u8],
-        /// The salt, for `CKF_HKDF_SALT_KEY`.
-        salt_key: ObjectHandle,
-        /// Context of the expand step.
-        info: &'a [u8],
-    },
-    /// `CK_PKCS5_PBKD2_PARAMS2`
-    Pbkd2 {
-        /// `CKP_PKCS5_PBKD2_HMAC_…`
-        prf: CK_ULONG,
-        /// The salt.
-        salt: &'a [u8],
-        /// How often.
-        iterations: CK_ULONG,
-        /// The password.
-        password: &'a [u8],
-    },
-    /// `CK_SP800_108_KDF_PARAMS`: counter and double pipeline mode.
-    Sp800108 {
-        /// The PRF's mechanism.
-        prf: CK_MECHANISM_TYPE,
-        /// The input of each step, in order.
-        data: &'a [KdfParam<'a>],
-    },
-    /// `CK_SP800_108_FEEDBACK_KDF_PARAMS`
-    Sp800108Feedback {
-        /// The PRF's mechanism.
-        prf: CK_MECHANISM_TYPE,
-        /// The input of each step, in order.
-        data: &'a [KdfParam<'a>],
-        /// The first input.
-        iv: &'a [u8],
-    },
-    /// `CK_RSA_AES_KEY_WRAP_PARAMS`
-    RsaAes {
-        /// Length of the AES key, in bits.
-        bits: CK_ULONG,
-        /// `CKM_SHA…`
-        hash: CK_MECHANISM_TYPE,
-        /// `CKG_MGF1_…`
-        mgf: CK_ULONG,
-        /// The label of OAEP, often empty.
-        label: &'a [u8],
-    },
-    /// `CK_ECDH_AES_KEY_WRAP_PARAMS`
-    EcdhAes {
-        /// Length of the AES key, in bits.
-        bits: CK_ULONG,
-        /// `CKD_…`
-        kdf: CK_ULONG,
-        /// Shared data for the KDF.
-        shared: &'a [u8],
-    },
-}
-
-/// One `CK_PRF_DATA_PARAM`.
-#[derive(Clone, Copy, Debug)]
-pub enum KdfParam<'a> {
-    /// `CK_SP800_108_ITERATION_VARIABLE` without a format: the previous block.
-    Previous,
-    /// `CK_SP800_108_ITERATION_VARIABLE` with the counter's format.
-    Iteration {
-        /// Little-endian counter.
-        little_endian: bool,
-        /// Width of the counter, in bits.
-        bits: CK_ULONG,
-    },
-    /// `CK_SP800_108_COUNTER`
-    Counter {
-        /// Little-endian counter.
-        little_endian: bool,
-        /// Width of the counter, in bits.
-        bits: CK_ULONG,
-    },
-    /// `CK_SP800_108_DKM_LENGTH`
-    DkmLength {
-        /// Sum of segments rather than of keys.
-        sum_of_segments: bool,
-        /// Little-endian.
-        little_endian: bool,
-        /// Width, in bits.
-        bits: CK_ULONG,
-    },
-    /// `CK_SP800_108_BYTE_ARRAY`
-    Bytes(&'a [u8]),
 }
 
 /// The C layout of one parameter, kept where [`Encoded::raw`] can point to it. One variant is alive
@@ -313,20 +118,6 @@ impl Encoded<'_> {
             Layout::Made(made) => made.parameter(),
         }
     }
-}
-
-/// Address and length of one structure.
-const fn of<T>(params: &mut T) -> (*mut std::ffi::c_void, usize) {
-    (ptr::from_mut(params).cast(), size_of::<T>())
-}
-
-/// A pointer for the standard's structures, which do not know `const`; empty bytes become NULL.
-const fn pointer(bytes: &[u8]) -> *mut u8 {
-    if bytes.is_empty() { ptr::null_mut() } else { bytes.as_ptr().cast_mut() }
-}
-
-fn bool(value: bool) -> CK_BBOOL {
-    u8::from(value)
 }
 
 impl<'a> Mechanism<'a> {

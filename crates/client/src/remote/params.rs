@@ -45,6 +45,31 @@ impl Field<'_> for u64 {
     }
 }
 
+impl Field<'_> for u8 {
+    fn write(&self, parts: &mut Writer) {
+        parts.byte(*self);
+    }
+
+    fn read(parts: &mut Reader<'_>) -> Result<Self> {
+        parts.byte()
+    }
+}
+
+/// What may not be there.
+impl<'m, T: Field<'m>> Field<'m> for Option<T> {
+    fn write(&self, parts: &mut Writer) {
+        self.is_some().write(parts);
+        if let Some(one) = self {
+            one.write(parts);
+        }
+    }
+
+    fn read(parts: &mut Reader<'m>) -> Result<Self> {
+        let is_there = bool::read(parts)?;
+        is_there.then(|| T::read(parts)).transpose()
+    }
+}
+
 impl Field<'_> for bool {
     fn write(&self, parts: &mut Writer) {
         parts.byte(u8::from(*self));
@@ -132,6 +157,20 @@ kinds! { Params:
     14 Pbkd2 { prf, salt, iterations, password },
     17 RsaAes { bits, hash, mgf, label },
     18 EcdhAes { bits, kdf, shared },
+    19 X942 { kdf, info, public },
+    20 StringData { data },
+    21 CbcData { iv, data },
+    22 ChaCha20 { counter, nonce },
+    23 XEdDsa { hash },
+    24 IkePrf { prf, data_as_key, new_key, initiator, responder },
+    25 Ike1Prf { prf, previous, agreed, initiator, responder, number },
+    26 Ike1Extended { prf, agreed, extra },
+    27 Ike2PrfPlus { prf, seed_key, seed },
+    28 TlsMaster { client, server },
+    29 Tls12Master { prf, client, server },
+    30 Tls12Extended { prf, hash },
+    31 TlsKdf { prf, label, client, server, context },
+    32 TlsMac { prf, length, side },
 }
 
 kinds! { KdfParam:
@@ -273,7 +312,7 @@ mod tests {
     /// One of each kind.
     fn all() -> Vec<Params<'static>> {
         let (hash, context) = (CKM_SHA256, &b"context"[..]);
-        vec![
+        [
             Params::None,
             Params::Bytes(&[7; 16]),
             Params::Ulong(11),
@@ -301,6 +340,44 @@ mod tests {
             Params::Sp800108Feedback { prf: hash, data: STEPS, iv: &[5; 32] },
             Params::RsaAes { bits: 256, hash, mgf: CKG_MGF1_SHA256, label: b"label" },
             Params::EcdhAes { bits: 192, kdf: CKD_SHA256_KDF, shared: b"shared" },
+            Params::X942 { kdf: CKD_NULL, info: b"info", public: &[6; 128] },
+            Params::StringData { data: b"data" },
+            Params::CbcData { iv: &[7; 16], data: &[8; 32] },
+            Params::ChaCha20 { counter: 9, nonce: &[10; 12] },
+            Params::XEdDsa { hash },
+        ]
+        .into_iter()
+        .chain(of_protocols())
+        .collect()
+    }
+
+    /// Of IKE and TLS.
+    fn of_protocols() -> [Params<'static>; 12] {
+        let (prf, hash) = (CKM_SHA256_HMAC, CKM_SHA256);
+        let (initiator, responder) = (&b"initiator"[..], &b"responder"[..]);
+        let (client, server) = (&[1; 32][..], &[2; 32][..]);
+        let key = Some(ObjectHandle(3));
+        let kdf = |context| Params::TlsKdf { prf: hash, label: b"label", client, server, context };
+        [
+            Params::IkePrf { prf, data_as_key: true, new_key: None, initiator, responder },
+            Params::IkePrf { prf, data_as_key: false, new_key: key, initiator, responder },
+            Params::Ike1Prf {
+                prf,
+                previous: key,
+                agreed: ObjectHandle(4),
+                initiator,
+                responder,
+                number: 2,
+            },
+            Params::Ike1Extended { prf, agreed: key, extra: b"extra" },
+            Params::Ike2PrfPlus { prf, seed_key: None, seed: b"seed" },
+            Params::TlsMaster { client, server },
+            Params::Tls12Master { prf: hash, client, server },
+            Params::Tls12Extended { prf: hash, hash: &[4; 32] },
+            kdf(None),
+            kdf(Some(b"")),
+            kdf(Some(b"context")),
+            Params::TlsMac { prf: hash, length: 12, side: 1 },
         ]
     }
 
@@ -340,7 +417,7 @@ mod tests {
 
     #[test]
     fn kinds_that_are_not_known_and_too_many_steps_are_refused() {
-        for kind in [19, 0x7f, 0xff] {
+        for kind in [33, 0x7f, 0xff] {
             let mut bytes = written(Params::None);
             bytes[4] = kind;
             assert_eq!(read(&bytes), Err(Error::MECHANISM_PARAM_INVALID), "{kind}");

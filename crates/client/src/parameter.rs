@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Parameters of mechanisms, typed, and what their C layouts are made of.
+
+use metaslot_ck::*;
+use std::ptr;
+
+/// The parameter of a mechanism. Lengths are in bytes unless their name says bits.
+///
+/// The tag is a whole word, so that moving a counter block copies words.
+#[derive(Clone, Copy, Debug)]
+#[repr(u64)]
+pub enum Params<'a> {
+    /// NULL and 0.
+    None,
+    /// The bytes themselves: an IV, or a vendor's structure.
+    Bytes(&'a [u8]),
+    /// One `CK_ULONG`: the length of a MAC.
+    Ulong(CK_ULONG),
+    /// `CK_AES_CTR_PARAMS`
+    Ctr {
+        /// Width of the counter, in bits.
+        bits: CK_ULONG,
+        /// The first counter block.
+        block: [u8; 16],
+    },
+    /// `CK_GCM_PARAMS`
+    Gcm {
+        /// The IV.
+        iv: &'a [u8],
+        /// Additional authenticated data.
+        aad: &'a [u8],
+        /// Length of the tag, in bits.
+        tag_bits: CK_ULONG,
+    },
+    /// `CK_CCM_PARAMS`
+    Ccm {
+        /// Length of the data, declared beforehand.
+        data_length: CK_ULONG,
+        /// 7 to 13 bytes.
+        nonce: &'a [u8],
+        /// Additional authenticated data.
+        aad: &'a [u8],
+        /// Length of the MAC.
+        mac_length: CK_ULONG,
+    },
+    /// `CK_SALSA20_CHACHA20_POLY1305_PARAMS`
+    ChaCha20Poly1305 {
+        /// The nonce.
+        nonce: &'a [u8],
+        /// Additional authenticated data.
+        aad: &'a [u8],
+    },
+    /// `CK_RSA_PKCS_OAEP_PARAMS`
+    Oaep {
+        /// `CKM_SHA…`
+        hash: CK_MECHANISM_TYPE,
+        /// `CKG_MGF1_…`
+        mgf: CK_ULONG,
+        /// The label, often empty.
+        label: &'a [u8],
+    },
+    /// `CK_RSA_PKCS_PSS_PARAMS`
+    Pss {
+        /// `CKM_SHA…`
+        hash: CK_MECHANISM_TYPE,
+        /// `CKG_MGF1_…`
+        mgf: CK_ULONG,
+        /// Length of the salt.
+        salt_length: CK_ULONG,
+    },
+    /// `CK_ECDH1_DERIVE_PARAMS`
+    Ecdh1 {
+        /// `CKD_…`
+        kdf: CK_ULONG,
+        /// Shared data for the KDF.
+        shared: &'a [u8],
+        /// The other side's public point.
+        public: &'a [u8],
+    },
+    /// `CK_EDDSA_PARAMS`
+    EdDsa {
+        /// Ed25519ph
+        prehash: bool,
+        /// Up to 255 bytes.
+        context: &'a [u8],
+    },
+    /// `CK_SIGN_ADDITIONAL_CONTEXT`
+    SignContext {
+        /// `CKH_HEDGE_…`, `CKH_DETERMINISTIC_REQUIRED`
+        hedge: CK_ULONG,
+        /// Up to 255 bytes.
+        context: &'a [u8],
+    },
+    /// `CK_HASH_SIGN_ADDITIONAL_CONTEXT`
+    HashSignContext {
+        /// `CKH_HEDGE_…`, `CKH_DETERMINISTIC_REQUIRED`
+        hedge: CK_ULONG,
+        /// Up to 255 bytes.
+        context: &'a [u8],
+        /// `CKM_SHA…`
+        hash: CK_MECHANISM_TYPE,
+    },
+    /// `CK_HKDF_PARAMS`
+    Hkdf {
+        /// Run the extract step.
+        extract: bool,
+        /// Run the expand step.
+        expand: bool,
+        /// `CKM_SHA…`
+        prf: CK_MECHANISM_TYPE,
+        /// `CKF_HKDF_SALT_…`
+        salt_type: CK_ULONG,
+        /// The salt, for `CKF_HKDF_SALT_DATA`.
+        salt: &'a [u8],
+        /// The salt, for `CKF_HKDF_SALT_KEY`.
+        salt_key: ObjectHandle,
+        /// Context of the expand step.
+        info: &'a [u8],
+    },
+    /// `CK_PKCS5_PBKD2_PARAMS2`
+    Pbkd2 {
+        /// `CKP_PKCS5_PBKD2_HMAC_…`
+        prf: CK_ULONG,
+        /// The salt.
+        salt: &'a [u8],
+        /// How often.
+        iterations: CK_ULONG,
+        /// The password.
+        password: &'a [u8],
+    },
+    /// `CK_SP800_108_KDF_PARAMS`: counter and double pipeline mode.
+    Sp800108 {
+        /// The PRF's mechanism.
+        prf: CK_MECHANISM_TYPE,
+        /// The input of each step, in order.
+        data: &'a [KdfParam<'a>],
+    },
+    /// `CK_SP800_108_FEEDBACK_KDF_PARAMS`
+    Sp800108Feedback {
+        /// The PRF's mechanism.
+        prf: CK_MECHANISM_TYPE,
+        /// The input of each step, in order.
+        data: &'a [KdfParam<'a>],
+        /// The first input.
+        iv: &'a [u8],
+    },
+    /// `CK_RSA_AES_KEY_WRAP_PARAMS`
+    RsaAes {
+        /// Length of the AES key, in bits.
+        bits: CK_ULONG,
+        /// `CKM_SHA…`
+        hash: CK_MECHANISM_TYPE,
+        /// `CKG_MGF1_…`
+        mgf: CK_ULONG,
+        /// The label of OAEP, often empty.
+        label: &'a [u8],
+    },
+    /// `CK_ECDH_AES_KEY_WRAP_PARAMS`
+    EcdhAes {
+        /// Length of the AES key, in bits.
+        bits: CK_ULONG,
+        /// `CKD_…`
+        kdf: CK_ULONG,
+        /// Shared data for the KDF.
+        shared: &'a [u8],
+    },
+    /// `CK_X9_42_DH1_DERIVE_PARAMS`
+    X942 {
+        /// `CKD_…`
+        kdf: CK_ULONG,
+        /// Other information for the KDF.
+        info: &'a [u8],
+        /// The other side's public value.
+        public: &'a [u8],
+    },
+    /// `CK_KEY_DERIVATION_STRING_DATA`
+    StringData {
+        /// The string.
+        data: &'a [u8],
+    },
+    /// `CK_AES_CBC_ENCRYPT_DATA_PARAMS`, or with an IV of 8 bytes `CK_DES_CBC_ENCRYPT_DATA_PARAMS`
+    CbcData {
+        /// The IV.
+        iv: &'a [u8],
+        /// Whole blocks.
+        data: &'a [u8],
+    },
+    /// `CK_CHACHA20_PARAMS`
+    ChaCha20 {
+        /// Of the first block: of 32 bits where the nonce has 12 bytes.
+        counter: u64,
+        /// 8, 12 or 24 bytes.
+        nonce: &'a [u8],
+    },
+    /// `CK_XEDDSA_PARAMS`
+    XEdDsa {
+        /// `CKM_SHA…`
+        hash: CK_MECHANISM_TYPE,
+    },
+    /// `CK_IKE_PRF_DERIVE_PARAMS`
+    IkePrf {
+        /// `CKM_…HMAC` or an AES MAC.
+        prf: CK_MECHANISM_TYPE,
+        /// The nonces are the key, and the base key the message.
+        data_as_key: bool,
+        /// The new key, of a rekeying.
+        new_key: Option<ObjectHandle>,
+        /// The initiator's nonce.
+        initiator: &'a [u8],
+        /// The responder's nonce.
+        responder: &'a [u8],
+    },
+    /// `CK_IKE1_PRF_DERIVE_PARAMS`
+    Ike1Prf {
+        /// `CKM_…HMAC` or an AES MAC.
+        prf: CK_MECHANISM_TYPE,
+        /// The key that was derived before this.
+        previous: Option<ObjectHandle>,
+        /// The key that was agreed on.
+        agreed: ObjectHandle,
+        /// The initiator's cookie.
+        initiator: &'a [u8],
+        /// The responder's cookie.
+        responder: &'a [u8],
+        /// Which key it is.
+        number: u8,
+    },
+    /// `CK_IKE1_EXTENDED_DERIVE_PARAMS`
+    Ike1Extended {
+        /// `CKM_…HMAC` or an AES MAC.
+        prf: CK_MECHANISM_TYPE,
+        /// The key that was agreed on.
+        agreed: Option<ObjectHandle>,
+        /// More data.
+        extra: &'a [u8],
+    },
+    /// `CK_IKE2_PRF_PLUS_DERIVE_PARAMS`
+    Ike2PrfPlus {
+        /// `CKM_…HMAC` or an AES MAC.
+        prf: CK_MECHANISM_TYPE,
+        /// A key that is a seed.
+        seed_key: Option<ObjectHandle>,
+        /// The seed.
+        seed: &'a [u8],
+    },
+    /// `CK_SSL3_MASTER_KEY_DERIVE_PARAMS`, whose version is not asked for
+    TlsMaster {
+        /// The client's random value.
+        client: &'a [u8],
+        /// The server's random value.
+        server: &'a [u8],
+    },
+    /// `CK_TLS12_MASTER_KEY_DERIVE_PARAMS`, whose version is not asked for
+    Tls12Master {
+        /// `CKM_SHA…`
+        prf: CK_MECHANISM_TYPE,
+        /// The client's random value.
+        client: &'a [u8],
+        /// The server's random value.
+        server: &'a [u8],
+    },
+    /// `CK_TLS12_EXTENDED_MASTER_KEY_DERIVE_PARAMS`, whose version is not asked for
+    Tls12Extended {
+        /// `CKM_SHA…`
+        prf: CK_MECHANISM_TYPE,
+        /// The hash of the session.
+        hash: &'a [u8],
+    },
+    /// `CK_TLS_KDF_PARAMS`
+    TlsKdf {
+        /// `CKM_SHA…` or `CKM_TLS_PRF`
+        prf: CK_MECHANISM_TYPE,
+        /// What it is for.
+        label: &'a [u8],
+        /// The client's random value.
+        client: &'a [u8],
+        /// The server's random value.
+        server: &'a [u8],
+        /// What else it is bound to; an empty context is not the same as none.
+        context: Option<&'a [u8]>,
+    },
+    /// `CK_TLS_MAC_PARAMS`
+    TlsMac {
+        /// `CKM_SHA…` or `CKM_TLS_PRF`
+        prf: CK_MECHANISM_TYPE,
+        /// Length of the MAC.
+        length: CK_ULONG,
+        /// Of the server (1) or the client (2).
+        side: CK_ULONG,
+    },
+}
+
+/// One `CK_PRF_DATA_PARAM`.
+#[derive(Clone, Copy, Debug)]
+pub enum KdfParam<'a> {
+    /// `CK_SP800_108_ITERATION_VARIABLE` without a format: the previous block.
+    Previous,
+    /// `CK_SP800_108_ITERATION_VARIABLE` with the counter's format.
+    Iteration {
+        /// Little-endian counter.
+        little_endian: bool,
+        /// Width of the counter, in bits.
+        bits: CK_ULONG,
+    },
+    /// `CK_SP800_108_COUNTER`
+    Counter {
+        /// Little-endian counter.
+        little_endian: bool,
+        /// Width of the counter, in bits.
+        bits: CK_ULONG,
+    },
+    /// `CK_SP800_108_DKM_LENGTH`
+    DkmLength {
+        /// Sum of segments rather than of keys.
+        sum_of_segments: bool,
+        /// Little-endian.
+        little_endian: bool,
+        /// Width, in bits.
+        bits: CK_ULONG,
+    },
+    /// `CK_SP800_108_BYTE_ARRAY`
+    Bytes(&'a [u8]),
+}
+
+/// Address and length of one structure.
+pub(crate) const fn of<T>(params: &mut T) -> (*mut std::ffi::c_void, usize) {
+    (ptr::from_mut(params).cast(), size_of::<T>())
+}
+
+/// A pointer for the standard's structures, which do not know `const`; empty bytes become NULL.
+pub(crate) const fn pointer(bytes: &[u8]) -> *mut u8 {
+    if bytes.is_empty() { ptr::null_mut() } else { bytes.as_ptr().cast_mut() }
+}
+
+/// As the standard writes it.
+pub(crate) fn bool(value: bool) -> CK_BBOOL {
+    u8::from(value)
+}
