@@ -173,6 +173,8 @@ fn macs_are_the_same() {
             (CKM_AES_XCBC_MAC_96, aes, Params::None),
             (CKM_AES_CMAC_GENERAL, aes, general),
             (CKM_AES_GMAC, aes, Params::Bytes(&[3; 12])),
+            (CKM_TLS12_MAC, kind, Params::TlsMac { prf: CKM_SHA384, length: 20, side: 1 }),
+            (CKM_TLS12_MAC, kind, Params::TlsMac { prf: CKM_SHA256, length: 12, side: 2 }),
         ] {
             let length = if kind == aes { 16 } else { 40 };
             let [there, here] = same(twin, ours, kind, length, &usages)?;
@@ -210,6 +212,8 @@ fn ciphers_give_the_same() {
             (CKM_AES_KEY_WRAP, aes, Params::None),
             (CKM_AES_KEY_WRAP_KWP, aes, Params::None),
             (CKM_AES_KEY_WRAP_PKCS7, aes, Params::None),
+            (CKM_CHACHA20, CKK_CHACHA20, Params::ChaCha20 { counter: 7, nonce: &iv[..12] }),
+            (CKM_CHACHA20, CKK_CHACHA20, Params::ChaCha20 { counter: 1 << 40, nonce: &iv[..8] }),
             (CKM_CAMELLIA_CBC_PAD, CKK_CAMELLIA, by_iv),
             (CKM_ARIA_CBC_PAD, CKK_ARIA, by_iv),
             (CKM_SEED_CBC_PAD, CKK_SEED, by_iv),
@@ -262,6 +266,106 @@ pub(super) fn secret(length: Option<CK_ULONG>, token: bool) -> Template {
     }
 }
 
+/// Of which base, how long, and how much is derived.
+type Step = (CK_MECHANISM_TYPE, (CK_KEY_TYPE, usize), Params<'static>, Option<CK_ULONG>);
+
+/// Derivations of one step, those of IKE and those of TLS.
+fn steps() -> Vec<Step> {
+    let (any, aes) = (CKK_GENERIC_SECRET, CKK_AES);
+    let data = Params::StringData { data: &[0x5a; 24] };
+    let blocks = &[0x5a; 48][..];
+    let mut all = vec![
+        (CKM_CONCATENATE_BASE_AND_DATA, (any, 32), data, None),
+        (CKM_CONCATENATE_DATA_AND_BASE, (any, 32), data, Some(40)),
+        (CKM_XOR_BASE_AND_DATA, (any, 32), data, None),
+        (CKM_XOR_BASE_AND_DATA, (any, 16), data, Some(16)),
+        (CKM_EXTRACT_KEY_FROM_KEY, (any, 32), Params::Ulong(21), Some(16)),
+        (CKM_AES_ECB_ENCRYPT_DATA, (aes, 32), Params::StringData { data: blocks }, None),
+        (
+            CKM_AES_CBC_ENCRYPT_DATA,
+            (aes, 32),
+            Params::CbcData { iv: &[3; 16], data: blocks },
+            Some(20),
+        ),
+    ];
+    let digests = [
+        (CKM_SHA1_KEY_DERIVATION, 20),
+        (CKM_SHA224_KEY_DERIVATION, 28),
+        (CKM_SHA256_KEY_DERIVATION, 32),
+        (CKM_SHA384_KEY_DERIVATION, 48),
+        (CKM_SHA512_KEY_DERIVATION, 64),
+        (CKM_SHA512_224_KEY_DERIVATION, 28),
+        (CKM_SHA512_256_KEY_DERIVATION, 32),
+        (CKM_SHA3_224_KEY_DERIVE, 28),
+        (CKM_SHA3_256_KEY_DERIVE, 32),
+        (CKM_SHA3_384_KEY_DERIVE, 48),
+        (CKM_SHA3_512_KEY_DERIVE, 64),
+        (CKM_SHAKE_128_KEY_DERIVE, 100),
+        (CKM_SHAKE_256_KEY_DERIVE, 100),
+    ];
+    for (number, length) in digests {
+        let most = Some(length).filter(|length| *length > 64);
+        all.extend([None, Some(16), most].map(|length| (number, (any, 32), Params::None, length)));
+    }
+    let (initiator, responder) = (&b"initiator"[..], &b"responder"[..]);
+    let prf = CKM_SHA256_HMAC;
+    let first =
+        |data_as_key| Params::IkePrf { prf, data_as_key, new_key: None, initiator, responder };
+    all.extend([
+        (CKM_IKE_PRF_DERIVE, (any, 32), first(false), None),
+        (CKM_IKE_PRF_DERIVE, (any, 32), first(true), Some(32)),
+        (
+            CKM_IKE1_EXTENDED_DERIVE,
+            (any, 32),
+            Params::Ike1Extended { prf, agreed: None, extra: b"extra" },
+            Some(70),
+        ),
+        (
+            CKM_IKE2_PRF_PLUS_DERIVE,
+            (any, 32),
+            Params::Ike2PrfPlus { prf, seed_key: None, seed: b"seed" },
+            Some(100),
+        ),
+    ]);
+    let (prf, label, client, server) = (CKM_SHA256, &b"label"[..], &[1; 32][..], &[2; 32][..]);
+    let exported = |context| Params::TlsKdf { prf, label, client, server, context };
+    let by_hash = Params::Tls12Extended { prf, hash: &[4; 32] };
+    let by_both = Params::Tls12Master { prf, client, server };
+    all.extend([
+        (CKM_TLS12_MASTER_KEY_DERIVE, (any, 48), by_both, None),
+        (CKM_TLS12_MASTER_KEY_DERIVE_DH, (any, 32), by_both, None),
+        (CKM_TLS12_EXTENDED_MASTER_KEY_DERIVE, (any, 48), by_hash, None),
+        (CKM_TLS12_EXTENDED_MASTER_KEY_DERIVE_DH, (any, 32), by_hash, Some(48)),
+        (CKM_TLS12_KDF, (any, 48), exported(None), Some(80)),
+        (CKM_TLS12_KDF, (any, 48), exported(Some(b"")), Some(80)),
+        (CKM_TLS_KDF, (any, 48), exported(Some(b"context")), Some(33)),
+    ]);
+    all
+}
+
+fn derives_in_a_step(twin: &Session, ours: &Session) -> Result<()> {
+    let mut seen = Vec::new();
+    for (number, (kind, base), params, length) in steps() {
+        let what = || format!("{number:#x} of {base} bytes by {params:?}");
+        let [there, here] = same(twin, ours, kind, base, &[CKA_DERIVE])?;
+        let mechanism = Mechanism::with(number, params);
+        let template = |token| secret(length, token);
+        let one = twin.derive(&mechanism, there, &template(false)).with_context(what)?;
+        let other = ours.derive(&mechanism, here, &template(false)).with_context(what)?;
+        let value = twin.attribute(one, CKA_VALUE)?;
+        ensure!(value == ours.attribute(other, CKA_VALUE)?, "{}", what());
+        ensure!(length.is_none_or(|length| value.len() as u64 == length), "{}", what());
+        // In the token it is made of the same.
+        let kept = twin.derive(&mechanism, there, &template(true)).with_context(what)?;
+        ensure!(twin.attribute_bool(kept, CKA_TOKEN)?, "{} is not there", what());
+        ensure!(twin.attribute(kept, CKA_VALUE)? == value, "{} is another one there", what());
+        // Nothing of the parameter is lost on its way.
+        ensure!(!seen.contains(&(number, value.clone())) || length.is_none(), "{}", what());
+        seen.push((number, value));
+    }
+    Ok(())
+}
+
 #[test]
 fn what_is_derived_is_the_same() {
     twin("derivations", "twin::what_is_derived_is_the_same", "", |twin, ours| {
@@ -302,6 +406,7 @@ fn what_is_derived_is_the_same() {
             ensure!(value == ours.attribute(other, CKA_VALUE)?, "{number:#x}");
             ensure!(length.is_none_or(|length| value.len() as u64 == length), "{number:#x}");
         }
+        derives_in_a_step(twin, ours)?;
         // A second key is not named to the module.
         let Params::Hkdf { info, .. } = salted else { anyhow::bail!("HKDF") };
         let by_key = Params::Hkdf {
@@ -342,13 +447,54 @@ const PRIME: &str = "\
     9172FE9CE98583FF8E4F1232EEF28183C3FE3B1B4C6FAD733BB5FCBC2EC22005C58EF1837D1683B2C6F34A26C1B2EFFA\
     886B423861285C97FFFFFFFFFFFFFFFF";
 
-/// Diffie-Hellman in a known group: derived, and decapsulated by our own pair of one ciphertext.
-fn agrees_in_a_group(twin: &Session, ours: &Session) -> Result<()> {
+/// The prime, and the order of the squares modulo it, which is half of it.
+fn group() -> Result<(Vec<u8>, Vec<u8>)> {
     let digits = PRIME
         .as_bytes()
         .chunks(2)
         .map(|pair| u8::from_str_radix(str::from_utf8(pair)?, 16).map_err(anyhow::Error::from));
     let prime = digits.collect::<Result<Vec<_>>>()?;
+    let before = std::iter::once(0).chain(prime.iter().copied());
+    let half = before.zip(&prime).map(|(high, low)| high << 7 | low >> 1).collect();
+    Ok((prime, half))
+}
+
+/// Other information of ANSI X9.42 for a key of AES, with the counter 1 (RFC 2631 §2.1.2).
+const OTHER_INFO: &[u8] = &[
+    0x30, 0x1b, 0x30, 0x11, 0x06, 0x09, 0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x01, 0x2d, 0x04,
+    0x04, 0x00, 0x00, 0x00, 0x01, 0xa2, 0x06, 0x04, 0x04, 0x00, 0x00, 0x01, 0x00,
+];
+
+/// The same by ANSI X9.42, with both functions that make a key of the secret.
+fn agrees_by_x9_42(twin: &Session, ours: &Session) -> Result<()> {
+    let pair = |session: &Session, token| {
+        let (prime, subprime) = group()?;
+        let public = Template::new().token(token).bytes(CKA_PRIME, prime);
+        let public = public.bytes(CKA_SUBPRIME, subprime).bytes(CKA_BASE, [2]);
+        let private = Template::new().token(token).bool(CKA_DERIVE, true);
+        let make = CKM_X9_42_DH_KEY_PAIR_GEN.into();
+        anyhow::Ok(session.generate_key_pair(&make, &public, &private)?)
+    };
+    let ((its, there), (own, here)) = (pair(twin, true)?, pair(ours, false)?);
+    let (its_value, own_value) = (twin.attribute(its, CKA_VALUE)?, ours.attribute(own, CKA_VALUE)?);
+    for (kdf, info, length) in [
+        (CKD_NULL, &b""[..], 256),
+        (CKD_NULL, b"", 40),
+        (CKD_SHA1_KDF_CONCATENATE, b"info", 77),
+        (CKD_SHA1_KDF_ASN1, OTHER_INFO, 32),
+    ] {
+        let by = |public| Mechanism::with(CKM_X9_42_DH_DERIVE, Params::X942 { kdf, info, public });
+        let one = twin.derive(&by(&own_value), there, &readable(Some(length)))?;
+        let other = ours.derive(&by(&its_value), here, &readable(Some(length)))?;
+        let same = twin.attribute(one, CKA_VALUE)? == ours.attribute(other, CKA_VALUE)?;
+        ensure!(same, "{kdf:#x} of {length} bytes");
+    }
+    Ok(())
+}
+
+/// Diffie-Hellman in a known group: derived, and decapsulated by our own pair of one ciphertext.
+fn agrees_in_a_group(twin: &Session, ours: &Session) -> Result<()> {
+    let (prime, _) = group()?;
     let pair = |session: &Session, token| {
         let public = Template::new().token(token).bytes(CKA_PRIME, prime.clone());
         let public = public.bytes(CKA_BASE, [2]).bool(CKA_ENCAPSULATE, true);
@@ -409,6 +555,7 @@ fn both_sides_agree() {
             }
         }
         agrees_in_a_group(twin, ours)?;
+        agrees_by_x9_42(twin, ours)?;
         for (set, length) in
             [(CKP_ML_KEM_512, 768), (CKP_ML_KEM_768, 1088), (CKP_ML_KEM_1024, 1568)]
         {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mechanisms and their parameters, as the protocol writes them and as the engine takes them.
 
+mod made;
+mod tls;
+
 use super::connection::Asked;
 use metaslot_ck::mechanism::{MechanismRow, Shape};
 use metaslot_ck::*;
@@ -101,11 +104,11 @@ impl Sent<'_> {
     /// The other keys that a parameter names.
     pub(super) fn objects(&self) -> impl Iterator<Item = ObjectHandle> {
         let named = match self.parameter.params {
-            Read::Ulong(number) => Some(ObjectHandle(number)),
-            Read::Hkdf { salt_key, .. } => Some(salt_key),
-            _ => None,
+            Read::Ulong(number) => [Some(ObjectHandle(number)), None],
+            Read::Hkdf { salt_key, .. } => [Some(salt_key), None],
+            ref params => made::keys(params),
         };
-        named.into_iter()
+        named.into_iter().flatten()
     }
 
     /// Whether there is a parameter.
@@ -147,7 +150,7 @@ impl Sent<'_> {
             (Shape::Gcm | Shape::Nonce, Read::Gcm { iv, aad, tag_bits }) => {
                 Params::Gcm { iv: bytes(iv), aad: bytes(aad), tag_bits }
             }
-            (shape, params) => later(shape, &params, &self.parameter.steps)?,
+            (shape, params) => later((self.number, shape), &params, &self.parameter.steps)?,
         };
         Ok((self.number, params))
     }
@@ -163,7 +166,11 @@ fn oaep(hash: u64, mgf: u64, label: &[u8]) -> Params {
 }
 
 /// What p11-kit's protocol has no form for.
-fn later(shape: Shape, params: &Read<'_>, steps: &[ReadStep<'_>]) -> Result<Params> {
+fn later(
+    (number, shape): (CK_MECHANISM_TYPE, Shape),
+    params: &Read<'_>,
+    steps: &[ReadStep<'_>],
+) -> Result<Params> {
     let bytes = Bytes::from_slice;
     Ok(match (shape, *params) {
         (Shape::Ccm, Read::Ccm { data_length, nonce, aad, mac_length }) => {
@@ -207,7 +214,22 @@ fn later(shape: Shape, params: &Read<'_>, steps: &[ReadStep<'_>]) -> Result<Para
             let data = sp800_108(steps, false)?;
             Params::Sp800108 { prf, data, iv: bytes(iv), additional: Vec::new() }
         }
-        _ => return Err(Error::MECHANISM_PARAM_INVALID),
+        (Shape::ChaCha20, Read::ChaCha20 { counter, nonce }) => {
+            let fits = match nonce.len() {
+                8 | 24 => true,
+                12 => u32::try_from(counter).is_ok(),
+                _ => false,
+            };
+            if !fits {
+                return Err(Error::MECHANISM_PARAM_INVALID);
+            }
+            Params::ChaCha20 { counter, nonce: bytes(nonce) }
+        }
+        (Shape::XEdDsa, Read::XEdDsa { hash }) => Params::XEdDsa { hash },
+        (shape, params) => {
+            let made = made::params(shape, &params);
+            return made.unwrap_or_else(|| tls::params(number, shape, &params));
+        }
     })
 }
 

@@ -11,6 +11,7 @@ mod clients;
 mod common;
 mod counted;
 mod databases;
+mod derived;
 mod descriptors;
 mod far;
 mod fence;

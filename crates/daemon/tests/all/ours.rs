@@ -17,10 +17,10 @@ use std::time::Duration;
 const P256: [u8; 10] = [0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
 const ED25519: [u8; 5] = [0x06, 0x03, 0x2b, 0x65, 0x70];
 const X25519: [u8; 5] = [0x06, 0x03, 0x2b, 0x65, 0x6e];
-const SLOT: SlotId = SlotId(0);
+pub(crate) const SLOT: SlotId = SlotId(0);
 
 /// A server and a client, by no newer versions than these; the user has logged in.
-fn logged_in(client: u8, server: u8) -> (Place, Module, Session) {
+pub(crate) fn logged_in(client: u8, server: u8) -> (Place, Module, Session) {
     let place = Place::new();
     initialized(&place);
     place.serve_to(server);
@@ -36,7 +36,7 @@ fn secret(kind: CK_KEY_TYPE, length: u64) -> Template {
 }
 
 /// The same, which may be read.
-fn readable(length: u64) -> Template {
+pub(crate) fn readable(length: u64) -> Template {
     let template = secret(CKK_GENERIC_SECRET, length).bool(CKA_SENSITIVE, false);
     template.bool(CKA_EXTRACTABLE, true)
 }
@@ -66,7 +66,7 @@ fn pair(
     session.generate_key_pair(&generate.into(), &public, &private).expect("a pair is made")
 }
 
-fn code<T>(told: metaslot_client::Result<T>) -> Option<Error> {
+pub(crate) fn code<T>(told: metaslot_client::Result<T>) -> Option<Error> {
     told.map_err(|failed| failed.code).err()
 }
 

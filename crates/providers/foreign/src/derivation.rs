@@ -4,6 +4,8 @@
 //! What comes out becomes a session key, and those are ours: the module makes it readable, it is read
 //! and destroyed there at once.
 
+mod steps;
+
 use crate::keyless::Hash;
 use crate::mechanism::{Mechanism, field};
 use crate::params;
@@ -18,6 +20,7 @@ use metaslot_spi::{Key, Params, Value, detail};
 /// Derivations whose parameters can be told to a module, and which give one secret.
 pub(crate) const fn derives(mechanism: CK_MECHANISM_TYPE) -> bool {
     agrees(mechanism)
+        || steps::gives(mechanism)
         || matches!(
             mechanism,
             CKM_HKDF_DERIVE
@@ -29,7 +32,10 @@ pub(crate) const fn derives(mechanism: CK_MECHANISM_TYPE) -> bool {
 
 /// Those with a public key.
 pub(crate) const fn agrees(mechanism: CK_MECHANISM_TYPE) -> bool {
-    matches!(mechanism, CKM_ECDH1_DERIVE | CKM_ECDH1_COFACTOR_DERIVE | CKM_DH_PKCS_DERIVE)
+    matches!(
+        mechanism,
+        CKM_ECDH1_DERIVE | CKM_ECDH1_COFACTOR_DERIVE | CKM_DH_PKCS_DERIVE | CKM_X9_42_DH_DERIVE
+    )
 }
 
 impl Derive for Mechanism {
@@ -43,6 +49,9 @@ impl Derive for Mechanism {
     fn natural_length(&self, key: &Key, params: &Params) -> Option<usize> {
         if let Params::Hkdf { expand: false, prf, .. } = params {
             return Hash::of(self.token, *prf).map(Hash::length);
+        }
+        if !agrees(self.number) {
+            return steps::length(self.number, key, params);
         }
         let plain = Agreement::in_group(params).is_ok_and(Agreement::is_plain);
         plain.then(|| secret_length(key))?

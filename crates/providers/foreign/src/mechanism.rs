@@ -82,7 +82,7 @@ impl Length {
             | CKM_RIPEMD160_RSA_PKCS => Self::Modulus,
             CKM_ECDSA | CKM_ECDSA_SHA1 | CKM_ECDSA_SHA224 | CKM_ECDSA_SHA256 | CKM_ECDSA_SHA384
             | CKM_ECDSA_SHA512 | CKM_ECDSA_SHA3_224 | CKM_ECDSA_SHA3_256 | CKM_ECDSA_SHA3_384
-            | CKM_ECDSA_SHA3_512 | CKM_EDDSA => Self::Pair,
+            | CKM_ECDSA_SHA3_512 | CKM_EDDSA | CKM_XEDDSA => Self::Pair,
             CKM_DSA | CKM_DSA_SHA1 | CKM_DSA_SHA224 | CKM_DSA_SHA256 | CKM_DSA_SHA384
             | CKM_DSA_SHA512 | CKM_DSA_SHA3_224 | CKM_DSA_SHA3_256 | CKM_DSA_SHA3_384
             | CKM_DSA_SHA3_512 => Self::Subprime,
@@ -119,7 +119,11 @@ impl Length {
             | CKM_AES_MAC_GENERAL
             | CKM_AES_CMAC_GENERAL
             | CKM_DES3_MAC_GENERAL
-            | CKM_DES3_CMAC_GENERAL => Self::Said,
+            | CKM_DES3_CMAC_GENERAL
+            | CKM_TLS10_MAC_SERVER
+            | CKM_TLS10_MAC_CLIENT
+            | CKM_TLS12_MAC
+            | CKM_TLS_MAC => Self::Said,
             mechanism if has_sets(mechanism) => Self::Set,
             _ => Self::Unknown,
         }
@@ -135,6 +139,7 @@ impl Length {
             (Self::Set, _) => of_set(key),
             (Self::Fixed(length), _) => Some(length),
             (Self::Said, Params::Ulong(length)) => usize::try_from(*length).ok(),
+            (Self::Said, Params::Tls(tls)) => Some(tls.mac_length),
             _ => None,
         }
     }
@@ -255,9 +260,8 @@ impl Mode {
             CKM_AES_CBC_PAD | CKM_CAMELLIA_CBC_PAD | CKM_ARIA_CBC_PAD | CKM_SEED_CBC_PAD
             | CKM_TWOFISH_CBC_PAD => Self::Padded(16),
             CKM_DES_CBC_PAD | CKM_DES3_CBC_PAD | CKM_BLOWFISH_CBC_PAD => Self::Padded(8),
-            CKM_AES_CTR | CKM_AES_OFB | CKM_AES_CFB8 | CKM_AES_CFB64 | CKM_AES_CFB128 | CKM_RC4 => {
-                Self::Stream
-            }
+            CKM_AES_CTR | CKM_AES_OFB | CKM_AES_CFB8 | CKM_AES_CFB64 | CKM_AES_CFB128 | CKM_RC4
+            | CKM_CHACHA20 => Self::Stream,
             CKM_AES_CTS | CKM_AES_XTS => Self::Whole,
             CKM_AES_KEY_WRAP | CKM_AES_KEY_WRAP_KWP => Self::Wrapped(0),
             CKM_AES_KEY_WRAP_PKCS7 => Self::Wrapped(1),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Parameters of mechanisms, for the module.
 
+mod made;
+
 use metaslot_ck::*;
 use metaslot_client::{KdfParam as ForeignData, Mechanism, Params as Foreign};
 use metaslot_spi::{KdfParam, Params, detail};
@@ -31,21 +33,21 @@ pub(crate) fn mechanism(number: CK_MECHANISM_TYPE, params: &Params) -> Result<Me
             Foreign::HashSignContext { hedge: *hedge, context, hash: *hash }
         }
         Params::Transport { bits, by } => carrying(*bits, by)?,
+        Params::ChaCha20 { counter, nonce } => Foreign::ChaCha20 { counter: *counter, nonce },
+        Params::XEdDsa { hash } => Foreign::XEdDsa { hash: *hash },
+        Params::Tls(tls) => made::finished(number, tls)?,
         Params::Ecdh1 { .. }
         | Params::Hkdf { .. }
         | Params::Pbkd2 { .. }
         | Params::Sp800108 { .. }
         | Params::Data { .. }
         | Params::Key(_)
-        | Params::ChaCha20 { .. }
         | Params::Pbe { .. }
         | Params::Salsa20 { .. }
         | Params::Tuned { .. }
         | Params::Ike { .. }
         | Params::Otp(_)
-        | Params::XEdDsa { .. }
-        | Params::DsaSeed(_)
-        | Params::Tls(_) => return Err(Error::MECHANISM_PARAM_INVALID),
+        | Params::DsaSeed(_) => return Err(Error::MECHANISM_PARAM_INVALID),
     };
     Ok(Mechanism::with(number, params))
 }
@@ -94,6 +96,10 @@ pub(crate) fn deriving<'a>(
 ) -> Result<Mechanism<'a>> {
     let params = match params {
         Params::Ecdh1 { public, .. } if number == CKM_DH_PKCS_DERIVE => Foreign::Bytes(public),
+        Params::Ecdh1 { kdf, shared, public } if number == CKM_X9_42_DH_DERIVE => {
+            let kdf = if *kdf == CKD_SHA1_KDF { CKD_SHA1_KDF_CONCATENATE } else { *kdf };
+            Foreign::X942 { kdf, info: shared, public }
+        }
         Params::Ecdh1 { kdf, shared, public } => Foreign::Ecdh1 { kdf: *kdf, shared, public },
         Params::Hkdf { extract, expand, prf, salt_type, salt, info, .. }
             if *salt_type != CKF_HKDF_SALT_KEY =>
@@ -112,7 +118,13 @@ pub(crate) fn deriving<'a>(
             Foreign::Sp800108Feedback { prf: *prf, data, iv }
         }
         Params::Sp800108 { prf, .. } => Foreign::Sp800108 { prf: *prf, data },
-        Params::Hkdf { .. } | Params::Key(_) => {
+        Params::Data { iv, data } if iv.is_empty() => Foreign::StringData { data },
+        Params::Data { iv, data } => Foreign::CbcData { iv, data },
+        Params::Ike { prf, data, data_as_key, before } if before.is_empty() => {
+            made::ike(number, *prf, data, *data_as_key)?
+        }
+        Params::Tls(tls) => made::tls(number, tls)?,
+        Params::Hkdf { .. } | Params::Key(_) | Params::Ike { .. } => {
             detail::set(format_args!("a second key is not named to another module"));
             return Err(Error::MECHANISM_PARAM_INVALID);
         }
