@@ -7,22 +7,19 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
 use crate::binaries::compiled;
 use crate::cargo::{cargo, root, target};
 use crate::cpio::Archive;
-use crate::packages::{self, Package, Probe};
+use crate::emulator::{self, Machine};
+use crate::packages::{Package, Probe};
 use crate::report::check;
 
-const PACKAGES: &[Package] = &[
-    ("qemu-system-x86", Probe::Program("qemu-system-x86_64")),
-    ("busybox-static", Probe::File("/bin/busybox")),
-    ("binutils", Probe::Program("strip")),
-];
+const PACKAGES: &[Package] =
+    &[("busybox-static", Probe::File("/bin/busybox")), ("binutils", Probe::Program("strip"))];
 
 /// Debian's package that depends on the newest kernel for virtual machines.
 const NEWEST: &str = "linux-image-cloud-amd64";
@@ -32,21 +29,23 @@ const MODULES: [&str; 3] = ["kernel/crypto", "kernel/arch/x86/crypto", "kernel/l
 const PRODUCTS: [&str; 2] = ["metaslot", "libmetaslot.so"];
 /// What the machine says at its end where all is well.
 const WELL: &str = "metaslot: all is well";
-/// Seconds after which the machine is ended.
-const LIMIT: &str = "600";
 
 /// Builds, starts the machine, and judges by its last words.
 pub(crate) fn run() -> Result<()> {
-    ensure!(cfg!(target_arch = "x86_64"), "the kernel that is tested is one for x86-64");
-    packages::install(&[PACKAGES])?;
+    emulator::install(PACKAGES)?;
     let home = target().join("kernel");
     let kernel = unpacked(&home)?;
     let archive = home.join("initramfs");
     fs::write(&archive, contents(&kernel)?).context("write the machine's files")?;
-    let started = Instant::now();
-    let output = machine(&kernel, &archive)?;
-    println!("    the machine took {:.1} s", started.elapsed().as_secs_f64());
-    ensure!(output.lines().any(|line| line.trim_end() == WELL), "see what the machine said");
+    let machine = Machine {
+        kernel: &image(&kernel)?,
+        archive: &archive,
+        words: "",
+        megabytes: 1024,
+        devices: Vec::new(),
+        limit: 600,
+    };
+    ensure!(machine.run()?.lines().any(|line| line == WELL), "see what the machine said");
     Ok(())
 }
 
@@ -140,27 +139,4 @@ fn needed(program: &Path) -> Result<Vec<String>> {
     let said = String::from_utf8(said.stdout)?;
     let words = said.lines().flat_map(str::split_whitespace);
     Ok(words.filter(|word| word.starts_with('/')).map(str::to_owned).collect())
-}
-
-/// Runs the machine to its end, and shows and returns what it says.
-fn machine(kernel: &Path, archive: &Path) -> Result<String> {
-    let mut command = Command::new("timeout");
-    // In the foreground, so that ^C ends the machine too.
-    command.args(["--foreground", "--kill-after=5", LIMIT, "qemu-system-x86_64"]);
-    command.args(["-nodefaults", "-no-reboot"]);
-    command.args(["-display", "none", "-serial", "stdio", "-m", "1024", "-smp", "2"]);
-    // KVM, where there is one, is that of a machine within a machine as often as not, which not every kernel survives.
-    command.args(["-accel", "tcg,thread=multi", "-cpu", "max"]);
-    command.arg("-kernel").arg(image(kernel)?).arg("-initrd").arg(archive);
-    command.args(["-append", "console=ttyS0 quiet panic=-1"]);
-    let ended = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;
-    let said = String::from_utf8_lossy(&ended.stdout).into_owned();
-    for line in said.lines().filter(|line| !line.trim().is_empty()) {
-        println!("    {}", line.trim_end());
-    }
-    match ended.status.code() {
-        Some(0) => Ok(said),
-        Some(124 | 137) => bail!("the machine was ended after {LIMIT} s"),
-        _ => bail!("the machine ended with {}", ended.status),
-    }
 }

@@ -15,6 +15,7 @@ mod cycles;
 mod deb;
 mod deny;
 mod dist;
+mod emulator;
 mod first;
 mod fleet;
 mod floors;
