@@ -36,7 +36,7 @@ const LAB: Package = Package {
 };
 
 /// The module and the command, as they are built; `pages` has their man pages.
-pub(crate) fn token(pages: &Path) -> Result<()> {
+pub(crate) fn token(pages: &Path) -> Result<PathBuf> {
     TOKEN.make(|tree| {
         tree.token(pages)?;
         let lib = Path::new("/usr/lib");
@@ -46,7 +46,7 @@ pub(crate) fn token(pages: &Path) -> Result<()> {
 }
 
 /// The lab.
-pub(crate) fn lab(pages: &Path) -> Result<()> {
+pub(crate) fn lab(pages: &Path) -> Result<PathBuf> {
     LAB.make(|tree| tree.lab(pages))
 }
 
@@ -56,7 +56,7 @@ impl Package {
         target().join("dist").join(name)
     }
 
-    fn make(&self, fill: impl FnOnce(&mut Tree) -> Result<()>) -> Result<()> {
+    fn make(&self, fill: impl FnOnce(&mut Tree) -> Result<()>) -> Result<PathBuf> {
         let home = target().join("dist").join(format!("{}.tree", self.name));
         drop(fs::remove_dir_all(&home));
         fill(&mut Tree::new(&home, "/usr"))?;
@@ -88,7 +88,7 @@ impl Package {
         fs::remove_dir_all(&home).with_context(|| format!("remove {}", home.display()))?;
         let bytes = fs::metadata(&package).context("look at the package")?.len();
         println!("    {} ({:.1} MiB)", package.display(), bytes as f64 / f64::from(1 << 20));
-        Ok(())
+        Ok(package)
     }
 }
 

@@ -60,7 +60,9 @@ pub(crate) fn run(library: Library) -> Result<()> {
         Library::Tested => leaves_room_for_openssl()?,
     }
     // What packs has one thread, so that two take half of the time.
-    let lab = || packed("metaslot-lab", |tree| tree.lab(&pages)).and_then(|()| deb::lab(&pages));
+    let lab = || {
+        packed("metaslot-lab", |tree| tree.lab(&pages)).and_then(|()| deb::lab(&pages).map(drop))
+    };
     thread::scope(|scope| {
         let lab = scope.spawn(lab);
         packed("metaslot", |tree| tree.token(&pages))?;

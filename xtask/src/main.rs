@@ -25,6 +25,7 @@ mod install;
 mod kernel;
 mod kryoptic;
 mod linked;
+mod machine;
 mod miri;
 mod openssls;
 mod packages;
