@@ -32,3 +32,8 @@ fn what_is_left_in_registers_and_on_the_stack_is_no_secret() {
         }
     }
 }
+
+#[test]
+fn what_is_left_on_the_stack_depends_on_no_key() {
+    println!("{}", Home::new("key-dependent").run(&program("key_dependent"), &[]));
+}

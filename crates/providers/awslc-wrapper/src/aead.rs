@@ -11,6 +11,9 @@ use std::ptr;
 /// Length of a whole tag, in bytes.
 pub const TAG: usize = 16;
 
+/// The longest message, in bytes, for which the library makes no table.
+const SHORT: usize = 128;
+
 /// A prepared key: shared by any number of threads.
 #[derive(Debug)]
 pub struct Key {
@@ -135,7 +138,7 @@ impl Key {
                 aad.len(),
             )
         });
-        self.tidy();
+        self.tidy(plain.len());
         tag.copy_from_slice(&whole[..tag.len()]);
         done
     }
@@ -185,16 +188,16 @@ impl Key {
                 aad.len(),
             )
         });
-        self.tidy();
+        self.tidy(sealed.len());
         if opened.is_err() {
             cleanse(out);
         }
         opened
     }
 
-    /// Of AES-GCM it leaves the key of the hash, which is enough to forge with.
-    fn tidy(&self) {
-        if self.untidy { wipe_shallow_stack() } else { wipe_slight_stack() }
+    /// Of AES-GCM it leaves the key of the hash, which is enough to forge with; of what is longer a table of its powers, which lies deeper.
+    fn tidy(&self, length: usize) {
+        if self.untidy || length > SHORT { wipe_shallow_stack() } else { wipe_slight_stack() }
     }
 }
 

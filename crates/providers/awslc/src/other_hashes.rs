@@ -7,7 +7,7 @@ use crate::old_hashes::{Hash, Md2, Ripemd128};
 use crate::{blake2b, generate, rsa_key, rsa_pkcs1};
 use metaslot_awslc_wrapper::{Failed, ripemd};
 use metaslot_ck::*;
-use metaslot_memory::Secret;
+use metaslot_memory::{Secret, wipe_shallow_stack};
 use metaslot_spi::parts::{self, Begun};
 use metaslot_spi::provider::{
     Algorithm, Derive, Digest, DigestStream, Direction, Keys, Signature, SignatureStream,
@@ -306,11 +306,30 @@ impl<H: Hash> Pads<H> {
     }
 }
 
+/// In frames of their own, which the caller can wipe.
+impl<H: Hash> Pads<H> {
+    #[inline(never)]
+    fn whole(&self, data: &[u8], out: &mut [u8]) {
+        let mut stream = self.clone();
+        stream.inner.update(data);
+        stream.ended(out);
+    }
+
+    #[inline(never)]
+    fn ended(&mut self, out: &mut [u8]) {
+        let mut digest = Secret::zeroed(H::LENGTH);
+        self.inner.finish(digest.expose_mut());
+        self.outer.update(digest.expose());
+        self.outer.finish(digest.expose_mut());
+        out.copy_from_slice(&digest.expose()[..out.len()]);
+    }
+}
+
 impl<H: Hash> Prepared for Pads<H> {
     fn mac(&self, data: &[u8], out: &mut [u8]) -> std::result::Result<(), Failed> {
-        let mut stream = self.clone();
-        stream.update(data)?;
-        stream.finish(out)
+        self.whole(data, out);
+        wipe_shallow_stack();
+        Ok(())
     }
 
     fn start(&self, length: usize) -> std::result::Result<Box<dyn SignatureStream>, Failed> {
@@ -325,11 +344,8 @@ impl<H: Hash> Stream for Pads<H> {
     }
 
     fn finish(&mut self, out: &mut [u8]) -> std::result::Result<(), Failed> {
-        let mut digest = Secret::zeroed(H::LENGTH);
-        self.inner.finish(digest.expose_mut());
-        self.outer.update(digest.expose());
-        self.outer.finish(digest.expose_mut());
-        out.copy_from_slice(&digest.expose()[..out.len()]);
+        self.ended(out);
+        wipe_shallow_stack();
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::Result;
 use crate::evp::{Context, LONGEST, by_key_length};
+use metaslot_memory::wipe_shallow_stack;
 
 /// An encryption in the middle.
 #[derive(Debug)]
@@ -49,7 +50,9 @@ impl GcmStream {
         if input.is_empty() {
             return Ok(());
         }
-        self.0.update(input, out)
+        let done = self.0.update(input, out);
+        wipe_shallow_stack();
+        done
     }
 
     /// Writes the tag, truncated to `tag`; the stream is used up.
