@@ -139,8 +139,9 @@ pub(super) fn answer(
     answer.count(wanted.len());
     let mut result = Ok(());
     for one in wanted {
-        let filled =
-            object.answer(one.attribute).and_then(|value| fill(answer, take, version, one, value));
+        let filled = object
+            .answer(one.attribute)
+            .and_then(|value| fill(answer, take, version, (one.attribute, one), value));
         result = unavailable(answer, one.attribute, filled)?.and(result);
     }
     answer.number(result.map_or_else(Error::rv, |()| CKR_OK));
@@ -166,10 +167,9 @@ fn fill(
     answer: &mut Writer,
     take: Take<'_>,
     version: u8,
-    wanted: &Wanted,
+    (attribute, wanted): (CK_ATTRIBUTE_TYPE, &Wanted),
     value: Answer<'_>,
 ) -> Result<()> {
-    let attribute = wanted.attribute;
     let eight;
     let bytes = match value {
         Answer::Secret(bytes) => Cow::Borrowed(bytes),
@@ -183,7 +183,7 @@ fn fill(
             numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
         }
         Answer::Value(Value::Template(template)) => {
-            return fill_template(answer, take, version, wanted, template);
+            return fill_template(answer, take, version, (attribute, wanted), template);
         }
     };
     let asked = wanted.room == 0;
@@ -210,26 +210,27 @@ fn fill_template(
     answer: &mut Writer,
     take: Take<'_>,
     version: u8,
-    wanted: &Wanted,
+    (attribute, wanted): (CK_ATTRIBUTE_TYPE, &Wanted),
     template: &Attributes,
 ) -> Result<()> {
-    if kind_in(wanted.attribute, version) != Kind::Template {
+    if kind_in(attribute, version) != Kind::Template {
         return Err(Error::ATTRIBUTE_TYPE_INVALID);
     }
     let length = template.len() * ATTRIBUTE;
     if wanted.room != 0 && wanted.room < length {
         return Err(Error::BUFFER_TOO_SMALL);
     }
-    answer.available(wanted.attribute, length)?;
+    answer.available(attribute, length)?;
     if wanted.room == 0 {
         answer.count(0);
         return Ok(());
     }
     answer.count(template.len());
     for (at, (attribute, value)) in template.iter().enumerate() {
-        let room = wanted.inner.get(at).map_or(0, |inner| inner.room);
-        let inner = Wanted { attribute, room, inner: Vec::new() };
-        let filled = fill(answer, take, version, &inner, Answer::Value(value));
+        // By their places, as in the C ABI: what stands there its reader does not know yet.
+        let none = Wanted { attribute, room: 0, inner: Vec::new() };
+        let inner = wanted.inner.get(at).unwrap_or(&none);
+        let filled = fill(answer, take, version, (attribute, inner), Answer::Value(value));
         // As for the array itself: it is there, and what does not fit is marked.
         unavailable(answer, attribute, filled)?.or_else(|error| match error {
             Error::BUFFER_TOO_SMALL => Ok(()),

@@ -228,6 +228,10 @@ fn made_by(session: u64, keys: &Keys) -> Vec<Vec<u8>> {
     vec![
         asked(session, Function::DigestKey, |request| request.number(aes)),
         asked(session, Function::GetAttributeValue, |request| wanted(request, aes)),
+        asked(session, Function::GetAttributeValue, |request| {
+            request.number(aes);
+            nested(request, 2);
+        }),
         asked(session, Function::WrapKey, |request| {
             by(request, CKM_AES_KEY_WRAP_KWP, aes);
             request.number(aes);
@@ -267,6 +271,18 @@ fn made_by(session: u64, keys: &Keys) -> Vec<Vec<u8>> {
     ]
 }
 
+/// Room for templates in templates, so deep.
+fn nested(request: &mut Writer, depth: u32) {
+    let deeper = depth > 0;
+    request.count(1 + usize::from(deeper));
+    [0, 256].into_iter().for_each(|number| request.half(number));
+    if deeper {
+        request.half(u32::try_from(CKA_DERIVE_TEMPLATE).expect("short"));
+        request.half(1 << 10);
+        nested(request, depth - 1);
+    }
+}
+
 #[test]
 fn what_is_mutated_of_our_version_is_right_before() {
     let place = Place::served();
@@ -284,7 +300,9 @@ fn what_is_mutated_of_our_version_is_right_before() {
         }
     }
     let ours = Call::all().filter(|call| call.is_ours()).map(|call| call.number);
-    for (number, count) in [(60, 3), (62, 14)].into_iter().chain(ours.map(|number| (number, 1))) {
+    for (number, count) in
+        [(24, 2), (60, 3), (62, 14)].into_iter().chain(ours.map(|number| (number, 1)))
+    {
         assert_eq!(done.iter().filter(|one| **one == number).count(), count, "{number}");
     }
 }
