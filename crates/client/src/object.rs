@@ -190,7 +190,8 @@ impl Session {
     }
 
     /// An attribute that is an array of attributes (`CKA_UNWRAP_TEMPLATE` and its kin), each as its bytes; `None` where there is none, or
-    /// where the module is in another process. One in the array that is an array itself is not read.
+    /// where the module is in another process that does not speak [our version](crate::protocol::OWN) of the protocol. One in the array
+    /// that is an array itself is read by that version alone.
     ///
     /// # Errors
     /// The module's code; `CKR_DEVICE_ERROR` for what is no such array.
@@ -199,8 +200,8 @@ impl Session {
         object: ObjectHandle,
         attribute: CK_ATTRIBUTE_TYPE,
     ) -> Result<Option<Template>> {
-        if self.module().other_process().is_some() {
-            return Ok(None);
+        if let Some(remote) = self.module().other_process() {
+            return remote.template(self.handle().0, object, attribute);
         }
         let null = CK_ATTRIBUTE { type_: 0, pValue: ptr::null_mut(), ulValueLen: 0 };
         let mut outer = [CK_ATTRIBUTE { type_: attribute, ..null }];

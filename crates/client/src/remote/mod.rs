@@ -6,6 +6,7 @@
 pub(crate) mod calls;
 pub(crate) mod kinds;
 mod lane;
+mod nested;
 mod once;
 pub(crate) mod params;
 mod patience;
@@ -752,6 +753,7 @@ mod tests {
                     match function {
                         Function::GetAttributeValue => {
                             drop(session.attributes(ObjectHandle(1), &wanted));
+                            session.template_attribute(ObjectHandle(1), CKA_WRAP_TEMPLATE).ok();
                         }
                         Function::Sign => drop(session.sign_initialized(&[1; 32])),
                         Function::SignFinal => drop(session.sign_final()),

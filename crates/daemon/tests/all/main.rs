@@ -30,4 +30,5 @@ mod revoked;
 mod room;
 mod service;
 mod speed;
+mod templates;
 mod unit;

@@ -16,7 +16,7 @@ use std::time::Duration;
 /// The object identifiers of P-256 and of the curves of Edwards and Montgomery.
 const P256: [u8; 10] = [0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
 const ED25519: [u8; 5] = [0x06, 0x03, 0x2b, 0x65, 0x70];
-const X25519: [u8; 5] = [0x06, 0x03, 0x2b, 0x65, 0x6e];
+pub(crate) const X25519: [u8; 5] = [0x06, 0x03, 0x2b, 0x65, 0x6e];
 pub(crate) const SLOT: SlotId = SlotId(0);
 
 /// A server and a client, by no newer versions than these; the user has logged in.

@@ -57,15 +57,23 @@ fn imposed(
         Err(failure) if is_loss(failure.code) => return Err(failure),
         said => said.ok().flatten(),
     };
-    let known = |(attribute, value): (CK_ATTRIBUTE_TYPE, &Said)| match value {
-        Said::Bytes(bytes) => Some((attribute, value::decoded(attribute, bytes.clone())?)),
-        _ => None,
-    };
-    Ok(said.map(|said| {
-        let mut imposed = Attributes::new();
-        said.iter().filter_map(known).for_each(|(attribute, value)| imposed.set(attribute, value));
-        imposed
-    }))
+    Ok(said.map(|said| known(&said)))
+}
+
+/// What of a template objects of ours can have.
+fn known(said: &Template) -> Attributes {
+    let mut known = Attributes::new();
+    for (attribute, value) in said.iter() {
+        let value = match value {
+            Said::Bytes(bytes) => value::decoded(attribute, bytes.clone()),
+            Said::Template(inner) => Some(Value::Template(self::known(inner))),
+            _ => None,
+        };
+        if let Some(value) = value {
+            known.set(attribute, value);
+        }
+    }
+    known
 }
 
 /// All that may be shown of an object, as our own objects have it.
