@@ -366,6 +366,65 @@ fn what_a_key_there_imposes_is_imposed_on_keys_of_the_session() {
 }
 
 #[test]
+fn what_a_key_there_imposes_on_decapsulated_keys_and_keeps_there_holds() {
+    let name = "transport::what_a_key_there_imposes_on_decapsulated_keys_and_keeps_there_holds";
+    twin("keeps", name, "policy = \"legacy\"", |twin, _| {
+        let kem = CKM_ML_KEM.into();
+        let pair = |imposed: Template| {
+            let public = Template::new().token(true).bool(CKA_ENCAPSULATE, true);
+            let public = public.ulong(CKA_PARAMETER_SET, CKP_ML_KEM_512);
+            let private = Template::new().token(true).bool(CKA_DECAPSULATE, true);
+            let private = private.with(CKA_DECAPSULATE_TEMPLATE, Value::Template(imposed));
+            twin.generate_key_pair(&CKM_ML_KEM_KEY_PAIR_GEN.into(), &public, &private)
+        };
+        let sealed = |public| twin.encapsulate(&kem, public, &readable(None));
+        // Whole on a key of the session.
+        let (public, private) = pair(Template::new().bool(CKA_SIGN, false).label("imposed"))?;
+        let (ciphertext, one) = sealed(public)?;
+        let open = |template: Template| twin.decapsulate(&kem, private, &ciphertext, &template);
+        let other = open(readable(None))?;
+        ensure!(twin.attribute(one, CKA_VALUE)? == twin.attribute(other, CKA_VALUE)?, "another");
+        ensure!(!twin.attribute_bool(other, CKA_SIGN)?, "it signs");
+        ensure!(twin.attribute_text(other, CKA_LABEL)? == "imposed", "its label");
+        for against in [readable(None).bool(CKA_SIGN, true), readable(None).label("other")] {
+            fails_with(open(against), Error::TEMPLATE_INCONSISTENT)?;
+        }
+        // What keeps the value there lets no key of the session be made, and one of the token.
+        for keeps in [
+            Template::new().bool(CKA_EXTRACTABLE, false),
+            Template::new().bool(CKA_SENSITIVE, true),
+        ] {
+            let (public, private) = pair(keeps)?;
+            let (ciphertext, _) = sealed(public)?;
+            let kept = || Template::new().class(CKO_SECRET_KEY).key_type(CKK_GENERIC_SECRET);
+            let open = |template| twin.decapsulate(&kem, private, &ciphertext, &template);
+            for template in [kept().token(false), readable(None)] {
+                fails_with(open(template), Error::TEMPLATE_INCONSISTENT)?;
+            }
+            let there = open(kept().token(true))?;
+            ensure!(twin.attribute(there, CKA_VALUE).is_err(), "it can be read");
+        }
+        // Of one with a template in it a key of the session has nothing, and one of the token all.
+        let of_it = Value::Template(Template::new().label("of it"));
+        let nested = Template::new().label("imposed").with(CKA_DERIVE_TEMPLATE, of_it.clone());
+        let (public, private) = pair(nested)?;
+        let (ciphertext, one) = sealed(public)?;
+        let open = |template: Template| twin.decapsulate(&kem, private, &ciphertext, &template);
+        let other = open(readable(None))?;
+        ensure!(twin.attribute(one, CKA_VALUE)? == twin.attribute(other, CKA_VALUE)?, "another");
+        ensure!(twin.attribute_text(other, CKA_LABEL)? != "imposed", "its label");
+        let there = open(secret(None, true))?;
+        ensure!(twin.attribute_text(there, CKA_LABEL)? == "imposed", "its label there");
+        // The same where that would keep the value.
+        let nested = Template::new().bool(CKA_EXTRACTABLE, false).with(CKA_DERIVE_TEMPLATE, of_it);
+        let (public, private) = pair(nested)?;
+        let (ciphertext, _) = sealed(public)?;
+        let opened = twin.decapsulate(&kem, private, &ciphertext, &readable(None));
+        fails_with(opened, Error::TEMPLATE_INCONSISTENT)
+    });
+}
+
+#[test]
 fn module_that_is_not_trusted_is_told_no_key() {
     let name = "transport::module_that_is_not_trusted_is_told_no_key";
     twin("trusted = false", name, "trusted = false", |twin, _| {
