@@ -17,9 +17,15 @@ pub(crate) fn warnings(cost: Option<TokenCost>, pins: &[(Role, usize)]) -> Vec<S
 
 /// Says what a guess at the PIN costs.
 pub(crate) fn tell(output: Output, cost: Option<TokenCost>, role: Role) {
-    if let Some(cost) = cost {
-        output.note(&format!("a guess at the {} costs {}", role.words(), words(role.cost(&cost))));
+    if let Some(costs) = sentence(cost, role) {
+        output.note(&costs);
     }
+}
+
+/// Nothing of a token that another process has: what its PINs cost is not told here.
+fn sentence(cost: Option<TokenCost>, role: Role) -> Option<String> {
+    let cost = role.cost(&cost?);
+    (cost.passes > 0).then(|| format!("a guess at the {} costs {}", role.words(), words(cost)))
 }
 
 fn words(cost: PinCost) -> String {
@@ -117,5 +123,14 @@ mod tests {
         assert_eq!(words(pbkdf2), "PBKDF2 with 600000 iterations");
         assert_eq!(json(pbkdf2)["memory_kib"], Value::Null);
         assert_eq!(json(PinCost::default()), Value::Null);
+    }
+
+    #[test]
+    fn of_a_pin_whose_cost_is_not_known_nothing_is_said() {
+        let known = |user| Some(TokenCost { user, ..TokenCost::default() });
+        let said = sentence(known(COST), Role::User);
+        assert!(said.is_some_and(|said| said.starts_with("a guess at the user PIN costs Argon2id")));
+        assert_eq!(sentence(known(PinCost::default()), Role::User), None);
+        assert_eq!(sentence(None, Role::User), None);
     }
 }
