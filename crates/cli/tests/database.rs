@@ -50,7 +50,8 @@ fn a_token_is_made_in_a_database_and_copied_both_ways() {
     let said = text(&made.stdout);
     assert!(made.status.success(), "{}", text(&made.stderr));
     assert!(said.starts_with("initialised token 'web' in postgresql://"), "{said}");
-    // The roles that it prints are ones that can be made.
+    // The roles that it prints are ones that can be made, by who may make roles.
+    assert!(said.contains("by a superuser or an owner with CREATEROLE"), "{said}");
     let (_, roles) = said.split_once("schema:\n").expect("roles follow");
     place.sql(roles);
     place.sql(&format!("CREATE ROLE reader LOGIN PASSWORD '{PASSWORD}' IN ROLE metaslot_use"));

@@ -86,7 +86,7 @@ pub(super) fn init(app: &App, at: At<'_>, order: &Order<'_>) -> Result<()> {
     let row = store.token().map_err(refused)?;
     app.output.print(&Report {
         text: format!(
-            "initialised token '{label}' in {}\nroles for daemons, to be made once by the owner of the schema:\n{ROLES}",
+            "initialised token '{label}' in {}\nroles for daemons, to be made once, by a superuser or an owner with CREATEROLE, in the database of this schema:\n{ROLES}",
             at.url
         ),
         json: json!({
