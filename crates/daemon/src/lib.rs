@@ -25,6 +25,7 @@ mod socket;
 mod stream;
 mod tls;
 mod tokens;
+mod told;
 
 pub use allowance::{Allowance, Allowances};
 pub use rights::Rights;

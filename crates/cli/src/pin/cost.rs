@@ -129,7 +129,9 @@ mod tests {
     fn of_a_pin_whose_cost_is_not_known_nothing_is_said() {
         let known = |user| Some(TokenCost { user, ..TokenCost::default() });
         let said = sentence(known(COST), Role::User);
-        assert!(said.is_some_and(|said| said.starts_with("a guess at the user PIN costs Argon2id")));
+        assert!(
+            said.is_some_and(|said| said.starts_with("a guess at the user PIN costs Argon2id"))
+        );
         assert_eq!(sentence(known(PinCost::default()), Role::User), None);
         assert_eq!(sentence(None, Role::User), None);
     }

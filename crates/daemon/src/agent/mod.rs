@@ -7,6 +7,7 @@ mod keys;
 mod sign;
 
 use crate::stream::{be_patient, beginning, filled, length_of, part};
+use crate::told;
 use keys::Pair;
 use metaslot_ck::{CKF_SERIAL_SESSION, CKF_SIGN, Error, Result, SessionHandle};
 use metaslot_client::Message;
@@ -111,7 +112,10 @@ impl Client<'_> {
     /// What a request is answered with, behind its length.
     fn answer(&self, request: &Message) -> Message {
         let answered = caught(|| self.perform(&mut Reader::new(request.as_ref())));
-        framed(answered.unwrap_or_else(|_| failure()))
+        framed(answered.unwrap_or_else(|error| {
+            told::failed(error);
+            failure()
+        }))
     }
 
     fn perform(&self, request: &mut Reader<'_>) -> Result<Writer> {

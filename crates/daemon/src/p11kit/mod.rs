@@ -20,6 +20,7 @@ mod text;
 
 use crate::stream::be_patient;
 use crate::tokens::Client;
+use crate::told;
 use connection::{Asked, Connection};
 use door::Door;
 use frame::Request;
@@ -127,7 +128,10 @@ impl Connection<'_> {
         let result = caught(|| self.perform(request, &mut answer));
         let answer = match result {
             Ok(()) => answer.finish(),
-            Err(failed) => failure(failed),
+            Err(failed) => {
+                told::failed(failed);
+                failure(failed)
+            }
         };
         self.count(request, result, &answer);
         answer

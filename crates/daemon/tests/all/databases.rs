@@ -5,7 +5,8 @@
 #[path = "../../../postgres/tests/common/mod.rs"]
 pub(crate) mod postgres;
 
-use crate::common::{Place, SO, USER, started};
+use crate::common::{Place, SO, USER};
+use crate::far::Said;
 use metaslot_ck::*;
 use metaslot_client::{Access, Mechanism, Session, Template};
 use metaslot_engine::{Config, Engine, Policy, SlotConfig};
@@ -64,13 +65,19 @@ fn a_daemon_behind_its_fence_signs_by_a_key_in_a_database_and_connects_again() {
     let place = Place::new();
     fill(server.store());
     configure(&place, &server.url());
-    let daemon = started(&place);
+    let daemon = Said::by(&place, "daemon", &["--config", "metaslotd.toml"]);
+    daemon.line("serves ");
     let module = place.module(1);
     module.initialize().expect("it begins");
     let session = module.open_session(SlotId(0), Access::ReadOnly).expect("a session opens");
     assert_eq!(sign(&session), 64);
     server.stop();
     assert_eq!(sign(&session), 64, "what was read is used");
+    // The client has a code alone: the reason is in the log.
+    let never = Template::new().label("never asked");
+    assert!(session.find(&never).is_err());
+    daemon.line("CKR_DEVICE_ERROR for a client: ");
+    daemon.line("the database is away: ");
     server.start();
     let other = server.store();
     metaslot_spi::store::Store::login(&other, metaslot_spi::store::Role::User, USER)
@@ -80,7 +87,7 @@ fn a_daemon_behind_its_fence_signs_by_a_key_in_a_database_and_connects_again() {
     let later = Template::new().label("found later");
     postgres::until("it is found", || session.find(&later).is_ok_and(|found| found.len() == 1));
     // The thread that connects to the database, too.
-    let threads = fs::read_dir(format!("/proc/{}/task", daemon.0.id())).expect("it runs");
+    let threads = fs::read_dir(format!("/proc/{}/task", daemon.process.0.id())).expect("it runs");
     for thread in threads {
         let status = fs::read_to_string(thread.expect("a thread").path().join("status"));
         let status = status.expect("it runs");

@@ -78,13 +78,13 @@ fn certificate(place: &Place, name: &str, more: &[&str]) {
 }
 
 /// What a process says, in a file.
-struct Said {
-    process: Killed,
+pub(crate) struct Said {
+    pub(crate) process: Killed,
     file: PathBuf,
 }
 
 impl Said {
-    fn by(place: &Place, name: &str, arguments: &[&str]) -> Self {
+    pub(crate) fn by(place: &Place, name: &str, arguments: &[&str]) -> Self {
         let file = place.path().join(name);
         let mut command = Command::new(env!("CARGO_BIN_EXE_metaslotd"));
         command.args(arguments).current_dir(place.path());
@@ -93,7 +93,7 @@ impl Said {
     }
 
     /// The rest of the first line that has this in it, when it has been said.
-    fn line(&self, part: &str) -> String {
+    pub(crate) fn line(&self, part: &str) -> String {
         let begun = Instant::now();
         loop {
             let said = fs::read_to_string(&self.file).expect("it is there");
