@@ -172,9 +172,10 @@ impl EcKey {
                 ptr::null_mut(),
             )
         })?;
+        let set = key.set_point(&point);
+        // Last, for the coordinates of a product tell of its factor.
         wipe_stack();
-        key.set_point(&point)?;
-        Ok(key)
+        set.map(|()| key)
     }
 
     fn set_point(&self, point: &Point) -> Result<()> {

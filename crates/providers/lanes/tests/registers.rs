@@ -35,6 +35,17 @@ fn left_in_one(done: impl FnOnce()) -> [u8; 32] {
     left
 }
 
+/// The same of a mask, on a processor with AVX-512.
+fn left_of_a_mask(done: impl FnOnce()) -> u32 {
+    let mut left: u32;
+    // SAFETY: the processor has the instruction.
+    unsafe { asm!("kmovw k5, {0:e}", in(reg) 0x5a5a_u32, out("k5") _, options(nomem, nostack)) };
+    done();
+    // SAFETY: as above.
+    unsafe { asm!("kmovw {0:e}, k5", out(reg) left, options(nomem, nostack)) };
+    left
+}
+
 #[test]
 fn nothing_stays_in_registers() {
     if is_x86_feature_detected!("avx") {
@@ -42,6 +53,7 @@ fn nothing_stays_in_registers() {
     }
     if is_x86_feature_detected!("avx512vl") {
         assert_eq!(left_behind(wipe_stack), [[0; 64]; 3]);
+        assert_eq!(left_of_a_mask(wipe_stack), 0);
         let secret = Secret::zeroed(32);
         assert_eq!(left_behind(|| drop(secret)), [[0; 64]; 3]);
     }
