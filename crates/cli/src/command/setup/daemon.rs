@@ -98,6 +98,9 @@ pub(super) fn add_to(
     ];
     if let Some(user) = program.user() {
         lines.push(format!("a member of the daemon's 'group': {user}, as usermod -aG makes it"));
+        // When the machine starts nothing waits for the daemon by itself.
+        let order = "After=metaslotd.service and Wants=metaslotd.service";
+        lines.push(format!("in the unit of the program: [Unit] and {order}"));
     }
     // The token is the daemon's alone.
     plan.then.retain(|line| !line.contains("must be able to use the token"));

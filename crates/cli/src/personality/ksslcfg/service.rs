@@ -87,7 +87,7 @@ impl Unit<'_> {
         let kernel = if server == "nginx" { " modprobe@tls.service" } else { "" };
         format!(
             "{MADE}\n[Unit]\nDescription=TLS of port {port} for the plain server on port {proxy_port}\n\
-             Documentation=man:metaslot-ksslcfg(1)\nWants=network-online.target{kernel}\nAfter=network-online.target{kernel}\n\n\
+             Documentation=man:metaslot-ksslcfg(1)\nWants=network-online.target{kernel}\nAfter=network-online.target{kernel} metaslotd.service\n\n\
              [Service]\n{start}\nUser={user}\n{variables}{credential}RuntimeDirectory=metaslot-kssl/{name}\n\
              RuntimeDirectoryMode=0700\nRestart=on-failure\n{HARDENED}{writes}\n\
              [Install]\nWantedBy=multi-user.target\n"
