@@ -26,8 +26,8 @@ pub(crate) struct Machine<'a> {
     /// What the kernel is told beside where its console is.
     pub(crate) words: &'a str,
     pub(crate) megabytes: u32,
-    /// Further arguments of QEMU's.
-    pub(crate) devices: Vec<String>,
+    /// Further arguments of QEMU's: devices, and whether it ends where it would start again.
+    pub(crate) more: Vec<String>,
     /// Seconds after which it is ended.
     pub(crate) limit: u32,
 }
@@ -39,13 +39,13 @@ impl Machine<'_> {
         let mut command = Command::new("timeout");
         // In the foreground, so that ^C ends the machine too.
         command.args(["--foreground", "--kill-after=5", &self.limit.to_string()]);
-        command.args(["qemu-system-x86_64", "-nodefaults", "-no-reboot", "-display", "none"]);
+        command.args(["qemu-system-x86_64", "-nodefaults", "-display", "none"]);
         command.args(["-serial", "stdio", "-smp", "2", "-m", &self.megabytes.to_string()]);
         // KVM, where there is one, is that of a machine within a machine as often as not, which not every kernel survives.
         command.args(["-accel", "tcg,thread=multi", "-cpu", "max"]);
         command.arg("-kernel").arg(self.kernel).arg("-initrd").arg(self.archive);
         command.arg("-append").arg(format!("console=ttyS0 quiet panic=-1 {}", self.words));
-        command.args(&self.devices);
+        command.args(&self.more);
         let mut child =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().context("run QEMU")?;
         let mut said = String::new();

@@ -42,7 +42,7 @@ pub(crate) fn run() -> Result<()> {
         archive: &archive,
         words: "",
         megabytes: 1024,
-        devices: Vec::new(),
+        more: vec!["-no-reboot".to_owned()],
         limit: 600,
     };
     ensure!(machine.run()?.lines().any(|line| line == WELL), "see what the machine said");

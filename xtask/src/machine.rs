@@ -39,7 +39,7 @@ const SCRIPT: &str = include_str!("machine.sh");
 
 /// What systemd is told: it starts the script when the system is up, beside what it starts anyway, and nothing reads the serial line.
 const WORDS: &str = "root=/dev/vda rw systemd.show_status=0 systemd.mask=serial-getty@ttyS0.service \
-    systemd.run=\"/bin/sh -c 'cd /root && cpio --extract --quiet < /dev/vdb && exec bash machine.sh > /dev/ttyS0 2>&1'\"";
+    systemd.run=\"/bin/sh -c 'cd /root && cpio --extract --unconditional --quiet < /dev/vdb && exec bash machine.sh > /dev/ttyS0 2>&1'\"";
 
 /// Tests the package that is named, or else one of what is built.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         archive: &home.join("initramfs"),
         words: WORDS,
         megabytes: 2048,
-        devices: [disk(&home.join("disk")), disk(&home.join("files")), tpm.device()].concat(),
+        more: [disk(&home.join("disk")), disk(&home.join("files")), tpm.device()].concat(),
         limit: 1200,
     };
     let count = judged(&machine.run()?, SCRIPT)?;
@@ -160,8 +160,8 @@ impl Drop for Tpm {
 
 /// How the checks of a script ended; one that says nothing has failed.
 fn judged(said: &str, script: &str) -> Result<Count> {
-    let begin = |text: &str, word: &str| text.lines().filter(|line| line.starts_with(word)).count();
-    let (checks, passed) = (begin(script, "check \""), begin(said, "ok: "));
+    let checks = script.lines().filter(|line| line.trim_start().starts_with("check \"")).count();
+    let passed = said.lines().filter(|line| line.starts_with("ok: ")).count();
     let failed = checks.checked_sub(passed).context("more checks passed than there are")?;
     Ok(Count { passed, failed })
 }
@@ -172,8 +172,7 @@ mod tests {
 
     #[test]
     fn a_check_that_says_nothing_has_failed() {
-        let script =
-            "check() { # SENTENCE\ncheck \"one\" one\ncheck \"two\" two\ncheck \"three\" three\n";
+        let script = "check() { # SENTENCE\ncheck \"one\" one\ncheck \"two\" two\n    check \"three\" three\n";
         let count = |said| judged(said, script).map(|count| (count.passed, count.failed)).unwrap();
         assert_eq!(count("ok: one\nok: two\nok: three\n"), (3, 0));
         assert_eq!(count("ok: one\nFAILED: two\n    ok: not this\nok: three\n"), (2, 1));
