@@ -90,6 +90,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     take_all_files();
     let group = arguments.group.as_deref().map(group_id).transpose();
     let group = group.map_err(|lack| Failure::configuration(format!("--group: {lack}")))?;
+    if !arguments.socket.is_absolute() {
+        let reason = format!("--socket must be an absolute path, not {:?}", arguments.socket);
+        return Err(Failure::configuration(reason));
+    }
     let there = Arc::new(There::of(arguments)?);
     if arguments.check {
         socket::check(&arguments.socket)?;
@@ -141,6 +145,8 @@ impl There {
     /// Names are looked up here: later that is out of reach.
     fn of(arguments: &Arguments) -> Result<Self, String> {
         let called = arguments.far.clone();
+        let port = called.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
+        port.ok_or_else(|| format!("{called}: is no HOST:PORT"))?;
         let addresses = called.to_socket_addrs();
         let addresses = addresses.map_err(|error| format!("{called}: {error}"))?.collect();
         let client = RwLock::new(arguments.client()?);

@@ -56,7 +56,11 @@ pub(super) fn lack(
     provider: &CryptoProvider,
 ) -> Option<&'static str> {
     use webpki::Error as Wrong;
-    let Ok(parsed) = EndEntityCert::try_from(certificate) else { return Some("cannot be read") };
+    let parsed = match EndEntityCert::try_from(certificate) {
+        Ok(parsed) => parsed,
+        Err(Wrong::UnsupportedCertVersion) => return Some("is of version 1, which has no names"),
+        Err(_) => return Some("cannot be read"),
+    };
     // Without an authority none vouches for it: what is wrong with itself comes first.
     let known = provider.signature_verification_algorithms.all;
     let found = parsed.verify_for_usage(known, &[], &[], UnixTime::now(), usage, None, None).err();
@@ -67,8 +71,19 @@ pub(super) fn lack(
         Some(Wrong::RequiredEkuNotFoundContext(_)) => {
             Some("is for another use (extended key usage)")
         }
-        _ if names_of(certificate).is_ok_and(|names| names.is_empty()) => {
-            Some("names no host and no URI (subjectAltName)")
+        _ => nameless(certificate),
+    }
+}
+
+/// Why none of its names is one.
+fn nameless(certificate: &CertificateDer<'_>) -> Option<&'static str> {
+    let names = names_of(certificate).ok()?;
+    let is_wildcard = |name: &String| name.starts_with("*.");
+    match (names.is_empty(), uris_in(certificate).unwrap_or(0)) {
+        (true, 2..) => Some("names several URIs, of which none counts (subjectAltName)"),
+        (true, _) => Some("names no host and no URI (subjectAltName)"),
+        (false, _) if names.iter().all(is_wildcard) => {
+            Some("names hosts by a wildcard alone, which is no name (subjectAltName)")
         }
         _ => None,
     }

@@ -46,7 +46,10 @@ impl Client {
             Error::InconsistentKeys(_) => {
                 format!("{}: {} is another certificate's key", certificate.display(), own.display())
             }
-            error => format!("{}: {error}", certificate.display()),
+            error => {
+                let said = || format!("{}: {error}", certificate.display());
+                lack.clone().unwrap_or_else(said)
+            }
         })?;
         config.resumption = Resumption::disabled();
         Ok(Self { config: Arc::new(config), name, lack })

@@ -46,7 +46,7 @@ impl Server {
             Error::InconsistentKeys(_) => {
                 format!("{file}: {} is another certificate's key", listen.key.display())
             }
-            error => format!("{file}: {error}"),
+            error => lack.clone().unwrap_or_else(|| format!("{file}: {error}")),
         })?;
         let roots = authorities(&listen.client_ca)?;
         let clients = WebPkiClientVerifier::builder_with_provider(roots, Arc::clone(&provider));

@@ -72,7 +72,10 @@ fn hint(error: &Error) -> Option<&'static str> {
             AlertDescription::UnknownCA => {
                 "none of the authorities there vouches for the certificate of here"
             }
-            AlertDescription::CertificateExpired => "there the certificate of here has expired",
+            // One alert for both.
+            AlertDescription::CertificateExpired => {
+                "there the certificate of here has expired, or is not valid yet: do both clocks go right?"
+            }
             AlertDescription::CertificateRequired => "a certificate is asked for there",
             AlertDescription::BadCertificate | AlertDescription::CertificateUnknown => {
                 "there the certificate of here cannot be used"

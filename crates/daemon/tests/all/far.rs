@@ -321,6 +321,8 @@ fn a_certificate_that_cannot_serve_is_named_before_it_is_shown() {
         (&["-extensions", "ca"][..], "is an authority's (CA:TRUE)"),
         (&[&signed[..], &["keyUsage = digitalSignature"]].concat(), "names no host and no URI"),
         (&[&signed[..], &[only, "-addext", names]].concat(), "is for another use"),
+        (&[&signed[..], &["subjectAltName = URI:a://b,URI:a://c"]].concat(), "names several URIs"),
+        (&[&signed[..], &["subjectAltName = DNS:*.web.example"]].concat(), "names hosts by a wild"),
         (&[&signed[..], &[names]].concat(), ""),
     ] {
         certificate(&place, "daemon", more);
@@ -332,6 +334,37 @@ fn a_certificate_that_cannot_serve_is_named_before_it_is_shown() {
         assert_eq!(said.contains(&named), !lack.is_empty(), "{said}");
         assert_eq!(said.contains("the certificate"), !lack.is_empty(), "{said}");
     }
+}
+
+#[test]
+fn what_cannot_be_connected_by_is_named() {
+    let place = place("");
+    let said_of = |arguments: &[&str]| {
+        let usual = ["connect", "--certificate", "web1.pem", "--key", "web1.key", "--ca", "ca.pem"];
+        let mut check = Said::by(&place, "check", &[&usual, arguments, &["--check"]].concat());
+        let status = check.process.0.wait().expect("it ends").code();
+        (status, fs::read_to_string(&check.file).expect("it is there"))
+    };
+    let (status, said) = said_of(&["localhost:1", "--socket", "near"]);
+    assert_eq!(status, Some(78));
+    assert_eq!(said, "metaslotd: --socket must be an absolute path, not \"near\"\n");
+    let (_, said) = said_of(&["localhost", "--socket", "/near"]);
+    assert_eq!(said, "metaslotd: localhost: is no HOST:PORT\n");
+    // As 'openssl x509 -req' makes one without extensions; newer ones make it of version 3.
+    for arguments in [
+        "req -new -config openssl.cnf -key web1.key -subj /CN=a -out csr",
+        "x509 -req -in csr -CA ca.pem -CAkey ca.key -days 2 -out web1.pem",
+    ] {
+        let made = Command::new("/usr/bin/openssl")
+            .args(arguments.split(' '))
+            .current_dir(place.path())
+            .output();
+        assert!(made.expect("it is installed").status.success(), "{arguments}");
+    }
+    let (_, said) = said_of(&["localhost:1", "--socket", "/near"]);
+    let reasons = ["is of version 1, which has no names", "names no host and no URI"];
+    let named = reasons.map(|reason| format!("metaslotd: web1.pem: the certificate {reason}"));
+    assert!(named.iter().any(|reason| said.starts_with(reason)), "{said}");
 }
 
 #[test]
