@@ -294,6 +294,8 @@ pub enum Making<'a> {
     Unwrapped(&'a [u8]),
     /// `C_DecapsulateKey`, of the ciphertext.
     Decapsulated(&'a [u8]),
+    /// `C_EncapsulateKey`, whose ciphertext goes here, and is so long.
+    Encapsulated(&'a [Cell<u8>]),
 }
 
 /// Which PIN of those that a [`Home`] keeps is an operation's. No two operations have the same.

@@ -276,8 +276,34 @@ fn keys_of_the_token_are_wrapped_and_made_there() {
         let ecdh = Mechanism::with(CKM_ECDH1_DERIVE, ecdh);
         let (sealed, other) = twin.encapsulate(&ecdh, its, &made(32, false))?;
         let key = twin.decapsulate(&ecdh, private, &sealed, &made(32, true))?;
-        arrived(twin, key, &twin.attribute(other, CKA_VALUE)?)
+        arrived(twin, key, &twin.attribute(other, CKA_VALUE)?)?;
+        encapsulated(twin, (its, private), &ecdh)?;
+        let (its, private) = pair(twin, CKM_ML_KEM_KEY_PAIR_GEN, CKP_ML_KEM_768)?;
+        encapsulated(twin, (its, private), &CKM_ML_KEM.into())
     });
+}
+
+/// A secret that is made in the token, and by its ciphertext once more.
+fn encapsulated(
+    twin: &Session,
+    (public, private): (ObjectHandle, ObjectHandle),
+    by: &Mechanism<'_>,
+) -> Result<()> {
+    let template = secret(Some(32), true).label("sealed");
+    let (sealed, there) = twin.encapsulate(by, public, &template)?;
+    ensure!(twin.attribute_bool(there, CKA_TOKEN)?, "it is not there");
+    ensure!(
+        twin.find(&Template::new().label("sealed"))? == [there],
+        "it is not found, or others are"
+    );
+    let other = twin.decapsulate(by, private, &sealed, &readable(None))?;
+    ensure!(twin.attribute(there, CKA_VALUE)? == twin.attribute(other, CKA_VALUE)?, "another key");
+    twin.destroy(there)?;
+    // What cannot be made leaves nothing there.
+    let wrong = template.bool(CKA_LOCAL, true);
+    ensure!(twin.encapsulate(by, public, &wrong).is_err(), "it is made here");
+    ensure!(twin.find(&Template::new().label("sealed"))?.is_empty(), "something is left");
+    Ok(())
 }
 
 /// What its module keeps no purposes for: a wrapping key whose copy decrypts opens what it wraps.

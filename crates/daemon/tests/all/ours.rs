@@ -465,6 +465,7 @@ fn client() {
     let (ciphertext, one) = session.encapsulate(&kem, public, &readable(32)).expect("a secret");
     let other = session.decapsulate(&kem, private, &ciphertext, &readable(32)).expect("a secret");
     assert_eq!(value(one), value(other));
+    stays(&session, public, private);
     let pair = pair(
         &session,
         CKM_EC_MONTGOMERY_KEY_PAIR_GEN,
@@ -487,6 +488,21 @@ fn client() {
         repeated(&session, [aes, kek], private, &public);
         println!("\n=> done");
     }
+}
+
+/// One that is encapsulated into the token is made there, and its value stays there.
+fn stays(session: &Session, public: ObjectHandle, private: ObjectHandle) {
+    let kem = Mechanism::new(CKM_ML_KEM);
+    let kept = secret(CKK_GENERIC_SECRET, 32).bool(CKA_SIGN, true).bool(CKA_PRIVATE, true);
+    let stays = kept.clone().token(true).label("encapsulated");
+    let (ciphertext, one) = session.encapsulate(&kem, public, &stays).expect("a secret");
+    let found = session.find(&Template::new().label("encapsulated"));
+    assert_eq!(found.expect("a search"), [one]);
+    assert!(session.attribute(one, CKA_VALUE).is_err());
+    let other = session.decapsulate(&kem, private, &ciphertext, &kept).expect("a secret");
+    let mac = |key| session.sign(&CKM_SHA256_HMAC.into(), key, b"words").expect("it is signed");
+    assert_eq!(mac(one), mac(other));
+    session.destroy(one).expect("it is destroyed");
 }
 
 /// What fails by no daemon that goes away meanwhile.

@@ -14,6 +14,7 @@ use metaslot_rules::{self as rules, Birth, Origin, Subject};
 use metaslot_spi::provider::{Algorithm, Direction, Encapsulation};
 use metaslot_spi::store::Making;
 use metaslot_spi::{Attributes, Params, Template};
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// One of the two functions.
@@ -76,9 +77,20 @@ impl Engine {
             self.ready(&mut session, token, &ENCAPSULATE, (mechanism, params), public, template)?;
         let key = self.key(&ready.by)?;
         let length = ready.algorithm.ciphertext_length(key, params)?;
+        let home = self.home_for(token, &ready.by, &ready.template);
         let mut made = None;
         // What fails after the secret is there leaves no ciphertext behind.
         let written = out.exact(length, |room| {
+            if let Some(home) = home {
+                let told = Cell::from_mut(room).as_slice_of_cells();
+                let (of, mut all) = (ready.by.subject(), std::mem::take(&mut ready.template));
+                let imposes = ENCAPSULATE.imposes;
+                let purposes = token.policy().agreed_elsewhere(of, imposes, params, &mut all)?;
+                let making = (ready.count, purposes, Making::Encapsulated(told));
+                let (at, with) = ((&session, token, home), (mechanism, params));
+                made = Some(self.make_at_home(at, &ready.by, making, with, all)?);
+                return Ok(());
+            }
             let mut ciphertext = vec![0; length];
             let secret = Secret::try_zeroed(ready.length.unwrap_or(0));
             let mut secret = secret.ok_or(Error::DEVICE_MEMORY)?;
@@ -123,14 +135,12 @@ impl Engine {
         let mut ready =
             self.ready(&mut session, token, &DECAPSULATE, (mechanism, params), private, template)?;
         if let Some(home) = self.home_for(token, &ready.by, &ready.template) {
-            let Ready { by, mut template, count, .. } = ready;
-            let (policy, imposes) = (token.policy(), DECAPSULATE.imposes);
-            let purposes = policy.purposes_of_agreed(by.subject(), imposes, params, &template)?;
-            rules::may_leave(&mut template);
-            policy.agreed(by.subject(), imposes, &template)?;
-            let (at, making) = ((&session, token, home), Making::Decapsulated(ciphertext));
-            let making = (count, purposes, making);
-            let made = self.make_at_home(at, &by, making, (mechanism, params), template)?;
+            let (of, mut all) = (ready.by.subject(), ready.template);
+            let imposes = DECAPSULATE.imposes;
+            let purposes = token.policy().agreed_elsewhere(of, imposes, params, &mut all)?;
+            let making = (ready.count, purposes, Making::Decapsulated(ciphertext));
+            let (at, with) = ((&session, token, home), (mechanism, params));
+            let made = self.make_at_home(at, &ready.by, making, with, all)?;
             session.recent.completes(ready.approved);
             return Ok(made);
         }

@@ -9,7 +9,7 @@ use crate::token::Token;
 use crate::value;
 use metaslot_ck::attribute::is_secret;
 use metaslot_ck::*;
-use metaslot_client::{Result as Called, Session};
+use metaslot_client::{Error as Failure, Result as Called, Session};
 use metaslot_memory::Secret;
 use metaslot_spi::provider::Algorithm;
 use metaslot_spi::store::{Found, Home, Making, Ticket};
@@ -140,6 +140,14 @@ impl Home for Token {
                 Making::Unwrapped(wrapped) => session.unwrap(&mechanism, by, wrapped, &template),
                 Making::Decapsulated(ciphertext) => {
                     session.decapsulate(&mechanism, by, ciphertext, &template)
+                }
+                Making::Encapsulated(told) => {
+                    let (ciphertext, made) = session.encapsulate(&mechanism, by, &template)?;
+                    told.iter().zip(&ciphertext).for_each(|(to, byte)| to.set(*byte));
+                    match told.len() == ciphertext.len() {
+                        true => Ok(made),
+                        false => Err(Failure::new(Function::EncapsulateKey, Error::DEVICE_ERROR)),
+                    }
                 }
             }
         };

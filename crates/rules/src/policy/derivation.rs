@@ -11,6 +11,7 @@ use super::table::{DERIVES, KeyUse};
 use super::weak::{MIN_KEY, seals_weakly};
 use super::{Policy, Refusal};
 use crate::facts::{Facts, has_elements};
+use crate::offspring::may_leave;
 use crate::purpose::Purposes;
 use crate::subject::Subject;
 use metaslot_ck::*;
@@ -202,6 +203,22 @@ impl Policy {
             false => Purposes::at_birth(template, CKO_SECRET_KEY),
         };
         Ok(imposed_purposes(base.attributes(), imposes, CKO_SECRET_KEY).unwrap_or(own))
+    }
+
+    /// The same of one that is made where its key is kept, whose template is completed.
+    ///
+    /// # Errors
+    /// As [`Self::purposes_of_agreed`] and [`Self::agreed`].
+    pub fn agreed_elsewhere(
+        self,
+        base: &Subject,
+        imposes: CK_ATTRIBUTE_TYPE,
+        params: &Params,
+        template: &mut Attributes,
+    ) -> Result<Purposes> {
+        let purposes = self.purposes_of_agreed(base, imposes, params, template)?;
+        may_leave(template);
+        self.agreed(base, imposes, template).map(|()| purposes)
     }
 }
 
