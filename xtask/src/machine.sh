@@ -27,10 +27,10 @@ has() { # PATTERN COMMAND...: in what it prints, also where it fails.
     "${@:2}" > /run/printed 2>&1 || true
     grep -E -e "$1" /run/printed || { tail --lines 20 /run/printed; false; }
 }
-until_it() { # COMMAND...: for 20 seconds at most, of which nothing is said.
+until_it() { # COMMAND...: for a minute at most, of which nothing is said.
     local tries=0
     until { "$@"; } > /dev/null 2>&1; do
-        test $((tries += 1)) -lt 100
+        test $((tries += 1)) -lt 300
         sleep 0.2
     done
 }
