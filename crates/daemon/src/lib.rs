@@ -8,6 +8,7 @@
 
 pub mod agent;
 mod allowance;
+mod ask;
 mod calls;
 mod connect;
 mod failure;

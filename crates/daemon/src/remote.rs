@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Tokens in databases that several machines share.
 
+use crate::ask;
 use metaslot_memory::Secret;
 use metaslot_postgres::{Address, Config, PostgresStore};
 use metaslot_spi::detail;
@@ -16,7 +17,8 @@ use std::sync::Arc;
 /// What is wrong with the URL, or why there is no password.
 pub fn open(remote: Remote) -> Result<Box<dyn Store>, String> {
     let address = address(&remote.url)?;
-    let read = remote.password.map(|source| source.read()).transpose();
+    let asked = format!("password of the role in {address}");
+    let read = remote.password.map(|source| ask::secret(&source, &asked)).transpose();
     let password = read.map_err(|_| format!("{address}: {}", detail::with(str::to_owned)))?;
     let usual = Config::new(address);
     let config = Config {

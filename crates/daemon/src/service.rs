@@ -8,7 +8,7 @@ use crate::process::{Want, keep_memory_to_itself, spawn, take_all_files};
 use crate::reload::{Running, to_be_read_again};
 use crate::socket::{Socket, group_id};
 use crate::tokens::{Client, Tokens};
-use crate::{agent, connect, fence, manager, p11kit, remote, socket, tls};
+use crate::{agent, ask, connect, fence, manager, p11kit, remote, socket, tls};
 use clap::{Parser, Subcommand};
 use metaslot_counters::clients::Count;
 use metaslot_memory::give_freed_memory_back;
@@ -112,6 +112,7 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
         return Ok(());
     }
     let said = |error: io::Error| words(&error);
+    ask::is_over();
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(said)?;
     let doors: [(_, Door); 2] = [(&daemon.socket, p11kit::serve), (&daemon.agent, agent::serve)];
     let mut open = Vec::new();

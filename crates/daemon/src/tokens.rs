@@ -2,6 +2,7 @@
 //! The tokens that are served, and to whom: a client is a connection, known by the process at its other end, or by its certificate.
 
 use crate::allowance::{Allowance, Allowances};
+use crate::ask;
 use crate::failure::Failure;
 use crate::remote;
 use crate::rights::Rights;
@@ -315,7 +316,8 @@ impl Token {
             );
             Failure::of_token(error, reason)
         };
-        let pin = source.map(PinSource::read).transpose().map_err(refused)?;
+        let asked = format!("user PIN of the token in {description:?}");
+        let pin = source.map(|source| ask::secret(source, &asked)).transpose().map_err(refused)?;
         let shared = Shared::new(store, pin);
         if source.is_some() {
             shared.open().map_err(refused)?;

@@ -14,8 +14,9 @@ use metaslot_spi::{Params, RawValue};
 use metaslot_testkit::not_run;
 use metaslot_wiring::config::Reach;
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{BufRead as _, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -146,6 +147,12 @@ impl Place {
     pub(crate) fn raw(&self, version: u8) -> Raw {
         Raw::over(self.connect(), version)
     }
+}
+
+/// Writes a file that only its owner reads, as one with a PIN is.
+pub(crate) fn write_own(path: impl AsRef<Path>, content: impl AsRef<[u8]>) {
+    fs::write(&path, content).expect("it is written");
+    fs::set_permissions(path, Permissions::from_mode(0o600)).expect("it is ours");
 }
 
 fn module_at(path: PathBuf, version: u8, newest: u8) -> Module {

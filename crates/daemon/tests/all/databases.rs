@@ -5,7 +5,7 @@
 #[path = "../../../postgres/tests/common/mod.rs"]
 pub(crate) mod postgres;
 
-use crate::common::{Place, SO, USER};
+use crate::common::{Place, SO, USER, write_own};
 use crate::far::Said;
 use metaslot_ck::*;
 use metaslot_client::{Access, Mechanism, Session, Template};
@@ -40,8 +40,8 @@ pub(crate) fn fill(store: PostgresStore) {
 
 fn configure(place: &Place, url: &str) {
     let at = place.path().display();
-    fs::write(place.path().join("pin"), USER).expect("the PIN is written");
-    fs::write(place.path().join("password"), postgres::PASSWORD).expect("it is written");
+    write_own(place.path().join("pin"), USER);
+    write_own(place.path().join("password"), postgres::PASSWORD);
     fs::write(place.path().join("anchor"), "").expect("it is made");
     let user = rustix::process::geteuid().as_raw();
     let text = format!(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A daemon that has no descriptor to spare, for a moment.
 
-use crate::common::{Killed, Place, USER, initialized, pairs, program};
+use crate::common::{Killed, Place, USER, initialized, pairs, program, write_own};
 use metaslot_ck::*;
 use metaslot_client::{Access, Mechanism, Module, Session, Template};
 use metaslot_testkit::not_run;
@@ -19,7 +19,7 @@ const SCARCE: Duration = Duration::from_millis(150);
 /// Gives processes of every control group the keys.
 fn configure(place: &Place) {
     let at = place.path().display();
-    fs::write(place.path().join("pin"), USER).expect("the PIN is written");
+    write_own(place.path().join("pin"), USER);
     let text = format!(
         "counters = false\n[[token]]\npath = \"{at}/token/token.db\"\nkdf = \"weak-for-tests\"\n\
          pin-source = \"file:{at}/pin\"\n[daemon]\nsocket = \"{at}/door\"\n\

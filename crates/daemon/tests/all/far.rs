@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Clients of another machine: a daemon that listens, and `metaslotd connect`, with real certificates and real sockets.
 
-use crate::common::{Killed, Place, Raw, SO, USER, compiled, initialized, pairs};
+use crate::common::{Killed, Place, Raw, SO, USER, compiled, initialized, pairs, write_own};
 use crate::counted::said;
 use crate::protocol::{begin, mechanism, transform};
 use crate::restart::{client, counted, wait};
@@ -122,7 +122,7 @@ fn place(clients: &str) -> Place {
 
 fn configure(place: &Place, address: &str, clients: &str) {
     let at = place.path().display();
-    fs::write(place.path().join("pin"), USER).expect("the PIN is written");
+    write_own(place.path().join("pin"), USER);
     let text = format!(
         "counters = false\naudit = \"{at}/token/audit\"\n[[token]]\npath = \"{at}/token/token.db\"\nkdf = \"weak-for-tests\"\n\
          pin-source = \"file:{at}/pin\"\n[daemon]\nlisten = \"{address}\"\ncertificate = \"{at}/daemon.pem\"\n\

@@ -2,7 +2,7 @@
 //! Three daemons on three machines, whose token is in a database with a synchronous standby on two more: the primary dies, and a
 //! machine is cut off, while programs on all of them write and sign.
 
-use crate::common::{Killed, Place, SO, USER, program, started_by};
+use crate::common::{Killed, Place, SO, USER, program, started_by, write_own};
 use crate::databases::{fill, postgres};
 use crate::networks::{Networks, on};
 use metaslot_ck::*;
@@ -111,8 +111,8 @@ fn replicated(primary: &postgres::Place) {
 
 fn configure(place: &Place, url: &str) {
     let at = place.path().display();
-    fs::write(place.path().join("pin"), USER).expect("the PIN is written");
-    fs::write(place.path().join("password"), postgres::PASSWORD).expect("it is written");
+    write_own(place.path().join("pin"), USER);
+    write_own(place.path().join("password"), postgres::PASSWORD);
     fs::write(place.path().join("anchor"), "").expect("it is made");
     let (user, away) = (rustix::process::geteuid().as_raw(), AWAY.as_secs());
     let text = format!(

@@ -22,6 +22,7 @@ mod moments;
 mod networks;
 mod ours;
 mod pause;
+mod pins;
 mod programs;
 mod protocol;
 mod reload;

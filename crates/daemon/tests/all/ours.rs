@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The version of the protocol that is our own: who speaks it, and what it carries that p11-kit's does not.
 
-use crate::common::{Place, USER, configured, initialized, itself, started};
+use crate::common::{Place, USER, configured, initialized, itself, started, write_own};
 use metaslot_ck::*;
 use metaslot_client::protocol::{OWN, VERSION};
 use metaslot_client::{
@@ -637,7 +637,7 @@ fn a_service_derives_and_wraps_by_what_it_is_given_and_takes_no_key_out() {
     make_keys(&session);
     configured(&place);
     let at = place.path().display();
-    std::fs::write(place.path().join("pin"), USER).expect("the PIN is written");
+    write_own(place.path().join("pin"), USER);
     let user = rustix::process::geteuid().as_raw();
     let section = |keys: &str, operation: &str| {
         format!(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The daemon is killed and started again under programs that use its keys by `libmetaslot.so`.
 
-use crate::common::{Killed, Place, USER, compiled, initialized, pairs, started};
+use crate::common::{Killed, Place, USER, compiled, initialized, pairs, started, write_own};
 use metaslot_ck::*;
 use metaslot_spi::store::{Role, Scope, Store as _};
 use metaslot_testkit::{copies, module_path, not_run};
@@ -36,7 +36,7 @@ fn place() -> Place {
 
 fn configure(place: &Place) {
     let at = place.path().display();
-    fs::write(place.path().join("pin"), USER).expect("the PIN is written");
+    write_own(place.path().join("pin"), USER);
     fs::write(place.path().join("progress"), [0; 4096]).expect("it is written");
     let user = rustix::process::geteuid().as_raw();
     let daemon = format!(

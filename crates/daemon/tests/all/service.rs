@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The program: its configuration, its sockets, its ends.
 
-use crate::common::{Place, Raw, SO, USER, initialized};
+use crate::common::{Place, Raw, SO, USER, initialized, write_own};
 use metaslot_ck::*;
 use metaslot_spi::store::{Examination, Identities, Name, NewPin, Role, Store};
 use metaslot_spi::{Params, RawValue};
@@ -106,7 +106,7 @@ fn configure(place: &Place, operations: &str) {
 
 fn configure_for(place: &Place, service: &str, operations: &str) {
     let at = place.path().display();
-    fs::write(place.path().join("pin"), USER).expect("the PIN is written");
+    write_own(place.path().join("pin"), USER);
     let text = format!(
         "counters = false\naudit = \"{at}/audit\"\n[[token]]\npath = \"{at}/token/token.db\"\nkdf = \"weak-for-tests\"\n\
          pin-source = \"file:{at}/pin\"\n[daemon]\nsocket = \"{at}/socket\"\nagent = \"{at}/agent\"\n\
@@ -291,10 +291,10 @@ fn what_cannot_be_served_is_told_with_its_reason() {
     let said = told(&place, 78);
     assert!(said.starts_with("metaslotd: ") && said.contains("cannot be read"), "{said}");
     configure(&place, "[\"sign\"]");
-    fs::write(place.path().join("pin"), "another").expect("it is written");
+    write_own(place.path().join("pin"), "another");
     let said = told(&place, 77);
     assert!(said.contains("token.db\" is not opened: CKR_PIN_INCORRECT"), "{said}");
-    fs::write(place.path().join("pin"), USER).expect("it is written");
+    write_own(place.path().join("pin"), USER);
     let good = fs::read_to_string(&file).expect("it is there");
     fs::write(&file, good.replace("/socket\"", "/pin/socket\"")).expect("it is written");
     let said = told(&place, 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a signature and a digest take through the socket, beside the key inside the process and p11-kit's server.
 
-use crate::common::{Killed, Place, USER, compiled, initialized, pairs, started};
+use crate::common::{Killed, Place, USER, compiled, initialized, pairs, started, write_own};
 use metaslot_ck::CKA_SIGN;
 use metaslot_testkit::{module_path, not_run};
 use std::fs;
@@ -55,7 +55,7 @@ impl Client {
 
 fn configure(place: &Place) {
     let at = place.path().display();
-    fs::write(place.path().join("pin"), USER).expect("the PIN is written");
+    write_own(place.path().join("pin"), USER);
     let token = format!(
         "counters = false\n[[token]]\npath = \"{at}/token/token.db\"\nkdf = \"weak-for-tests\"\n"
     );

@@ -127,6 +127,8 @@ pub enum PinSource {
     File(PathBuf),
     /// In a credential that systemd passes to the daemon, by its name.
     Credential(String),
+    /// With who starts the daemon on a terminal.
+    Ask,
 }
 
 impl PinSource {
@@ -144,6 +146,10 @@ impl PinSource {
                     Err(Error::PIN_INCORRECT)
                 }
             },
+            Self::Ask => {
+                detail::set(format_args!("the daemon asks for it"));
+                Err(Error::PIN_INCORRECT)
+            }
         }
     }
 
@@ -151,14 +157,16 @@ impl PinSource {
     pub(super) fn parse(value: &Spanned<DeValue<'_>>) -> Result<Self, Complaint> {
         let is_name =
             |name: &&str| !name.is_empty() && !name.contains('/') && !name.starts_with('.');
-        let source = match text(value).ok().and_then(|text| text.split_once(':')) {
+        let said = text(value).ok();
+        let source = match said.and_then(|said| said.split_once(':')) {
             Some(("file", path)) if path.starts_with('/') => Some(Self::File(path.into())),
             Some(("credential", name)) => {
                 Some(name).filter(is_name).map(|name| Self::Credential(name.to_owned()))
             }
-            _ => None,
+            _ => (said == Some("ask")).then_some(Self::Ask),
         };
-        let takes = "must be a file such as \"file:/run/keys/pin\", or \"credential:NAME\"";
+        let takes =
+            "must be a file such as \"file:/run/keys/pin\", \"credential:NAME\", or \"ask\"";
         source.ok_or_else(|| at(value, takes))
     }
 }
@@ -410,8 +418,9 @@ mod tests {
         let good = |source: &str| read(source).expect("it is right");
         assert_eq!(good("file:/run/pin"), Some(PinSource::File(PathBuf::from("/run/pin"))));
         assert_eq!(good("credential:web"), Some(PinSource::Credential(String::from("web"))));
-        for wrong in ["12345678", "file:pin", "credential:", "credential:../web", "credential:.web"]
-        {
+        assert_eq!(good("ask"), Some(PinSource::Ask));
+        let names = ["credential:", "credential:../web", "credential:.web"];
+        for wrong in ["12345678", "file:pin", "asked", "ask:", ":"].into_iter().chain(names) {
             let said = read(wrong).expect_err("it is wrong").to_string();
             assert!(
                 said.contains("line 3: must be a file") && !said.contains("12345678"),
