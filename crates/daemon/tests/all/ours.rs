@@ -5,7 +5,7 @@ use crate::common::{Place, USER, configured, initialized, itself, started, write
 use metaslot_ck::*;
 use metaslot_client::protocol::{OWN, VERSION};
 use metaslot_client::{
-    Access, KdfParam, Mechanism, Module, Params, Session, Template, User, Value,
+    Access, KdfParam, Mechanism, MessageParams, Module, Params, Session, Template, User, Value, Way,
 };
 use metaslot_spi::RawValue;
 use metaslot_testkit::{module_path, not_run};
@@ -440,6 +440,7 @@ fn client() {
         parts.extend(session.encrypt_final().expect("the last part"));
         assert_eq!(parts, sealed);
     }
+    messages(&session, aes);
     let (public, private) = (find(CKO_PUBLIC_KEY, "ed25519"), find(CKO_PRIVATE_KEY, "ed25519"));
     let prehash = Params::EdDsa { prehash: true, context: b"" };
     let prehash = Mechanism::with(CKM_EDDSA, prehash);
@@ -487,6 +488,47 @@ fn client() {
     for _ in std::io::stdin().lines() {
         repeated(&session, [aes, kek], private, &public);
         println!("\n=> done");
+    }
+}
+
+fn gcm<'a>(iv: &'a mut [u8], tag: &'a mut [u8], generator: CK_ULONG) -> MessageParams<'a> {
+    MessageParams::Gcm { iv, fixed_bits: 0, generator, tag }
+}
+
+/// The library does ciphers of messages one by one, with each key: it makes IVs at random, and counts none of a key that is elsewhere.
+fn messages(session: &Session, aes: ObjectHandle) {
+    let (data, random) = ([7; 100], CKG_GENERATE_RANDOM);
+    session.message_init(Way::Encrypt, &CKM_AES_GCM.into(), aes).expect("it begins");
+    session.message_init(Way::Decrypt, &CKM_AES_GCM.into(), aes).expect("it begins");
+    let mut ivs = Vec::new();
+    for generator in [random, random, CKG_NO_GENERATE] {
+        let (mut iv, mut tag) = ([3; 12], [0; 16]);
+        let mut params = gcm(&mut iv, &mut tag, generator);
+        let sealed = session.message(Way::Encrypt, &mut params, b"beside", &data);
+        let sealed = sealed.expect("it is encrypted");
+        let mut params = gcm(&mut iv, &mut tag, CKG_NO_GENERATE);
+        let opened = session.message(Way::Decrypt, &mut params, b"beside", &sealed);
+        assert_eq!(opened.expect("it is decrypted"), data);
+        let mut params = gcm(&mut iv, &mut tag, CKG_NO_GENERATE);
+        let wrong = session.message(Way::Decrypt, &mut params, b"other", &sealed);
+        assert_eq!(code(wrong), Some(Error::AEAD_DECRYPT_FAILED));
+        // In parts it is the same.
+        let mut again = [0; 16];
+        let mut params = gcm(&mut iv, &mut again, CKG_NO_GENERATE);
+        session.message_begin(Way::Encrypt, &mut params, b"beside").expect("it begins");
+        let parts = [(&data[..33], 0), (&data[33..], CKF_END_OF_MESSAGE)].map(|(part, flags)| {
+            session.message_next(Way::Encrypt, &mut params, part, flags).expect("a part")
+        });
+        assert_eq!((parts.concat(), again), (sealed, tag));
+        ivs.push(iv);
+    }
+    assert!(ivs[0] != ivs[1] && ivs[2] == [3; 12]);
+    let (mut iv, mut tag) = ([0; 12], [0; 16]);
+    let mut params = gcm(&mut iv, &mut tag, CKG_GENERATE_COUNTER);
+    let counted = session.message(Way::Encrypt, &mut params, b"", &data);
+    assert_eq!(code(counted), Some(Error::MECHANISM_PARAM_INVALID));
+    for way in [Way::Encrypt, Way::Decrypt] {
+        session.message_final(way).expect("it ends");
     }
 }
 
