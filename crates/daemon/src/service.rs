@@ -77,7 +77,8 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
         let other = if is_usual { "; --config FILE names another" } else { "" };
         Failure::configuration(format!("{problem}{other}"))
     })?;
-    let mut reach = remote::reach(&config)?;
+    let mut reach = remote::reach(&config)
+        .map_err(|wrong| Failure::configuration(format!("{}: {wrong}", file.display())))?;
     reach.read.extend(to_be_read_again(&file));
     let daemon = config.daemon.clone();
     reach

@@ -47,7 +47,10 @@ impl FromStr for Address {
         let url = format!("{place}?{}", rest.join("&"));
         let url = url.trim_end_matches('?');
         let mut config: Config = url.parse().map_err(|_| {
-            String::from("is no URL such as postgresql://user@host/database?token=web")
+            String::from(match place.parse::<Config>() {
+                Ok(_) => "has a parameter that is not known, or a value of one that is none",
+                Err(_) => "is no URL such as postgresql://user@host/database?token=web",
+            })
         })?;
         if config.get_password().is_some() {
             return Err(String::from("a password does not belong in the URL: set password-source"));
@@ -58,6 +61,9 @@ impl FromStr for Address {
             return Err(String::from("the token's name is 1 to 63 letters, digits, and '-_.'"));
         }
         secure(&mut config, own.mode.as_deref())?;
+        if !own.attributes.is_none_or(|name| ["read-write", "primary"].contains(&&*name)) {
+            return Err(String::from("target_session_attrs is always read-write"));
+        }
         config.target_session_attrs(TargetSessionAttrs::ReadWrite);
         config.application_name(config.get_application_name().unwrap_or("metaslot").to_owned());
         if config.get_connect_timeout().is_none() {
@@ -79,6 +85,7 @@ impl FromStr for Address {
 struct Own {
     token: Option<String>,
     mode: Option<String>,
+    attributes: Option<String>,
     roots: Option<PathBuf>,
     certificate: Option<PathBuf>,
     key: Option<PathBuf>,
@@ -92,6 +99,7 @@ impl Own {
         match name {
             "token" => self.token = Some(value),
             "sslmode" => self.mode = Some(value),
+            "target_session_attrs" => self.attributes = Some(value),
             "sslrootcert" => self.roots = Some(value.into()),
             "sslcert" => self.certificate = Some(value.into()),
             "sslkey" => self.key = Some(value.into()),
@@ -234,6 +242,15 @@ mod tests {
     }
 
     #[test]
+    fn the_host_that_takes_writes_is_asked_for_as_in_other_programs() {
+        for asked in ["", "?target_session_attrs=primary", "?target_session_attrs=read-write"] {
+            let url = format!("postgresql://keys@one,two/vault{asked}");
+            let address: Address = url.parse().expect("it is right");
+            assert_eq!(address.config.get_target_session_attrs(), TargetSessionAttrs::ReadWrite);
+        }
+    }
+
+    #[test]
     fn what_is_not_verified_is_refused_and_a_password_not_repeated() {
         for (url, says) in [
             ("postgresql://u:geheim@h/d", "password-source"),
@@ -244,7 +261,9 @@ mod tests {
             ("postgresql:///d", "no host"),
             ("postgresql://h/d?token=a%20b", "name"),
             ("postgresql://h/d?sslcert=/c", "together"),
-            ("postgresql://h/d?geheim=1", "no URL"),
+            ("postgresql://h/d?geheim=1", "a parameter that is not known"),
+            ("mysql://h/d?token=a", "no URL"),
+            ("postgresql://h/d?target_session_attrs=any", "always read-write"),
         ] {
             let said = url.parse::<Address>().expect_err(url);
             assert!(said.contains(says) && !said.contains("geheim"), "{url}: {said}");

@@ -60,6 +60,16 @@ fn sign(session: &Session) -> usize {
 }
 
 #[test]
+fn a_url_that_is_wrong_is_a_wrong_configuration() {
+    let place = Place::new();
+    configure(&place, "postgresql://keys@db/vault?sslcert=/c");
+    let mut check = Said::by(&place, "check", &["--config", "metaslotd.toml", "--check"]);
+    // The service manager does not start it again.
+    assert_eq!(check.process.0.wait().expect("it ends").code(), Some(78));
+    check.line("metaslotd.toml: the URL of a token's store: sslcert and sslkey belong together");
+}
+
+#[test]
 fn a_daemon_behind_its_fence_signs_by_a_key_in_a_database_and_connects_again() {
     let Some(mut server) = postgres::Place::new("daemon") else { return };
     let place = Place::new();
