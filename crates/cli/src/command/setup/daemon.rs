@@ -102,8 +102,9 @@ pub(super) fn add_to(
         let order = "After=metaslotd.service and Wants=metaslotd.service";
         lines.push(format!("in the unit of the program: [Unit] and {order}"));
     }
-    // The token is the daemon's alone.
-    plan.then.retain(|line| !line.contains("must be able to use the token"));
+    // The token is the daemon's alone, and so is the login.
+    let is_daemons = ["must be able to use the token", "logs in anew"];
+    plan.then.retain(|line| !is_daemons.iter().any(|part| line.contains(part)));
     lines.append(&mut plan.then);
     plan.then = lines;
     Ok(())
