@@ -231,11 +231,8 @@ fn fill_template(
         let none = Wanted { attribute, room: 0, inner: Vec::new() };
         let inner = wanted.inner.get(at).unwrap_or(&none);
         let filled = fill(answer, take, version, (attribute, inner), Answer::Value(value));
-        // As for the array itself: it is there, and what does not fit is marked.
-        unavailable(answer, attribute, filled)?.or_else(|error| match error {
-            Error::BUFFER_TOO_SMALL => Ok(()),
-            error => Err(error),
-        })?;
+        // As for the array itself: it is there, and what does not fit, or has no form in this version, is marked.
+        unavailable(answer, attribute, filled)?.ok();
     }
     Ok(())
 }

@@ -412,6 +412,57 @@ fn templates_in_templates_are_carried_both_ways() {
 }
 
 #[test]
+fn a_template_with_one_that_a_version_has_no_form_for_is_answered_whole() {
+    let place = served();
+    let engine = place.engine();
+    let own = engine.open_session(SlotId(0), CKF_SERIAL_SESSION | CKF_RW_SESSION);
+    let own = own.expect("a session opens");
+    engine.login(own, CKU_USER, USER).expect("the user logs in");
+    let flag = |attribute| (attribute, RawValue::Bytes(vec![1]));
+    let inner =
+        [flag(CKA_SIGN), (CKA_DECAPSULATE_TEMPLATE, RawValue::Template(vec![flag(CKA_SIGN)]))];
+    let length = (CKA_VALUE_LEN, RawValue::Bytes(32_u64.to_ne_bytes().into()));
+    let template = (CKA_UNWRAP_TEMPLATE, RawValue::Template(inner.into()));
+    let template = vec![length, flag(CKA_TOKEN), flag(CKA_UNWRAP), template];
+    let made = engine.generate_key(own, CKM_AES_KEY_GEN, Params::None, template);
+    made.expect("a key is made");
+    for version in 0..=2 {
+        let (mut raw, session) = logged_in(&place, version);
+        let found = raw.call(26, |request| {
+            request.number(session);
+            self::template(request, &[(CKA_UNWRAP, YES)]);
+        });
+        found.expect("a search begins");
+        let found = raw.call(27, |request| numbers_and_room(request, session)).expect("objects");
+        let found = Reader::new(&found).numbers().expect("a list").expect("it fits");
+        let &[key] = &found[..] else { panic!("{found:?}") };
+        let answer = raw.call(24, |request| {
+            numbers(request, &[session, key]);
+            request.count(2);
+            request.half(number_of(CKA_UNWRAP_TEMPLATE));
+            request.half(48);
+            if version > 0 {
+                request.count(2);
+                [0, 100, 0, 100].into_iter().for_each(|one| request.half(one));
+            }
+            [number_of(CKA_CLASS), 8].into_iter().for_each(|one| request.half(one));
+        });
+        let answer = answer.expect("attributes");
+        let mut answer = Reader::new(&answer);
+        assert_eq!(answer.count(), Ok(2), "{version}");
+        assert_eq!(answer.attribute(), Ok((CKA_UNWRAP_TEMPLATE, Some(48))), "{version}");
+        assert_eq!(answer.count(), Ok(2), "{version}");
+        assert_eq!(answer.attribute().map(|one| one.0), Ok(CKA_SIGN), "{version}");
+        assert_eq!(answer.byte(), Ok(1), "{version}");
+        assert_eq!(answer.attribute(), Ok((CKA_DECAPSULATE_TEMPLATE, None)), "{version}");
+        assert_eq!(answer.attribute(), Ok((CKA_CLASS, Some(8))), "{version}");
+        assert_eq!(answer.number(), Ok(CKO_SECRET_KEY), "{version}");
+        assert_eq!(answer.number(), Ok(CKR_OK), "{version}");
+        assert_eq!(answer.end(), Ok(()), "{version}");
+    }
+}
+
+#[test]
 fn dual_functions_recovery_states_and_messages_are_served() {
     let place = served();
     let (mut raw, session) = logged_in(&place, 2);
