@@ -5,7 +5,9 @@ use super::arguments::Room;
 use super::connection::Asked;
 use metaslot_ck::*;
 use metaslot_client::protocol::{Form, form};
-use metaslot_engine::OperationKind;
+use metaslot_engine::{Answer, OperationKind};
+use metaslot_spi::{Params, Value};
+use std::slice;
 
 /// How many keys are derived at most in one call.
 const DERIVED: usize = 4;
@@ -92,6 +94,10 @@ pub(super) fn derive(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let (number, params) = mechanism.chosen()?;
     let engine = asked.connection.engine;
     asked.check_may_stay(session, &template, false)?;
+    let beside = named(&params);
+    if beside.iter().any(|key| asked.has_no_right(session, *key, Some(CKA_DERIVE))) {
+        return Err(Error::KEY_FUNCTION_NOT_PERMITTED);
+    }
     // A part of what is derived may be one key, the other another one.
     let keys = mechanism.objects().chain([base]);
     let secrets = keys.map(|key| asked.connection.kept.secret_size(session, key));
@@ -109,6 +115,39 @@ pub(super) fn derive(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     }
     asked.answer.number(made.0);
     Ok(())
+}
+
+/// The keys that a derivation takes beside its base key, which the standard asks no usage of. What is made of them under a key that a client
+/// knows is a digest of theirs, and of a salt the MACs under it.
+fn named(params: &Params) -> &[ObjectHandle] {
+    match params {
+        Params::Key(key) => slice::from_ref(key),
+        Params::Hkdf { salt_type: CKF_HKDF_SALT_KEY, salt_key, .. } => slice::from_ref(salt_key),
+        Params::Ike { before, .. } => before,
+        _ => &[],
+    }
+}
+
+impl Asked<'_, '_, '_> {
+    /// Whether a key of a token is used without a login, and not for this (or for nothing in particular): a service has of it no more
+    /// than it is given.
+    fn has_no_right(
+        &self,
+        session: SessionHandle,
+        key: ObjectHandle,
+        usage: Option<CK_ATTRIBUTE_TYPE>,
+    ) -> bool {
+        let engine = self.connection.engine;
+        let logged_in = engine.session_info(session).is_ok_and(|info| {
+            ![CKS_RO_PUBLIC_SESSION, CKS_RW_PUBLIC_SESSION].contains(&info.state)
+        });
+        let may = |usage| {
+            engine.object(session, key).is_ok_and(|object| {
+                matches!(object.answer(usage), Ok(Answer::Value(Value::Bool(true))))
+            })
+        };
+        !logged_in && self.connection.is_of_token(session, key) && !usage.is_some_and(may)
+    }
 }
 
 /// `C_EncapsulateKey` (PKCS#11 3.2 §5.18.8). Who asks for the length makes no key.
@@ -159,9 +198,7 @@ pub(super) fn digest(mut asked: Asked<'_, '_, '_>) -> Result<()> {
     let (session, key) = (asked.session()?, asked.object()?);
     asked.request.end()?;
     let engine = asked.connection.engine;
-    let state = engine.session_info(session)?.state;
-    let logged_in = ![CKS_RO_PUBLIC_SESSION, CKS_RW_PUBLIC_SESSION].contains(&state);
-    if !logged_in && asked.connection.is_of_token(session, key) {
+    if asked.has_no_right(session, key, None) {
         engine.fail_active(session, OperationKind::of(asked.call.function));
         return Err(Error::KEY_INDIGESTIBLE);
     }

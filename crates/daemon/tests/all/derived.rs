@@ -372,6 +372,35 @@ fn find(session: &Session, class: CK_OBJECT_CLASS, label: &str) -> ObjectHandle 
     session.find_one(&wanted).expect("a search").expect("it is there")
 }
 
+/// Derivations that take this key beside another one.
+fn beside(key: ObjectHandle) -> [(CK_MECHANISM_TYPE, Params<'static>); 6] {
+    let (prf, initiator, responder) = (PRF, &b"initiator"[..], &b"responder"[..]);
+    let (there, data_as_key) = (Some(key), false);
+    let salted = Params::Hkdf {
+        extract: true,
+        expand: false,
+        prf: CKM_SHA256,
+        salt_type: CKF_HKDF_SALT_KEY,
+        salt: b"",
+        salt_key: key,
+        info: b"",
+    };
+    [
+        (CKM_CONCATENATE_BASE_AND_KEY, Params::Ulong(key.0)),
+        (CKM_HKDF_DERIVE, salted),
+        (
+            CKM_IKE_PRF_DERIVE,
+            Params::IkePrf { prf, data_as_key, new_key: there, initiator, responder },
+        ),
+        (
+            CKM_IKE1_PRF_DERIVE,
+            Params::Ike1Prf { prf, previous: None, agreed: key, initiator, responder, number: 0 },
+        ),
+        (CKM_IKE1_EXTENDED_DERIVE, Params::Ike1Extended { prf, agreed: there, extra: b"" }),
+        (CKM_IKE2_PRF_PLUS_DERIVE, Params::Ike2PrfPlus { prf, seed_key: there, seed: b"" }),
+    ]
+}
+
 /// By the usual policy, which has another word for keys that are made of protected ones, and without that.
 fn nothing_comes_out(session: &Session, usual: bool) {
     let not_permitted = Some(Error::KEY_FUNCTION_NOT_PERMITTED);
@@ -409,6 +438,11 @@ fn nothing_comes_out(session: &Session, usual: bool) {
     assert!(told.is_err());
     if let Ok(made) = session.derive(&join, own, &kept(96)) {
         assert!(session.attribute(made, CKA_VALUE).is_err());
+    }
+    // A key that does not derive is no part of what is derived, and no salt: that would be a digest of it, or a MAC under it.
+    for (mechanism, params) in beside(signs) {
+        let told = session.derive(&Mechanism::with(mechanism, params), own, &readable(32));
+        assert_eq!(code(told), not_permitted, "{mechanism:#x}");
     }
     let (hash, mgf, label) = (CKM_SHA256, CKG_MGF1_SHA256, &b""[..]);
     let transport = Params::RsaAes { bits: 256, hash, mgf, label };
