@@ -300,6 +300,10 @@ fn steps() -> Vec<Step> {
         (CKM_SHA3_256_KEY_DERIVE, 32),
         (CKM_SHA3_384_KEY_DERIVE, 48),
         (CKM_SHA3_512_KEY_DERIVE, 64),
+        (CKM_BLAKE2B_160_KEY_DERIVE, 20),
+        (CKM_BLAKE2B_256_KEY_DERIVE, 32),
+        (CKM_BLAKE2B_384_KEY_DERIVE, 48),
+        (CKM_BLAKE2B_512_KEY_DERIVE, 64),
         (CKM_SHAKE_128_KEY_DERIVE, 100),
         (CKM_SHAKE_256_KEY_DERIVE, 100),
     ];
@@ -407,6 +411,13 @@ fn what_is_derived_is_the_same() {
             ensure!(length.is_none_or(|length| value.len() as u64 == length), "{number:#x}");
         }
         derives_in_a_step(twin, ours)?;
+        let nothing = Mechanism::with(CKM_AES_ECB_ENCRYPT_DATA, Params::StringData { data: b"" });
+        for (session, key) in
+            [twin, ours].into_iter().zip(same(twin, ours, CKK_AES, 16, &[CKA_DERIVE])?)
+        {
+            let made = session.derive(&nothing, key, &readable(None));
+            fails_with(made, Error::MECHANISM_PARAM_INVALID)?;
+        }
         // A second key is not named to the module.
         let Params::Hkdf { info, .. } = salted else { anyhow::bail!("HKDF") };
         let by_key = Params::Hkdf {

@@ -42,6 +42,7 @@ impl Derive for Mechanism {
     fn check(&self, _: &Key, params: &Params) -> Result<()> {
         match agrees(self.number) {
             true => Agreement::in_group(params).map(drop),
+            false if !steps::has_data(self.number, params) => Err(Error::MECHANISM_PARAM_INVALID),
             false => params::deriving(self.number, params, &[]).map(drop),
         }
     }

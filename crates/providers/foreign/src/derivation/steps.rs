@@ -28,6 +28,12 @@ pub(super) const fn gives(mechanism: CK_MECHANISM_TYPE) -> bool {
         )
 }
 
+/// Whether there is something to encrypt, by a mechanism that makes a key so: of nothing comes a key of no length, and a module would have
+/// another word for that.
+pub(super) fn has_data(mechanism: CK_MECHANISM_TYPE, params: &Params) -> bool {
+    !encrypts(mechanism) || !matches!(params, Params::Data { data, .. } if data.is_empty())
+}
+
 /// How much comes out, in bytes; `None` where that has to be said.
 pub(super) fn length(mechanism: CK_MECHANISM_TYPE, key: &Key, params: &Params) -> Option<usize> {
     let data = match params {
@@ -53,15 +59,19 @@ pub(super) fn length(mechanism: CK_MECHANISM_TYPE, key: &Key, params: &Params) -
 /// Bytes of the digest that is the key; of an extendable function as much as its security allows (FIPS 202, table 4).
 const fn digest(mechanism: CK_MECHANISM_TYPE) -> Option<usize> {
     Some(match mechanism {
-        CKM_MD5_KEY_DERIVATION => 16,
-        CKM_SHA1_KEY_DERIVATION => 20,
+        CKM_MD2_KEY_DERIVATION | CKM_MD5_KEY_DERIVATION => 16,
+        CKM_SHA1_KEY_DERIVATION | CKM_BLAKE2B_160_KEY_DERIVE => 20,
         CKM_SHA224_KEY_DERIVATION | CKM_SHA512_224_KEY_DERIVATION | CKM_SHA3_224_KEY_DERIVE => 28,
         CKM_SHA256_KEY_DERIVATION
         | CKM_SHA512_256_KEY_DERIVATION
         | CKM_SHA3_256_KEY_DERIVE
+        | CKM_BLAKE2B_256_KEY_DERIVE
         | CKM_SHAKE_128_KEY_DERIVE => 32,
-        CKM_SHA384_KEY_DERIVATION | CKM_SHA3_384_KEY_DERIVE => 48,
-        CKM_SHA512_KEY_DERIVATION | CKM_SHA3_512_KEY_DERIVE | CKM_SHAKE_256_KEY_DERIVE => 64,
+        CKM_SHA384_KEY_DERIVATION | CKM_SHA3_384_KEY_DERIVE | CKM_BLAKE2B_384_KEY_DERIVE => 48,
+        CKM_SHA512_KEY_DERIVATION
+        | CKM_SHA3_512_KEY_DERIVE
+        | CKM_BLAKE2B_512_KEY_DERIVE
+        | CKM_SHAKE_256_KEY_DERIVE => 64,
         _ => return None,
     })
 }
