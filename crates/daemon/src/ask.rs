@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use signal_hook::consts::SIGTERM;
 use signal_hook::flag;
+use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -46,8 +47,9 @@ pub(crate) fn secret(source: &PinSource, what: &str) -> Result<Secret> {
     }
 }
 
-/// From now on SIGTERM is the program's, whatever was asked.
-pub(crate) fn is_over() {
+/// From now on SIGTERM only goes to `_signals`, whatever was asked. These have to exist before: a signal that comes in between would
+/// neither end the process nor be told to anything.
+pub(crate) fn leave_sigterm_to(_signals: &Signals) {
     if let Some(termination) = TERMINATION.get() {
         termination.kills.store(false, Ordering::SeqCst);
     }

@@ -113,8 +113,8 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
         return Ok(());
     }
     let said = |error: io::Error| words(&error);
-    ask::is_over();
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(said)?;
+    ask::leave_sigterm_to(&signals);
     let doors: [(_, Door); 2] = [(&daemon.socket, p11kit::serve), (&daemon.agent, agent::serve)];
     let mut open = Vec::new();
     for (path, door) in doors.into_iter().filter_map(|(path, door)| Some((path.as_ref()?, door))) {
