@@ -14,7 +14,7 @@ pub(super) fn names_of(certificate: &CertificateDer<'_>) -> Result<Vec<String>, 
     let mut names: Vec<_> = parsed.valid_dns_names().map(str::to_owned).collect();
     // What is no URI could be taken for a host's name.
     let uris = parsed.valid_uri_names().filter(|uri| uri.contains("://"));
-    if uris_in(certificate) == Ok(1) {
+    if count_of(&[URI], certificate) == Ok(1) {
         names.extend(uris.map(str::to_owned));
     }
     Ok(names)
@@ -23,15 +23,20 @@ pub(super) fn names_of(certificate: &CertificateDer<'_>) -> Result<Vec<String>, 
 /// The object identifier of the subject's alternative names (RFC 5280 §4.2.1.6), 2.5.29.17.
 const ALTERNATIVE_NAMES: &[u8] = &[0x55, 0x1d, 0x11];
 
-/// How many URIs it has, also those that are no text.
-fn uris_in(certificate: &[u8]) -> Result<usize, Malformed> {
-    let (extensions, boolean, uri) = (tag::constructed(3), 0x01, tag::primitive(6));
+/// Kinds of names (RFC 5280 §4.2.1.6, `GeneralName`).
+const DNS_NAME: u8 = tag::primitive(2);
+const URI: u8 = tag::primitive(6);
+const IP_ADDRESS: u8 = tag::primitive(7);
+
+/// How many names of one of these kinds it has, also those that are no text.
+fn count_of(kinds: &[u8], certificate: &[u8]) -> Result<usize, Malformed> {
+    let (extensions, boolean) = (tag::constructed(3), 0x01);
     let mut fields = Reader::new(certificate).sequence()?.sequence()?;
     while fields.peek().is_some_and(|field| field != extensions) {
         fields.element(fields.peek().ok_or(Malformed)?)?;
     }
     let mut extensions = Reader::new(fields.element(extensions)?).sequence()?;
-    let mut uris = 0;
+    let mut count = 0;
     while extensions.peek().is_some() {
         let mut extension = extensions.sequence()?;
         if extension.element(tag::OID)? != ALTERNATIVE_NAMES {
@@ -43,13 +48,15 @@ fn uris_in(certificate: &[u8]) -> Result<usize, Malformed> {
         let mut names = Reader::new(extension.element(tag::OCTET_STRING)?).sequence()?;
         while let Some(kind) = names.peek() {
             names.element(kind)?;
-            uris += usize::from(kind == uri);
+            count += usize::from(kinds.contains(&kind));
         }
     }
-    Ok(uris)
+    Ok(count)
 }
 
-/// Why an own certificate would be refused by every peer, whatever authority vouches for it.
+/// Why every peer would refuse this certificate of our own, whatever authority vouches for it. As a client it needs a name that a
+/// `[[client]]` section can say; as a server one that a client can have connected to, such as an address, or one that a wildcard
+/// stands for (RFC 9525 §6.3).
 pub(super) fn lack(
     certificate: &CertificateDer<'_>,
     usage: KeyUsage,
@@ -71,15 +78,21 @@ pub(super) fn lack(
         Some(Wrong::RequiredEkuNotFoundContext(_)) => {
             Some("is for another use (extended key usage)")
         }
+        _ if usage == KeyUsage::server_auth() && names_a_server(certificate) => None,
         _ => nameless(certificate),
     }
+}
+
+/// Whether a client can look for one of its names.
+fn names_a_server(certificate: &[u8]) -> bool {
+    count_of(&[DNS_NAME, IP_ADDRESS], certificate).is_ok_and(|count| count > 0)
 }
 
 /// Why none of its names is one.
 fn nameless(certificate: &CertificateDer<'_>) -> Option<&'static str> {
     let names = names_of(certificate).ok()?;
     let is_wildcard = |name: &String| name.starts_with("*.");
-    match (names.is_empty(), uris_in(certificate).unwrap_or(0)) {
+    match (names.is_empty(), count_of(&[URI], certificate).unwrap_or(0)) {
         (true, 2..) => Some("names several URIs, of which none counts (subjectAltName)"),
         (true, _) => Some("names no host and no URI (subjectAltName)"),
         (false, _) if names.iter().all(is_wildcard) => {

@@ -27,7 +27,7 @@ pub(crate) struct Server {
     provider: Arc<CryptoProvider>,
     shows: Arc<SingleCertAndKey>,
     clients: Arc<dyn ClientCertVerifier>,
-    /// Why no client takes the certificate, as far as that shows.
+    /// Why every client refuses the certificate, whatever name it connects to, as far as the certificate alone shows that.
     lack: Option<String>,
 }
 

@@ -292,6 +292,10 @@ fn who_is_refused_is_told_why_and_so_is_the_daemon() {
             daemon.line(there);
         }
     }
+    issued(&place, "ca", "wild", "DNS:*.web.example");
+    let (_, said) = check("wild", &[]);
+    let lack = "metaslotd: wild.pem: the certificate names hosts by a wildcard alone";
+    assert!(said.starts_with(lack), "{said}");
     sleep(Duration::from_millis(1100));
     let (_, said) = check("expired", &[]);
     assert!(said.starts_with("metaslotd: expired.pem: the certificate has expired\n"), "{said}");
@@ -322,8 +326,9 @@ fn a_certificate_that_cannot_serve_is_named_before_it_is_shown() {
         (&[&signed[..], &["keyUsage = digitalSignature"]].concat(), "names no host and no URI"),
         (&[&signed[..], &[only, "-addext", names]].concat(), "is for another use"),
         (&[&signed[..], &["subjectAltName = URI:a://b,URI:a://c"]].concat(), "names several URIs"),
-        (&[&signed[..], &["subjectAltName = DNS:*.web.example"]].concat(), "names hosts by a wild"),
         (&[&signed[..], &[names]].concat(), ""),
+        (&[&signed[..], &["subjectAltName = DNS:*.web.example"]].concat(), ""),
+        (&[&signed[..], &["subjectAltName = IP:127.0.0.1"]].concat(), ""),
     ] {
         certificate(&place, "daemon", more);
         let mut check = Said::by(&place, "check", &["--config", "metaslotd.toml", "--check"]);
@@ -333,6 +338,14 @@ fn a_certificate_that_cannot_serve_is_named_before_it_is_shown() {
             format!("metaslotd: {}/daemon.pem: the certificate {lack}", place.path().display());
         assert_eq!(said.contains(&named), !lack.is_empty(), "{said}");
         assert_eq!(said.contains("the certificate"), !lack.is_empty(), "{said}");
+    }
+    // What no lack is said of is served by.
+    for (name, by) in [("DNS:*.web.example", "a.web.example"), ("IP:127.0.0.1", "127.0.0.1")] {
+        issued(&place, "ca", "daemon", name);
+        let (_daemon, port) = daemon(&place);
+        let mut near = connect(&place, port, "web1", &["--name", by, "--check"]);
+        let served = near.process.0.wait().expect("it ends").success();
+        assert!(served, "{name}: {}", fs::read_to_string(&near.file).expect("it is there"));
     }
 }
 
