@@ -143,10 +143,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 impl There {
     /// Names are looked up here: later that is out of reach.
-    fn of(arguments: &Arguments) -> Result<Self, String> {
+    fn of(arguments: &Arguments) -> Result<Self, Failure> {
         let called = arguments.far.clone();
         let port = called.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
-        port.ok_or_else(|| format!("{called}: is no HOST:PORT"))?;
+        port.ok_or_else(|| {
+            let hint = "write HOST:PORT, such as vault.example:7443";
+            Failure::configuration(format!("{called}: no port; {hint}"))
+        })?;
         let addresses = called.to_socket_addrs();
         let addresses = addresses.map_err(|error| format!("{called}: {error}"))?.collect();
         let client = RwLock::new(arguments.client()?);

@@ -361,8 +361,12 @@ fn what_cannot_be_connected_by_is_named() {
     let (status, said) = said_of(&["localhost:1", "--socket", "near"]);
     assert_eq!(status, Some(78));
     assert_eq!(said, "metaslotd: --socket must be an absolute path, not \"near\"\n");
-    let (_, said) = said_of(&["localhost", "--socket", "/near"]);
-    assert_eq!(said, "metaslotd: localhost: is no HOST:PORT\n");
+    for far in ["localhost", "localhost:no", "localhost:65536", "[::1]"] {
+        let (status, said) = said_of(&[far, "--socket", "/near"]);
+        assert_eq!(status, Some(78));
+        let hint = "write HOST:PORT, such as vault.example:7443";
+        assert_eq!(said, format!("metaslotd: {far}: no port; {hint}\n"));
+    }
     // As 'openssl x509 -req' makes one without extensions; newer ones make it of version 3.
     for arguments in [
         "req -new -config openssl.cnf -key web1.key -subj /CN=a -out csr",

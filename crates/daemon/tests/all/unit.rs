@@ -88,6 +88,7 @@ fn systemd_takes_the_unit_of_connect_and_its_program_what_stands_there() {
 #[test]
 fn a_wrong_pin_is_not_tried_again_by_the_service_manager() {
     assert!(UNIT.contains("RestartPreventExitStatus=77 78\n"));
+    assert!(CONNECT.contains("RestartPreventExitStatus=78\n"), "it has no PIN");
     // Nor by clients: each that connects would start it.
     assert!(UNIT.contains(" 77|78) exec systemctl --no-block stop metaslotd.socket;;"));
 }
