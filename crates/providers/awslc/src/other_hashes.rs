@@ -316,6 +316,16 @@ impl<H: Hash> Pads<H> {
     }
 
     #[inline(never)]
+    fn begun(&self, length: usize) -> Box<dyn SignatureStream> {
+        running(self.clone(), length)
+    }
+
+    #[inline(never)]
+    fn added(&mut self, data: &[u8]) {
+        self.inner.update(data);
+    }
+
+    #[inline(never)]
     fn ended(&mut self, out: &mut [u8]) {
         let mut digest = Secret::zeroed(H::LENGTH);
         self.inner.finish(digest.expose_mut());
@@ -333,13 +343,17 @@ impl<H: Hash> Prepared for Pads<H> {
     }
 
     fn start(&self, length: usize) -> std::result::Result<Box<dyn SignatureStream>, Failed> {
-        Ok(running(self.clone(), length))
+        let stream = self.begun(length);
+        wipe_shallow_stack();
+        Ok(stream)
     }
 }
 
 impl<H: Hash> Stream for Pads<H> {
     fn update(&mut self, data: &[u8]) -> std::result::Result<(), Failed> {
-        self.inner.update(data);
+        self.added(data);
+        // The hash function's rounds can be computed backwards, from what they leave and known data to the key's pad.
+        wipe_shallow_stack();
         Ok(())
     }
 
