@@ -13,7 +13,7 @@ static const char *const actions[] = {"C_SignInit", "C_Sign", "C_SignUpdate", "C
 static CK_SESSION_HANDLE session;
 static uint64_t seen[3][DEPTH / 8];
 static CK_BYTE data[2][400], iv[16], out[600], sealed[600];
-static CK_ULONG length;
+static CK_ULONG length, text = 320;
 
 static void __attribute__((noinline)) clear_below(void)
 {
@@ -35,8 +35,8 @@ static CK_RV __attribute__((noinline)) look(enum action action, CK_MECHANISM *by
 	case SIGN_FINAL: rv = p11->C_SignFinal(session, out, &length); break;
 	case VERIFY: rv = p11->C_Verify(session, bytes, 300, out, length); break;
 	case ENCRYPT_INIT: rv = p11->C_EncryptInit(session, by, key); break;
-	case ENCRYPT: rv = p11->C_Encrypt(session, bytes, 320, out, &length); break;
-	case ENCRYPT_UPDATE: rv = p11->C_EncryptUpdate(session, bytes, 320, out, &length); break;
+	case ENCRYPT: rv = p11->C_Encrypt(session, bytes, text, out, &length); break;
+	case ENCRYPT_UPDATE: rv = p11->C_EncryptUpdate(session, bytes, text, out, &length); break;
 	case DECRYPT: rv = p11->C_Decrypt(session, sealed, length, out, &length); break;
 	}
 	for (size_t i = 0; i < DEPTH / 8; i++) to[i] = below[i];
@@ -69,7 +69,7 @@ static void prepare(enum action action, CK_MECHANISM *by, CK_OBJECT_HANDLE key, 
 			memcpy(sealed, bytes, size = 64);
 		} else {
 			OK(p11->C_EncryptInit(session, by, key));
-			OK(p11->C_Encrypt(session, bytes, 320, sealed, &size));
+			OK(p11->C_Encrypt(session, bytes, text, sealed, &size));
 		}
 		length = size;
 		OK(p11->C_DecryptInit(session, by, key));
@@ -162,6 +162,16 @@ int main(void)
 	for (size_t i = 0; i < COUNT(ciphers); i++)
 		for (enum action action = ENCRYPT_INIT; action <= DECRYPT; action++, looked++)
 			found += left(action, &ciphers[i], keys);
+	/* The library has other code for short and for long data. */
+	static CK_BYTE more[1000];
+	static const CK_ULONG texts[] = {0, 16, 112, 128, 129, 144, 256, 257}, mores[] = {0, 300, sizeof more};
+	for (size_t i = 0; i < COUNT(texts) * COUNT(mores); i++) {
+		CK_GCM_PARAMS with = {iv, 12, 96, more, mores[i % COUNT(mores)], 128};
+		CK_MECHANISM by = {CKM_AES_GCM, &with, sizeof with};
+		text = texts[i / COUNT(mores)];
+		for (enum action action = ENCRYPT_INIT; action <= DECRYPT; action++, looked++) found += left(action, &by, keys);
+	}
+	text = 320;
 	keys_of(CKK_CHACHA20, 32, keys);
 	for (enum action action = ENCRYPT_INIT; action <= DECRYPT; action++, looked++) found += left(action, &chacha, keys);
 	keys_of(CKK_DES3, 24, keys);
