@@ -46,10 +46,10 @@ impl Client {
             Error::InconsistentKeys(_) => {
                 format!("{}: {} is another certificate's key", certificate.display(), own.display())
             }
-            error => {
-                let said = || format!("{}: {error}", certificate.display());
-                lack.clone().unwrap_or_else(said)
+            Error::InvalidCertificate(_) => {
+                lack.clone().unwrap_or_else(|| format!("{}: {error}", certificate.display()))
             }
+            error => format!("{}: {error}", own.display()),
         })?;
         config.resumption = Resumption::disabled();
         Ok(Self { config: Arc::new(config), name, lack })

@@ -46,7 +46,10 @@ impl Server {
             Error::InconsistentKeys(_) => {
                 format!("{file}: {} is another certificate's key", listen.key.display())
             }
-            error => lack.clone().unwrap_or_else(|| format!("{file}: {error}")),
+            Error::InvalidCertificate(_) => {
+                lack.clone().unwrap_or_else(|| format!("{file}: {error}"))
+            }
+            error => format!("{}: {error}", listen.key.display()),
         })?;
         let roots = authorities(&listen.client_ca)?;
         let clients = WebPkiClientVerifier::builder_with_provider(roots, Arc::clone(&provider));

@@ -339,6 +339,24 @@ fn a_certificate_that_cannot_serve_is_named_before_it_is_shown() {
         assert_eq!(said.contains(&named), !lack.is_empty(), "{said}");
         assert_eq!(said.contains("the certificate"), !lack.is_empty(), "{said}");
     }
+    // A key that cannot be used is not the certificate's lack.
+    certificate(&place, "daemon", &["-extensions", "ca"]);
+    let curve = "genpkey -algorithm EC -pkeyopt ec_paramgen_curve:secp256k1 -out daemon.key";
+    let mut openssl = Command::new("/usr/bin/openssl");
+    let made = openssl.args(curve.split(' ')).current_dir(place.path()).output();
+    assert!(made.expect("it is installed").status.success());
+    let arguments = ["--certificate", "daemon.pem", "--key", "daemon.key", "--ca", "ca.pem"];
+    let near = ["connect", "localhost:1", "--socket", "/near", "--check"];
+    for (arguments, file) in [
+        (&["--config", "metaslotd.toml", "--check"][..], format!("{}/", place.path().display())),
+        (&[&near[..], &arguments].concat(), String::new()),
+    ] {
+        let mut check = Said::by(&place, "check", arguments);
+        assert!(!check.process.0.wait().expect("it ends").success());
+        let said = fs::read_to_string(&check.file).expect("it is there");
+        assert!(said.starts_with(&format!("metaslotd: {file}daemon.key: ")), "{said}");
+        assert!(said.contains("private key") && !said.contains("CA:TRUE"), "{said}");
+    }
     // What no lack is said of is served by.
     for (name, by) in [("DNS:*.web.example", "a.web.example"), ("IP:127.0.0.1", "127.0.0.1")] {
         issued(&place, "ca", "daemon", name);
