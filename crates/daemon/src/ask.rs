@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! PINs and passwords, from where the configuration says that they are: a file, a credential, or whoever started the daemon on a terminal.
+//! PINs and passwords, from where the configuration says that they are: a file, a credential, or the terminal on which the daemon was started.
 
 use crate::manager::say;
 use metaslot_ck::{Error, Result};
@@ -37,7 +37,7 @@ pub(crate) fn secret(source: &PinSource, what: &str) -> Result<Secret> {
             Error::PIN_INCORRECT
         }),
         PinSource::File(file) => {
-            if is_everybodys(file) {
+            if is_open_to_others(file) {
                 let hint = "others may read or write it (chmod o= helps)";
                 say(&format!("{}: {hint}", file.display()));
             }
@@ -55,7 +55,7 @@ pub(crate) fn leave_sigterm_to(_signals: &Signals) {
     }
 }
 
-fn is_everybodys(file: &Path) -> bool {
+fn is_open_to_others(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|found| found.is_file() && found.mode() & 0o006 != 0)
 }
 
@@ -81,7 +81,7 @@ impl Quiet {
         let before = tcgetattr(&file)?;
         let mut quiet = before.clone();
         quiet.local_modes &= !(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
-        Termination::noticed().kills.store(false, Ordering::SeqCst);
+        Termination::handled().kills.store(false, Ordering::SeqCst);
         let terminal = Self { file, before };
         tcsetattr(&terminal.file, OptionalActions::Flush, &quiet)?;
         Ok(terminal)
@@ -113,7 +113,7 @@ impl Quiet {
     /// Waits for a key, or for the end.
     fn is_typed(&self) -> io::Result<bool> {
         loop {
-            if Termination::noticed().came.load(Ordering::SeqCst) {
+            if Termination::handled().came.load(Ordering::SeqCst) {
                 return Ok(false);
             }
             match poll(&mut [PollFd::new(&self.file, PollFlags::IN)], Some(&PATIENCE)) {
@@ -128,7 +128,7 @@ impl Quiet {
 impl Drop for Quiet {
     fn drop(&mut self) {
         tcsetattr(&self.file, OptionalActions::Flush, &self.before).ok();
-        let termination = Termination::noticed();
+        let termination = Termination::handled();
         termination.kills.store(true, Ordering::SeqCst);
         if termination.came.load(Ordering::SeqCst) {
             emulate_default_handler(SIGTERM).ok();
@@ -147,7 +147,8 @@ struct Termination {
 static TERMINATION: OnceLock<Termination> = OnceLock::new();
 
 impl Termination {
-    fn noticed() -> &'static Self {
+    /// Registers what takes it, once.
+    fn handled() -> &'static Self {
         TERMINATION.get_or_init(|| {
             let [came, kills] = [false, true].map(|first| Arc::new(AtomicBool::new(first)));
             flag::register_conditional_default(SIGTERM, Arc::clone(&kills)).ok();
