@@ -56,7 +56,7 @@ fn hint(error: &Error) -> Option<&'static str> {
                 "its certificate has expired"
             }
             Certificate::NotValidYet | Certificate::NotValidYetContext { .. } => {
-                "its certificate is not valid yet: do both clocks go right?"
+                "its certificate is not valid yet: check the clocks of both machines"
             }
             Certificate::UnknownIssuer | Certificate::BadSignature => {
                 "none of the authorities here vouches for its certificate"
@@ -74,7 +74,7 @@ fn hint(error: &Error) -> Option<&'static str> {
             }
             // One alert for both.
             AlertDescription::CertificateExpired => {
-                "there the certificate of here has expired, or is not valid yet: do both clocks go right?"
+                "there the certificate of here has expired, or is not valid yet: check the clocks of both machines"
             }
             AlertDescription::CertificateRequired => "a certificate is asked for there",
             AlertDescription::BadCertificate | AlertDescription::CertificateUnknown => {
