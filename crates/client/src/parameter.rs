@@ -114,7 +114,7 @@ pub enum Params<'a> {
         salt: &'a [u8],
         /// The salt, for `CKF_HKDF_SALT_KEY`.
         salt_key: ObjectHandle,
-        /// Context of the expand step.
+        /// `pInfo`, of the expand step (RFC 5869 §2.3).
         info: &'a [u8],
     },
     /// `CK_PKCS5_PBKD2_PARAMS2`
@@ -123,7 +123,7 @@ pub enum Params<'a> {
         prf: CK_ULONG,
         /// The salt.
         salt: &'a [u8],
-        /// How often.
+        /// `iterations`: c of RFC 8018 §5.2.
         iterations: CK_ULONG,
         /// The password.
         password: &'a [u8],
@@ -141,7 +141,7 @@ pub enum Params<'a> {
         prf: CK_MECHANISM_TYPE,
         /// The input of each step, in order.
         data: &'a [KdfParam<'a>],
-        /// The first input.
+        /// `pIV`: K(0) of SP 800-108r1 §4.2.
         iv: &'a [u8],
     },
     /// `CK_RSA_AES_KEY_WRAP_PARAMS`
@@ -197,50 +197,50 @@ pub enum Params<'a> {
         /// `CKM_SHA…`
         hash: CK_MECHANISM_TYPE,
     },
-    /// `CK_IKE_PRF_DERIVE_PARAMS`
+    /// `CK_IKE_PRF_DERIVE_PARAMS` (PKCS#11 3.2 §6.64)
     IkePrf {
         /// `CKM_…HMAC` or an AES MAC.
         prf: CK_MECHANISM_TYPE,
-        /// The nonces are the key, and the base key the message.
+        /// `bDataAsKey`: the nonces are the PRF's key, and the base key its message.
         data_as_key: bool,
-        /// The new key, of a rekeying.
+        /// `hNewKey`, with which `bRekey` is true: the new g^ir (RFC 7296 §2.18).
         new_key: Option<ObjectHandle>,
-        /// The initiator's nonce.
+        /// `pNi`: the initiator's nonce.
         initiator: &'a [u8],
-        /// The responder's nonce.
+        /// `pNr`: the responder's nonce.
         responder: &'a [u8],
     },
-    /// `CK_IKE1_PRF_DERIVE_PARAMS`
+    /// `CK_IKE1_PRF_DERIVE_PARAMS` (PKCS#11 3.2 §6.64)
     Ike1Prf {
         /// `CKM_…HMAC` or an AES MAC.
         prf: CK_MECHANISM_TYPE,
-        /// The key that was derived before this.
+        /// `hPrevKey`, with which `bHasPrevKey` is true: SKEYID_d for SKEYID_a, and SKEYID_a for SKEYID_e.
         previous: Option<ObjectHandle>,
-        /// The key that was agreed on.
+        /// `hKeygxy`: the secret of the Diffie-Hellman exchange.
         agreed: ObjectHandle,
-        /// The initiator's cookie.
+        /// `pCKYi`: the initiator's cookie.
         initiator: &'a [u8],
-        /// The responder's cookie.
+        /// `pCKYr`: the responder's cookie.
         responder: &'a [u8],
-        /// Which key it is.
+        /// `keyNumber`: 0 for SKEYID_d, 1 for SKEYID_a, 2 for SKEYID_e (RFC 2409 §5).
         number: u8,
     },
-    /// `CK_IKE1_EXTENDED_DERIVE_PARAMS`
+    /// `CK_IKE1_EXTENDED_DERIVE_PARAMS` (PKCS#11 3.2 §6.64)
     Ike1Extended {
         /// `CKM_…HMAC` or an AES MAC.
         prf: CK_MECHANISM_TYPE,
-        /// The key that was agreed on.
+        /// `hKeygxy`, with which `bHasKeygxy` is true: the secret of the Diffie-Hellman exchange.
         agreed: Option<ObjectHandle>,
-        /// More data.
+        /// `pExtraData`: what follows that secret in the PRF's message (RFC 2409 §5.5).
         extra: &'a [u8],
     },
-    /// `CK_IKE2_PRF_PLUS_DERIVE_PARAMS`
+    /// `CK_IKE2_PRF_PLUS_DERIVE_PARAMS` (PKCS#11 3.2 §6.64)
     Ike2PrfPlus {
         /// `CKM_…HMAC` or an AES MAC.
         prf: CK_MECHANISM_TYPE,
-        /// A key that is a seed.
+        /// `hSeedKey`, with which `bHasSeedKey` is true: a key whose value comes first in the seed.
         seed_key: Option<ObjectHandle>,
-        /// The seed.
+        /// `pSeedData`: the seed of prf+, after that key (RFC 7296 §2.13).
         seed: &'a [u8],
     },
     /// `CK_SSL3_MASTER_KEY_DERIVE_PARAMS`, whose version is not asked for
@@ -263,29 +263,29 @@ pub enum Params<'a> {
     Tls12Extended {
         /// `CKM_SHA…`
         prf: CK_MECHANISM_TYPE,
-        /// The hash of the session.
+        /// `pSessionHash` (RFC 7627 §3).
         hash: &'a [u8],
     },
     /// `CK_TLS_KDF_PARAMS`
     TlsKdf {
         /// `CKM_SHA…` or `CKM_TLS_PRF`
         prf: CK_MECHANISM_TYPE,
-        /// What it is for.
+        /// `pLabel` (RFC 5705 §4).
         label: &'a [u8],
         /// The client's random value.
         client: &'a [u8],
         /// The server's random value.
         server: &'a [u8],
-        /// What else it is bound to; an empty context is not the same as none.
+        /// `pContextData` (RFC 5705 §4): an empty context is not the same as none.
         context: Option<&'a [u8]>,
     },
     /// `CK_TLS_MAC_PARAMS`
     TlsMac {
         /// `CKM_SHA…` or `CKM_TLS_PRF`
         prf: CK_MECHANISM_TYPE,
-        /// Length of the MAC.
+        /// `ulMacLength`, in bytes.
         length: CK_ULONG,
-        /// Of the server (1) or the client (2).
+        /// `ulServerOrClient`: 1 for the server's Finished, 2 for the client's (RFC 5246 §7.4.9).
         side: CK_ULONG,
     },
 }
@@ -332,7 +332,7 @@ pub(crate) const fn pointer(bytes: &[u8]) -> *mut u8 {
     if bytes.is_empty() { ptr::null_mut() } else { bytes.as_ptr().cast_mut() }
 }
 
-/// As the standard writes it.
+/// `CK_TRUE` or `CK_FALSE`.
 pub(crate) fn bool(value: bool) -> CK_BBOOL {
     u8::from(value)
 }
