@@ -98,7 +98,7 @@ pub(super) fn add_to(
     ];
     if let Some(user) = program.user() {
         lines.push(format!("a member of the daemon's 'group': {user}, as usermod -aG makes it"));
-        // When the machine starts nothing waits for the daemon by itself.
+        // systemd orders no unit after the daemon unless it is told to.
         let order = "After=metaslotd.service and Wants=metaslotd.service";
         lines.push(format!("in the unit of the program: [Unit] and {order}"));
     }
