@@ -279,13 +279,13 @@ fn pause() -> Duration {
     Duration::from_millis(u64::from(now.subsec_micros() % 1000))
 }
 
-/// The label as a token has it. Refuses one that has no room (PKCS#11 3.2 §3.2), and one that is not a line of text: messages name
-/// the token by it.
+/// The label as a token has it. Refuses one that has no room (PKCS#11 3.2 §3.2), and one with control characters: messages
+/// name the token by it.
 pub(super) fn check_label(label: &str) -> Result<&str> {
     // Blanks at the end fill the field, so a label of nothing else is none.
     match label.len() {
         1..=32 if printable(label) != label => Err(Failure::usage(format!(
-            "a token's label is one line of text: {}",
+            "a label must not contain control characters: {}",
             printable(label)
         ))),
         1..=32 if !label.trim_end().is_empty() => Ok(label.trim_end_matches(' ')),
