@@ -71,7 +71,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 /// Puts Debian together, where it is not there yet: its kernel, what that starts with, and a disk.
 fn debian(home: &Path) -> Result<()> {
     let made = home.join("packages");
-    if fs::read_to_string(&made).is_ok_and(|packages| packages == INSIDE) {
+    let made_of = made_of();
+    if fs::read_to_string(&made).is_ok_and(|before| before == made_of) {
         return Ok(());
     }
     println!("    fetching the packages of a Debian");
@@ -95,7 +96,12 @@ fn debian(home: &Path) -> Result<()> {
     mke2fs.args(["-q", "-t", "ext4", "-d"]).arg(&tree).arg(home.join("disk")).arg(DISK);
     check(&mut mke2fs)?;
     fs::remove_dir_all(&tree).context("remove what the disk was made of")?;
-    fs::write(made, INSIDE).context("write down what is on the disk")
+    fs::write(made, made_of).context("write down what is on the disk")
+}
+
+/// By what a Debian that was put together is known to be the one that is wanted.
+fn made_of() -> String {
+    [RELEASE, DISK, INSIDE].join("\n")
 }
 
 /// What is brought to the machine: the package, the lines of the page, and the script.
@@ -169,6 +175,14 @@ fn judged(said: &str, script: &str) -> Result<Count> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn another_release_disk_or_package_makes_another_debian() {
+        let made_of = made_of();
+        assert!(
+            [RELEASE, DISK, INSIDE].iter().all(|part| made_of.lines().any(|line| line == *part))
+        );
+    }
 
     #[test]
     fn a_check_that_says_nothing_has_failed() {
