@@ -25,5 +25,6 @@ pub use shared::{
     wiped_on_fork,
 };
 pub use stack::{
-    is_own_stack, wipe_deep_stack, wipe_shallow_stack, wipe_slight_stack, wipe_stack, wiping,
+    is_own_stack, wipe_deep_stack, wipe_shallow_stack, wipe_slight_stack, wipe_stack,
+    wipe_table_stack, wiping,
 };

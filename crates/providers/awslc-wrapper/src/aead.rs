@@ -5,7 +5,7 @@ use crate::{Failed, Result, cleanse};
 use aws_lc_sys::{
     EVP_AEAD, EVP_AEAD_CTX, EVP_AEAD_CTX_init, EVP_AEAD_CTX_open_gather, EVP_AEAD_CTX_seal_scatter,
 };
-use metaslot_memory::{Protected, wipe_shallow_stack, wipe_slight_stack};
+use metaslot_memory::{Protected, wipe_shallow_stack, wipe_slight_stack, wipe_table_stack};
 use std::ptr;
 
 /// Length of a whole tag, in bytes.
@@ -197,7 +197,11 @@ impl Key {
 
     /// Of AES-GCM it leaves the key of the hash, which is enough to forge with; of what is longer a table of its powers, which lies deeper.
     fn tidy(&self, length: usize) {
-        if self.untidy || length > SHORT { wipe_shallow_stack() } else { wipe_slight_stack() }
+        match length {
+            _ if self.untidy => wipe_shallow_stack(),
+            0..=SHORT => wipe_slight_stack(),
+            _ => wipe_table_stack(),
+        }
     }
 }
 
