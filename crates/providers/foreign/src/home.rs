@@ -143,11 +143,14 @@ impl Home for Token {
                 }
                 Making::Encapsulated(told) => {
                     let (ciphertext, made) = session.encapsulate(&mechanism, by, &template)?;
-                    told.iter().zip(&ciphertext).for_each(|(to, byte)| to.set(*byte));
-                    match told.len() == ciphertext.len() {
-                        true => Ok(made),
-                        false => Err(Failure::new(Function::EncapsulateKey, Error::DEVICE_ERROR)),
+                    if told.len() != ciphertext.len() {
+                        // A key that is agreed on with no other side is of no use.
+                        session.destroy(made)?;
+                        let lied = self.lied("a ciphertext of another length than it must have");
+                        return Err(Failure::new(Function::EncapsulateKey, lied));
                     }
+                    told.iter().zip(&ciphertext).for_each(|(to, byte)| to.set(*byte));
+                    Ok(made)
                 }
             }
         };
