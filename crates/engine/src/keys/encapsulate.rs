@@ -81,17 +81,19 @@ impl Engine {
         let mut made = None;
         // What fails after the secret is there leaves no ciphertext behind.
         let written = out.exact(length, |room| {
+            let mut ciphertext = vec![0; length];
             if let Some(home) = home {
-                let told = Cell::from_mut(room).as_slice_of_cells();
+                let (count, _) = home.find(mechanism, ENCAPSULATE.of)?;
+                let told = Cell::from_mut(&mut ciphertext[..]).as_slice_of_cells();
                 let (of, mut all) = (ready.by.subject(), std::mem::take(&mut ready.template));
                 let imposes = ENCAPSULATE.imposes;
                 let purposes = token.policy().agreed_elsewhere(of, imposes, params, &mut all)?;
-                let making = (ready.count, purposes, Making::Encapsulated(told));
+                let making = (count, purposes, Making::Encapsulated(told));
                 let (at, with) = ((&session, token, home), (mechanism, params));
                 made = Some(self.make_at_home(at, &ready.by, making, with, all)?);
+                room.copy_from_slice(&ciphertext);
                 return Ok(());
             }
-            let mut ciphertext = vec![0; length];
             let secret = Secret::try_zeroed(ready.length.unwrap_or(0));
             let mut secret = secret.ok_or(Error::DEVICE_MEMORY)?;
             if ready.algorithm.carries() {

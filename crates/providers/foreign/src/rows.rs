@@ -71,12 +71,11 @@ fn row(
     let wraps =
         |flag| (tells && has(flag) && mechanism.mode != Mode::Unknown).then_some(mechanism as _);
     let carries = matches!(number, CKM_ML_KEM | CKM_RSA_PKCS | CKM_RSA_PKCS_OAEP);
-    let decapsulate: Option<&'static dyn Encapsulation> = match derives {
-        Some(derive) if agrees(number) => {
-            Some(Box::leak(Box::new(Ephemeral { derive, pairs: |_| &Made, length: public_length })))
-        }
-        _ => (tells && carries && has(CKF_DECAPSULATE)).then_some(mechanism as _),
-    };
+    let carried = (tells && carries).then_some(mechanism as &dyn Encapsulation);
+    let agreed = derives.filter(|_| agrees(number)).map(|derive| {
+        let agreed = Ephemeral { derive, pairs: |_| &Made, length: public_length };
+        &*Box::leak(Box::new(agreed)) as &dyn Encapsulation
+    });
     let sizes = (info.min_key_size, info.max_key_size.max(info.min_key_size));
     let row = Algorithm {
         mechanism: number,
@@ -86,7 +85,8 @@ fn row(
         sign: signs(CKF_SIGN),
         verify: signs(CKF_VERIFY),
         derive: derives.map(|derive| derive as _),
-        decapsulate,
+        encapsulate: agreed.or(carried).filter(|_| has(CKF_ENCAPSULATE)),
+        decapsulate: agreed.or_else(|| carried.filter(|_| has(CKF_DECAPSULATE))),
         wrap: wraps(CKF_WRAP),
         unwrap: wraps(CKF_UNWRAP),
         generate: has(CKF_GENERATE).then_some(&Made),
