@@ -482,6 +482,13 @@ impl Module {
         self.other_process().is_none_or(Remote::is_own)
     }
 
+    /// Whether [`Session::template_attribute`](crate::Session::template_attribute) gives each template whole: of a module in another
+    /// process that speaks such a version.
+    #[must_use]
+    pub fn shows_templates(&self) -> bool {
+        self.other_process().is_some_and(Remote::is_own)
+    }
+
     /// `C_InitToken`: makes the token empty. The label is cut to 32 bytes and padded.
     ///
     /// # Errors

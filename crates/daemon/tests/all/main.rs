@@ -5,6 +5,7 @@
 
 mod activation;
 mod agent;
+mod answers;
 mod book;
 mod client;
 mod clients;

@@ -47,14 +47,17 @@ const IMPOSING: [(CK_ATTRIBUTE_TYPE, CK_ATTRIBUTE_TYPE); 3] = [
     (CKA_DECAPSULATE, CKA_DECAPSULATE_TEMPLATE),
 ];
 
-/// What such a template says, as far as objects of ours can have it. A module that does not show it imposes it alone.
+/// What such a template says, as far as objects of ours can have it. A module that does not show it imposes it alone; one that speaks
+/// our version of the protocol shows it, or there is none, and an error leaves open what it is.
 fn imposed(
     session: &Session,
     handle: ObjectHandle,
     template: CK_ATTRIBUTE_TYPE,
 ) -> Called<Option<Attributes>> {
     let said = match session.template_attribute(handle, template) {
-        Err(failure) if is_loss(failure.code) => return Err(failure),
+        Err(failure) if is_loss(failure.code) || session.module().shows_templates() => {
+            return Err(failure);
+        }
         said => said.ok().flatten(),
     };
     Ok(said.map(|said| known(&said)))
