@@ -340,12 +340,12 @@ pub(crate) fn program() -> OsString {
 /// The same by a command that has everything but what belongs to the place.
 pub(crate) fn started_by(mut command: Command, place: &Place) -> Killed {
     command.arg("--config").arg(place.path().join("metaslotd.toml")).stderr(Stdio::piped());
-    let mut process = command.spawn().expect("it is built");
+    let mut process = Killed(command.spawn().expect("it is built"));
     let mut told = String::new();
-    let errors = process.stderr.take().expect("it is a pipe");
+    let errors = process.0.stderr.take().expect("it is a pipe");
     BufReader::new(errors).read_line(&mut told).expect("a line");
     assert!(told.starts_with("metaslotd: serves "), "{told}");
-    Killed(process)
+    process
 }
 
 /// Two pairs, without a PIN for this user's programs where the configuration says so: `site` on P-256, to sign with, and `seal` of

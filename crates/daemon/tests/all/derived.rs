@@ -2,7 +2,7 @@
 //! Keys that keys of the daemon make by one step, by IKE and by TLS: the same as in one's own process, for none who may not, and of no
 //! parameter that is another mechanism's.
 
-use crate::common::{Killed, Place, USER, configured, initialized, started};
+use crate::common::{Killed, Place, USER, configured, initialized, started, write_own};
 use crate::ours::{SLOT, code, logged_in, readable};
 use metaslot_ck::*;
 use metaslot_client::protocol::OWN;
@@ -319,7 +319,7 @@ fn service(
     make(&session);
     configured(&place);
     let at = place.path().display();
-    std::fs::write(place.path().join("pin"), USER).expect("the PIN is written");
+    write_own(place.path().join("pin"), USER);
     let user = rustix::process::geteuid().as_raw();
     let sections = keys.map(|(key, operation)| {
         format!(
