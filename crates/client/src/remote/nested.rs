@@ -12,8 +12,8 @@ use metaslot_ck::{self as ck, CK_ATTRIBUTE, CK_ATTRIBUTE_TYPE, Function, ObjectH
 
 type Read<T> = std::result::Result<T, ck::Error>;
 
-/// More attributes than a template has.
-const MOST: usize = 256;
+/// A template has no more attributes: neither the module nor the daemon takes one that does.
+const MOST: usize = 512;
 /// Templates in templates go no deeper.
 const DEEPEST: usize = 4;
 /// What an attribute takes in an array of the C ABI.
