@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Parameters of IKE and TLS: what the edge has put together is taken apart again.
+//! Parameters of IKE and TLS. What the edge has put together is taken apart again for TLS; of IKE both nonces go as the initiator's, and
+//! none as the responder's: the two are hashed one behind the other (PKCS#11 3.2 §6.64), and a module may want both.
 
 use metaslot_ck::*;
 use metaslot_client::Params as Foreign;
