@@ -2,8 +2,11 @@
 //! PostgreSQL: its client proves who it is by a certificate whose key is in the token.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use metaslot_testkit::{Program, Server, TestToken, check, free_port};
 
 use crate::{openssl, recipe};
@@ -49,7 +52,18 @@ pub(crate) fn start_with(token: &TestToken, allowed: &str, names: &str) -> Resul
         .args(["-c", &format!("ssl_key_file={home}/db/server.key")])
         .args(["-c", &format!("ssl_ca_file={home}/db/root.pem")])
         .serve(port, token.home())?;
+    until_ready(&token.path("db/data/postmaster.pid"))?;
     Ok((server, port))
+}
+
+/// It listens before it takes clients: until then they are told that "the database system is starting up".
+fn until_ready(file: &Path) -> Result<()> {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !std::fs::read_to_string(file).is_ok_and(|text| text.contains("ready")) {
+        ensure!(Instant::now() < end, "{} does not say that the server is ready", file.display());
+        sleep(Duration::from_millis(10));
+    }
+    Ok(())
 }
 
 #[test]
