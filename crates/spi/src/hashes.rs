@@ -4,7 +4,7 @@
 use metaslot_ck::*;
 
 /// The digests, in the order in which the libraries' wrappers count their functions, and how long they are in bytes.
-const DIGESTS: [(CK_MECHANISM_TYPE, usize); 12] = [
+pub const DIGESTS: [(CK_MECHANISM_TYPE, usize); 12] = [
     (CKM_MD5, 16),
     (CKM_SHA_1, 20),
     (CKM_SHA224, 28),

@@ -8,6 +8,7 @@ use metaslot_ck::*;
 use metaslot_client::{Mechanism, Once, Session};
 use metaslot_memory::Secret;
 use metaslot_spi::detail;
+use metaslot_spi::hashes::{self, DIGESTS};
 use metaslot_spi::provider::{Algorithm, Digest, DigestStream, Provider};
 
 /// A token of the module, as a provider.
@@ -48,7 +49,7 @@ fn digests(token: &'static Token) -> Vec<Algorithm> {
         let hash: &'static Hash = Box::leak(Box::new(Hash { token, mechanism, length }));
         Algorithm { mechanism, digest: Some(hash), ..Algorithm::NONE }
     };
-    let all = LENGTHS.into_iter().filter(|(number, _)| named(*number) && does(*number));
+    let all = DIGESTS.into_iter().filter(|(number, _)| named(*number) && does(*number));
     let mut rows: Vec<_> = all.map(row).collect();
     rows.sort_unstable_by_key(|row| row.mechanism);
     rows
@@ -56,22 +57,6 @@ fn digests(token: &'static Token) -> Vec<Algorithm> {
 
 /// Chance does not make so many bytes of zeros: nothing was written.
 const TELLING: usize = 16;
-
-/// How long digests are, in bytes.
-const LENGTHS: [(CK_MECHANISM_TYPE, usize); 12] = [
-    (CKM_MD5, 16),
-    (CKM_SHA_1, 20),
-    (CKM_SHA224, 28),
-    (CKM_SHA256, 32),
-    (CKM_SHA384, 48),
-    (CKM_SHA512, 64),
-    (CKM_SHA512_224, 28),
-    (CKM_SHA512_256, 32),
-    (CKM_SHA3_224, 28),
-    (CKM_SHA3_256, 32),
-    (CKM_SHA3_384, 48),
-    (CKM_SHA3_512, 64),
-];
 
 impl Provider for Keyless {
     fn name(&self) -> &'static str {
@@ -129,8 +114,8 @@ pub(crate) struct Hash {
 impl Hash {
     /// None where it is not known how long its digests are.
     pub(crate) fn of(token: &'static Token, mechanism: CK_MECHANISM_TYPE) -> Option<Self> {
-        let (_, length) = LENGTHS.iter().find(|row| row.0 == mechanism)?;
-        Some(Self { token, mechanism, length: *length })
+        let length = hashes::length(mechanism)?;
+        Some(Self { token, mechanism, length })
     }
 
     /// Of its digests, in bytes.
