@@ -109,6 +109,25 @@ mod tests {
         assert_eq!(counted, [3 * TURN, 3 * TURN, 0, 0]);
     }
 
+    /// The counters were read after the next thread might have set them to zero.
+    #[test]
+    fn threads_do_not_read_each_others_counts() {
+        if !Port::Vector.available() {
+            return;
+        }
+        let turns = || {
+            for _ in 0..500 {
+                let counted = count(&[Port::Vector], || run(Port::Vector, 1)).unwrap();
+                assert_eq!(counted, [TURN]);
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(turns);
+            }
+        });
+    }
+
     #[test]
     fn a_panic_ends_the_counting() {
         let caught = std::panic::catch_unwind(|| {

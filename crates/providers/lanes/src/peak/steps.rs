@@ -10,7 +10,7 @@ use std::io;
 use std::mem::zeroed;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// What the handler has seen, in the order of [`Port::ALL`].
 static SEEN: [AtomicU64; Port::ALL.len()] = [const { AtomicU64::new(0) }; Port::ALL.len()];
@@ -23,6 +23,8 @@ static ALONE: Mutex<()> = Mutex::new(());
 /// # Errors
 /// The system does not let the process have the handler.
 pub fn count(kinds: &[Port], run: impl FnOnce()) -> io::Result<Vec<u64>> {
+    // Held until what was seen is read: the next count begins with zeros.
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let stepping = Stepping::begin()?;
     run();
     drop(stepping);
@@ -33,19 +35,17 @@ pub fn count(kinds: &[Port], run: impl FnOnce()) -> io::Result<Vec<u64>> {
 /// The time in which the processor stops after each instruction.
 struct Stepping {
     before: libc::sigaction,
-    _alone: MutexGuard<'static, ()>,
 }
 
 impl Stepping {
     fn begin() -> io::Result<Self> {
-        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         SEEN.iter().for_each(|seen| seen.store(0, Relaxed));
         // SAFETY: all zero is a value of this structure.
         let mut action: libc::sigaction = unsafe { zeroed() };
         action.sa_sigaction = look as *const () as usize;
         action.sa_flags = libc::SA_SIGINFO;
         let before = set(&action)?;
-        let stepping = Self { before, _alone: alone };
+        let stepping = Self { before };
         // SAFETY: sets the trap flag and puts the stack back; from here on the handler runs after each instruction of this thread.
         unsafe { asm!("pushfq", "or qword ptr [rsp], 0x100", "popfq") };
         Ok(stepping)
