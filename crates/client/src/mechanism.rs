@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mechanisms with typed parameters, laid out for the C ABI only during a call.
 
-use crate::made::Made;
 use crate::parameter::{KdfParam, Params, bool, of, pointer};
+use crate::rare::Rare;
 use crate::ulong;
 use metaslot_ck::*;
 use std::ptr;
@@ -56,7 +56,7 @@ pub(crate) enum Layout {
     Pbkd2(CK_PKCS5_PBKD2_PARAMS2),
     Sp800108(Box<Kdf<CK_SP800_108_KDF_PARAMS>>),
     Sp800108Feedback(Box<Kdf<CK_SP800_108_FEEDBACK_KDF_PARAMS>>),
-    Made(Made),
+    Rare(Rare),
 }
 
 /// The structure of an SP 800-108 mechanism and the arrays that it points to.
@@ -115,7 +115,7 @@ impl Encoded<'_> {
             Layout::Pbkd2(params) => of(params),
             Layout::Sp800108(kdf) => of(&mut kdf.params),
             Layout::Sp800108Feedback(kdf) => of(&mut kdf.params),
-            Layout::Made(made) => made.parameter(),
+            Layout::Rare(rare) => rare.parameter(),
         }
     }
 }
@@ -215,7 +215,7 @@ impl<'a> Mechanism<'a> {
             Params::Hkdf { .. } | Params::Pbkd2 { .. } => self.params.kdf(),
             Params::Sp800108 { prf, data } => sp800_108(prf, data),
             Params::Sp800108Feedback { prf, data, iv } => sp800_108_feedback(prf, data, iv),
-            other => Layout::Made(Made::of(&other)),
+            other => Layout::Rare(Rare::of(&other)),
         };
         Encoded { number: self.number, layout, _params: std::marker::PhantomData }
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mechanisms and their parameters, as the protocol writes them and as the engine takes them.
 
-mod made;
+mod derivation;
 mod tls;
 
 use super::connection::Asked;
@@ -106,7 +106,7 @@ impl Sent<'_> {
         let named = match self.parameter.params {
             Read::Ulong(number) => [Some(ObjectHandle(number)), None],
             Read::Hkdf { salt_key, .. } => [Some(salt_key), None],
-            ref params => made::keys(params),
+            ref params => derivation::keys(params),
         };
         named.into_iter().flatten()
     }
@@ -227,8 +227,8 @@ fn later(
         }
         (Shape::XEdDsa, Read::XEdDsa { hash }) => Params::XEdDsa { hash },
         (shape, params) => {
-            let made = made::params(shape, &params);
-            return made.unwrap_or_else(|| tls::params(number, shape, &params));
+            let found = derivation::params(shape, &params);
+            return found.unwrap_or_else(|| tls::params(number, shape, &params));
         }
     })
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Parameters of mechanisms, for the module.
 
-mod made;
+mod ike_tls;
 
 use metaslot_ck::*;
 use metaslot_client::{KdfParam as ForeignData, Mechanism, Params as Foreign};
@@ -35,7 +35,7 @@ pub(crate) fn mechanism(number: CK_MECHANISM_TYPE, params: &Params) -> Result<Me
         Params::Transport { bits, by } => carrying(*bits, by)?,
         Params::ChaCha20 { counter, nonce } => Foreign::ChaCha20 { counter: *counter, nonce },
         Params::XEdDsa { hash } => Foreign::XEdDsa { hash: *hash },
-        Params::Tls(tls) => made::finished(number, tls)?,
+        Params::Tls(tls) => ike_tls::finished(number, tls)?,
         Params::Ecdh1 { .. }
         | Params::Hkdf { .. }
         | Params::Pbkd2 { .. }
@@ -121,9 +121,9 @@ pub(crate) fn deriving<'a>(
         Params::Data { iv, data } if iv.is_empty() => Foreign::StringData { data },
         Params::Data { iv, data } => Foreign::CbcData { iv, data },
         Params::Ike { prf, data, data_as_key, before } if before.is_empty() => {
-            made::ike(number, *prf, data, *data_as_key)?
+            ike_tls::ike(number, *prf, data, *data_as_key)?
         }
-        Params::Tls(tls) => made::tls(number, tls)?,
+        Params::Tls(tls) => ike_tls::tls(number, tls)?,
         Params::Hkdf { .. } | Params::Key(_) | Params::Ike { .. } => {
             detail::set(format_args!("a second key is not named to another module"));
             return Err(Error::MECHANISM_PARAM_INVALID);

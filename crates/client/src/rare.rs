@@ -9,7 +9,7 @@ use std::ptr;
 
 /// One parameter, where its address can be taken.
 #[derive(Debug)]
-pub(crate) enum Made {
+pub(crate) enum Rare {
     None,
     /// The second is what the first points to.
     RsaAes(CK_RSA_AES_KEY_WRAP_PARAMS, CK_RSA_PKCS_OAEP_PARAMS),
@@ -32,7 +32,7 @@ pub(crate) enum Made {
     TlsMac(CK_TLS_MAC_PARAMS),
 }
 
-impl Made {
+impl Rare {
     /// The layout of a parameter that has one here.
     pub(crate) fn of(params: &Params<'_>) -> Self {
         match *params {
@@ -115,13 +115,13 @@ impl Made {
 }
 
 /// By the length of the IV one of two structures; of another length there is none.
-fn cbc_data(iv: &[u8], data: &[u8]) -> Made {
+fn cbc_data(iv: &[u8], data: &[u8]) -> Rare {
     let (at, length) = (pointer(data), ulong(data.len()));
     if let Ok(iv) = iv.try_into() {
-        return Made::CbcData(CK_AES_CBC_ENCRYPT_DATA_PARAMS { iv, pData: at, length });
+        return Rare::CbcData(CK_AES_CBC_ENCRYPT_DATA_PARAMS { iv, pData: at, length });
     }
-    iv.try_into().map_or(Made::None, |iv| {
-        Made::DesCbcData(CK_DES_CBC_ENCRYPT_DATA_PARAMS { iv, pData: at, length })
+    iv.try_into().map_or(Rare::None, |iv| {
+        Rare::DesCbcData(CK_DES_CBC_ENCRYPT_DATA_PARAMS { iv, pData: at, length })
     })
 }
 
@@ -130,11 +130,11 @@ fn named(key: Option<ObjectHandle>) -> (CK_BBOOL, CK_OBJECT_HANDLE) {
     (bool(key.is_some()), key.map_or(CK_INVALID_HANDLE, |key| key.0))
 }
 
-fn ike(params: &Params<'_>) -> Option<Made> {
+fn ike(params: &Params<'_>) -> Option<Rare> {
     Some(match *params {
         Params::IkePrf { prf, data_as_key, new_key, initiator, responder } => {
             let (rekey, new_key) = named(new_key);
-            Made::IkePrf(CK_IKE_PRF_DERIVE_PARAMS {
+            Rare::IkePrf(CK_IKE_PRF_DERIVE_PARAMS {
                 prfMechanism: prf,
                 bDataAsKey: bool(data_as_key),
                 bRekey: rekey,
@@ -147,7 +147,7 @@ fn ike(params: &Params<'_>) -> Option<Made> {
         }
         Params::Ike1Prf { prf, previous, agreed, initiator, responder, number } => {
             let (has_previous, previous) = named(previous);
-            Made::Ike1Prf(CK_IKE1_PRF_DERIVE_PARAMS {
+            Rare::Ike1Prf(CK_IKE1_PRF_DERIVE_PARAMS {
                 prfMechanism: prf,
                 bHasPrevKey: has_previous,
                 hKeygxy: agreed.0,
@@ -161,7 +161,7 @@ fn ike(params: &Params<'_>) -> Option<Made> {
         }
         Params::Ike1Extended { prf, agreed, extra } => {
             let (has_agreed, agreed) = named(agreed);
-            Made::Ike1Extended(CK_IKE1_EXTENDED_DERIVE_PARAMS {
+            Rare::Ike1Extended(CK_IKE1_EXTENDED_DERIVE_PARAMS {
                 prfMechanism: prf,
                 bHasKeygxy: has_agreed,
                 hKeygxy: agreed,
@@ -171,7 +171,7 @@ fn ike(params: &Params<'_>) -> Option<Made> {
         }
         Params::Ike2PrfPlus { prf, seed_key, seed } => {
             let (has_seed, seed_key) = named(seed_key);
-            Made::Ike2PrfPlus(CK_IKE2_PRF_PLUS_DERIVE_PARAMS {
+            Rare::Ike2PrfPlus(CK_IKE2_PRF_PLUS_DERIVE_PARAMS {
                 prfMechanism: prf,
                 bHasSeedKey: has_seed,
                 hSeedKey: seed_key,
@@ -192,21 +192,21 @@ const fn random(client: &[u8], server: &[u8]) -> CK_SSL3_RANDOM_DATA {
     }
 }
 
-fn tls(params: &Params<'_>) -> Option<Made> {
+fn tls(params: &Params<'_>) -> Option<Rare> {
     Some(match *params {
-        Params::TlsMaster { client, server } => Made::TlsMaster(CK_SSL3_MASTER_KEY_DERIVE_PARAMS {
+        Params::TlsMaster { client, server } => Rare::TlsMaster(CK_SSL3_MASTER_KEY_DERIVE_PARAMS {
             RandomInfo: random(client, server),
             pVersion: ptr::null_mut(),
         }),
         Params::Tls12Master { prf, client, server } => {
-            Made::Tls12Master(CK_TLS12_MASTER_KEY_DERIVE_PARAMS {
+            Rare::Tls12Master(CK_TLS12_MASTER_KEY_DERIVE_PARAMS {
                 RandomInfo: random(client, server),
                 pVersion: ptr::null_mut(),
                 prfHashMechanism: prf,
             })
         }
         Params::Tls12Extended { prf, hash } => {
-            Made::Tls12Extended(CK_TLS12_EXTENDED_MASTER_KEY_DERIVE_PARAMS {
+            Rare::Tls12Extended(CK_TLS12_EXTENDED_MASTER_KEY_DERIVE_PARAMS {
                 prfHashMechanism: prf,
                 pSessionHash: pointer(hash),
                 ulSessionHashLen: ulong(hash.len()),
@@ -214,7 +214,7 @@ fn tls(params: &Params<'_>) -> Option<Made> {
             })
         }
         Params::TlsKdf { prf, label, client, server, context } => {
-            Made::TlsKdf(CK_TLS_KDF_PARAMS {
+            Rare::TlsKdf(CK_TLS_KDF_PARAMS {
                 prfMechanism: prf,
                 pLabel: pointer(label),
                 ulLabelLength: ulong(label.len()),
