@@ -6,6 +6,7 @@ use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
 use metaslot_classics::CLASSICS;
 use metaslot_lanes::provider::Lanes;
+use metaslot_spi::hashes;
 use metaslot_spi::provider::{Algorithm, Provider};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -155,9 +156,11 @@ fn served() -> BTreeMap<u64, Served> {
     ];
     for (number, entry) in &mut served {
         let name = mechanism_name(*number).expect("it is in the vocabulary");
-        // A token of another module makes keys by every mechanism that we know.
+        // A token of another module makes keys by every mechanism that we know, and is asked for every digest whose length is known.
         let makes = entry.flags & (CKF_GENERATE | CKF_GENERATE_KEY_PAIR) != 0;
-        let has = others.iter().filter(|(other, has)| has(name) || makes && *other == "foreign");
+        let passed_on = makes || hashes::length(*number).is_some();
+        let has =
+            others.iter().filter(|(other, has)| has(name) || passed_on && *other == "foreign");
         entry.providers.extend(has.map(|(other, _)| *other));
     }
     served
