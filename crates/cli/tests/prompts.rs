@@ -159,6 +159,19 @@ fn an_interrupted_question_leaves_the_terminal_as_it_was() {
     assert!(modes(&terminal).contains(wanted));
 }
 
+/// Behind characters it was one of the PIN's.
+#[test]
+fn the_end_of_the_input_cancels_a_question() {
+    let sandbox = sandbox();
+    for typed in ["\x04", "1234\x04\n"] {
+        let mut terminal = start(&sandbox, &["token", "init"]);
+        terminal.expect("new SO PIN for token 'metaslot': ");
+        terminal.answer(typed);
+        terminal.expect("error: cancelled");
+        assert_eq!(terminal.end().1, Some(4));
+    }
+}
+
 #[test]
 fn top_gives_the_terminal_back_however_it_ends() {
     let sandbox = sandbox();

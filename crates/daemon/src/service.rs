@@ -8,7 +8,7 @@ use crate::process::{Want, keep_memory_to_itself, spawn, take_all_files};
 use crate::reload::{Running, to_be_read_again};
 use crate::socket::{Socket, group_id};
 use crate::tokens::{Client, Tokens};
-use crate::{agent, ask, connect, fence, manager, p11kit, remote, socket, tls};
+use crate::{agent, connect, fence, manager, p11kit, remote, socket, tls};
 use clap::{Parser, Subcommand};
 use metaslot_counters::clients::Count;
 use metaslot_memory::give_freed_memory_back;
@@ -114,7 +114,7 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
     }
     let said = |error: io::Error| words(&error);
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(said)?;
-    ask::leave_sigterm_to(&signals);
+    metaslot_terminal::leave_sigterm_to(&signals);
     let doors: [(_, Door); 2] = [(&daemon.socket, p11kit::serve), (&daemon.agent, agent::serve)];
     let mut open = Vec::new();
     for (path, door) in doors.into_iter().filter_map(|(path, door)| Some((path.as_ref()?, door))) {
