@@ -12,8 +12,10 @@ use metaslot_daemon::{Client, agent, p11kit};
 use ours::Keys;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
+use std::num::NonZeroU64;
 use std::os::unix::net::UnixStream;
 use std::panic;
+use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -448,17 +450,25 @@ fn signs(place: &Place, over: &AtomicBool) -> u32 {
         let signature = session.sign(&mechanism, private, &hash).expect("a signature");
         session.verify(&mechanism, public, &hash, &signature).expect("it is right");
         count += 1;
+        // It comes often enough so, and leaves the time to the others.
+        thread::sleep(Duration::from_micros(200));
     }
     count
 }
 
+/// A number that a longer run has in its environment.
+fn told<T: FromStr>(variable: &str) -> Option<T> {
+    let value = std::env::var(variable).ok()?;
+    Some(value.parse().ok().unwrap_or_else(|| panic!("{variable}={value} is no such number")))
+}
+
 #[test]
 fn mutated_requests_harm_no_other_client() {
-    const REQUESTS: usize = 50;
-    /// In all; `METASLOT_FRAMES` has another number for a longer run.
-    const FRAMES: usize = 20_000;
-    let frames = std::env::var("METASLOT_FRAMES").ok().and_then(|number| number.parse().ok());
-    let connections = frames.unwrap_or(FRAMES) / REQUESTS;
+    const REQUESTS: usize = 100;
+    /// Changed ones that are answered; `METASLOT_FRAMES` has another number for a longer run, and `METASLOT_SEED` other bytes.
+    const FRAMES: usize = 50_000;
+    let frames = told("METASLOT_FRAMES").unwrap_or(FRAMES);
+    let seed = told("METASLOT_SEED").map_or(1, NonZeroU64::get);
     // The door catches what panics; here nothing may.
     static PANICS: AtomicU32 = AtomicU32::new(0);
     let usual = panic::take_hook();
@@ -475,24 +485,29 @@ fn mutated_requests_harm_no_other_client() {
     let client = unlimited(place.engine());
     let engine = &client.engine;
     let over = AtomicBool::new(false);
-    let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
-    let mut done = 0;
+    let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let (mut all, mut connections) = (Answered::default(), 0);
+    println!("METASLOT_SEED={seed}");
     let signed = thread::scope(|scope| {
         let other = scope.spawn(|| signs(&place, &over));
         let over = Over(&over);
-        for _ in 0..connections {
-            done += served_rubbish(&client, &mut chance, REQUESTS);
+        while all.changed < frames {
+            let Answered { changed, same, done } = served_rubbish(&client, &mut chance, REQUESTS);
+            all.changed += changed;
+            all.same += same;
+            all.done += done;
+            connections += 1;
         }
         drop(over);
         other.join().expect("no panic")
     });
-    println!("{} frames, {signed} signatures by another client", connections * REQUESTS);
+    println!("{all:?} in {connections} connections; {signed} signatures by another client");
     assert!(signed > 0, "it comes to nothing beside them");
     assert_eq!(engine.token_info(SlotId(0)).expect("a token").sessions.1, 0);
     another_client_works(&place);
     assert_eq!(PANICS.load(Ordering::Relaxed), 0);
     // Much of it is near enough to what is right.
-    assert!(done > connections * REQUESTS / 8, "{done}");
+    assert!(all.done > (all.changed + all.same) / 8, "{all:?}");
 }
 
 /// Ends what another thread does, also where the test fails.
@@ -507,8 +522,16 @@ impl Drop for Over<'_> {
 /// Of the thread that serves what is mutated: other tests run beside that one.
 const SERVED: &str = "mutated";
 
-/// A connection with so many requests, most of which are wrong: how many were none.
-fn served_rubbish(client: &Client, chance: &mut Chance, count: usize) -> usize {
+/// How many requests were answered before one ended its connection: changed ones and others, and of all of these by no error.
+#[derive(Debug, Default)]
+struct Answered {
+    changed: usize,
+    same: usize,
+    done: usize,
+}
+
+/// A connection with so many requests, most of which are wrong.
+fn served_rubbish(client: &Client, chance: &mut Chance, count: usize) -> Answered {
     thread::scope(|scope| {
         let (mine, theirs) = UnixStream::pair().expect("a pair");
         let serve = || p11kit::serve(theirs, client);
@@ -522,7 +545,9 @@ fn served_rubbish(client: &Client, chance: &mut Chance, count: usize) -> usize {
             OWN => ours::requests(session, &Keys::made(&mut raw, session)),
             _ => requests(session, protocol::aes(&mut raw, session, &[])),
         };
-        let sent: Vec<u8> = (0..count).flat_map(|_| mutated(chance, &requests)).collect();
+        let (sent, changed): (Vec<_>, Vec<_>) =
+            (0..count).map(|_| mutated(chance, &requests)).unzip();
+        let sent = sent.concat();
         let mut stream = raw.stream;
         // The server may have given up before the end.
         stream.write_all(&sent).and_then(|()| stream.shutdown(Shutdown::Write)).ok();
@@ -530,26 +555,30 @@ fn served_rubbish(client: &Client, chance: &mut Chance, count: usize) -> usize {
         stream.read_to_end(&mut answers).ok();
         // Whether the last frame was whole is all the same: it has ended, and without a panic.
         served.expect("a thread").join().expect("no panic").ok();
-        successes(&answers)
+        let (all, done) = counted(&answers);
+        let changed = changed.into_iter().take(all).filter(|one| *one).count();
+        Answered { changed, same: all - changed, done }
     })
 }
 
-/// How many of these answers are no errors.
-fn successes(answers: &[u8]) -> usize {
-    let (mut rest, mut done) = (answers, 0);
+/// How many answers these are, and how many of them are no errors.
+fn counted(answers: &[u8]) -> (usize, usize) {
+    let (mut rest, mut all, mut done) = (answers, 0, 0);
     while let Some((header, after)) = rest.split_at_checked(12) {
         let length = u32::from_be_bytes(header[8..].try_into().expect("four bytes"));
         let length = usize::try_from(length).expect("short").min(after.len());
         done += usize::from(after[..length].get(..4).is_some_and(|number| number != [0; 4]));
         rest = &after[length..];
+        all += 1;
     }
-    done
+    (all, done)
 }
 
-/// A frame of one of the requests, of which a few bytes are others; now and then those of the header are, too.
-fn mutated(chance: &mut Chance, requests: &[Vec<u8>]) -> Vec<u8> {
+/// A frame of one of the requests, of which a few bytes are others, and whether any is; now and then those of the header are, too.
+fn mutated(chance: &mut Chance, requests: &[Vec<u8>]) -> (Vec<u8>, bool) {
     const VALUES: [u8; 6] = [0, 1, 0x7f, 0x80, 0xfe, 0xff];
-    let mut body = requests[chance.next(requests.len())].clone();
+    let right = &requests[chance.next(requests.len())];
+    let mut body = right.clone();
     // Behind the call's number and signature there is more to find.
     let parts = 8 + usize::from(body[7]);
     for _ in 0..chance.next(4) {
@@ -565,10 +594,11 @@ fn mutated(chance: &mut Chance, requests: &[Vec<u8>]) -> Vec<u8> {
         body.truncate(chance.next(body.len()));
     }
     let length = u32::try_from(body.len()).expect("short");
-    let mut frame = frame(7, 0, length, &body);
+    let (mut frame, mut changed) = (frame(7, 0, length, &body), body != *right);
     if chance.next(200) == 0 {
         let at = chance.next(12);
         frame[at] ^= 1 << chance.next(8);
+        changed = true;
     }
-    frame
+    (frame, changed)
 }
