@@ -51,11 +51,16 @@ impl Beside {
     }
 
     pub(crate) fn over(stream: UnixStream) -> Self {
+        Self::offering(&[], stream)
+    }
+
+    /// The same, by the version that is offered in this way.
+    pub(crate) fn offering(offer: &[u8], stream: UnixStream) -> Self {
         let file = sealed();
         let count = usize::try_from(Lanes::LENGTH / 8).expect("small");
         let again = || file.try_clone().expect("it is open");
         let (lanes, words) = (Lanes::offered(again()), Offered::map(again(), count));
-        let stream = greeted_over(stream, &file);
+        let stream = greeted_over(stream, &file, offer);
         let lanes = lanes.and_then(Lanes::keep).expect("it keeps its length");
         let words = words.and_then(Offered::keep).expect("it was mapped before");
         Self { stream, lanes, words, file }
@@ -99,7 +104,8 @@ impl Beside {
         }
     }
 
-    fn fill(&self, bytes: &[u8]) {
+    /// Writes these into the requests, and no state.
+    pub(crate) fn fill(&self, bytes: &[u8]) {
         for (part, at) in bytes.chunks(8).zip(8..) {
             let mut all = [0; 8];
             all[..part.len()].copy_from_slice(part);
@@ -108,17 +114,21 @@ impl Beside {
     }
 
     /// Writes a word, whatever the other side does.
-    fn write(&self, at: usize, value: u64) {
+    pub(crate) fn write(&self, at: usize, value: u64) {
         self.words.words()[at].store(value, Ordering::SeqCst);
+    }
+
+    pub(crate) fn read(&self, at: usize) -> u64 {
+        self.words.words()[at].load(Ordering::SeqCst)
     }
 }
 
 /// A connection that has this file with its greeting, initialised.
 fn greeted(place: &Place, file: &File) -> UnixStream {
-    greeted_over(place.connect(), file)
+    greeted_over(place.connect(), file, &[])
 }
 
-fn greeted_over(mut stream: UnixStream, file: &File) -> UnixStream {
+fn greeted_over(mut stream: UnixStream, file: &File, offer: &[u8]) -> UnixStream {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     let files = [file.as_fd()];
@@ -129,7 +139,7 @@ fn greeted_over(mut stream: UnixStream, file: &File) -> UnixStream {
     let begin = message(1, |request| {
         request.bytes(Some(GREETING));
         request.byte(0);
-        request.bytes(Some(&[]));
+        request.bytes(Some(offer));
     });
     assert_eq!(answered(&exchange(&mut stream, &begin).expect("it answers")), 1);
     stream

@@ -2,6 +2,7 @@
 //! What no client of good will sends harms no other client.
 
 mod ours;
+mod rings;
 
 use crate::common::{Place, Raw, USER, exchange, initialized, pairs, unlimited};
 use crate::protocol::{self, mechanism, numbers};
@@ -462,12 +463,9 @@ fn told<T: FromStr>(variable: &str) -> Option<T> {
     Some(value.parse().ok().unwrap_or_else(|| panic!("{variable}={value} is no such number")))
 }
 
-#[test]
-fn mutated_requests_harm_no_other_client() {
-    const REQUESTS: usize = 100;
-    /// Changed ones that are answered; `METASLOT_FRAMES` has another number for a longer run, and `METASLOT_SEED` other bytes.
-    const FRAMES: usize = 50_000;
-    let frames = told("METASLOT_FRAMES").unwrap_or(FRAMES);
+/// Serves connections until so many changed requests were answered, while another client signs and verifies. `METASLOT_SEED` makes
+/// another run.
+fn harms_no_other_client(changed: usize, connection: impl Fn(&Client, &mut Chance) -> Answered) {
     let seed = told("METASLOT_SEED").map_or(1, NonZeroU64::get);
     // The door catches what panics; here nothing may.
     static PANICS: AtomicU32 = AtomicU32::new(0);
@@ -491,8 +489,8 @@ fn mutated_requests_harm_no_other_client() {
     let signed = thread::scope(|scope| {
         let other = scope.spawn(|| signs(&place, &over));
         let over = Over(&over);
-        while all.changed < frames {
-            let Answered { changed, same, done } = served_rubbish(&client, &mut chance, REQUESTS);
+        while all.changed < changed {
+            let Answered { changed, same, done } = connection(&client, &mut chance);
             all.changed += changed;
             all.same += same;
             all.done += done;
@@ -510,6 +508,16 @@ fn mutated_requests_harm_no_other_client() {
     assert!(all.done > (all.changed + all.same) / 8, "{all:?}");
 }
 
+#[test]
+fn mutated_requests_harm_no_other_client() {
+    const REQUESTS: usize = 100;
+    /// `METASLOT_FRAMES` has another number for a longer run.
+    const FRAMES: usize = 50_000;
+    let connection =
+        |client: &Client, chance: &mut Chance| served_rubbish(client, chance, REQUESTS);
+    harms_no_other_client(told("METASLOT_FRAMES").unwrap_or(FRAMES), connection);
+}
+
 /// Ends what another thread does, also where the test fails.
 struct Over<'a>(&'a AtomicBool);
 
@@ -521,6 +529,9 @@ impl Drop for Over<'_> {
 
 /// Of the thread that serves what is mutated: other tests run beside that one.
 const SERVED: &str = "mutated";
+
+/// The number of their frames.
+const CODE: u32 = 7;
 
 /// How many requests were answered before one ended its connection: changed ones and others, and of all of these by no error.
 #[derive(Debug, Default)]
@@ -561,13 +572,14 @@ fn served_rubbish(client: &Client, chance: &mut Chance, count: usize) -> Answere
     })
 }
 
-/// How many answers these are, and how many of them are no errors.
+/// How many answers these are, and how many of them are no errors, of those with the number of what is mutated.
 fn counted(answers: &[u8]) -> (usize, usize) {
     let (mut rest, mut all, mut done) = (answers, 0, 0);
     while let Some((header, after)) = rest.split_at_checked(12) {
         let length = u32::from_be_bytes(header[8..].try_into().expect("four bytes"));
         let length = usize::try_from(length).expect("short").min(after.len());
-        done += usize::from(after[..length].get(..4).is_some_and(|number| number != [0; 4]));
+        let is_error = after[..length].get(..4).is_none_or(|number| number == [0; 4]);
+        done += usize::from(header[..4] == CODE.to_be_bytes() && !is_error);
         rest = &after[length..];
         all += 1;
     }
@@ -594,7 +606,7 @@ fn mutated(chance: &mut Chance, requests: &[Vec<u8>]) -> (Vec<u8>, bool) {
         body.truncate(chance.next(body.len()));
     }
     let length = u32::try_from(body.len()).expect("short");
-    let (mut frame, mut changed) = (frame(7, 0, length, &body), body != *right);
+    let (mut frame, mut changed) = (frame(CODE, 0, length, &body), body != *right);
     if chance.next(200) == 0 {
         let at = chance.next(12);
         frame[at] ^= 1 << chance.next(8);
