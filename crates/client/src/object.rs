@@ -89,9 +89,7 @@ impl Session {
     /// The module's code: `CKR_ATTRIBUTE_SENSITIVE`, `CKR_ATTRIBUTE_TYPE_INVALID`, …
     pub fn attribute(&self, object: ObjectHandle, attribute: CK_ATTRIBUTE_TYPE) -> Result<Vec<u8>> {
         if let Some(remote) = self.module().other_process() {
-            let value = remote.attributes(self.handle().0, object, &[attribute])?.swap_remove(0);
-            let missing = ck::Error::ATTRIBUTE_TYPE_INVALID;
-            return value.ok_or_else(|| Error::new(Function::GetAttributeValue, missing));
+            return remote.attribute(self.handle().0, object, attribute);
         }
         let mut raw = [CK_ATTRIBUTE { type_: attribute, pValue: ptr::null_mut(), ulValueLen: 0 }];
         self.read_attributes(object, &mut raw)?;

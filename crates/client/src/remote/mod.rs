@@ -527,32 +527,55 @@ impl Remote {
         object: ObjectHandle,
         wanted: &[CK_ATTRIBUTE_TYPE],
     ) -> Result<Vec<Option<Vec<u8>>>> {
+        self.whole_values(session, object, wanted).map(|(values, _)| values)
+    }
+
+    /// One that there is, or why not.
+    pub(crate) fn attribute(
+        &self,
+        session: u64,
+        object: ObjectHandle,
+        wanted: CK_ATTRIBUTE_TYPE,
+    ) -> Result<Vec<u8>> {
+        let (mut values, why) = self.whole_values(session, object, &[wanted])?;
+        let why = why.unwrap_or(ck::Error::ATTRIBUTE_TYPE_INVALID);
+        values.swap_remove(0).ok_or_else(|| Error::new(Function::GetAttributeValue, why))
+    }
+
+    /// The values, and why one of them is not there, if the process says so.
+    #[expect(clippy::type_complexity, reason = "it is used here only")]
+    fn whole_values(
+        &self,
+        session: u64,
+        object: ObjectHandle,
+        wanted: &[CK_ATTRIBUTE_TYPE],
+    ) -> Result<(Vec<Option<Vec<u8>>>, Option<ck::Error>)> {
         let version = self.version();
         // What is in an array of attributes has no bytes here.
         let carried = |attribute: &&CK_ATTRIBUTE_TYPE| {
             kinds::carried(**attribute, version).is_some_and(|kind| kind != Kind::Template)
         };
         let rooms: Vec<_> = wanted.iter().filter(carried).map(|one| (*one, USUAL)).collect();
-        let (mut values, short) = self.values(session, object, &rooms)?;
-        if short {
+        let (mut values, mut why) = self.values(session, object, &rooms)?;
+        if why == Some(ck::Error::BUFFER_TOO_SMALL) {
             let longer = rooms.iter().map(|(attribute, _)| (*attribute, 1 << 20));
-            values = self.values(session, object, &longer.collect::<Vec<_>>())?.0;
+            (values, why) = self.values(session, object, &longer.collect::<Vec<_>>())?;
         }
         let take = |attribute: &CK_ATTRIBUTE_TYPE| {
             let found = values.iter_mut().find(|(one, _)| one == attribute)?;
             found.1.take()
         };
-        Ok(wanted.iter().map(take).collect())
+        Ok((wanted.iter().map(take).collect(), why))
     }
 
-    /// The values for which there is room, and whether there was too little for one.
+    /// The values for which there is room, and why one is not there.
     #[expect(clippy::type_complexity, reason = "it is used here only")]
     fn values(
         &self,
         session: u64,
         object: ObjectHandle,
         rooms: &[(CK_ATTRIBUTE_TYPE, usize)],
-    ) -> Result<(Vec<(CK_ATTRIBUTE_TYPE, Option<Vec<u8>>)>, bool)> {
+    ) -> Result<(Vec<(CK_ATTRIBUTE_TYPE, Option<Vec<u8>>)>, Option<ck::Error>)> {
         let half = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let parts = |request: &mut Request| {
             write(request, &[session, object.0])?;
@@ -573,11 +596,12 @@ impl Remote {
                 .map(|_| attribute(answer, version))
                 .collect::<std::result::Result<_, _>>()?;
             match ck::Error::check(answer.number()?) {
-                Ok(())
-                | Err(ck::Error::ATTRIBUTE_SENSITIVE | ck::Error::ATTRIBUTE_TYPE_INVALID) => {
-                    Ok((values, false))
-                }
-                Err(ck::Error::BUFFER_TOO_SMALL) => Ok((values, true)),
+                Ok(()) => Ok((values, None)),
+                Err(
+                    why @ (ck::Error::ATTRIBUTE_SENSITIVE
+                    | ck::Error::ATTRIBUTE_TYPE_INVALID
+                    | ck::Error::BUFFER_TOO_SMALL),
+                ) => Ok((values, Some(why))),
                 Err(code) => Err(code),
             }
         })

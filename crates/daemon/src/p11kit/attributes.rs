@@ -182,6 +182,12 @@ fn fill(
         Answer::Value(Value::Ulongs(numbers)) => {
             numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
         }
+        // Nothing is written as bytes alike in versions that carry no array of attributes there.
+        Answer::Value(Value::Template(template))
+            if template.is_empty() && kind_in(attribute, version) != Kind::Template =>
+        {
+            Cow::Borrowed(&[][..])
+        }
         Answer::Value(Value::Template(template)) => {
             return fill_template(answer, take, version, (attribute, wanted), template);
         }

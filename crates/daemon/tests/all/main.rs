@@ -33,4 +33,5 @@ mod room;
 mod service;
 mod speed;
 mod templates;
+mod told;
 mod unit;

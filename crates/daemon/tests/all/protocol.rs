@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Calls that p11-kit's own client asks for and ours does not, written here; and answers as the C ABI has them.
 
-use crate::common::{Place, Raw, SO, USER, initialized};
+use crate::common::{Place, Raw, SO, USER, initialized, pairs};
 use metaslot_ck::*;
 use metaslot_client::protocol::{Form, Kind, NO_BYTES, Reader, Writer, form, kind};
 use metaslot_client::{Access, Mechanism, User};
@@ -459,6 +459,24 @@ fn a_template_with_one_that_a_version_has_no_form_for_is_answered_whole() {
         assert_eq!(answer.number(), Ok(CKO_SECRET_KEY), "{version}");
         assert_eq!(answer.number(), Ok(CKR_OK), "{version}");
         assert_eq!(answer.end(), Ok(()), "{version}");
+    }
+}
+
+#[test]
+fn a_template_in_which_nothing_is_has_a_form_in_each_version() {
+    let place = served();
+    pairs(&place, CKA_DECRYPT);
+    for version in 0..=2 {
+        let (mut raw, session) = logged_in(&place, version);
+        let found = raw.call(26, |request| {
+            request.number(session);
+            template(request, &[(CKA_LABEL, b"seal"), (CKA_DECRYPT, YES)]);
+        });
+        found.expect("a search begins");
+        let found = raw.call(27, |request| numbers_and_room(request, session)).expect("objects");
+        let found = Reader::new(&found).numbers().expect("a list").expect("it fits");
+        let told = value(&mut raw, session, found[0], CKA_DECAPSULATE_TEMPLATE);
+        assert_eq!(told, Ok(Vec::new()), "{version}");
     }
 }
 

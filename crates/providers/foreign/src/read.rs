@@ -40,8 +40,10 @@ pub(crate) fn of_class(
     rows.map(|row| row.number).collect()
 }
 
-/// Templates that a key imposes on what is made by it, and the usage that does.
-const IMPOSING: [(CK_ATTRIBUTE_TYPE, CK_ATTRIBUTE_TYPE); 3] = [
+/// Templates that a key imposes on what is made by it or wants of what it wraps, and the usage that does.
+const IMPOSING: [(CK_ATTRIBUTE_TYPE, CK_ATTRIBUTE_TYPE); 5] = [
+    (CKA_WRAP, CKA_WRAP_TEMPLATE),
+    (CKA_ENCAPSULATE, CKA_ENCAPSULATE_TEMPLATE),
     (CKA_UNWRAP, CKA_UNWRAP_TEMPLATE),
     (CKA_DERIVE, CKA_DERIVE_TEMPLATE),
     (CKA_DECAPSULATE, CKA_DECAPSULATE_TEMPLATE),
@@ -95,9 +97,13 @@ pub(crate) fn attributes(
             || matches!(attribute, attribute::CKA_PURPOSES | attribute::CKA_IV_SERIES)
             || attribute == attribute::CKA_COUNTED_SINCE
     };
-    let wanted = of_class(class, |row| {
+    let mut wanted = of_class(class, |row| {
         !row.secret && row.kind != attribute::Kind::Template && !ours(row.number)
     });
+    if class == CKO_PRIVATE_KEY {
+        // The standard has it with public keys alone; a private key of ours tells its point, too.
+        wanted.push(CKA_EC_POINT);
+    }
     let values = session.attributes(handle, &wanted)?;
     let mut all = Attributes::new();
     for (attribute, bytes) in wanted.into_iter().zip(values) {
