@@ -115,6 +115,20 @@ fn client() {
     for against in [readable(32).label("other"), readable(32).bool(CKA_SIGN, true)] {
         assert_eq!(code(session.decapsulate(&kem, private, &sealed, &against)), inconsistent);
     }
+    // What is wrapped has what the wrapping key wants.
+    let key = |kind: CK_MECHANISM_TYPE, sign| {
+        let template = Template::new().ulong(CKA_VALUE_LEN, 16).bool(CKA_EXTRACTABLE, true);
+        session.generate_key(&kind.into(), &template.bool(CKA_SIGN, sign)).expect("a key")
+    };
+    for (kind, sign, refused) in [
+        (CKM_AES_KEY_GEN, false, None),
+        (CKM_AES_KEY_GEN, true, Some(Error::KEY_HANDLE_INVALID)),
+        (CKM_GENERIC_SECRET_KEY_GEN, false, Some(Error::KEY_HANDLE_INVALID)),
+    ] {
+        let wrapping = find(CKO_SECRET_KEY, "wraps");
+        let wrapped = session.wrap(&CKM_AES_KEY_WRAP_KWP.into(), wrapping, key(kind, sign));
+        assert_eq!(code(wrapped), refused, "{kind:#x} {sign}");
+    }
     // One that keeps the value in the token lets no key of the session be made, and one of the token.
     let keeps = find(CKO_PRIVATE_KEY, "keeps");
     let kept = secret().ulong(CKA_VALUE_LEN, 32);
@@ -151,6 +165,10 @@ fn what_a_key_of_the_daemon_imposes_is_imposed_on_keys_of_the_librarys_sessions(
     let private = private.with(CKA_DECAPSULATE_TEMPLATE, Value::Template(imposed));
     let public = named("opens").ulong(CKA_PARAMETER_SET, CKP_ML_KEM_512);
     pair(CKM_ML_KEM_KEY_PAIR_GEN, &public.bool(CKA_ENCAPSULATE, true), &private);
+    let wanted = Template::new().key_type(CKK_AES).bool(CKA_SIGN, false);
+    let wraps = named("wraps").ulong(CKA_VALUE_LEN, 32).bool(CKA_WRAP, true);
+    let wraps = wraps.with(CKA_WRAP_TEMPLATE, Value::Template(wanted));
+    session.generate_key(&CKM_AES_KEY_GEN.into(), &wraps).expect("a key is made");
     configured(&place);
     let _server = started(&place);
     let mut client = itself(&place, "templates::client", (MODULE, module));

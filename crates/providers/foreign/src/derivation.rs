@@ -147,6 +147,6 @@ pub(crate) fn secret() -> Template {
     secret_of(CKK_GENERIC_SECRET)
 }
 
-fn secret_of(kind: u64) -> Template {
+pub(crate) fn secret_of(kind: u64) -> Template {
     Template::new().class(CKO_SECRET_KEY).key_type(kind).token(false)
 }

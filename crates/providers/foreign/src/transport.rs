@@ -3,14 +3,15 @@
 //! a session there for a moment.
 
 use crate::cipher::SEMIBLOCK;
-use crate::derivation::{public_length, secret};
+use crate::derivation::{public_length, secret, secret_of};
 use crate::mechanism::{Mechanism, Mode};
-use crate::params;
+use crate::{params, value};
+use metaslot_ck::attribute::AttributeRow;
 use metaslot_ck::*;
 use metaslot_client::{Session, Template};
 use metaslot_memory::Secret;
 use metaslot_spi::provider::{Cipher, Direction, Encapsulation, Place, Wrap};
-use metaslot_spi::{Key, Params};
+use metaslot_spi::{Key, Params, Value};
 
 impl Wrap for Mechanism {
     fn check(&self, _: Direction, key: &Key, params: &Params) -> Result<()> {
@@ -76,7 +77,7 @@ impl Mechanism {
 
     fn wrapped(&self, key: &Key, params: &Params, plain: &[u8]) -> Result<Vec<u8>> {
         let (row, mechanism) = (Self::row(key)?, params::mechanism(self.number, params)?);
-        let template = secret().bool(CKA_EXTRACTABLE, true).bytes(CKA_VALUE, plain);
+        let template = standing_for(key).bool(CKA_EXTRACTABLE, true).bytes(CKA_VALUE, plain);
         self.token.with(|session: &Session| {
             let by = self.token.handle(session, row)?;
             let key = session.create(&template)?;
@@ -85,6 +86,25 @@ impl Mechanism {
             wrapped
         })
     }
+}
+
+/// What stands in the module for a key that is wrapped there. It has what the wrapping key wants (`CKA_WRAP_TEMPLATE`), as the wrapped
+/// one has.
+fn standing_for(by: &Key) -> Template {
+    let Some(Value::Template(wanted)) = by.attributes().get(CKA_WRAP_TEMPLATE) else {
+        return secret();
+    };
+    let of_secrets = wanted.ulong(CKA_CLASS).is_none_or(|class| class == CKO_SECRET_KEY);
+    let kind = wanted.ulong(CKA_KEY_TYPE).filter(|_| of_secrets);
+    let said = [CKA_CLASS, CKA_KEY_TYPE, CKA_EXTRACTABLE, CKA_TOKEN];
+    let may_be_said = |attribute| {
+        let row = AttributeRow::of(attribute, CKO_SECRET_KEY);
+        !said.contains(&attribute) && row.is_some_and(|row| row.may(attribute::CREATE))
+    };
+    let mut template = kind.map_or_else(secret, secret_of);
+    let wanted = wanted.iter().filter(|(attribute, _)| may_be_said(*attribute));
+    template.extend(wanted.map(|(attribute, value)| (attribute, value::encoded(value))));
+    template
 }
 
 impl Encapsulation for Mechanism {
