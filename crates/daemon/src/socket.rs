@@ -3,13 +3,22 @@
 
 use crate::manager::say;
 use metaslot_wiring::text::words;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Mode;
+use rustix::io::Errno;
 use rustix::process::{geteuid, umask};
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _, chown};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// So long one may be taken that a killed daemon has: the kernel closes a process's files after its memory is gone.
+pub(crate) const DYING: Duration = Duration::from_secs(1);
+/// And is asked for again after this time.
+pub(crate) const AGAIN: Duration = Duration::from_millis(2);
 
 /// A socket that listens. Its name goes with it, unless it is the service manager's.
 #[derive(Debug)]
@@ -145,10 +154,37 @@ fn remove_old(path: &Path) -> Result<(), String> {
         Ok(metadata) if !metadata.file_type().is_socket() => {
             Err(String::from("is there, and is no socket"))
         }
-        Ok(_) if UnixStream::connect(path).is_ok() => {
-            Err(String::from("is served by another process"))
-        }
+        Ok(_) if is_served(path) => Err(String::from("is served by another process")),
         Ok(_) => fs::remove_file(path).map_err(|error| words(&error)),
+    }
+}
+
+/// Whether a process listens there that goes on doing so.
+fn is_served(path: &Path) -> bool {
+    let until = Instant::now() + DYING;
+    while let Ok(stream) = UnixStream::connect(path) {
+        if !ends(&stream, until) {
+            return true;
+        }
+        // One that has enough clients ends a connection, too, and is asked again.
+        thread::sleep(AGAIN);
+    }
+    false
+}
+
+/// Whether its other side ends a connection until then.
+fn ends(stream: &UnixStream, until: Instant) -> bool {
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let Some(left) = Timespec::try_from(left).ok().filter(|_| !left.is_zero()) else {
+            return false;
+        };
+        // That is told without being asked for.
+        let mut hung_up = [PollFd::new(stream, PollFlags::empty())];
+        match poll(&mut hung_up, Some(&left)) {
+            Err(Errno::INTR) => {}
+            ended => return ended.is_ok_and(|ended| ended > 0),
+        }
     }
 }
 
@@ -190,6 +226,32 @@ mod tests {
         assert_eq!(refused, expected);
         drop(socket);
         fs::remove_dir(&directory).unwrap();
+    }
+
+    #[test]
+    fn a_socket_takes_the_place_of_one_that_is_being_closed() {
+        let directory =
+            std::env::temp_dir().join(format!("metaslotd-dying-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("socket");
+        for has_accepted in [false, true] {
+            let dying = UnixListener::bind(&path).unwrap();
+            let ends = thread::spawn(move || {
+                let accepted = has_accepted.then(|| dying.accept());
+                thread::sleep(Duration::from_millis(50));
+                drop((accepted, dying));
+            });
+            let begun = Instant::now();
+            drop(Socket::new(&path, None).expect("it is dead soon"));
+            assert!(begun.elapsed() < DYING, "no longer than until it was");
+            ends.join().unwrap();
+        }
+        // One that takes no more connections is there all the same.
+        let full = UnixListener::bind(&path).unwrap();
+        let refuses = thread::spawn(move || full.incoming().take(3).for_each(drop));
+        Socket::new(&path, None).expect("it is gone after three");
+        refuses.join().unwrap();
+        fs::remove_dir_all(directory).unwrap();
     }
 
     #[test]

@@ -6,13 +6,15 @@ use super::server::Rule;
 use super::{Far, Server};
 use crate::manager::say;
 use crate::process::{Want, spawn};
+use crate::socket::{AGAIN, DYING};
 use metaslot_wiring::config::ListenConfig;
 use std::collections::HashMap;
 use std::fmt::Display;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// A handshake may take so long.
@@ -41,6 +43,19 @@ pub(crate) struct Listener {
     lines: Mutex<Lines>,
 }
 
+/// A port that a daemon has which was killed is free soon.
+fn bound(address: SocketAddr) -> io::Result<TcpListener> {
+    let until = Instant::now() + DYING;
+    loop {
+        match TcpListener::bind(address) {
+            Err(error) if error.kind() == ErrorKind::AddrInUse && Instant::now() < until => {
+                thread::sleep(AGAIN);
+            }
+            bound => return bound,
+        }
+    }
+}
+
 impl Listener {
     /// Opens it.
     ///
@@ -50,7 +65,7 @@ impl Listener {
         let shown = Server::of(config)?;
         shown.lack().into_iter().for_each(say);
         let shown = RwLock::new(Arc::new(shown));
-        let listener = TcpListener::bind(config.address);
+        let listener = bound(config.address);
         let listener = listener.map_err(|error| format!("{}: {error}", config.address))?;
         let (strangers, lines) = (Strangers::default(), Mutex::default());
         Ok(Arc::new(Self { listener, shown, strangers, lines }))
@@ -226,6 +241,21 @@ mod tests {
             network("::ffff:192.0.2.1".parse().expect("it is one")).to_string(),
             "192.0.2.1"
         );
+    }
+
+    #[test]
+    fn a_port_that_is_being_closed_is_waited_for() {
+        let dying = TcpListener::bind("127.0.0.1:0").expect("one is free");
+        let address = dying.local_addr().expect("it has one");
+        let ends = thread::spawn(move || {
+            thread::sleep(DYING / 10);
+            drop(dying);
+        });
+        let taken = bound(address).expect("it is free soon");
+        ends.join().expect("it ends");
+        let refused = bound(address).expect_err("it is in use, and stays so");
+        assert_eq!(refused.kind(), ErrorKind::AddrInUse);
+        drop(taken);
     }
 
     #[test]
