@@ -8,7 +8,7 @@ use crate::manager::{self, say};
 use crate::process::{Want, keep_memory_to_itself, spawn, take_all_files};
 use crate::reload::to_be_read_again;
 use crate::socket::{Socket, group_id};
-use crate::tls::{Client, Far, Trouble};
+use crate::tls::{Client, Far, Trouble, name_of};
 use crate::{fence, socket};
 use clap::Args;
 use metaslot_client::protocol::VERSION;
@@ -61,11 +61,15 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    fn client(&self) -> Result<Client, String> {
+    /// The daemon's, as its certificate has it.
+    fn name(&self) -> &str {
         let host = self.far.rsplit_once(':').map_or(self.far.as_str(), |(host, _)| host);
         let host = host.trim_start_matches('[').trim_end_matches(']');
-        let name = self.name.as_deref().unwrap_or(host);
-        let client = Client::of(&self.certificate, &self.key, &self.ca, name)?;
+        self.name.as_deref().unwrap_or(host)
+    }
+
+    fn client(&self) -> Result<Client, String> {
+        let client = Client::of(&self.certificate, &self.key, &self.ca, self.name())?;
         client.lack().into_iter().for_each(say);
         Ok(client)
     }
@@ -150,6 +154,9 @@ impl There {
             let hint = "write HOST:PORT, such as vault.example:7443";
             Failure::configuration(format!("{called}: no port; {hint}"))
         })?;
+        // What can be no name stays none; one that is not known yet is looked up again at the next start.
+        name_of(arguments.name())
+            .map_err(|wrong| Failure::configuration(format!("{called}: {wrong}")))?;
         let addresses = called.to_socket_addrs();
         let addresses = addresses.map_err(|error| format!("{called}: {error}"))?.collect();
         let client = RwLock::new(arguments.client()?);

@@ -20,6 +20,15 @@ pub(crate) struct Client {
     lack: Option<String>,
 }
 
+/// The name of a daemon, as its certificate has it.
+///
+/// # Errors
+/// That it can be none.
+pub(crate) fn name_of(name: &str) -> Result<ServerName<'static>, String> {
+    let parsed = ServerName::try_from(name.to_owned());
+    parsed.map_err(|_| format!("{name:?} is no host's name or address"))
+}
+
 impl Client {
     /// Reads them: this machine's certificate, its key, and the authorities that vouch for a daemon of this name.
     ///
@@ -31,8 +40,7 @@ impl Client {
         ca: &Path,
         name: &str,
     ) -> Result<Self, String> {
-        let parsed = ServerName::try_from(name.to_owned());
-        let name = parsed.map_err(|_| format!("{name:?} is no host's name or address"))?;
+        let name = name_of(name)?;
         let builder = ClientConfig::builder_with_provider(provider());
         let chain = certificates(certificate)?;
         let lack = lack(&chain[0], KeyUsage::client_auth(), builder.crypto_provider());

@@ -10,7 +10,7 @@ mod server;
 mod trouble;
 
 pub(crate) use carry::Far;
-pub(crate) use client::Client;
+pub(crate) use client::{Client, name_of};
 pub(crate) use listener::{Listener, Serve};
 pub(crate) use server::Server;
 pub(crate) use trouble::Trouble;

@@ -385,6 +385,15 @@ fn what_cannot_be_connected_by_is_named() {
         let hint = "write HOST:PORT, such as vault.example:7443";
         assert_eq!(said, format!("metaslotd: {far}: no port; {hint}\n"));
     }
+    for (far, host) in [(":7443", ""), ("two words:7443", "two words"), ("a..b:7443", "a..b")] {
+        let (status, said) = said_of(&[far, "--socket", "/near"]);
+        assert_eq!(status, Some(78), "{said}");
+        assert_eq!(said, format!("metaslotd: {far}: {host:?} is no host's name or address\n"));
+    }
+    // It may be known when it is started again.
+    let (status, said) = said_of(&["nowhere.invalid:7443", "--socket", "/near"]);
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.starts_with("metaslotd: nowhere.invalid:7443: "), "{said}");
     // As 'openssl x509 -req' makes one without extensions; newer ones make it of version 3.
     for arguments in [
         "req -new -config openssl.cnf -key web1.key -subj /CN=a -out csr",
