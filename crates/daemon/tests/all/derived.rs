@@ -11,11 +11,11 @@ use metaslot_engine::{Answer, Engine};
 use metaslot_spi::{Bytes, Params as Inside, RawValue, Tls};
 
 /// A derivation, as the protocol carries it and as the engine takes it; a second key is of this handle.
-struct Case {
-    mechanism: CK_MECHANISM_TYPE,
-    kind: CK_KEY_TYPE,
-    length: u64,
-    told: fn(ObjectHandle) -> Params<'static>,
+pub(crate) struct Case {
+    pub(crate) mechanism: CK_MECHANISM_TYPE,
+    pub(crate) kind: CK_KEY_TYPE,
+    pub(crate) length: u64,
+    pub(crate) told: fn(ObjectHandle) -> Params<'static>,
     inside: fn(ObjectHandle) -> Inside,
 }
 
@@ -49,7 +49,7 @@ const PRF: CK_MECHANISM_TYPE = CKM_SHA256_HMAC;
 const MASTER: fn(ObjectHandle) -> Params<'static> =
     |_| Params::Tls12Master { prf: CKM_SHA256, client: CLIENT, server: SERVER };
 
-const CASES: [Case; 18] = [
+pub(crate) const CASES: [Case; 18] = [
     case(
         (CKM_CONCATENATE_BASE_AND_KEY, CKK_GENERIC_SECRET, 96),
         |key| Params::Ulong(key.0),

@@ -30,6 +30,7 @@ mod reload;
 mod restart;
 mod revoked;
 mod room;
+mod secrets;
 mod service;
 mod speed;
 mod templates;
