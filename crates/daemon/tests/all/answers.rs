@@ -156,7 +156,7 @@ fn a_ciphertext_of_another_length_leaves_no_key() {
 }
 
 #[test]
-fn what_fails_after_a_secret_is_made_leaves_no_ciphertext() {
+fn what_fails_after_a_secret_is_made_leaves_neither_it_nor_a_ciphertext() {
     let (place, _module, session) = logged_in(OWN, OWN);
     make_pair(&session);
     let made = AtomicBool::new(false);
@@ -174,6 +174,7 @@ fn what_fails_after_a_secret_is_made_leaves_no_ciphertext() {
     let mut room = [7; LENGTH];
     assert_eq!(encapsulated(&engine, own, &mut room), Err(Error::DEVICE_MEMORY));
     assert!(room == [7; LENGTH]);
+    assert_eq!(session.find(&Template::new().bytes(CKA_LABEL, LABEL)).expect("a search"), []);
 }
 
 #[test]

@@ -177,19 +177,43 @@ impl Token {
             begun.set(true);
             let losses = self.objects().losses();
             let handles = work(session)?;
-            let mut made = [Found { id: 0, private: true }; N];
-            for (found, handle) in made.iter_mut().zip(handles) {
-                let private = match session.attribute_bool(handle, CKA_PRIVATE) {
-                    Err(failure) if is_loss(failure.code) => return Err(failure),
-                    said => said.unwrap_or(true),
-                };
-                *found = self.objects_since(losses)?.add(handle, private);
-                // Known by its attributes, it is found again after a loss.
-                let attributes = read::attributes(self.name, session, handle, found.id, private)?;
-                self.objects_since(losses)?.read(found.id, &attributes);
-            }
-            Ok(made)
+            self.known(session, losses, handles).inspect_err(|failure| {
+                // The caller is told of no object: none stays. After a loss these handles are of nothing, or of something else.
+                if !is_loss(failure.code) && self.objects().losses() == losses {
+                    handles.into_iter().for_each(|handle| self.unmake(session, handle));
+                }
+            })
         })
         .inspect(|_| self.objects().changed())
+    }
+
+    /// The rows of objects that were just made.
+    fn known<const N: usize>(
+        &self,
+        session: &Session,
+        losses: u64,
+        handles: [ObjectHandle; N],
+    ) -> Called<[Found; N]> {
+        let mut made = [Found { id: 0, private: true }; N];
+        for (found, handle) in made.iter_mut().zip(handles) {
+            let private = match session.attribute_bool(handle, CKA_PRIVATE) {
+                Err(failure) if is_loss(failure.code) => return Err(failure),
+                said => said.unwrap_or(true),
+            };
+            *found = self.objects_since(losses)?.add(handle, private);
+            // Known by its attributes, it is found again after a loss.
+            let attributes = read::attributes(self.name, session, handle, found.id, private)?;
+            self.objects_since(losses)?.read(found.id, &attributes);
+        }
+        Ok(made)
+    }
+
+    /// Takes one back that was just made. Where the module keeps it all the same, the failure that it is for is what counts.
+    fn unmake(&self, session: &Session, handle: ObjectHandle) {
+        session.destroy(handle).ok();
+        let mut objects = self.objects();
+        if let Some(row) = objects.row(handle) {
+            objects.forget(row.id);
+        }
     }
 }
