@@ -274,10 +274,11 @@ pub struct Tls {
 const SHORTEST_FINISHED: u64 = 12;
 /// No such MAC is longer, in bytes.
 const LONGEST_FINISHED: u64 = 255;
-/// No label and no seed is longer, in bytes: each block of the result hashes both.
-const LONGEST_STRING: usize = 1 << 17;
 
 impl Tls {
+    /// No label and no seed is longer, in bytes: each block of the result hashes both.
+    pub const LONGEST_STRING: usize = 1 << 17;
+
     /// The parameter of a mechanism of TLS or SSL, which tells the caller `beside` bytes besides.
     ///
     /// # Errors
@@ -296,7 +297,7 @@ impl Tls {
             }
             _ => false,
         };
-        if other || label.len().max(seed.len()) > LONGEST_STRING {
+        if other || label.len().max(seed.len()) > Self::LONGEST_STRING {
             return Err(Error::MECHANISM_PARAM_INVALID);
         }
         let beside = Beside { length: beside, told: OnceLock::new() };

@@ -9,6 +9,7 @@ use metaslot_client::protocol::OWN;
 use metaslot_client::{Access, Mechanism, Params, Session, Template, Value};
 use metaslot_engine::{Answer, Engine};
 use metaslot_spi::{Bytes, Params as Inside, RawValue, Tls};
+use std::fs;
 
 /// A derivation, as the protocol carries it and as the engine takes it; a second key is of this handle.
 pub(crate) struct Case {
@@ -271,6 +272,42 @@ fn parameters_of_other_mechanisms_and_those_that_cannot_be_are_refused() {
     assert_eq!(digest[..4], [0xba, 0x78, 0x16, 0xbf]);
 }
 
+/// How much memory a process has had at a time since that was asked for last, in KiB.
+fn most_memory(process: u32) -> usize {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).expect("it runs");
+    let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("it is there");
+    fs::write(format!("/proc/{process}/clear_refs"), "5").expect("it is ours");
+    most.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+#[test]
+fn a_string_that_is_too_long_is_not_put_together() {
+    let place = Place::new();
+    initialized(&place);
+    configured(&place);
+    let server = started(&place);
+    let module = place.module_of_program();
+    module.initialize().expect("it begins");
+    let session = module.open_session(SLOT, Access::ReadWrite).expect("a session opens");
+    let kind = CKK_GENERIC_SECRET;
+    let template = Template::new().class(CKO_SECRET_KEY).key_type(kind);
+    let base = template.clone().bytes(CKA_VALUE, value(kind)).bool(CKA_DERIVE, true);
+    let base = session.create(&base).expect("it is created");
+    let template = template.ulong(CKA_VALUE_LEN, 32).bool(CKA_EXTRACTABLE, true);
+    let long = vec![7; 7 << 20];
+    let (prf, label, client, server_random) = (CKM_SHA256, &b"label"[..], CLIENT, &long[..]);
+    let kdf = Params::TlsKdf { prf, label, client, server: server_random, context: None };
+    let ike = Params::Ike2PrfPlus { prf: CKM_SHA256_HMAC, seed_key: None, seed: &long };
+    for (mechanism, params) in [(CKM_TLS12_KDF, kdf), (CKM_IKE2_PRF_PLUS_DERIVE, ike)] {
+        most_memory(server.0.id());
+        let before = most_memory(server.0.id());
+        let told = session.derive(&Mechanism::with(mechanism, params), base, &template);
+        assert_eq!(code(told), Some(Error::MECHANISM_PARAM_INVALID));
+        let more = most_memory(server.0.id()) - before;
+        assert!(more < 11 << 10, "{more} KiB: the request is of seven MiB");
+    }
+}
+
 #[test]
 fn macs_and_streams_with_parameters_of_their_own_are_carried() {
     let (_place, _module, session) = logged_in(OWN, OWN);
@@ -332,7 +369,7 @@ fn service(
          pin-source = \"file:{at}/pin\"\n{policy}[daemon]\nsocket = \"{at}/socket\"\n{}",
         sections.concat()
     );
-    std::fs::write(place.path().join("metaslotd.toml"), daemon).expect("it is written");
+    fs::write(place.path().join("metaslotd.toml"), daemon).expect("it is written");
     let server = started(&place);
     let module = place.module_of_program();
     module.initialize().expect("it begins");

@@ -63,7 +63,7 @@ impl<'a> Caller<'a> {
             Shape::Tls12Extended => {
                 let p = self.parameter::<CK_TLS12_EXTENDED_MASTER_KEY_DERIVE_PARAMS>(raw)?;
                 let beside = version(p.pVersion)?;
-                let hash = self.owned(p.pSessionHash, p.ulSessionHashLen)?;
+                let hash = self.string(p.pSessionHash, p.ulSessionHashLen)?;
                 (p.prfHashMechanism, b"extended master secret", hash, beside)
             }
             Shape::TlsKeys | Shape::Tls12Keys => {
@@ -76,10 +76,10 @@ impl<'a> Caller<'a> {
                 let random = self.random(&p.RandomInfo, true)?;
                 let context = match p.pContextData.is_null() {
                     true => None,
-                    false => Some(self.owned(p.pContextData, p.ulContextDataLength)?),
+                    false => Some(self.string(p.pContextData, p.ulContextDataLength)?),
                 };
                 let seed = Tls::exported(random, context.as_deref())?;
-                let label = self.owned(p.pLabel, p.ulLabelLength)?;
+                let label = self.string(p.pLabel, p.ulLabelLength)?;
                 return Tls::params(raw.mechanism, p.prfMechanism, [label, seed], (0, 0));
             }
             Shape::TlsMac => {
@@ -93,11 +93,19 @@ impl<'a> Caller<'a> {
         Tls::params(raw.mechanism, prf, [Bytes::from_slice(label), seed], (0, beside))
     }
 
+    /// Part of what is hashed, copied where it is not too long by itself.
+    fn string(self, at: *const u8, length: CK_ULONG) -> Result<Bytes> {
+        match length > Tls::LONGEST_STRING as CK_ULONG {
+            true => Err(Error::MECHANISM_PARAM_INVALID),
+            false => self.owned(at, length),
+        }
+    }
+
     /// Both sides' random values, the client's first or last.
     fn random(self, said: &CK_SSL3_RANDOM_DATA, client_first: bool) -> Result<Bytes> {
         let mut parts = [
-            self.owned(said.pClientRandom, said.ulClientRandomLen)?,
-            self.owned(said.pServerRandom, said.ulServerRandomLen)?,
+            self.string(said.pClientRandom, said.ulClientRandomLen)?,
+            self.string(said.pServerRandom, said.ulServerRandomLen)?,
         ];
         if !client_first {
             parts.reverse();

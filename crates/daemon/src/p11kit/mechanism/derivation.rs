@@ -4,10 +4,10 @@
 use metaslot_ck::mechanism::Shape;
 use metaslot_ck::*;
 use metaslot_client::Params as Read;
-use metaslot_spi::{Bytes, Params};
+use metaslot_spi::{Bytes, Params, Tls};
 
 /// No string of which a key is made is longer, in bytes: keys are not, and a chain of blocks hashes it once for each.
-const LONGEST_STRING: usize = 1 << 17;
+const LONGEST_STRING: usize = Tls::LONGEST_STRING;
 
 /// The keys that one names, in the order in which their values are put together.
 pub(super) const fn keys(params: &Read<'_>) -> [Option<ObjectHandle>; 2] {
@@ -47,11 +47,20 @@ fn x9_42(kdf: u64, info: &[u8], public: &[u8]) -> Result<Params> {
     Ok(Params::Ecdh1 { kdf, shared: short(info)?, public: short(public)? })
 }
 
-fn short(string: &[u8]) -> Result<Bytes> {
-    match string.len() {
-        0..=LONGEST_STRING => Ok(Bytes::from_slice(string)),
-        _ => Err(Error::MECHANISM_PARAM_INVALID),
+/// A string, copied where it is not too long.
+pub(super) fn short(string: &[u8]) -> Result<Bytes> {
+    together([string])
+}
+
+/// Strings, put together where they are not too long.
+pub(super) fn together<const N: usize>(strings: [&[u8]; N]) -> Result<Bytes> {
+    let length = strings.iter().fold(0_usize, |sum, string| sum.saturating_add(string.len()));
+    if length > LONGEST_STRING {
+        return Err(Error::MECHANISM_PARAM_INVALID);
     }
+    let mut all = Bytes::with_capacity(length);
+    strings.into_iter().for_each(|string| all.extend_from_slice(string));
+    Ok(all)
 }
 
 fn ike(shape: Shape, params: &Read<'_>) -> Option<Result<Params>> {
@@ -75,5 +84,5 @@ fn ike(shape: Shape, params: &Read<'_>) -> Option<Result<Params>> {
         data.extend(number);
         Params::Ike { prf, data, data_as_key, before }
     };
-    Some(short(&parts.concat()).map(params))
+    Some(together(parts).map(params))
 }
