@@ -31,5 +31,5 @@ mod told;
 pub use allowance::{Allowance, Allowances};
 pub use rights::Rights;
 pub use service::run;
-pub use shared::{Shared, View};
+pub use shared::{Own, Shared, View};
 pub use tokens::{Admitted, Client, Granted, Tokens};

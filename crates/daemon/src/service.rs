@@ -113,6 +113,9 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
         return Ok(());
     }
     let said = |error: io::Error| words(&error);
+    tokens
+        .tell_opened()
+        .map_err(|error| format!("the audit log cannot be written: {}", words(&error)))?;
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(said)?;
     metaslot_terminal::leave_sigterm_to(&signals);
     let doors: [(_, Door); 2] = [(&daemon.socket, p11kit::serve), (&daemon.agent, agent::serve)];

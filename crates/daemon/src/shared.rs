@@ -4,6 +4,7 @@
 //! What PKCS#11 calls an application is here a client, with an engine of its own over a [`View`]: what one of them opened by
 //! its PIN is closed to the others, although the store has the keys of both.
 
+use crate::manager::say;
 use crate::rights::Rights;
 use metaslot_ck::{CKA_LABEL, Error, Result};
 use metaslot_memory::Secret;
@@ -12,24 +13,36 @@ use metaslot_spi::store::{
     Change, Examination, Examined, Found, Home, Name, ObjectRow, OtherToken, Remark, Role, Scope,
     Store, Term, TokenRow,
 };
+use metaslot_wiring::audit::Log;
 use metaslot_wiring::version::MANUFACTURER;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::fmt;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
+use std::{fmt, io};
 
 /// The store of one token.
 pub struct Shared {
     store: Box<dyn Store>,
     /// By which the daemon itself opens the token.
-    pin: Option<Secret>,
+    own: Option<Own>,
     /// Held while a PIN is tried, which takes long: one at a time.
     entering: Mutex<()>,
     /// Held while another token may come in the place of the one that is open, and shared by who changes what is open.
     opening: RwLock<()>,
     /// Held for a few instructions: every call of every client looks at it.
     login: Mutex<Login>,
+    /// Where it is told when the daemon's login begins and ends.
+    log: Mutex<Option<Arc<Log>>>,
+}
+
+/// By which the daemon itself opens a token.
+#[derive(Debug)]
+pub struct Own {
+    /// Whose PIN it is; `None` for the user without a name.
+    pub identity: Option<Name>,
+    /// The PIN.
+    pub pin: Secret,
 }
 
 /// Who has opened the store.
@@ -39,17 +52,21 @@ struct Login {
     /// How often it was opened: a login of before is none.
     times: u64,
     /// The daemon's PIN is right, too: it has opened the store, or could have.
-    own: bool,
+    own: Option<Owner>,
     /// How many clients.
     clients: usize,
-    /// The daemon's PIN is not the token's any more: each further try would count, and lock it in the end.
-    refused: bool,
+    /// The daemon's PIN is not this one's any more: each further try would count, and lock it in the end.
+    refused: Option<Owner>,
 }
+
+/// Whose the daemon's PIN is: the incarnation of the identity that it names, if any. Another one of that name is another.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Owner(Option<u64>);
 
 impl Login {
     /// Whether the daemon's PIN opens what was opened at this time.
     const fn is_own(&self, time: u64) -> bool {
-        self.own && self.times == time
+        self.own.is_some() && self.times == time
     }
 }
 
@@ -60,11 +77,37 @@ impl fmt::Debug for Shared {
 }
 
 impl Shared {
-    /// `pin`: by which the daemon opens the token for clients that have rights without one.
+    /// `own`: by which the daemon opens the token for clients that have rights without a PIN.
     #[must_use]
-    pub fn new(store: Box<dyn Store>, pin: Option<Secret>) -> Self {
+    pub fn new(store: Box<dyn Store>, own: Option<Own>) -> Self {
         let (entering, opening, login) = (Mutex::default(), RwLock::default(), Mutex::default());
-        Self { store, pin, entering, opening, login }
+        Self { store, own, entering, opening, login, log: Mutex::default() }
+    }
+
+    /// Tells an audit log from now on when the daemon's login begins or ends.
+    pub(crate) fn log(&self, log: Option<Arc<Log>>) {
+        *self.log.lock().unwrap_or_else(PoisonError::into_inner) = log;
+    }
+
+    /// Tells it that the daemon has opened the token, if it has: it did before there was a log.
+    ///
+    /// # Errors
+    /// Where it must not be open without a line.
+    pub(crate) fn tell_opened(&self) -> io::Result<()> {
+        match (self.to_log(), &self.own) {
+            (Some(log), Some(own)) if self.login().own.is_some() => {
+                log.opened(&self.label(), own.identity, Ok(()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn to_log(&self) -> Option<Arc<Log>> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn label(&self) -> String {
+        self.store.token().map(|token| token.label).unwrap_or_default()
     }
 
     /// The token as one client has it, whose connection this is.
@@ -76,7 +119,7 @@ impl Shared {
     ) -> View {
         // Rows of other tokens that are shown with this one are not named by them.
         let is_alone = || self.store.guests().is_empty();
-        let rights = rights.filter(|_| self.pin.is_some() && is_alone());
+        let rights = rights.filter(|_| self.own.is_some() && is_alone());
         let known = AtomicU64::new(u64::MAX);
         View { shared: Arc::clone(self), rights, connection, known, role: Mutex::default() }
     }
@@ -92,7 +135,7 @@ impl Shared {
     /// Whether the daemon has a PIN of the token, without which services have nothing of it.
     #[must_use]
     pub const fn has_pin(&self) -> bool {
-        self.pin.is_some()
+        self.own.is_some()
     }
 
     /// Whether an object has this label, as far as the token is open.
@@ -116,18 +159,93 @@ impl Shared {
         if self.is_open() {
             return Ok(());
         }
-        let pin = self.pin.as_ref().filter(|_| !self.login().refused);
-        let opened = self.show(Role::User, None, pin.ok_or(Error::PIN_INCORRECT)?.expose());
+        let own = self.own.as_ref().ok_or(Error::PIN_INCORRECT)?;
+        self.end_if_revoked();
+        // By keys of another token it would not be seen whose the PIN is in this one.
+        if self.login().role.is_some() && !self.store.keeps_login() {
+            drop(self.forget());
+        }
+        // Looked for before: one that is added in its place meanwhile is another.
+        let owner = self.owner()?;
+        // A name that was there and is not any more is not tried again and again.
+        let is_gone = own.identity.is_some() && owner == Owner(None) && self.login().times > 0;
+        if is_gone || self.login().refused == Some(owner) {
+            return Err(Error::PIN_INCORRECT);
+        }
+        let opened = self.show(Role::User, own.identity, own.pin.expose());
         let mut login = self.login();
-        login.own |= opened.is_ok();
-        // Where it was too soon after the failures of others nothing was tried.
-        login.refused |= matches!(opened, Err(Error::PIN_INCORRECT));
+        match opened {
+            Ok(()) => login.own = Some(owner),
+            Err(Error::PIN_INCORRECT) => login.refused = Some(owner),
+            // Where it was too soon after the failures of others nothing was tried.
+            Err(_) => return opened,
+        }
+        let is_first = login.times == 1;
+        drop(login);
+        if !is_first {
+            self.tell_again(own.identity, opened);
+        }
         opened
     }
 
+    /// Says what became of a login after the first one.
+    fn tell_again(&self, identity: Option<Name>, opened: Result<()>) {
+        let (label, by) = (self.label(), by(identity));
+        match opened {
+            Ok(()) => say(&format!("the token {label:?} is open again, by the PIN of {by}")),
+            Err(_) => say(&format!(
+                "services have nothing of the token {label:?}: the PIN is not that of {by} any more, and is not tried again \
+                 before a restart"
+            )),
+        }
+        if let Some(log) = self.to_log() {
+            log.opened(&label, identity, opened).ok();
+        }
+    }
+
+    /// Ends the daemon's login where its identity is not one of the token's any more; the keys go, too, unless clients have them
+    /// by PINs of their own. The caller holds `entering`.
+    fn end_if_revoked(&self) {
+        let own = self.own.as_ref().and_then(|own| own.identity);
+        let Some(name) = own.filter(|_| self.login().own.is_some() && !self.is_own_still()) else {
+            return;
+        };
+        self.login().own = None;
+        self.close_unused();
+        let label = self.label();
+        say(&format!(
+            "services have nothing of the token {label:?}: its officer has revoked the identity {:?}, or the token was made anew",
+            name.as_str()
+        ));
+        if let Some(log) = self.to_log() {
+            log.closed(&label, Some(name));
+        }
+    }
+
+    /// The keys go with the last who has them. The caller holds `entering`.
+    fn close_unused(&self) {
+        let mut login = self.login();
+        if login.clients == 0 && login.own.is_none() && login.role.take().is_some() {
+            drop(login);
+            self.store.logout();
+        }
+    }
+
     fn is_open(&self) -> bool {
+        self.is_own_still() && self.store.keeps_login()
+    }
+
+    /// Whose the daemon's PIN is now.
+    fn owner(&self) -> Result<Owner> {
+        let name = self.own.as_ref().and_then(|own| own.identity);
+        name.map_or(Ok(None), |name| self.store.incarnation(name)).map(Owner)
+    }
+
+    /// Whether the daemon's login has not ended, as that of an identity does that is revoked. While the store cannot be looked at it
+    /// has not.
+    fn is_own_still(&self) -> bool {
         let own = self.login().own;
-        own && self.store.keeps_login()
+        own.is_some_and(|own| own == Owner(None) || self.owner().map_or(true, |now| now == own))
     }
 
     fn entering(&self) -> MutexGuard<'_, ()> {
@@ -161,8 +279,8 @@ impl Shared {
     }
 
     /// What was open of a token that has been made anew is nothing any more, nor are the logins to that.
-    fn begin(&self, role: Role, name: Option<Name>, pin: &[u8]) -> Result<()> {
-        let _opening = self.opening.write().unwrap_or_else(PoisonError::into_inner);
+    fn forget(&self) -> RwLockWriteGuard<'_, ()> {
+        let opening = self.opening.write().unwrap_or_else(PoisonError::into_inner);
         let mut login = self.login();
         let (times, refused, before) = (login.times + 1, login.refused, login.role);
         *login = Login { times, refused, ..Login::default() };
@@ -170,6 +288,12 @@ impl Shared {
         if before.is_some() {
             self.store.logout();
         }
+        opening
+    }
+
+    /// Opens the store, after what was open before.
+    fn begin(&self, role: Role, name: Option<Name>, pin: &[u8]) -> Result<()> {
+        let _opening = self.forget();
         match name {
             None => self.store.login(role, pin)?,
             // Others may come in who have nothing to do with it.
@@ -190,11 +314,15 @@ impl Shared {
             return;
         }
         login.clients = login.clients.saturating_sub(1);
-        if login.clients == 0 && !login.own && login.role.take().is_some() {
-            drop(login);
-            self.store.logout();
-        }
+        drop(login);
+        self.end_if_revoked();
+        self.close_unused();
     }
+}
+
+/// Whose PIN it is, in words.
+fn by(identity: Option<Name>) -> String {
+    identity.map_or_else(|| String::from("the user"), |name| format!("the identity {name:?}"))
 }
 
 fn taken() -> Error {
@@ -355,7 +483,9 @@ impl View {
         let said = say(&sight)?;
         let lasts = match sight {
             Sight::All => self.role().is_some(),
-            Sight::Rights(_, time) => self.shared.login().is_own(time),
+            Sight::Rights(_, time) => {
+                self.shared.login().is_own(time) && self.shared.is_own_still()
+            }
             Sight::Public => true,
         };
         if lasts { Ok(said) } else { Err(Error::USER_NOT_LOGGED_IN) }

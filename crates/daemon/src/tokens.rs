@@ -6,7 +6,7 @@ use crate::ask;
 use crate::failure::Failure;
 use crate::remote;
 use crate::rights::Rights;
-use crate::shared::Shared;
+use crate::shared::{Own, Shared};
 use metaslot_ck::Error;
 use metaslot_counters::clients::{Clients, Seat, User, Who};
 use metaslot_engine::{CACHED, Config as EngineConfig, Engine, Policy, SlotConfig};
@@ -14,7 +14,7 @@ use metaslot_router::Routes;
 use metaslot_spi::detail;
 use metaslot_spi::provider::Provider;
 use metaslot_wiring::audit::Log;
-use metaslot_wiring::config::{ClientConfig, Config, DaemonConfig, Peer, PinSource};
+use metaslot_wiring::config::{ClientConfig, Config, DaemonConfig, OwnLogin, Peer};
 use metaslot_wiring::{Parts, peer};
 use std::io;
 use std::net::Shutdown;
@@ -46,7 +46,7 @@ pub struct Tokens {
 #[derive(Debug)]
 struct Given {
     clients: Vec<ClientConfig>,
-    log: Option<Log>,
+    log: Option<Arc<Log>>,
 }
 
 /// Who may be served.
@@ -112,10 +112,10 @@ impl Tokens {
     /// What cannot be as the configuration has it; which token is not opened, and why.
     pub fn of(config: Config) -> Result<Self, Failure> {
         let parts = Parts::with(config.for_clients(), Some(remote::open))?;
-        let Parts { slots, absent, providers, settings, mut daemon, pins, .. } = parts;
+        let Parts { slots, absent, providers, settings, mut daemon, logins, .. } = parts;
         daemon.clients.iter_mut().for_each(ClientConfig::settle);
-        let tokens =
-            slots.into_iter().zip(pins).map(|(slot, source)| Token::opened(slot, source.as_ref()));
+        let slots = slots.into_iter().zip(logins);
+        let tokens = slots.map(|(slot, login)| Token::opened(slot, login.as_ref()));
         let all = tokens.collect::<Result<_, _>>()?;
         let allowances = Allowances::new(daemon.connections, daemon.memory);
         Ok(Self {
@@ -240,7 +240,17 @@ impl Tokens {
 
     /// Tells an audit log what clients do that come from now on.
     pub fn log(&self, log: Option<Log>) {
+        let log = log.map(Arc::new);
+        self.all.iter().for_each(|token| token.shared.log(log.clone()));
         self.given.write().unwrap_or_else(PoisonError::into_inner).log = log;
+    }
+
+    /// Tells it which tokens the daemon has opened.
+    ///
+    /// # Errors
+    /// Where they must not be open without a line.
+    pub fn tell_opened(&self) -> io::Result<()> {
+        self.all.iter().try_for_each(|token| token.shared.tell_opened())
     }
 
     /// Who has how much, and what, from now on. Who has something that is not given any more loses its connection.
@@ -305,21 +315,29 @@ impl Tokens {
 }
 
 impl Token {
-    fn opened(slot: SlotConfig, source: Option<&PinSource>) -> Result<Self, Failure> {
+    fn opened(slot: SlotConfig, login: Option<&OwnLogin>) -> Result<Self, Failure> {
         let SlotConfig { description, store, policy } = slot;
         let refused = |error: Error| {
             let reason = detail::with(str::to_owned);
             let colon = if reason.is_empty() { "" } else { ": " };
+            let whose = login.and_then(|login| login.identity);
+            let by = whose.map_or_else(String::new, |name| format!(" as identity {name:?}"));
             let reason = format!(
-                "the token in {description:?} is not opened: {}{colon}{reason}",
+                "the token in {description:?} is not opened{by}: {}{colon}{reason}",
                 name(error)
             );
             Failure::of_token(error, reason)
         };
-        let asked = format!("user PIN of the token in {description:?}");
-        let pin = source.map(|source| ask::secret(source, &asked)).transpose().map_err(refused)?;
-        let shared = Shared::new(store, pin);
-        if source.is_some() {
+        let own = login.map(|login| {
+            let whose = login.identity;
+            let pin = whose
+                .map_or_else(|| String::from("user PIN"), |it| format!("PIN of identity {it:?}"));
+            let pin = ask::secret(&login.pin, &format!("{pin} of the token in {description:?}"))?;
+            Ok(Own { identity: whose, pin })
+        });
+        let own = own.transpose().map_err(refused)?;
+        let shared = Shared::new(store, own);
+        if login.is_some() {
             shared.open().map_err(refused)?;
         }
         Ok(Self { description, policy, shared: Arc::new(shared) })

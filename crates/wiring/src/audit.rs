@@ -112,6 +112,25 @@ impl Log {
         if self.required { written } else { Ok(()) }
     }
 
+    /// The daemon has opened a token by a PIN of its own, of this identity where it has a name, or not.
+    ///
+    /// # Errors
+    /// Where it must not be opened without a line.
+    pub fn opened(
+        &self,
+        token: &str,
+        identity: Option<Name>,
+        result: Result<()>,
+    ) -> io::Result<()> {
+        let written = self.write("opened", "", &own(token, identity), &code(result));
+        if self.required { written } else { Ok(()) }
+    }
+
+    /// That is over: the identity is not one of the token's any more.
+    pub fn closed(&self, token: &str, identity: Option<Name>) {
+        self.write("closed", "", &own(token, identity), "").ok();
+    }
+
     /// Before what is to be logged: only where that must not happen without a line.
     fn begin(&self, act: Act, about: &str) -> Result<()> {
         if !self.required {
@@ -377,6 +396,16 @@ impl Note {
 }
 
 /// A slot and its token, as fields.
+/// A token, and by whose PIN it is open.
+fn own(label: &str, identity: Option<Name>) -> String {
+    let mut fields = String::new();
+    text(&mut fields, "token", label);
+    if let Some(name) = identity {
+        text(&mut fields, "identity", name.as_str());
+    }
+    fields
+}
+
 fn slot(slot: SlotId, label: &str) -> String {
     let mut fields = format!(",\"slot\":{}", slot.0);
     text(&mut fields, "token", label.trim_end());

@@ -2,7 +2,7 @@
 //! What an engine is made of.
 
 use crate::cancel::Uncancelled;
-use crate::config::{Config, Counters, DaemonConfig, PinSource};
+use crate::config::{Config, Counters, DaemonConfig, OwnLogin};
 use crate::environment::runtime_directories;
 use crate::providers::{providers, settings};
 use crate::reload::Watched;
@@ -29,8 +29,8 @@ pub struct Parts {
     pub watched: Watched,
     /// What `metaslotd` is told.
     pub daemon: DaemonConfig,
-    /// Of each slot, where its PIN is, if that is said.
-    pub pins: Vec<Option<PinSource>>,
+    /// Of each slot, by which a daemon opens its token, if that is said.
+    pub logins: Vec<Option<OwnLogin>>,
 }
 
 impl Parts {
@@ -58,18 +58,17 @@ impl Parts {
         cpu::mask(config.lanes_without);
         let (settings, wanted) = (settings(&config), config.wanted.clone());
         let daemon = config.daemon.clone();
-        let sources =
-            config.tokens.iter().map(|token| (token.path.clone(), token.pin_source.clone()));
-        let sources = Vec::from_iter(sources);
+        let own = config.tokens.iter().map(|token| (token.path.clone(), token.own_login()));
+        let own = Vec::from_iter(own);
         let Slots { all, absent, keyless, shown } = Slots::of(config, remote)?;
         let (named, slots): (Vec<_>, _) = all.into_iter().unzip();
-        let pins = named.iter().map(|named| {
-            let source = sources.iter().find(|(path, _)| named.is_token(path));
-            source.and_then(|(_, source)| source.clone())
+        let logins = named.iter().map(|named| {
+            let login = own.iter().find(|(path, _)| named.is_token(path));
+            login.and_then(|(_, login)| login.clone())
         });
-        let (providers, pins) = (providers(&wanted, &keyless), pins.collect());
+        let (providers, logins) = (providers(&wanted, &keyless), logins.collect());
         let watched = Watched { slots: named, shown };
-        Ok(Self { slots, absent, providers, settings, watched, daemon, pins })
+        Ok(Self { slots, absent, providers, settings, watched, daemon, logins })
     }
 
     /// The engine, and what may change under it.

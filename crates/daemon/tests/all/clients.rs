@@ -5,7 +5,7 @@ use metaslot_ck::*;
 use metaslot_daemon::Tokens;
 use metaslot_engine::{Answer, Engine, Output};
 use metaslot_keystore::{Cost, Kdf, SqliteStore};
-use metaslot_spi::store::{Examination, Identities, Name, NewPin, Role, Store};
+use metaslot_spi::store::{Examination, Identities, Name, NewPin, Remark, Role, Store};
 use metaslot_spi::{Params, RawValue, Template, Value};
 use metaslot_wiring::config::source::Source;
 use rustix::process::geteuid;
@@ -165,12 +165,15 @@ fn a_login_is_that_of_one_client() {
 
 /// What the officer does with the identities of the token, in another process's place.
 fn officer(place: &Place, asked: Identities<'_>) {
+    let asked = Examination::Identities(asked);
+    store(place).examine(Role::So, SO_PIN, asked, &mut |_| true).expect("the officer's PIN");
+}
+
+/// The token, as another process has it.
+fn store(place: &Place) -> SqliteStore {
     let kdf = Cost::Fixed(Kdf::Argon2id { memory_kib: 64, passes: 1, lanes: 1 });
     let path = place.0.join("token/token.db");
-    let store =
-        SqliteStore::new(metaslot_keystore::Config { kdf, ..metaslot_keystore::Config::new(path) });
-    let asked = Examination::Identities(asked);
-    store.examine(Role::So, SO_PIN, asked, &mut |_| true).expect("the officer's PIN");
+    SqliteStore::new(metaslot_keystore::Config { kdf, ..metaslot_keystore::Config::new(path) })
 }
 
 #[test]
@@ -211,6 +214,102 @@ fn an_identity_is_revoked_alone_while_others_use_the_token() {
     assert!(labels(one, first).is_empty());
     one.login_as(first, web, b"a third pin").expect("its PIN");
     assert_eq!(labels(one, first), ["site", "other"]);
+}
+
+/// A daemon that opens the token as an identity, with a service that may sign.
+fn as_identity(place: &Place, name: &str) -> Result<Tokens, String> {
+    let (directory, user) = (place.0.display(), geteuid().as_raw());
+    let of_token = format!("pin-source = \"file:{directory}/{name}\"\nidentity = {name:?}");
+    let client = format!("services = [\"user:{user}\"]\ntoken = \"web\"\noperations = [\"sign\"]");
+    place.try_tokens(&of_token, &format!("[[client]]\n{client}"))
+}
+
+#[test]
+fn a_daemon_whose_identity_is_revoked_has_nothing_for_services_until_it_is_added_anew() {
+    let place = Place::new("as-identity");
+    let web = Name::new(b"web1").expect("a name");
+    fs::write(place.0.join("web1"), "web1-pin\n").expect("the PIN is written");
+    let add = |pin: &[u8]| officer(&place, Identities::Add(web, NewPin(pin)));
+    let refused = as_identity(&place, "web1").expect_err("there is none");
+    assert!(
+        refused.contains("is not opened as identity \"web1\": CKR_PIN_INCORRECT: "),
+        "{refused}"
+    );
+    assert!(refused.contains("or no such identity"), "{refused}");
+    add(b"another-pin");
+    assert_eq!(as_identity(&place, "web1").expect_err("it is wrong"), refused);
+    officer(&place, Identities::Revoke(web));
+    add(b"web1-pin");
+    let tokens = as_identity(&place, "web1").expect("it is right");
+    let service = client(&tokens);
+    let session = service.open_session(SLOT, WRITE).expect("a session");
+    let key = found(&service, session, vec![bytes(CKA_LABEL, b"site")])[0].0;
+    // Clients with PINs of their own have nothing to do with it.
+    let user = client(&tokens);
+    let its = user.open_session(SLOT, WRITE).expect("a session");
+    user.login(its, CKU_USER, PIN).expect("the user's PIN");
+    officer(&place, Identities::Revoke(web));
+    assert!(sign(&service, session, key).is_err(), "a key of before is used still");
+    assert!(labels(&service, session).is_empty(), "what it had is not shown any more");
+    assert_eq!(labels(&user, its), ["site", "other"]);
+    // What is not there is not tried, though it is asked for again and again.
+    (0..12).for_each(|_| assert!(labels(&service, session).is_empty()));
+    // Another one of that name is tried once.
+    add(b"another-pin");
+    (0..12).for_each(|_| assert!(labels(&service, session).is_empty()));
+    let failures = || {
+        let (mut failures, store) = (None, store(&place));
+        let asked = Examination::Identities(Identities::List);
+        let told = store.examine(Role::So, SO_PIN, asked, &mut |remark| {
+            if let Remark::Identity(_, pin) = remark {
+                failures = Some(pin.failures);
+            }
+            true
+        });
+        told.expect("the officer's PIN");
+        failures.expect("there is one")
+    };
+    assert_eq!(failures(), 1);
+    user.logout(its).expect("it was logged in");
+    for _ in 0..2 {
+        officer(&place, Identities::Revoke(web));
+        assert!(labels(&service, session).is_empty());
+        add(b"web1-pin");
+        assert_eq!(labels(&service, session), ["site", "other"]);
+        let key = found(&service, session, vec![bytes(CKA_LABEL, b"site")])[0].0;
+        sign(&service, session, key).expect("it is there again");
+    }
+    assert_eq!(failures(), 0);
+    // The user's PIN may be locked, and the token made anew under the same names.
+    user.login(its, CKU_USER, PIN).expect("the user's PIN");
+    made_anew(&place, "web", b"87654321");
+    assert!(labels(&service, session).is_empty());
+    add(b"web1-pin");
+    assert_eq!(labels(&service, session), ["site"], "those of the new one");
+}
+
+#[test]
+fn a_revoked_identity_of_the_daemon_leaves_no_keys_behind() {
+    let place = Place::new("identity-keys");
+    let web = Name::new(b"web1").expect("a name");
+    fs::write(place.0.join("web1"), "web1-pin\n").expect("the PIN is written");
+    officer(&place, Identities::Add(web, NewPin(b"web1-pin")));
+    let tokens = as_identity(&place, "web1").expect("it is right");
+    let user = client(&tokens);
+    let session = user.open_session(SLOT, WRITE).expect("a session");
+    assert_eq!(user.login(session, CKU_SO, SO_PIN), Err(Error::USER_ANOTHER_ALREADY_LOGGED_IN));
+    // A client that is the same identity by its PIN ends with it.
+    let session_of = |who: &Engine| who.open_session(SLOT, WRITE).expect("a session");
+    let twin = client(&tokens);
+    let its = session_of(&twin);
+    twin.login_as(its, web, b"web1-pin").expect("its PIN");
+    officer(&place, Identities::Revoke(web));
+    assert!(labels(&twin, its).is_empty());
+    user.login(session, CKU_USER, PIN).expect("the user's PIN");
+    drop((user, twin));
+    // The last one has gone, and the token is closed.
+    let officer = client(&tokens);
+    officer.login(session_of(&officer), CKU_SO, SO_PIN).expect("nobody is logged in");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use crate::common::{Place, SO, USER, initialized, pairs};
 use metaslot_ck::*;
-use metaslot_daemon::{Rights, Shared, View};
+use metaslot_daemon::{Own, Rights, Shared, View};
 use metaslot_keystore::SqliteStore;
 use metaslot_memory::Secret;
 use metaslot_spi::store::{
@@ -135,7 +135,10 @@ impl Stage {
         pairs(&place, CKA_DECRYPT);
         let meanwhile = Meanwhile::default();
         let store = Box::new(Staged { store: place.store(), meanwhile: Arc::clone(&meanwhile) });
-        let shared = Arc::new(Shared::new(store, Secret::try_copy_of(USER)));
+        let shared = Arc::new(Shared::new(
+            store,
+            Secret::try_copy_of(USER).map(|pin| Own { identity: None, pin }),
+        ));
         Self { place, meanwhile, shared }
     }
 

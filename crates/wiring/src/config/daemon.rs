@@ -15,6 +15,7 @@ use metaslot_ck::{
 use metaslot_foreign::pin_of_file;
 use metaslot_memory::Secret;
 use metaslot_spi::detail;
+use metaslot_spi::store::Name;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -118,6 +119,15 @@ impl ClientConfig {
             _ => None,
         })
     }
+}
+
+/// By which the daemon itself opens a token.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct OwnLogin {
+    /// Where the PIN is.
+    pub pin: PinSource,
+    /// Whose it is; `None` for the user without a name.
+    pub identity: Option<Name>,
 }
 
 /// Where a PIN is.

@@ -20,13 +20,14 @@ mod setting;
 pub mod source;
 mod token;
 
-pub use daemon::{ClientConfig, DaemonConfig, ListenConfig, PinSource};
+pub use daemon::{ClientConfig, DaemonConfig, ListenConfig, OwnLogin, PinSource};
 use metaslot::MetaslotConfig;
 use metaslot_engine::{MAX_SLOTS, Policy, Refusal};
 use metaslot_foreign::Config as Foreign;
 use metaslot_keystore::Cost;
 use metaslot_lanes::cpu::Cpu;
 use metaslot_router::Settings;
+use metaslot_spi::store::Name;
 pub use problem::Problem;
 use problem::Text;
 use provider::ProviderConfig;
@@ -102,6 +103,8 @@ pub struct TokenConfig {
     pub(crate) anchor: Option<PathBuf>,
     /// Where `metaslotd` finds the PIN that it opens the token with.
     pub(crate) pin_source: Option<PinSource>,
+    /// Whose PIN that is; `None` for the user's.
+    pub(crate) identity: Option<Name>,
 }
 
 /// The database of a token that several machines share.

@@ -94,6 +94,11 @@ fn a_wrong_configuration_names_file_line_and_reason() {
             "the policies are \"default\", \"strict\", \"fips\" and \"legacy\", not \"none\"",
         ),
         ("kdf = true", "must be a string, not true"),
+        ("identity = \"web1\"", "identity says whose PIN is at pin-source, which is missing"),
+        (
+            "pin-source = \"ask\"\nidentity = \"web1 \"",
+            "line 4: must be a name of 1 to 64 bytes, all of which can be seen, not \"web1 \"",
+        ),
         ("fast_login = \"15\"", "must be a time such as \"15m\", not \"15\""),
         ("[[token]]\npath = \"/a\"", "line 3: this token is named twice"),
     ] {

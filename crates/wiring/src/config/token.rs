@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `[[token]]`: a store of our own, in a file or in a database.
 
-use super::daemon::PinSource;
+use super::daemon::{OwnLogin, PinSource};
 use super::setting::{Complaint, Setting, absolute, apply, at, duration, set, table, text, wrong};
 use super::{RemoteConfig, TokenConfig};
 use metaslot_engine::{Engine, Policy};
 use metaslot_keystore::{Cost, Kdf};
+use metaslot_spi::store::Name;
 use std::path::PathBuf;
 use std::time::Duration;
 use toml::Spanned;
@@ -44,6 +45,7 @@ const SETTINGS: &[Setting<Draft>] = &[
     ("pin-source", |token, value| {
         set(&mut token.config.pin_source, Some(PinSource::parse(value)?))
     }),
+    ("identity", |token, value| set(&mut token.config.identity, Some(identity(value)?))),
 ];
 
 impl TokenConfig {
@@ -59,7 +61,13 @@ impl TokenConfig {
         pepper: None,
         anchor: None,
         pin_source: None,
+        identity: None,
     };
+
+    /// By which a daemon opens it.
+    pub(crate) fn own_login(&self) -> Option<OwnLogin> {
+        Some(OwnLogin { pin: self.pin_source.clone()?, identity: self.identity })
+    }
 
     /// The token that there is without a configuration.
     pub(super) fn usual(data: Option<PathBuf>) -> Self {
@@ -80,6 +88,10 @@ impl TokenConfig {
             config: Self::EMPTY,
         };
         apply(settings, "a token has no setting", SETTINGS, &mut draft)?;
+        if draft.config.identity.is_some() && draft.config.pin_source.is_none() {
+            let lacks = "identity says whose PIN is at pin-source, which is missing";
+            return Err(at(section, lacks));
+        }
         let (path, remote) = draft.place(section)?;
         let description = draft.description.unwrap_or_else(|| path.display().to_string());
         let pin_min = draft.config.pin_min.max(draft.least);
@@ -122,6 +134,11 @@ fn database(value: &Spanned<DeValue<'_>>) -> Result<String, Complaint> {
         return Err(at(value, "no password belongs here: password-source says where it is"));
     }
     Ok(url.to_owned())
+}
+
+fn identity(value: &Spanned<DeValue<'_>>) -> Result<Name, Complaint> {
+    let takes = "must be a name of 1 to 64 bytes, all of which can be seen";
+    Name::new(text(value)?.as_bytes()).ok_or_else(|| wrong(value, takes))
 }
 
 /// Below so many bytes a copied file is opened by guessing.

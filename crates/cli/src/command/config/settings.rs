@@ -30,6 +30,7 @@ pub(super) const TOKEN: Settings = &[
     ("pepper", "none"),
     ("anchor", "none"),
     ("pin-source", "none"),
+    ("identity", "none: the user"),
 ];
 
 /// Of each `[[foreign]]`.
