@@ -10,6 +10,7 @@ use clap::Args;
 use metaslot_ck as ck;
 use metaslot_client::{Access, Session, User};
 use metaslot_memory::Secret;
+use metaslot_spi::store::Name;
 use std::cell::OnceCell;
 use std::env;
 use std::path::{Path, PathBuf};
@@ -77,22 +78,35 @@ impl App {
         let host = self.host(login.uri)?;
         let session = host.module().open_session(login.token.slot, access)?;
         let source = login.source()?;
-        let reads = source.is_none() && access == Access::ReadOnly;
+        let is_user = login.identity.is_none();
+        let reads = source.is_none() && is_user && access == Access::ReadOnly;
         if reads && !login.token.has(ck::CKF_LOGIN_REQUIRED) {
             return Ok((session, Secret::zeroed(0)));
         }
-        if !login.token.has(ck::CKF_USER_PIN_INITIALIZED) {
+        if is_user && !login.token.has(ck::CKF_USER_PIN_INITIALIZED) {
             if !login.token.has(ck::CKF_LOGIN_REQUIRED) {
                 return Ok((session, Secret::zeroed(0)));
             }
             return Err(Failure::pin(format!("{} has no user PIN yet", login.token.name()))
                 .hint("set one as security officer: metaslot token pin --reset"));
         }
-        let pin = login.token.pin(Role::User, source.as_ref())?;
-        match session.login(User::User, pin.expose()) {
-            Ok(()) => Ok((session, pin)),
-            Err(error) if error.code == ck::Error::USER_ALREADY_LOGGED_IN => Ok((session, pin)),
-            Err(error) => Err(host.login_failure(&login.token, Role::User, error)),
+        let token = &login.token;
+        let (pin, logged_in) = if let Some(name) = login.identity {
+            let pin = token.identity_pin(name, source.as_ref())?;
+            let logged_in = session.login_user(name.as_str(), pin.expose());
+            (pin, logged_in)
+        } else {
+            let pin = token.pin(Role::User, source.as_ref())?;
+            let logged_in = session.login(User::User, pin.expose());
+            (pin, logged_in)
+        };
+        match (logged_in, login.identity) {
+            (Ok(()), _) => Ok((session, pin)),
+            (Err(error), _) if error.code == ck::Error::USER_ALREADY_LOGGED_IN => {
+                Ok((session, pin))
+            }
+            (Err(error), Some(name)) => Err(Host::identity_failure(token, name, error)),
+            (Err(error), None) => Err(host.login_failure(token, Role::User, error)),
         }
     }
 
@@ -121,7 +135,8 @@ impl App {
     ) -> Result<(Session, bool)> {
         let asks = pin::is_interactive() && login.token.has(ck::CKF_LOGIN_REQUIRED);
         let silent = login.source()?.is_none() && !asks;
-        if silent || !login.token.has(ck::CKF_USER_PIN_INITIALIZED) {
+        let is_user = login.identity.is_none();
+        if is_user && (silent || !login.token.has(ck::CKF_USER_PIN_INITIALIZED)) {
             let session = self.host(login.uri)?.module().open_session(login.token.slot, access)?;
             return Ok((session, false));
         }
@@ -135,12 +150,14 @@ impl App {
     }
 }
 
-/// Which token, and where its PIN may be: an option, the URI, the environment, in this order.
+/// Which token, as whom, and where the PIN may be: an option, the URI, the environment, in this order.
 #[derive(Clone, Debug)]
 pub(crate) struct Login<'a> {
     pub(crate) token: Token,
     pub(crate) uri: &'a Uri,
     pub(crate) option: Option<&'a str>,
+    /// `None` for the user without a name.
+    pub(crate) identity: Option<Name>,
 }
 
 impl Login<'_> {

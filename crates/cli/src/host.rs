@@ -11,6 +11,7 @@ use metaslot_client::{
     TokenStatus,
 };
 use metaslot_memory::Secret;
+use metaslot_spi::store::Name;
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
 
@@ -274,6 +275,28 @@ impl Host {
             _ => failure,
         }
     }
+
+    /// Why a login by a name failed. Of a wrong PIN and a name that is not there the token says one thing.
+    pub(crate) fn identity_failure(token: &Token, name: Name, error: client::Error) -> Failure {
+        let failure = Failure::from(error);
+        let (token, name) = (token.name(), name.as_str());
+        match error.code {
+            ck::Error::PIN_INCORRECT => {
+                let what =
+                    format!("{token} has no identity '{name}' with this PIN, or that is locked");
+                failure.saying(&what).without_detail().hint(
+                    "the token does not tell which: 'metaslot token identity list' does, with the SO PIN",
+                )
+            }
+            ck::Error::ARGUMENTS_BAD
+            | ck::Error::FUNCTION_NOT_SUPPORTED
+            | ck::Error::USER_TYPE_INVALID => {
+                let what = format!("{token} takes no login of an identity");
+                failure.saying(&what).hint("the user without a name logs in without --identity")
+            }
+            _ => failure,
+        }
+    }
 }
 
 /// A token and its slot.
@@ -358,7 +381,15 @@ impl Token {
 
     /// A PIN of it, from `source`, else from the terminal.
     pub(crate) fn pin(&self, role: Role, source: Option<&Source>) -> Result<Secret> {
+        if role == Role::User {
+            pin::only_as_user()?;
+        }
         pin::existing(role, &self.info.label, self.status.as_ref(), source)
+    }
+
+    /// The PIN of an identity of it, likewise.
+    pub(crate) fn identity_pin(&self, name: Name, source: Option<&Source>) -> Result<Secret> {
+        pin::identity::existing(name, &self.info.label, source)
     }
 
     /// As messages call it.

@@ -7,6 +7,7 @@ use crate::failure::{Failure, Result};
 use crate::find::{self, Object};
 use crate::host::Token;
 use crate::output::warn;
+use crate::pin;
 use crate::uri::Uri;
 use clap::Args;
 use metaslot_ck::CKF_LOGIN_REQUIRED;
@@ -141,27 +142,40 @@ pub(crate) struct PinArg {
     /// The user PIN's place: a file, 'file:/path' or '|command' [default: ask]
     #[arg(long, value_name = "SOURCE")]
     pub(crate) pin_source: Option<String>,
+    /// Log in as the identity of this name, by its PIN [default: $METASLOT_IDENTITY, or the user]
+    #[arg(long, value_name = "NAME")]
+    identity: Option<String>,
 }
 
 impl PinArg {
+    fn of<'a>(&'a self, token: Token, uri: &'a Uri) -> Result<Login<'a>> {
+        let identity = pin::identity(self.identity.as_deref())?;
+        Ok(Login { token, uri, option: self.pin_source.as_deref(), identity })
+    }
+
     /// A login on the token that `uri` names, or that shows the key that it names.
     pub(crate) fn login_with<'a>(&'a self, app: &App, uri: &'a Uri) -> Result<Login<'a>> {
-        Ok(Login { token: app.token_with(uri)?, uri, option: self.pin_source.as_deref() })
+        self.of(app.token_with(uri)?, uri)
     }
 
     /// A login on the token that `uri` names.
     pub(crate) fn login<'a>(&'a self, app: &App, uri: &'a Uri) -> Result<Login<'a>> {
-        Ok(Login { token: app.token(uri)?, uri, option: self.pin_source.as_deref() })
+        self.of(app.token(uri)?, uri)
+    }
+
+    /// Whether the command line says as whom, or by which PIN.
+    const fn is_given(&self) -> bool {
+        self.pin_source.is_some() || self.identity.is_some()
     }
 
     /// Every token that `uri` names. A PIN is one token's, and a wrong one is counted: of several none is logged in to.
     pub(crate) fn every(&self, app: &App, uri: &Uri) -> Result<Listed> {
         let host = app.host(uri)?;
         let tokens = host.every(uri)?;
-        let is_given = self.pin_source.is_some() || uri.pin_source.is_some();
+        let is_given = self.is_given() || uri.pin_source.is_some();
         if tokens.len() == 1 || is_given || uri.pin_value.is_some() {
             let token = host.only(tokens, uri)?;
-            let login = Login { token, uri, option: self.pin_source.as_deref() };
+            let login = self.of(token, uri)?;
             let (session, is_logged_in) = app.log_in_if_possible(&login, Access::ReadOnly)?;
             let sessions = vec![(login.token, session)];
             return Ok(Listed { sessions, failed: host.unreadable(uri)?, is_logged_in });
@@ -276,7 +290,7 @@ impl UserArg {
 
     /// Whether the command line says where the PIN is.
     pub(crate) fn names_pin(&self) -> bool {
-        self.pin.pin_source.is_some()
+        self.pin.is_given()
     }
 
     /// An object on it: a URI, or its label.

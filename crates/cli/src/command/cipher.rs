@@ -121,12 +121,11 @@ impl CipherArg {
     pub(crate) fn run(
         &self,
         app: &App,
-        (uri, pin_source): (&Uri, Option<&str>),
+        login: &Login<'_>,
         direction: Direction,
         files: (&mut Payload, &mut Target),
     ) -> Result<Option<Opened>> {
-        let login = Login { token: app.token_with(uri)?, uri, option: pin_source };
-        let opened = self.open(app, &login, direction)?;
+        let opened = self.open(app, login, direction)?;
         let number = match &self.mechanism {
             Some(name) => mechanism_number(name)?,
             None => match opened.key.kind.family {

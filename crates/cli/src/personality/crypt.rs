@@ -266,8 +266,8 @@ impl What {
         direction: Direction,
         files: &mut Files,
     ) -> Result<Option<Opened>> {
-        let key = (named, self.key.pin_source());
-        self.cipher.run(app, key, direction, (&mut files.payload, &mut files.target))
+        let login = self.key.login(app.token_with(named)?, named)?;
+        self.cipher.run(app, &login, direction, (&mut files.payload, &mut files.target))
     }
 
     /// With `--json`, what was written.

@@ -5,6 +5,7 @@ use crate::app::{App, Login};
 use crate::command::arguments::{key_uri, token_uri};
 use crate::failure::{Failure, Result};
 use crate::find;
+use crate::host::Token;
 use crate::key::Key;
 use crate::pin::{self, Source};
 use crate::uri::{Class, Uri};
@@ -34,6 +35,10 @@ pub(crate) struct KeyArg {
     /// The passphrase's or the PIN's place: a file, 'file:/path' or '|command' [default: ask]
     #[arg(long, value_name = "SOURCE")]
     pin_source: Option<String>,
+    /// For a key in a token: log in as the identity of this name, by its PIN [default:
+    /// $METASLOT_IDENTITY, or the user]
+    #[arg(long, value_name = "NAME")]
+    identity: Option<String>,
 }
 
 /// What a key is to do.
@@ -55,9 +60,10 @@ pub(crate) struct Stretch<'a> {
 }
 
 impl KeyArg {
-    /// The place of its PIN or passphrase.
-    pub(crate) fn pin_source(&self) -> Option<&str> {
-        self.pin_source.as_deref()
+    /// A login on the token of its key.
+    pub(crate) fn login<'a>(&'a self, token: Token, uri: &'a Uri) -> Result<Login<'a>> {
+        let identity = pin::identity(self.identity.as_deref())?;
+        Ok(Login { token, uri, option: self.pin_source.as_deref(), identity })
     }
 
     /// Whether it is made from a passphrase.
@@ -130,8 +136,7 @@ impl KeyArg {
 
     fn in_token(&self, app: &App, purpose: Purpose) -> Result<(Session, ObjectHandle)> {
         let uri = self.uri()?;
-        let login =
-            Login { token: app.token(&uri)?, uri: &uri, option: self.pin_source.as_deref() };
+        let login = self.login(app.token(&uri)?, &uri)?;
         let (session, _) = app.log_in(&login, Access::ReadOnly)?;
         let key = find::one::<Key>(&session, &login.token.uri(), &uri)?;
         let handle = usable(&session, &key, purpose)?;

@@ -3,11 +3,13 @@
 //! option of the command line, which every user of the machine can read.
 
 pub(crate) mod cost;
+pub(crate) mod identity;
 mod prompt;
 mod role;
 mod source;
 pub(crate) mod tries;
 
+pub(crate) use identity::{identity, only_as_user};
 pub(crate) use prompt::{ask, confirm, is_interactive};
 pub(crate) use role::Role;
 pub(crate) use source::Source;
@@ -52,22 +54,15 @@ pub(crate) fn chosen(role: Role, token: &str, source: Option<&Source>) -> Result
     Ok(first)
 }
 
-/// The PIN of an identity: from `source`, which `option` names, else typed, twice when it is a new one.
-pub(crate) fn of_identity(
-    name: &str,
-    (source, option): (Option<&str>, &str),
-    is_new: bool,
-) -> Result<Secret> {
+/// A new PIN of an identity: from `source`, else typed twice.
+pub(crate) fn of_identity(name: &str, source: Option<&str>) -> Result<Secret> {
     if let Some(source) = source {
         return Source::parse(source)?.read();
     }
     if !is_interactive() {
         let missing = format!("no PIN of identity '{name}' given, and no terminal to ask on");
         return Err(Failure::pin(missing)
-            .hint(format!("write it into a file that only you can read, and give {option} FILE")));
-    }
-    if !is_new {
-        return prompt::secret(&format!("PIN of identity '{name}'"));
+            .hint("write it into a file that only you can read, and give --new-pin-source FILE"));
     }
     let first = prompt::secret(&format!("new PIN for identity '{name}'"))?;
     if first.expose() != prompt::secret("the same PIN again")?.expose() {

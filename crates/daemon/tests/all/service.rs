@@ -147,7 +147,7 @@ fn a_service_signs_without_a_pin_and_ssh_finds_its_key() {
     let lines: Vec<_> = log.lines().filter(|line| !line.contains("\"refused\"")).collect();
     let has = |line: &str, words: &[&str]| words.iter().all(|word| line.contains(word));
     let by = ["\"program\":\"pkcs11-tool\"", "\"token\":\"door\"", "\"result\":\"CKR_OK\""];
-    let [login, generated] = &lines[..2] else { panic!("two lines") };
+    let [opened, login, generated] = &lines[..3] else { panic!("three lines") };
     assert!(
         has(login, &["\"event\":\"login\"", "\"user\":\"user\""]) && has(login, &by),
         "{login}"
@@ -155,7 +155,9 @@ fn a_service_signs_without_a_pin_and_ssh_finds_its_key() {
     let words = ["\"event\":\"generated\"", "CKM_EC_KEY_PAIR_GEN", "\"label\":\"new\""];
     assert!(has(generated, &words) && has(generated, &by), "{generated}");
     let own = format!("\"pid\":{},", daemon.process.id());
-    assert!(!log.contains(&own) && !log.contains("user-pin-1"), "{log}");
+    let words = [&*own, "\"event\":\"opened\",\"token\":\"door\",\"result\":\"CKR_OK\"}"];
+    assert!(has(opened, &words), "{opened}");
+    assert!(log.matches(&own).count() == 1 && !log.contains("user-pin-1"), "{log}");
     let keys = daemon.client("/usr/bin/ssh-add", &["-L"]);
     let keys = String::from_utf8_lossy(&keys.stdout);
     assert!(keys.starts_with("ecdsa-sha2-nistp256 ") && keys.ends_with(" site\n"), "{keys}");

@@ -29,10 +29,10 @@ pub(crate) struct Args {
     #[arg(long, group = "change", value_name = "HEX")]
     id: Option<String>,
     /// As security officer, have programs believe what it certifies
-    #[arg(long, group = "change", conflicts_with_all = ["label", "id"])]
+    #[arg(long, group = "change", conflicts_with_all = ["label", "id", "identity"])]
     trusted: bool,
     /// As security officer, have them believe it no more
-    #[arg(long, group = "change", conflicts_with_all = ["label", "id", "trusted"])]
+    #[arg(long, group = "change", conflicts_with_all = ["label", "id", "identity", "trusted"])]
     untrusted: bool,
     /// The SO PIN's place, for --trusted: a file, 'file:/path' or '|command' [default: ask]
     #[arg(long, value_name = "SOURCE")]

@@ -26,7 +26,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     token: TokenArg,
     /// Do not log in: list public keys only
-    #[arg(long, conflicts_with = "pin_source")]
+    #[arg(long, conflicts_with_all = ["pin_source", "identity"])]
     public: bool,
     #[command(flatten)]
     pin: PinArg,

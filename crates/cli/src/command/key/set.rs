@@ -53,10 +53,10 @@ pub(crate) struct Args {
     #[arg(long, group = "change", value_name = "NUMBER")]
     one_time_left: Option<CK_ULONG>,
     /// As security officer, trust it to wrap others
-    #[arg(long, group = "change", conflicts_with_all = ["label", "id", "subject", "usage", "one_time_left", "sensitive", "unextractable"])]
+    #[arg(long, group = "change", conflicts_with_all = ["label", "id", "subject", "usage", "one_time_left", "sensitive", "unextractable", "identity"])]
     trusted: bool,
     /// As security officer, trust it no more
-    #[arg(long, group = "change", conflicts_with_all = ["label", "id", "subject", "usage", "one_time_left", "sensitive", "unextractable", "trusted"])]
+    #[arg(long, group = "change", conflicts_with_all = ["label", "id", "subject", "usage", "one_time_left", "sensitive", "unextractable", "identity", "trusted"])]
     untrusted: bool,
     /// Allow a second key with the same label
     #[arg(long)]

@@ -158,6 +158,9 @@ pub(crate) fn restore(app: &App, args: &RestoreArgs) -> Result<()> {
 
 /// The PIN of the token in the file.
 fn restored_pin(args: &RestoreArgs) -> Result<Secret> {
+    if !args.so {
+        pin::only_as_user()?;
+    }
     let option = if args.so { &args.so_pin_source } else { &args.pin_source };
     let source = Source::find(args.role(), option.as_deref(), &Uri::default())?;
     pin::existing(args.role(), &args.file.display().to_string(), None, source.as_ref())

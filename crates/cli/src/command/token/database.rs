@@ -135,6 +135,9 @@ pub(super) fn copy(app: &App, args: &Args) -> Result<()> {
         refuse_used(file)?;
     }
     let url = url.to_str().unwrap_or_default();
+    if !args.so {
+        pin::only_as_user()?;
+    }
     let role = if args.so { Role::So } else { Role::User };
     let option = if args.so { &args.so_pin_source } else { &args.pin_source };
     let source = Source::find(role, option.as_deref(), &Uri::default())?;

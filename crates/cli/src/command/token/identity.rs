@@ -5,8 +5,9 @@ use super::database;
 use crate::app::App;
 use crate::command::arguments::{At, StoreArg, TokenArg};
 use crate::failure::{Failure, Result};
+use crate::host::Host;
 use crate::output::{Report, Table};
-use crate::pin::{self, Role, Source, tries};
+use crate::pin::{self, Role, Source, identity::name as check, tries};
 use crate::uri::Uri;
 use clap::Subcommand;
 use metaslot_client::{Access, Identity, IdentityAct};
@@ -122,33 +123,35 @@ pub(crate) fn run(app: &App, command: &Command) -> Result<()> {
             officer.ask(Identities::SetPin(name, NewPin(new.expose())))?;
             done(app, name, "has another PIN")
         }
-        Command::Pin(args) => change(app, check(&args.name)?, args),
+        Command::Pin(args) => {
+            let (name, uri) = (check(&args.name)?, args.of.token.uri()?);
+            let token = app.token(&uri)?;
+            let source = args.pin_source.as_deref().map(Source::parse).transpose()?;
+            let present = token.identity_pin(name, source.as_ref())?;
+            change(app, &uri, (name, &present), args.new_pin_source.as_deref())
+        }
     }
 }
 
 /// By the identity itself.
-fn change(app: &App, name: Name, args: &PinArgs) -> Result<()> {
-    let uri = args.of.token.uri()?;
-    let token = app.token(&uri)?;
-    let host = app.host(&uri)?;
-    let source = (args.pin_source.as_deref(), "--pin-source");
-    let present = pin::of_identity(name.as_str(), source, false)?;
-    let new = new_pin(name, args.new_pin_source.as_deref())?;
+pub(super) fn change(
+    app: &App,
+    uri: &Uri,
+    (name, present): (Name, &Secret),
+    new: Option<&str>,
+) -> Result<()> {
+    let (token, host) = (app.token(uri)?, app.host(uri)?);
+    let new = new_pin(name, new)?;
     let session = host.module().open_session(token.slot, Access::ReadWrite)?;
-    session.login_user(name.as_str(), present.expose())?;
+    let logged_in = session.login_user(name.as_str(), present.expose());
+    logged_in.map_err(|error| Host::identity_failure(&token, name, error))?;
     session.set_pin(present.expose(), new.expose())?;
     session.logout()?;
     done(app, name, "has another PIN")
 }
 
-fn check(name: &str) -> Result<Name> {
-    Name::new(name.as_bytes()).ok_or_else(|| {
-        Failure::usage("a name has 1 to 64 bytes of UTF-8, all of which can be seen")
-    })
-}
-
 fn new_pin(name: Name, source: Option<&str>) -> Result<Secret> {
-    let pin = pin::of_identity(name.as_str(), (source, "--new-pin-source"), true)?;
+    let pin = pin::of_identity(name.as_str(), source)?;
     match (4..=255).contains(&pin.len()) {
         true => Ok(pin),
         false => Err(Failure::pin("the PIN of an identity must have 4 to 255 bytes")),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot token pin`
 
+use super::identity;
 use super::init::{NewPins, check_length};
 use crate::app::App;
 use crate::command::arguments::{NamedArg, TokenArg};
@@ -33,6 +34,9 @@ pub(crate) struct Args {
     /// The present user PIN's place: a file, 'file:/path' or '|command' [default: ask]
     #[arg(long, value_name = "SOURCE", conflicts_with_all = ["so", "reset"])]
     pin_source: Option<String>,
+    /// Change the PIN of the identity of this name [default: $METASLOT_IDENTITY, or the user]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["so", "reset"])]
+    identity: Option<String>,
     /// The present SO PIN's place [default: ask]
     #[arg(long, value_name = "SOURCE")]
     so_pin_source: Option<String>,
@@ -53,6 +57,15 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         Role::So => args.so_pin_source.as_deref(),
     };
     let new = args.new_pin_source.as_deref();
+    let identity = match changer {
+        Role::User => pin::identity(args.identity.as_deref())?,
+        Role::So => None,
+    };
+    if let Some(name) = identity {
+        let source = Source::find(Role::User, present, &uri)?;
+        let present = app.token(&uri)?.identity_pin(name, source.as_ref())?;
+        return identity::change(app, &uri, (name, &present), new);
+    }
     changed_by(app, &Change { uri: &uri, changer, changed, present, new })
 }
 

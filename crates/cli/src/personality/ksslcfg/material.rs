@@ -12,7 +12,7 @@ use crate::find;
 use crate::host::Token;
 use crate::output::warn;
 use crate::personality::material::token_spec;
-use crate::pin::{Role, Source};
+use crate::pin::{self, Role, Source};
 use crate::uri::{Class, Uri};
 use crate::x509::Certificate;
 use metaslot_ck::CKF_LOGIN_REQUIRED;
@@ -82,7 +82,9 @@ fn in_token(
     let token = app.token(&uri)?;
     let pin = pin_file(&token, pin)?;
     let option = pin.as_ref().map(|pin| format!("file:{}", pin.display()));
-    let login = Login { token, uri: &uri, option: option.as_deref() };
+    // The proxy that has the key logs in as the user.
+    pin::only_as_user()?;
+    let login = Login { token, uri: &uri, option: option.as_deref(), identity: None };
     let (session, _) = app.log_in(&login, Access::ReadOnly)?;
     let token = login.token;
     let wanted =

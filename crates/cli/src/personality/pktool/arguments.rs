@@ -5,6 +5,7 @@ use crate::app::{App, Login};
 use crate::failure::{Failure, Result};
 use crate::personality::material::token_spec;
 use crate::personality::operands::Operands;
+use crate::pin;
 use crate::uri::Uri;
 use clap::ArgAction;
 use metaslot_client::{Access, Session};
@@ -77,8 +78,8 @@ impl Args {
         access: Access,
     ) -> Result<(Session, Uri)> {
         let uri = token(operands)?;
-        let login =
-            Login { token: app.token(&uri)?, uri: &uri, option: self.pin_source.as_deref() };
+        let (token, option) = (app.token(&uri)?, self.pin_source.as_deref());
+        let login = Login { token, uri: &uri, option, identity: pin::identity(None)? };
         Ok((app.log_in(&login, access)?.0, login.token.uri()))
     }
 
