@@ -395,8 +395,7 @@ impl Note {
     }
 }
 
-/// A slot and its token, as fields.
-/// A token, and by whose PIN it is open.
+/// A token, and by whose PIN it is open, as fields.
 fn own(label: &str, identity: Option<Name>) -> String {
     let mut fields = String::new();
     text(&mut fields, "token", label);
@@ -406,6 +405,7 @@ fn own(label: &str, identity: Option<Name>) -> String {
     fields
 }
 
+/// A slot and its token, as fields.
 fn slot(slot: SlotId, label: &str) -> String {
     let mut fields = format!(",\"slot\":{}", slot.0);
     text(&mut fields, "token", label.trim_end());
