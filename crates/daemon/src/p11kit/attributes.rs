@@ -86,7 +86,13 @@ fn value(
 ) -> Result<RawValue> {
     let kind = kind_in(attribute, version);
     if kind == Kind::Template {
-        return template(request, take, version, depth + 1).map(RawValue::Template);
+        let inner = template(request, take, version, depth + 1)?;
+        // Of a length that is none of an array what it restricts is not known.
+        return if inner.len() * ATTRIBUTE == length {
+            Ok(RawValue::Template(inner))
+        } else {
+            Err(Error::ATTRIBUTE_VALUE_INVALID)
+        };
     }
     let mut value = request.value(kind)?;
     if length == 0 {

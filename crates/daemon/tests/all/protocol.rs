@@ -411,6 +411,37 @@ fn templates_in_templates_are_carried_both_ways() {
     assert_eq!((answer.number(), answer.end()), (Ok(CKR_OK), Ok(())));
 }
 
+/// p11-kit writes a length that the program gave, and of the array as many as that has whole: a program that counts attributes and not
+/// bytes would have a key without the restriction.
+#[test]
+fn a_template_of_a_length_that_is_none_of_an_array_is_refused() {
+    let place = served();
+    for version in 0..=2 {
+        let (mut raw, session) = logged_in(&place, version);
+        let mut made = |length, flags: &[(CK_ATTRIBUTE_TYPE, &[u8])]| {
+            raw.number(20, |request| {
+                request.number(session);
+                request.count(4);
+                for (attribute, number) in [(CKA_CLASS, CKO_SECRET_KEY), (CKA_KEY_TYPE, CKK_AES)] {
+                    request.available(attribute, 8).expect("a number of the standard");
+                    request.number(number);
+                }
+                request.available(CKA_VALUE, 32).expect("a number of the standard");
+                request.value(kind(CKA_VALUE), &[7; 32]).expect("bytes");
+                request.available(CKA_UNWRAP_TEMPLATE, length).expect("a number of the standard");
+                template(request, flags);
+            })
+        };
+        let flag = (CKA_EXTRACTABLE, YES);
+        for (length, flags) in [(1, &[][..]), (23, &[]), (24, &[]), (0, &[flag]), (25, &[flag])] {
+            let told = made(length, flags);
+            assert_eq!(told, Err(Error::ATTRIBUTE_VALUE_INVALID), "{version}: {length}");
+        }
+        made(0, &[]).expect("it is empty");
+        made(24, &[flag]).expect("it is whole");
+    }
+}
+
 #[test]
 fn a_template_with_one_that_a_version_has_no_form_for_is_answered_whole() {
     let place = served();
