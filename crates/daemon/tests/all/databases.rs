@@ -12,6 +12,7 @@ use metaslot_client::{Access, Mechanism, Session, Template};
 use metaslot_engine::{Config, Engine, Policy, SlotConfig};
 use metaslot_postgres::PostgresStore;
 use metaslot_spi::provider::Provider;
+use metaslot_spi::store::{Examination, Identities, Name, NewPin, Role, Store as _};
 use metaslot_spi::{Params, RawValue};
 use std::fs;
 
@@ -39,14 +40,19 @@ pub(crate) fn fill(store: PostgresStore) {
 }
 
 fn configure(place: &Place, url: &str) {
+    configure_for(place, url, (USER, ""));
+}
+
+/// With a PIN, and what is said of it.
+fn configure_for(place: &Place, url: &str, (pin, whose): (&[u8], &str)) {
     let at = place.path().display();
-    write_own(place.path().join("pin"), USER);
+    write_own(place.path().join("pin"), pin);
     write_own(place.path().join("password"), postgres::PASSWORD);
     fs::write(place.path().join("anchor"), "").expect("it is made");
     let user = rustix::process::geteuid().as_raw();
     let text = format!(
-        "counters = false\n[[token]]\nstore = \"{url}\"\nkdf = \"weak-for-tests\"\nanchor = \"{at}/anchor\"\n\
-         password-source = \"file:{at}/password\"\npin-source = \"file:{at}/pin\"\n\
+        "counters = false\naudit = \"{at}/audit\"\n[[token]]\nstore = \"{url}\"\nkdf = \"weak-for-tests\"\nanchor = \"{at}/anchor\"\n\
+         password-source = \"file:{at}/password\"\npin-source = \"file:{at}/pin\"\n{whose}\n\
          [daemon]\nsocket = \"{at}/door\"\n\
          [[client]]\nservices = [\"user:{user}\"]\ntoken = \"door\"\noperations = [\"sign\"]\n"
     );
@@ -90,8 +96,7 @@ fn a_daemon_behind_its_fence_signs_by_a_key_in_a_database_and_connects_again() {
     daemon.line("the database is away: ");
     server.start();
     let other = server.store();
-    metaslot_spi::store::Store::login(&other, metaslot_spi::store::Role::User, USER)
-        .expect("it is back");
+    other.login(Role::User, USER).expect("it is back");
     postgres::insert(&other, postgres::public("found later"));
     // It hears of that only by a new connection, through its fence.
     let later = Template::new().label("found later");
@@ -104,4 +109,53 @@ fn a_daemon_behind_its_fence_signs_by_a_key_in_a_database_and_connects_again() {
         assert!(status.contains("\nNoNewPrivs:\t1\nSeccomp:\t2\n"), "{status}");
     }
     assert_ne!(fs::read(place.path().join("anchor")).expect("it is there"), b"");
+}
+
+#[test]
+fn one_machine_of_two_is_revoked_by_its_identity() {
+    let Some(mut server) = postgres::Place::new("machines") else { return };
+    fill(server.store());
+    let name = |which: usize| Name::new(format!("web{which}").as_bytes()).expect("a name");
+    let officer = |asked| {
+        let asked = Examination::Identities(asked);
+        server.store().examine(Role::So, SO, asked, &mut |_| true).expect("the officer's PIN");
+    };
+    let machine = |which| {
+        officer(Identities::Add(name(which), NewPin(b"machine-pin")));
+        let place = Place::new();
+        let whose = format!("identity = \"web{which}\"");
+        configure_for(&place, &server.url(), (b"machine-pin", &whose));
+        let daemon = Said::by(&place, "daemon", &["--config", "metaslotd.toml"]);
+        daemon.line("serves ");
+        let module = place.module(1);
+        module.initialize().expect("it begins");
+        let session = module.open_session(SlotId(0), Access::ReadOnly).expect("a session opens");
+        assert_eq!(sign(&session), 64);
+        (place, daemon, session)
+    };
+    let (place, daemon, first) = machine(1);
+    let (_other, _its, second) = machine(2);
+    let keys = |session: &Session| {
+        session.find(&Template::new().class(CKO_PRIVATE_KEY)).expect("a search").len()
+    };
+    officer(Identities::Revoke(name(1)));
+    postgres::until("the first has nothing", || keys(&first) == 0);
+    daemon.line("services have nothing of the token \"door\": its officer has revoked the identity \"web1\"");
+    assert_eq!(sign(&second), 64, "the other one has nothing to do with it");
+    // Nor is it let in again by a start, which is counted for nobody else.
+    let mut check = Said::by(&place, "check", &["--config", "metaslotd.toml", "--check"]);
+    assert_eq!(check.process.0.wait().expect("it ends").code(), Some(77));
+    check.line("is not opened as identity \"web1\": CKR_PIN_INCORRECT: ");
+    officer(Identities::Add(name(1), NewPin(b"machine-pin")));
+    postgres::until("it is added anew", || keys(&first) == 1);
+    assert_eq!(sign(&first), 64);
+    let log = fs::read_to_string(place.path().join("audit")).expect("there are lines");
+    let events = ["opened", "closed", "opened"];
+    let told = Vec::from_iter(log.lines().filter(|line| line.contains("\"identity\":\"web1\"")));
+    assert_eq!(told.len(), events.len(), "{log}");
+    for (line, event) in told.iter().zip(events) {
+        assert!(line.contains(&format!("\"event\":\"{event}\",\"token\":\"door\"")), "{log}");
+    }
+    server.stop();
+    assert_eq!([&first, &second].map(sign), [64, 64], "what was read is used");
 }

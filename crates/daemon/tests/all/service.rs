@@ -394,6 +394,9 @@ fn the_command_uses_what_a_service_has_without_asking_for_a_pin() {
     }
     said("token identity pin web --pin-source web --new-pin-source new", 0);
     said("token identity pin web --pin-source web --new-pin-source new", 4);
+    said("sign --key other --in pin --out pin.sig --identity web --pin-source new", 0);
+    let wrong = said("sign --key other --in pin --out pin.sig --identity web --pin-source web", 4);
+    assert!(wrong.contains("token 'door' has no identity 'web' with this PIN"), "{wrong}");
     // How many tries are left the protocol does not say.
     let wrong = said("sign --key other --in pin --out pin.sig --pin-source new", 4);
     assert!(wrong.contains("hint: there were wrong PINs before"), "{wrong}");
