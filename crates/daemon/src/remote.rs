@@ -19,7 +19,8 @@ pub fn open(remote: Remote) -> Result<Box<dyn Store>, String> {
     let address = address(&remote.url)?;
     let asked = format!("password of the role in {address}");
     let read = remote.password.map(|source| ask::secret(&source, &asked)).transpose();
-    let password = read.map_err(|_| format!("{address}: {}", detail::with(str::to_owned)))?;
+    let lacks = |reason: &str| format!("{address}: there is no password of the role: {reason}");
+    let password = read.map_err(|_| detail::with(lacks))?;
     let usual = Config::new(address);
     let config = Config {
         password: password.map(|password| -> metaslot_postgres::Password {

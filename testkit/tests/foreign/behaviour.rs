@@ -187,7 +187,7 @@ fn file_that_is_no_pin_is_none() {
             let module = started()?;
             let session = module.open_session(slot(&module, LABEL)?, Access::ReadWrite)?;
             fails_with(session.login_protected(User::User), Error::PIN_INCORRECT)?;
-            says(&module, "is no file with a PIN")
+            says(&module, " is not a file")
         });
         if is_inside() {
             return;

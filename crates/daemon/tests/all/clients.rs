@@ -435,7 +435,17 @@ fn a_token_that_cannot_be_opened_is_named() {
     assert!(refused.contains("token.db") && refused.contains("CKR_PIN_INCORRECT"), "{refused}");
     assert!(!refused.contains("87654321"), "{refused}");
     let refused = place.try_tokens("pin-source = \"file:/nowhere/pin\"", "");
-    assert!(refused.expect_err("no file").contains("/nowhere/pin is no file with a PIN"));
+    let reason = "/nowhere/pin cannot be read: No such file or directory";
+    assert!(refused.expect_err("no file").ends_with(reason));
+    let refused = place.try_tokens("pin-source = \"file:/dev/null\"", "");
+    assert!(refused.expect_err("a device").ends_with(": /dev/null is not a file"));
+    for (said, reason) in
+        [("\n", "/pin is empty"), (&*"1".repeat(256), "/pin has more than 255 bytes")]
+    {
+        fs::write(place.0.join("pin"), said).expect("it is no PIN");
+        let refused = place.try_tokens(&pin, "").expect_err("it is none");
+        assert!(refused.ends_with(reason), "{refused}");
+    }
     let refused = place.try_tokens("pin-source = \"credential:web\"", "");
     let refused = refused.expect_err("no credential");
     assert!(refused.contains("systemd has passed no credential web"), "{refused}");

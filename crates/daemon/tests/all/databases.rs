@@ -76,6 +76,16 @@ fn a_url_that_is_wrong_is_a_wrong_configuration() {
 }
 
 #[test]
+fn a_password_that_is_not_there_is_said_to_be_none() {
+    let place = Place::new();
+    configure(&place, "postgresql://keys@db/vault");
+    fs::remove_file(place.path().join("password")).expect("it was there");
+    let check = Said::by(&place, "check", &["--config", "metaslotd.toml", "--check"]);
+    let said = check.line("there is no password of the role: ");
+    assert!(said.ends_with("/password cannot be read: No such file or directory"), "{said}");
+}
+
+#[test]
 fn a_daemon_behind_its_fence_signs_by_a_key_in_a_database_and_connects_again() {
     let Some(mut server) = postgres::Place::new("daemon") else { return };
     let place = Place::new();

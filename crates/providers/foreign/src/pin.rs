@@ -12,21 +12,35 @@ use std::path::Path;
 /// The longest PIN, in bytes.
 const LONGEST: usize = 255;
 
-/// What the file says, without a newline at its end. A pipe or a device could keep the caller for ever.
+/// What the file says, a PIN or a password, without a newline at its end. A pipe or a device could keep the caller for ever.
 ///
 /// # Errors
-/// `CKR_PIN_INCORRECT` where it says none; the detail names the file.
+/// `CKR_PIN_INCORRECT` where it says none; the detail names the file, and why.
 pub fn read(file: &Path) -> Result<Secret> {
     let mut room = Secret::try_zeroed(LONGEST + 2).ok_or(Error::DEVICE_MEMORY)?;
-    let is_file = metadata(file).is_ok_and(|found| found.is_file());
-    let length = is_file.then(|| filled(file, room.expose_mut())).and_then(io::Result::ok);
-    let said = room.expose().get(..length.unwrap_or(0)).unwrap_or_default();
+    let filled = match metadata(file) {
+        Ok(found) if !found.is_file() => return Err(unfit(file, "is not a file")),
+        Ok(_) => filled(file, room.expose_mut()),
+        Err(error) => Err(error),
+    };
+    let length = filled.map_err(|error| {
+        let said = error.to_string();
+        let words = said.split_once(" (os error").map_or(&*said, |(words, _)| words);
+        unfit(file, &format!("cannot be read: {words}"))
+    })?;
+    let said = room.expose().get(..length).unwrap_or_default();
     let pin = said.strip_suffix(b"\n").unwrap_or(said);
-    if pin.is_empty() || pin.len() > LONGEST {
-        detail::set(format_args!("{} is no file with a PIN", file.display()));
-        return Err(Error::PIN_INCORRECT);
+    match pin.len() {
+        0 => Err(unfit(file, "is empty")),
+        1..=LONGEST => Secret::try_copy_of(pin).ok_or(Error::DEVICE_MEMORY),
+        _ => Err(unfit(file, &format!("has more than {LONGEST} bytes"))),
     }
-    Secret::try_copy_of(pin).ok_or(Error::DEVICE_MEMORY)
+}
+
+/// No PIN comes from there.
+fn unfit(file: &Path, why: &str) -> Error {
+    detail::set(format_args!("{} {why}", file.display()));
+    Error::PIN_INCORRECT
 }
 
 /// Whether that is what the file says; without a PIN, whether it says one.
