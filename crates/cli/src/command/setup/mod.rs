@@ -20,7 +20,7 @@ use super::bridges;
 use crate::app::App;
 use crate::failure::{Failure, Result};
 use crate::output::{Output, Report};
-use crate::pin::{Role, Source};
+use crate::pin::{Role, Source, only_as_user};
 use crate::places;
 use credential::Credential;
 use files::{apply, before, kept, may_be_included};
@@ -123,10 +123,13 @@ fn file_of_pin(text: &str) -> std::result::Result<PathBuf, String> {
 }
 
 /// Where the variable says that the PIN is; a new token has one of its own.
-fn pin_of_environment(args: &Args) -> Option<PathBuf> {
+fn pin_of_environment(args: &Args) -> Result<Option<PathBuf>> {
     let is_there = args.new.is_none() && args.daemon.is_none();
     let source = env::var(Role::User.variable()).ok().filter(|_| is_there);
-    source.and_then(|source| file_of_pin(&source).ok())
+    let pin = source.and_then(|source| file_of_pin(&source).ok());
+    // What is set up logs in as the user.
+    pin.is_some().then(only_as_user).transpose()?;
+    Ok(pin)
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
@@ -139,7 +142,10 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let mut chosen = Chosen {
         key: args.key.clone(),
         cert: whole_name(args.cert.as_deref().unwrap_or("site.pem")),
-        pin: args.pin_source.clone().or_else(|| pin_of_environment(args)),
+        pin: match &args.pin_source {
+            Some(pin) => Some(pin.clone()),
+            None => pin_of_environment(args)?,
+        },
     };
     let of_new = args.new.as_ref().map(|_| Path::new(""));
     let credential =
