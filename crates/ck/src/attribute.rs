@@ -98,6 +98,10 @@ pub const fn class_bit(class: CK_OBJECT_CLASS) -> Option<u32> {
     })
 }
 
+/// A template in a template in a template is not in the standard: no template is deeper, neither where one is given nor where one is
+/// read.
+pub const DEEPEST: usize = 2;
+
 /// Whether objects of a class have a value that stays in the token.
 #[must_use]
 pub const fn is_secret(class: CK_OBJECT_CLASS) -> bool {

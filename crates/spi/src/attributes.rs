@@ -4,6 +4,7 @@
 //! Secret values (`CKA_VALUE` of a key, `CKA_PRIVATE_EXPONENT`, …) never enter [`Attributes`]; they
 //! live in [`Secrets`], in protected memory.
 
+use metaslot_ck::attribute::DEEPEST;
 use metaslot_ck::{CK_ATTRIBUTE_TYPE, Error, Result};
 use metaslot_memory::Secret;
 
@@ -21,9 +22,6 @@ pub enum Value {
     /// An array of numbers (`CKA_ALLOWED_MECHANISMS`).
     Ulongs(Vec<u64>),
 }
-
-/// A template in a template in a template is not in the standard: no template is deeper.
-pub const DEEPEST: usize = 2;
 /// More than a caller may give, and than there are in the standard.
 const MAX_ATTRIBUTES: usize = 1024;
 

@@ -32,7 +32,7 @@ pub mod table;
 mod template;
 pub mod wrapping;
 
-pub use attributes::{Attributes, DEEPEST, NewObject, Secrets, Value};
+pub use attributes::{Attributes, NewObject, Secrets, Value};
 pub use key::{Key, Material};
 pub use message::Message;
 pub use params::{Beside, Bytes, DsaSeed, KdfParam, Otp, Params, Signing, Tls};

@@ -8,14 +8,13 @@ use super::version::OWN;
 use super::wire::{MALFORMED, Reader};
 use super::{Remote, write};
 use crate::{Error, Result, Template, Value};
+use metaslot_ck::attribute::DEEPEST;
 use metaslot_ck::{self as ck, CK_ATTRIBUTE, CK_ATTRIBUTE_TYPE, Function, ObjectHandle};
 
 type Read<T> = std::result::Result<T, ck::Error>;
 
 /// A template has no more attributes: neither the module nor the daemon takes one that does.
 const MOST: usize = 512;
-/// Templates in templates go no deeper.
-const DEEPEST: usize = 4;
 /// What an attribute takes in an array of the C ABI.
 const ATTRIBUTE: usize = size_of::<CK_ATTRIBUTE>();
 

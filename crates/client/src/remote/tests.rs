@@ -2,8 +2,10 @@
 //! What the client makes of the answers of another process.
 
 use super::calls::ASKED;
+use super::wire::Writer;
 use super::*;
 use crate::{Access, Module};
+use metaslot_ck::attribute::DEEPEST;
 use std::sync::Mutex;
 
 /// A process that gives the same answer to everything.
@@ -158,4 +160,29 @@ fn what_the_protocol_does_not_carry_is_refused_here() {
     let unknown = Template::new().bool(CKA_DESTROYABLE, true);
     let told = session.create(&unknown).map_err(|error| error.code);
     assert_eq!(told, Err(ck::Error::ATTRIBUTE_TYPE_INVALID));
+}
+
+#[test]
+fn templates_are_read_as_deep_as_they_are_given() {
+    // So many of them, each in the one before, the last with a flag in it.
+    let told = |deep: usize| {
+        let mut answer = Writer::default();
+        answer.begin(24, "aAu");
+        answer.count(1);
+        for _ in 0..deep {
+            answer.available(CKA_DERIVE_TEMPLATE, size_of::<CK_ATTRIBUTE>()).expect("a number");
+            answer.count(1);
+        }
+        answer.available(CKA_SIGN, 1).expect("a number");
+        answer.byte(1);
+        answer.number(CKR_OK);
+        let answer = answer.finish();
+        let says: Arc<dyn Carrier> = Arc::new(Says(Mutex::new(answer.as_ref().to_vec())));
+        let remote = Remote { carrier: says, version: AtomicU8::new(OWN) };
+        remote.template(1, ObjectHandle(1), CKA_DERIVE_TEMPLATE)
+    };
+    for deep in 1..=DEEPEST {
+        assert!(told(deep).is_ok_and(|template| template.is_some()), "{deep}");
+    }
+    assert_eq!(told(DEEPEST + 1).map_err(|error| error.code), Err(MALFORMED));
 }

@@ -3,12 +3,12 @@
 
 use super::connection::Asked;
 use super::frame::LONGEST;
-use metaslot_ck::attribute::AttributeRow;
+use metaslot_ck::attribute::{AttributeRow, DEEPEST};
 use metaslot_ck::*;
 use metaslot_client::protocol::{Kind, NO_BYTES, Reader, Writer, kind_in};
 use metaslot_engine::{Answer, Object};
 use metaslot_memory::Secret;
-use metaslot_spi::{Attributes, DEEPEST, RawValue, Template, Value};
+use metaslot_spi::{Attributes, RawValue, Template, Value};
 use metaslot_wiring::room::check_room;
 use std::borrow::Cow;
 

@@ -53,6 +53,9 @@ fn templates_are_read_whole() {
         let told = read(full).expect("it is read").expect("it is there");
         assert_eq!(as_bytes(&told), as_bytes(&all));
         assert_eq!(session.template_attribute(full, CKA_LABEL).ok().flatten(), None);
+        let deeper = Template::new().with(CKA_DERIVE_TEMPLATE, Value::Template(all.clone()));
+        let deeper = value.clone().with(CKA_DERIVE_TEMPLATE, Value::Template(deeper));
+        assert_eq!(code(session.create(&deeper)), Some(Error::ARGUMENTS_BAD));
         let empty = session.create(&empty).expect("it is created");
         assert_eq!(read(empty), Ok(None));
         let gone = session.template_attribute(ObjectHandle(u64::MAX), CKA_DERIVE_TEMPLATE);

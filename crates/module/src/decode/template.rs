@@ -2,10 +2,10 @@
 //! Templates: arrays of `CK_ATTRIBUTE`.
 
 use super::{Caller, Given, MAX_ATTRIBUTES, check_room};
-use metaslot_ck::attribute::{AttributeRow, Kind};
+use metaslot_ck::attribute::{AttributeRow, DEEPEST, Kind};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
-use metaslot_spi::{DEEPEST, RawValue, Template};
+use metaslot_spi::{RawValue, Template};
 
 /// No single attribute is longer, in bytes.
 const LONGEST: CK_ULONG = 1 << 28;
