@@ -7,7 +7,7 @@ use metaslot_ck::*;
 use metaslot_client::protocol::{Call, OWN};
 use metaslot_client::{Session, Template, Value};
 use metaslot_engine::{Answer, Engine, Output};
-use metaslot_spi::{Params, RawValue, Value as Inside};
+use metaslot_spi::{Params, RawValue, Value as Inside, detail};
 use metaslot_wiring::Parts;
 use metaslot_wiring::config::source::Source;
 use std::io::{self, Read as _, Write as _};
@@ -160,10 +160,16 @@ fn what_fails_after_a_secret_is_made_leaves_neither_it_nor_a_ciphertext() {
     let (place, _module, session) = logged_in(OWN, OWN);
     make_pair(&session);
     let made = AtomicBool::new(false);
+    let broken = Arc::new(AtomicBool::new(false));
+    let breaking = broken.clone();
     let (engine, own) = engine(
         &place,
         "",
         Arc::new(move |function, _: &[u8], answer: &mut Vec<u8>| match function {
+            Function::EncapsulateKey if breaking.load(Ordering::Relaxed) => {
+                *answer = refusal(Error::DEVICE_ERROR);
+            }
+            Function::GetAttributeValue if breaking.load(Ordering::Relaxed) => {}
             Function::EncapsulateKey => made.store(true, Ordering::Relaxed),
             Function::GetAttributeValue if made.load(Ordering::Relaxed) => {
                 *answer = refusal(Error::DEVICE_MEMORY);
@@ -175,6 +181,12 @@ fn what_fails_after_a_secret_is_made_leaves_neither_it_nor_a_ciphertext() {
     assert_eq!(encapsulated(&engine, own, &mut room), Err(Error::DEVICE_MEMORY));
     assert!(room == [7; LENGTH]);
     assert_eq!(session.find(&Template::new().bytes(CKA_LABEL, LABEL)).expect("a search"), []);
+    // Of what is broken there its log says why; of memory there is nothing more to say.
+    let is_said = || detail::with(|said| said.ends_with("; the log of metaslotd says why"));
+    assert!(!is_said());
+    broken.store(true, Ordering::Relaxed);
+    assert_eq!(encapsulated(&engine, own, &mut room), Err(Error::DEVICE_ERROR));
+    assert!(is_said());
 }
 
 #[test]

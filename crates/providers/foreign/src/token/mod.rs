@@ -55,6 +55,9 @@ const ENDED: Failure = Failure::new(Function::Login, Error::USER_NOT_LOGGED_IN);
 /// A session that is not what it was.
 const GONE: Failure = Failure::new(Function::GetSessionInfo, Error::SESSION_HANDLE_INVALID);
 
+/// Codes behind which the daemon has a reason, which its clients are not told.
+const LOGGED: [Error; 3] = [Error::DEVICE_ERROR, Error::GENERAL_ERROR, Error::TOKEN_NOT_RECOGNIZED];
+
 /// An object that is not there any more, or not the only one of its kind.
 const INVALID: Failure = Failure::new(Function::FindObjects, Error::KEY_HANDLE_INVALID);
 
@@ -241,8 +244,11 @@ impl Token {
     /// What a failure is for the caller.
     pub(crate) fn told(&self, failure: Failure) -> Error {
         let code = told(self.name, failure);
+        let is_daemon = self.module.server().is_some() && self.module.library.shows_templates();
         if self.module.is_away(failure) {
             self.tell_absence();
+        } else if is_daemon && LOGGED.contains(&failure.code) {
+            detail::set(format_args!("{}: {failure}; the log of metaslotd says why", self.name));
         }
         code
     }
