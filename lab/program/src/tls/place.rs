@@ -12,8 +12,9 @@ use crate::sandbox::{Sandbox, Store};
 use crate::speed::Part;
 use crate::token::{LABEL, PIN, own_module};
 use crate::{Failure, Result};
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -106,7 +107,7 @@ impl Place {
     /// A key and its certificate where Java finds them.
     fn key_store(&self, arm: Arm, [certificate, key]: [&Path; 2]) -> Result<()> {
         let pin = self.place.file("pin");
-        fs::write(&pin, PIN).map_err(|error| Failure::file(&pin, &error))?;
+        write_own(&pin, PIN).map_err(|error| Failure::file(&pin, &error))?;
         let mut command = match arm {
             Arm::File => {
                 let mut command = Command::new("openssl");
@@ -242,7 +243,7 @@ impl Place {
              [[client]]\nservices = [\"user:{user}\"]\ntoken = \"{LABEL}\"\noperations = [\"sign\"]\n",
             pin.display(),
         );
-        fs::write(&pin, PIN).map_err(|error| Failure::file(&pin, &error))?;
+        write_own(&pin, PIN).map_err(|error| Failure::file(&pin, &error))?;
         fs::write(&file, text).map_err(|error| Failure::file(&file, &error))?;
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "TERM", "--"]).arg(program).arg("--config").arg(file);
@@ -259,11 +260,36 @@ impl Place {
         if !chown.status()?.success() {
             return Err(Failure::new(format!("chown to {user} fails")));
         }
-        let open = fs::Permissions::from_mode(0o711);
+        let open = Permissions::from_mode(0o711);
         for path in [self.place.file(""), store.file("")] {
             fs::set_permissions(&path, open.clone())
                 .map_err(|error| Failure::file(&path, &error))?;
         }
         Ok(())
+    }
+}
+
+/// Writes a file with a PIN, which nobody but its user reads.
+fn write_own(path: &Path, pin: &[u8]) -> io::Result<()> {
+    let mut file =
+        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    // One that was there before has the mode that it had.
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    file.write_all(pin)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_with_a_pin_is_its_users_alone() {
+        let path = std::env::temp_dir().join(format!("metaslot-lab-pin-{}", std::process::id()));
+        fs::write(&path, "a longer text than the PIN").expect("it is written");
+        fs::set_permissions(&path, Permissions::from_mode(0o644)).expect("it is ours");
+        write_own(&path, PIN).expect("it is written");
+        let mode = fs::metadata(&path).expect("it is there").permissions().mode();
+        assert_eq!((mode & 0o777, fs::read(&path).expect("it is there")), (0o600, PIN.to_vec()));
+        fs::remove_file(path).expect("it is there");
     }
 }
