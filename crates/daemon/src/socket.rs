@@ -4,20 +4,22 @@
 use crate::manager::say;
 use metaslot_wiring::text::words;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::Mode;
+use rustix::fs::{FlockOperation, Mode, flock};
 use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use rustix::process::{geteuid, umask};
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _, chown};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// So long one may be taken that a killed daemon has: the kernel closes a process's files after its memory is gone.
+/// How long a killed daemon may still have its socket: the kernel closes a process's files after its memory is gone.
 pub(crate) const DYING: Duration = Duration::from_secs(1);
-/// And is asked for again after this time.
+/// After which it is tried again.
 pub(crate) const AGAIN: Duration = Duration::from_millis(2);
 
 /// A socket that listens. Its name goes with it, unless it is the service manager's.
@@ -37,6 +39,8 @@ impl Socket {
     pub(crate) fn new(path: &Path, group: Option<u32>) -> Result<Self, String> {
         let failed = |error: io::Error| format!("{}: {}", path.display(), words(&error));
         checked(path, geteuid().as_raw())?;
+        // Held until the socket is there: of two that found a dead one, the second would remove that of the first.
+        let _alone = locked(path).map_err(failed)?;
         remove_old(path).map_err(|reason| format!("{}: {reason}", path.display()))?;
         // Until it has its mode, no other user connects.
         let before = umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);
@@ -147,33 +151,56 @@ fn is_open_to_others(directory: &Path, user: u32) -> io::Result<bool> {
     Ok(false)
 }
 
+/// A lock that one process has on the directory, which goes with the file.
+fn locked(path: &Path) -> io::Result<File> {
+    let directory = File::open(path.parent().unwrap_or_else(|| Path::new("/")))?;
+    flock(&directory, FlockOperation::LockExclusive)?;
+    Ok(directory)
+}
+
 /// One that a daemon has left which was killed. Of one that runs, and of what is no socket, nothing is taken away.
 fn remove_old(path: &Path) -> Result<(), String> {
     match fs::symlink_metadata(path) {
-        Err(_) => Ok(()),
+        Err(_) => return Ok(()),
         Ok(metadata) if !metadata.file_type().is_socket() => {
-            Err(String::from("is there, and is no socket"))
+            return Err(String::from("is there, and is no socket"));
         }
-        Ok(_) if is_served(path) => Err(String::from("is served by another process")),
-        Ok(_) => fs::remove_file(path).map_err(|error| words(&error)),
+        Ok(_) => {}
+    }
+    match is_served(path) {
+        Ok(false) => fs::remove_file(path).map_err(|error| words(&error)),
+        Ok(true) => Err(String::from("is served by another process")),
+        Err(error) => Err(format!("is there, and may be served ({})", words(&error))),
     }
 }
 
 /// Whether a process listens there that goes on doing so.
-fn is_served(path: &Path) -> bool {
+fn is_served(path: &Path) -> io::Result<bool> {
     let until = Instant::now() + DYING;
-    while let Ok(stream) = UnixStream::connect(path) {
-        if !ends(&stream, until) {
-            return true;
+    loop {
+        match connected(path) {
+            Ok(stream) if !ends(&stream, until) => return Ok(true),
+            // A daemon at its limit closes connections, too, and is asked again.
+            Ok(_) => thread::sleep(AGAIN),
+            Err(Errno::CONNREFUSED | Errno::NOENT) => return Ok(false),
+            // As many wait already as may: whether that process lives, this does not tell.
+            Err(Errno::AGAIN) if Instant::now() >= until => return Ok(true),
+            Err(Errno::AGAIN | Errno::INTR) => thread::sleep(AGAIN),
+            Err(error) => return Err(error.into()),
         }
-        // One that has enough clients ends a connection, too, and is asked again.
-        thread::sleep(AGAIN);
     }
-    false
+}
+
+/// A connection to the process that listens there, without waiting until it has room for one.
+fn connected(path: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let stream = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    connect(&stream, &SocketAddrUnix::new(path)?)?;
+    Ok(stream)
 }
 
 /// Whether its other side ends a connection until then.
-fn ends(stream: &UnixStream, until: Instant) -> bool {
+fn ends(stream: &OwnedFd, until: Instant) -> bool {
     loop {
         let left = until.saturating_duration_since(Instant::now());
         let Some(left) = Timespec::try_from(left).ok().filter(|_| !left.is_zero()) else {
@@ -251,6 +278,34 @@ mod tests {
         let refuses = thread::spawn(move || full.incoming().take(3).for_each(drop));
         Socket::new(&path, None).expect("it is gone after three");
         refuses.join().unwrap();
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn of_many_that_find_a_dead_one_the_first_has_it() {
+        let directory = std::env::temp_dir().join(format!("metaslotd-many-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("socket");
+        drop(UnixListener::bind(&path).unwrap());
+        let all = thread::scope(|scope| {
+            let all = [(); 3].map(|()| scope.spawn(|| Socket::new(&path, None)));
+            all.map(|one| one.join().unwrap())
+        });
+        assert_eq!(all.iter().filter(|one| one.is_ok()).count(), 1, "{all:?}");
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    /// A process that takes no connections may live: it is stopped, or at its limit.
+    #[test]
+    fn a_socket_whose_queue_is_full_is_served() {
+        let directory = std::env::temp_dir().join(format!("metaslotd-full-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("socket");
+        let _full = UnixListener::bind(&path).unwrap();
+        let waiting = Vec::from_iter(std::iter::from_fn(|| connected(&path).ok()));
+        assert!(!waiting.is_empty());
+        let refused = Socket::new(&path, None).expect_err("it is served");
+        assert!(refused.ends_with("is served by another process"), "{refused}");
         fs::remove_dir_all(directory).unwrap();
     }
 

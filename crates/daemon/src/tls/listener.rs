@@ -43,7 +43,7 @@ pub(crate) struct Listener {
     lines: Mutex<Lines>,
 }
 
-/// A port that a daemon has which was killed is free soon.
+/// Waits for the port of a daemon that is being killed.
 fn bound(address: SocketAddr) -> io::Result<TcpListener> {
     let until = Instant::now() + DYING;
     loop {
