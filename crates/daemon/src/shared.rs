@@ -14,6 +14,7 @@ use metaslot_spi::store::{
     Store, Term, TokenRow,
 };
 use metaslot_wiring::audit::Log;
+use metaslot_wiring::text::words;
 use metaslot_wiring::version::MANUFACTURER;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::os::unix::net::UnixStream;
@@ -57,11 +58,17 @@ struct Login {
     clients: usize,
     /// The daemon's PIN is not this one's any more: each further try would count, and lock it in the end.
     refused: Option<Owner>,
+    /// The daemon's PIN has been tried, or could have been. What comes of that at the start is told by the service.
+    tried: bool,
 }
 
-/// Whose the daemon's PIN is: the incarnation of the identity that it names, if any. Another one of that name is another.
+/// Whose the daemon's PIN is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-struct Owner(Option<u64>);
+enum Owner {
+    User,
+    /// The incarnation: an identity that is added again under that name has another.
+    Identity(u64),
+}
 
 impl Login {
     /// Whether the daemon's PIN opens what was opened at this time.
@@ -89,15 +96,17 @@ impl Shared {
         *self.log.lock().unwrap_or_else(PoisonError::into_inner) = log;
     }
 
-    /// Tells it that the daemon has opened the token, if it has: it did before there was a log.
+    /// Tells it that the daemon has opened the token, if it has: it did before there was a log. What comes of later logins is told then.
     ///
     /// # Errors
     /// Where it must not be open without a line.
     pub(crate) fn tell_opened(&self) -> io::Result<()> {
+        let mut login = self.login();
+        login.tried = true;
+        let is_open = login.own.is_some();
+        drop(login);
         match (self.to_log(), &self.own) {
-            (Some(log), Some(own)) if self.login().own.is_some() => {
-                log.opened(&self.label(), own.identity, Ok(()))
-            }
+            (Some(log), Some(own)) if is_open => log.opened(&self.label(), own.identity, Ok(())),
             _ => Ok(()),
         }
     }
@@ -150,7 +159,8 @@ impl Shared {
     /// Opens the token with the daemon's PIN, if it is not open.
     ///
     /// # Errors
-    /// As `C_Login`; `CKR_PIN_INCORRECT` where the daemon has no PIN, or one that was wrong before.
+    /// As `C_Login`; `CKR_PIN_INCORRECT` where the daemon has no PIN, or one that was wrong before, or its identity is gone; those of the
+    /// store; `CKR_FUNCTION_FAILED` where it must not be open without a line in the log.
     pub fn open(&self) -> Result<()> {
         if self.is_open() {
             return Ok(());
@@ -167,40 +177,61 @@ impl Shared {
         }
         // Looked for before: one that is added in its place meanwhile is another.
         let owner = self.owner()?;
+        let login = self.login();
         // A name that was there and is not any more is not tried again and again.
-        let is_gone = own.identity.is_some() && owner == Owner(None) && self.login().times > 0;
-        if is_gone || self.login().refused == Some(owner) {
+        if login.tried && (owner.is_none() || login.refused == owner) {
             return Err(Error::PIN_INCORRECT);
         }
+        drop(login);
         let opened = self.show(Role::User, own.identity, own.pin.expose());
-        let mut login = self.login();
-        match opened {
-            Ok(()) => login.own = Some(owner),
-            Err(Error::PIN_INCORRECT) => login.refused = Some(owner),
+        // Added meanwhile: it would not be seen when this one is revoked.
+        let opened = opened.and_then(|()| owner.ok_or(Error::PIN_INCORRECT)).map(|_| ());
+        let told = match opened {
+            Ok(()) | Err(Error::PIN_INCORRECT) => self.tell_again(own.identity, opened),
             // Where it was too soon after the failures of others nothing was tried.
             Err(_) => return opened,
+        };
+        let mut login = self.login();
+        login.tried = true;
+        match opened.and(told) {
+            Ok(()) => login.own = owner,
+            Err(Error::PIN_INCORRECT) => login.refused = owner,
+            Err(_) => {}
         }
-        let is_first = login.times == 1;
         drop(login);
-        if !is_first {
-            self.tell_again(own.identity, opened);
-        }
-        opened
+        self.close_unused();
+        opened.and(told)
     }
 
-    /// Says what became of a login after the first one.
-    fn tell_again(&self, identity: Option<Name>, opened: Result<()>) {
-        let (label, by) = (self.label(), by(identity));
-        match opened {
-            Ok(()) => say(&format!("the token {label:?} is open again, by the PIN of {by}")),
-            Err(_) => say(&format!(
-                "services have nothing of the token {label:?}: the PIN is not that of {by} any more, and is not tried again \
+    /// Says what became of a login after the one at the start, before it is one.
+    fn tell_again(&self, identity: Option<Name>, opened: Result<()>) -> Result<()> {
+        if !self.login().tried {
+            return Ok(());
+        }
+        let (label, owner) = (self.label(), owner_in_words(identity));
+        if let Some(log) = self.to_log() {
+            log.opened(&label, identity, opened).map_err(|error| {
+                let error = words(&error);
+                say(&format!(
+                    "services have nothing of the token {label:?}: the audit log cannot be written: {error}"
+                ));
+                Error::FUNCTION_FAILED
+            })?;
+        }
+        match (opened, identity) {
+            (Ok(()), _) => {
+                say(&format!("the token {label:?} is open again, by the PIN of {owner}"));
+            }
+            (Err(_), Some(_)) => say(&format!(
+                "services have nothing of the token {label:?}: the PIN is not that of {owner}, and is not tried again before a \
+                 restart, or before that one is added anew"
+            )),
+            (Err(_), None) => say(&format!(
+                "services have nothing of the token {label:?}: the PIN is not that of {owner} any more, and is not tried again \
                  before a restart"
             )),
         }
-        if let Some(log) = self.to_log() {
-            log.opened(&label, identity, opened).ok();
-        }
+        Ok(())
     }
 
     /// Ends the daemon's login where its identity is not one of the token's any more; the keys go, too, unless clients have them
@@ -235,17 +266,18 @@ impl Shared {
         self.is_own_still() && self.store.keeps_login()
     }
 
-    /// Whose the daemon's PIN is now.
-    fn owner(&self) -> Result<Owner> {
-        let name = self.own.as_ref().and_then(|own| own.identity);
-        name.map_or(Ok(None), |name| self.store.incarnation(name)).map(Owner)
+    /// Whose the daemon's PIN is now; `None` where there is no identity of that name.
+    fn owner(&self) -> Result<Option<Owner>> {
+        match self.own.as_ref().and_then(|own| own.identity) {
+            None => Ok(Some(Owner::User)),
+            Some(name) => Ok(self.store.incarnation(name)?.map(Owner::Identity)),
+        }
     }
 
-    /// Whether the daemon's login has not ended, as that of an identity does that is revoked. While the store cannot be looked at it
-    /// has not.
+    /// Whether the daemon's login has not ended, as that of an identity does that is revoked. If the store cannot be read, it stays.
     fn is_own_still(&self) -> bool {
         let own = self.login().own;
-        own.is_some_and(|own| own == Owner(None) || self.owner().map_or(true, |now| now == own))
+        own == Some(Owner::User) || own.is_some() && self.owner().map_or(true, |now| now == own)
     }
 
     fn entering(&self) -> MutexGuard<'_, ()> {
@@ -282,8 +314,9 @@ impl Shared {
     fn forget(&self) -> RwLockWriteGuard<'_, ()> {
         let opening = self.opening.write().unwrap_or_else(PoisonError::into_inner);
         let mut login = self.login();
-        let (times, refused, before) = (login.times + 1, login.refused, login.role);
-        *login = Login { times, refused, ..Login::default() };
+        let (times, refused, tried, before) =
+            (login.times + 1, login.refused, login.tried, login.role);
+        *login = Login { times, refused, tried, ..Login::default() };
         drop(login);
         if before.is_some() {
             self.store.logout();
@@ -321,7 +354,7 @@ impl Shared {
 }
 
 /// Whose PIN it is, in words.
-fn by(identity: Option<Name>) -> String {
+fn owner_in_words(identity: Option<Name>) -> String {
     identity.map_or_else(|| String::from("the user"), |name| format!("the identity {name:?}"))
 }
 

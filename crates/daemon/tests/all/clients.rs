@@ -7,6 +7,7 @@ use metaslot_engine::{Answer, Engine, Output};
 use metaslot_keystore::{Cost, Kdf, SqliteStore};
 use metaslot_spi::store::{Examination, Identities, Name, NewPin, Remark, Role, Store};
 use metaslot_spi::{Params, RawValue, Template, Value};
+use metaslot_wiring::audit::Log;
 use metaslot_wiring::config::source::Source;
 use rustix::process::geteuid;
 use std::fs;
@@ -286,6 +287,61 @@ fn a_daemon_whose_identity_is_revoked_has_nothing_for_services_until_it_is_added
     assert!(labels(&service, session).is_empty());
     add(b"web1-pin");
     assert_eq!(labels(&service, session), ["site"], "those of the new one");
+}
+
+/// Also while a client has the token open by a PIN of its own.
+#[test]
+fn the_daemons_login_is_logged_before_services_have_it() {
+    let place = Place::new("identity-log");
+    let web = Name::new(b"web1").expect("a name");
+    fs::write(place.0.join("web1"), "web1-pin\n").expect("the PIN is written");
+    let add = |pin: &[u8]| officer(&place, Identities::Add(web, NewPin(pin)));
+    add(b"web1-pin");
+    let tokens = as_identity(&place, "web1").expect("it is right");
+    let (file, directory) = (place.0.join("audit.toml"), place.0.join("log"));
+    let audit = format!(
+        "audit = \"{}/audit\"\naudit_required = true\n[[token]]\npath = \"/web\"\n",
+        directory.display()
+    );
+    fs::write(&file, audit).expect("the configuration is written");
+    fs::create_dir(&directory).expect("the directory is made");
+    tokens.log(Log::of(&Source::of_file(file).read().expect("it is right").0));
+    tokens.tell_opened().expect("a line");
+    let (service, user) = (client(&tokens), client(&tokens));
+    let [session, its] =
+        [&service, &user].map(|who| who.open_session(SLOT, WRITE).expect("a session"));
+    user.login(its, CKU_USER, PIN).expect("the user's PIN");
+    for (pin, is_right) in [(&b"web1-pin"[..], true), (b"another-pin", false), (b"web1-pin", true)]
+    {
+        officer(&place, Identities::Revoke(web));
+        assert!(labels(&service, session).is_empty());
+        add(pin);
+        assert_ne!(labels(&service, session).is_empty(), is_right);
+    }
+    let events = || {
+        let lines = fs::read_to_string(directory.join("audit")).expect("there are lines");
+        let field = |line: &str, name: &str| {
+            let (_, rest) = line.split_once(&format!("\"{name}\":\""))?;
+            Some(rest.split('"').next()?.to_owned())
+        };
+        let of_daemon = lines.lines().filter(|line| !line.contains("\"session\""));
+        let event = |line| Some((field(line, "event")?, field(line, "result")));
+        of_daemon.filter_map(event).collect::<Vec<_>>()
+    };
+    let opened = |result: &str| (String::from("opened"), Some(result.to_owned()));
+    let closed = (String::from("closed"), None);
+    let (well, wrong) = (opened("CKR_OK"), opened("CKR_PIN_INCORRECT"));
+    let begun = [&well, &closed, &well, &closed, &wrong, &well].map(Clone::clone);
+    assert_eq!(events(), begun);
+    // What cannot be logged does not happen.
+    officer(&place, Identities::Revoke(web));
+    assert!(labels(&service, session).is_empty());
+    fs::rename(&directory, place.0.join("away")).expect("it is taken away");
+    add(b"web1-pin");
+    assert!(labels(&service, session).is_empty());
+    fs::rename(place.0.join("away"), &directory).expect("it is back");
+    assert_eq!(labels(&service, session), ["site", "other"]);
+    assert_eq!(events(), [&begun[..], &[closed, well]].concat());
 }
 
 #[test]
