@@ -6,6 +6,7 @@ use crate::failure::{Failure, Result};
 use metaslot_memory::Secret;
 use metaslot_spi::store::Name;
 use std::env;
+use std::ffi::OsString;
 
 /// Names who logs in where no option does, as `METASLOT_PIN_SOURCE` names where the PIN is.
 const VARIABLE: &str = "METASLOT_IDENTITY";
@@ -23,14 +24,16 @@ pub(crate) fn name(text: &str) -> Result<Name> {
 pub(crate) fn identity(option: Option<&str>) -> Result<Option<Name>> {
     match option {
         Some(option) => name(option).map(Some),
+        // What is no text is no name, and no reason to try the PIN as the user's.
         None => of_environment()
-            .map(|text| name(&text).map_err(|failure| failure.context(VARIABLE)))
-            .transpose(),
+            .map(|text| text.to_str().map_or_else(|| name(""), name))
+            .transpose()
+            .map_err(|failure| failure.context(VARIABLE)),
     }
 }
 
-fn of_environment() -> Option<String> {
-    env::var(VARIABLE).ok().filter(|text| !text.is_empty())
+fn of_environment() -> Option<OsString> {
+    env::var_os(VARIABLE).filter(|text| !text.is_empty())
 }
 
 /// What logs in as the user only does not try the PIN of an identity as the user's: that would count.

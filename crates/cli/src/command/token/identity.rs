@@ -126,7 +126,7 @@ pub(crate) fn run(app: &App, command: &Command) -> Result<()> {
         Command::Pin(args) => {
             let (name, uri) = (check(&args.name)?, args.of.token.uri()?);
             let token = app.token(&uri)?;
-            let source = args.pin_source.as_deref().map(Source::parse).transpose()?;
+            let source = Source::find(Role::User, args.pin_source.as_deref(), &uri)?;
             let present = token.identity_pin(name, source.as_ref())?;
             change(app, &uri, (name, &present), args.new_pin_source.as_deref())
         }
