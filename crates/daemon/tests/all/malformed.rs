@@ -495,6 +495,7 @@ fn harms_no_other_client(changed: usize, connection: impl Fn(&Client, &mut Chanc
             all.same += same;
             all.done += done;
             connections += 1;
+            assert!(connections <= 1000 + changed, "they end before anything is answered: {all:?}");
         }
         drop(over);
         other.join().expect("no panic")
