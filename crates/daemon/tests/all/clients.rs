@@ -361,6 +361,11 @@ fn a_revoked_identity_of_the_daemon_leaves_no_keys_behind() {
     twin.login_as(its, web, b"web1-pin").expect("its PIN");
     officer(&place, Identities::Revoke(web));
     assert!(labels(&twin, its).is_empty());
+    // One that comes in again without having gone is one client still.
+    let add = Identities::Add(web, NewPin(b"web1-pin"));
+    officer(&place, add);
+    twin.login_as(its, web, b"web1-pin").expect("its PIN");
+    officer(&place, Identities::Revoke(web));
     user.login(session, CKU_USER, PIN).expect("the user's PIN");
     drop((user, twin));
     // The last one has gone, and the token is closed.
