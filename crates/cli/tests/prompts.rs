@@ -159,7 +159,7 @@ fn an_interrupted_question_leaves_the_terminal_as_it_was() {
     assert!(modes(&terminal).contains(wanted));
 }
 
-/// Behind characters it was one of the PIN's.
+/// Also where something was typed.
 #[test]
 fn the_end_of_the_input_cancels_a_question() {
     let sandbox = sandbox();

@@ -154,7 +154,7 @@ impl There {
             let hint = "write HOST:PORT, such as vault.example:7443";
             Failure::configuration(format!("{called}: no port; {hint}"))
         })?;
-        // What can be no name stays none; one that is not known yet is looked up again at the next start.
+        // What cannot be a name never resolves; an unknown one is looked up again at the next start.
         name_of(arguments.name())
             .map_err(|wrong| Failure::configuration(format!("{called}: {wrong}")))?;
         let addresses = called.to_socket_addrs();

@@ -188,7 +188,7 @@ fn fill(
         Answer::Value(Value::Ulongs(numbers)) => {
             numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
         }
-        // Nothing is written as bytes alike in versions that carry no array of attributes there.
+        // An empty template is written as empty bytes in versions that carry no array of attributes there.
         Answer::Value(Value::Template(template))
             if template.is_empty() && kind_in(attribute, version) != Kind::Template =>
         {

@@ -71,7 +71,7 @@ fn served_rubbish(client: &Client, chance: &mut Chance, count: usize) -> Answere
 
 struct Ring {
     beside: Beside,
-    /// Through the socket and through the memory.
+    /// Through the socket; those in the memory are not kept.
     answers: Vec<u8>,
 }
 

@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(counted, [3 * TURN, 3 * TURN, 0, 0]);
     }
 
-    /// The counters were read after the next thread might have set them to zero.
+    /// The counters are the process's.
     #[test]
     fn threads_do_not_read_each_others_counts() {
         if !Port::Vector.available() {
