@@ -20,6 +20,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
+use std::time::{Duration, Instant};
 use std::{fmt, io};
 
 /// The store of one token.
@@ -57,7 +58,7 @@ struct Login {
     /// How many clients.
     clients: usize,
     /// The daemon's PIN is not this one's any more: each further try would count, and lock it in the end.
-    refused: Option<Owner>,
+    refused: Option<Refused>,
     /// The daemon's PIN has been tried, or could have been. What comes of that at the start is told by the service.
     tried: bool,
 }
@@ -68,6 +69,33 @@ enum Owner {
     User,
     /// The incarnation: an identity that is added again under that name has another.
     Identity(u64),
+}
+
+/// A PIN of the daemon that was refused.
+#[derive(Clone, Copy, Debug)]
+struct Refused {
+    owner: Owner,
+    times: u32,
+    at: Instant,
+}
+
+impl Refused {
+    /// An identity's PIN is refused in the pause after the failures of others, too, which is not told apart: it is longer than any pause.
+    const PAUSE: Duration = Duration::from_secs(120);
+    /// So often an identity's PIN is tried in all.
+    const TRIES: u32 = 3;
+
+    /// Whether it is not tried again now.
+    fn holds(self, owner: Owner, now: Instant) -> bool {
+        let waits = now.saturating_duration_since(self.at) < Self::PAUSE;
+        self.owner == owner && (owner == Owner::User || waits || self.times >= Self::TRIES)
+    }
+
+    /// Refused at this time, after what was before.
+    fn again(before: Option<Self>, owner: Owner, at: Instant) -> Self {
+        let before = before.filter(|before| before.owner == owner);
+        Self { owner, times: 1 + before.map_or(0, |before| before.times), at }
+    }
 }
 
 impl Login {
@@ -179,7 +207,8 @@ impl Shared {
         let owner = self.owner()?;
         let login = self.login();
         // A name that was there and is not any more is not tried again and again.
-        if login.tried && (owner.is_none() || login.refused == owner) {
+        let holds = |owner| login.refused.is_some_and(|one| one.holds(owner, Instant::now()));
+        if login.tried && owner.is_none_or(holds) {
             return Err(Error::PIN_INCORRECT);
         }
         drop(login);
@@ -195,7 +224,10 @@ impl Shared {
         login.tried = true;
         match opened.and(told) {
             Ok(()) => login.own = owner,
-            Err(Error::PIN_INCORRECT) => login.refused = owner,
+            Err(Error::PIN_INCORRECT) => {
+                let refused = |owner| Refused::again(login.refused, owner, Instant::now());
+                login.refused = owner.map(refused);
+            }
             Err(_) => {}
         }
         drop(login);
@@ -223,8 +255,8 @@ impl Shared {
                 say(&format!("the token {label:?} is open again, by the PIN of {owner}"));
             }
             (Err(_), Some(_)) => say(&format!(
-                "services have nothing of the token {label:?}: the PIN is not that of {owner}, and is not tried again before a \
-                 restart, or before that one is added anew"
+                "services have nothing of the token {label:?}: the PIN is not that of {owner}, or is not taken now; it is tried \
+                 three times, two minutes apart, and again when that one is added anew"
             )),
             (Err(_), None) => say(&format!(
                 "services have nothing of the token {label:?}: the PIN is not that of {owner} any more, and is not tried again \
@@ -690,5 +722,29 @@ impl Store for View {
 impl Drop for View {
     fn drop(&mut self) {
         self.logout();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The pause after others' failures is not told apart from a wrong PIN.
+    #[test]
+    fn the_pin_of_an_identity_is_tried_three_times_and_the_users_once() {
+        let begun = Instant::now();
+        let (one, another) = (Owner::Identity(1), Owner::Identity(2));
+        let mut refused = None;
+        for times in 1..=Refused::TRIES {
+            let at = begun + times * Refused::PAUSE;
+            let now = Refused::again(refused, one, at);
+            assert!(now.holds(one, at + Refused::PAUSE / 2));
+            assert_eq!(now.holds(one, at + Refused::PAUSE), times == Refused::TRIES);
+            assert!(!now.holds(another, at), "it was added anew");
+            refused = Some(now);
+        }
+        assert!(!Refused::again(refused, another, begun).holds(another, begun + Refused::PAUSE));
+        let user = Refused::again(None, Owner::User, begun);
+        assert!(user.holds(Owner::User, begun + Refused::PAUSE));
     }
 }
