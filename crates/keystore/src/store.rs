@@ -274,6 +274,13 @@ impl Store for SqliteStore {
         }
     }
 
+    fn retry_at(&self, name: Option<Name>) -> ck::Result<u64> {
+        match name {
+            None => Ok(self.token()?.user.retry_at),
+            Some(name) => self.report(nothing(named::retry_at(self, name))),
+        }
+    }
+
     fn share_login(&self) -> ck::Result<()> {
         let keys = self.keys().map(|keys| keys.unbound()).transpose();
         self.report(keys.map(|keys| self.set_keys(keys)))

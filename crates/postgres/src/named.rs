@@ -130,6 +130,15 @@ pub(crate) fn administer(
     Ok(Examined::default())
 }
 
+/// [`metaslot_spi::store::Store::retry_at`]
+pub(crate) fn retry_at(store: &PostgresStore, name: Name) -> Result<u64> {
+    let open = store.link.open()?;
+    let _turn = lock(&open.lines.turn);
+    let whole = read(store, &open)?;
+    let found = whole.token.identities.find(name);
+    Ok(found.map_or(0, |identity| elsewhere::pin_state(&identity.pin, whole.now).retry_at))
+}
+
 /// All of one moment.
 fn read(store: &PostgresStore, open: &Open<'_>) -> Result<Whole> {
     store.around(open, SNAPSHOT, || Ok((Whole::here(open)?.complete(open)?, None)))

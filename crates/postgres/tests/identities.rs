@@ -52,11 +52,14 @@ fn identities_are_counted_locked_and_revoked_over_all_machines() {
     theirs.login_as(name("web"), WEB).unwrap();
     others.login_as(name("mail"), MAIL).unwrap();
     assert_eq!(theirs.secrets(id, 1).unwrap().expose(), b"secret of key");
+    assert_eq!(others.retry_at(Some(name("web"))), Ok(0));
     // Three wrong ones, wherever: the next one is not tried.
     for machine in [&mine, &theirs, &others] {
         assert_eq!(machine.check_pin_as(name("web"), b"wrong"), Err(Error::PIN_INCORRECT));
         assert_eq!(told(), unknown);
     }
+    assert!(others.retry_at(Some(name("web"))).unwrap() > 0);
+    assert_eq!(["mail", "nobody"].map(|who| others.retry_at(Some(name(who)))), [Ok(0), Ok(0)]);
     assert_eq!(others.check_pin_as(name("web"), WEB), Err(Error::PIN_INCORRECT));
     assert_eq!(told(), unknown);
     let counted = |at: usize| officer(&mine, Identities::List).unwrap()[at].1.failures;

@@ -82,6 +82,15 @@ pub trait Store: Send + Sync {
         Ok(None)
     }
 
+    /// From when on a PIN is tried, in seconds since 1970, after the failures of others: the user's, or that of the identity of this
+    /// name; 0 for now. It tells which names there are, and is for one who has the PIN.
+    ///
+    /// # Errors
+    /// Those of [`Self::token`].
+    fn retry_at(&self, name: Option<Name>) -> Result<u64> {
+        name.map_or_else(|| Ok(self.token()?.user.retry_at), |_| Ok(0))
+    }
+
     /// Keeps the keys of a login even when the identity is revoked that has opened them: the caller, who has more than one
     /// user, looks at [`Self::incarnation`] itself.
     ///

@@ -89,6 +89,11 @@ impl<S: Store> Store for UncancelledStore<S> {
         self.0.incarnation(name)
     }
 
+    fn retry_at(&self, name: Option<Name>) -> Result<u64> {
+        let _uncancelled = Uncancelled::begin();
+        self.0.retry_at(name)
+    }
+
     fn share_login(&self) -> Result<()> {
         let _uncancelled = Uncancelled::begin();
         self.0.share_login()

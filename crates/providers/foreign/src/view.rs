@@ -271,6 +271,10 @@ impl Store for View {
         self.own.incarnation(name)
     }
 
+    fn retry_at(&self, name: Option<Name>) -> Result<u64> {
+        self.own.retry_at(name)
+    }
+
     fn share_login(&self) -> Result<()> {
         self.own.share_login()
     }
