@@ -20,7 +20,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
-use std::time::{Duration, Instant};
 use std::{fmt, io};
 
 /// The store of one token.
@@ -57,10 +56,18 @@ struct Login {
     own: Option<Owner>,
     /// How many clients.
     clients: usize,
-    /// The daemon's PIN is not this one's any more: each further try would count, and lock it in the end.
-    refused: Option<Refused>,
-    /// The daemon's PIN has been tried, or could have been. What comes of that at the start is told by the service.
+    pin: Known,
+}
+
+/// What is known of the daemon's PIN, whatever is open.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    /// It has been tried, or could have been. What comes of that at the start is told by the service.
     tried: bool,
+    /// It is not this one's any more: each further try would count, and lock it in the end.
+    refused: Option<Refused>,
+    /// Until when it was said that it is not tried.
+    pause: u64,
 }
 
 /// Whose the daemon's PIN is.
@@ -76,25 +83,29 @@ enum Owner {
 struct Refused {
     owner: Owner,
     times: u32,
-    at: Instant,
 }
 
 impl Refused {
-    /// An identity's PIN is refused in the pause after the failures of others, too, which is not told apart: it is longer than any pause.
-    const PAUSE: Duration = Duration::from_secs(120);
-    /// So often an identity's PIN is tried in all.
-    const TRIES: u32 = 3;
-
-    /// Whether it is not tried again now.
-    fn holds(self, owner: Owner, now: Instant) -> bool {
-        let waits = now.saturating_duration_since(self.at) < Self::PAUSE;
-        self.owner == owner && (owner == Owner::User || waits || self.times >= Self::TRIES)
+    /// After this one.
+    fn again(before: Option<Self>, owner: Owner) -> Self {
+        let before = before.filter(|before| before.owner == owner);
+        Self { owner, times: 1 + before.map_or(0, |before| before.times) }
     }
 
-    /// Refused at this time, after what was before.
-    fn again(before: Option<Self>, owner: Owner, at: Instant) -> Self {
-        let before = before.filter(|before| before.owner == owner);
-        Self { owner, times: 1 + before.map_or(0, |before| before.times), at }
+    /// Whether it is not tried again.
+    fn holds(self, owner: Owner) -> bool {
+        self.owner == owner && self.times >= owner.tries()
+    }
+}
+
+impl Owner {
+    /// How often a wrong PIN of this one is tried: that of an identity is refused as well where another's failure has begun a pause in the
+    /// same moment.
+    const fn tries(self) -> u32 {
+        match self {
+            Self::User => 1,
+            Self::Identity(_) => 3,
+        }
     }
 }
 
@@ -130,7 +141,7 @@ impl Shared {
     /// Where it must not be open without a line.
     pub(crate) fn tell_opened(&self) -> io::Result<()> {
         let mut login = self.login();
-        login.tried = true;
+        login.pin.tried = true;
         let is_open = login.own.is_some();
         drop(login);
         match (self.to_log(), &self.own) {
@@ -145,6 +156,11 @@ impl Shared {
 
     fn label(&self) -> String {
         self.store.token().map(|token| token.label).unwrap_or_default()
+    }
+
+    /// Whose the daemon's PIN is; `None` for the user without a name.
+    fn identity(&self) -> Option<Name> {
+        self.own.as_ref().and_then(|own| own.identity)
     }
 
     /// The token as one client has it, whose connection this is.
@@ -187,8 +203,9 @@ impl Shared {
     /// Opens the token with the daemon's PIN, if it is not open.
     ///
     /// # Errors
-    /// As `C_Login`; `CKR_PIN_INCORRECT` where the daemon has no PIN, or one that was wrong before, or its identity is gone; those of the
-    /// store; `CKR_FUNCTION_FAILED` where it must not be open without a line in the log.
+    /// As `C_Login`; `CKR_PIN_INCORRECT` where the daemon has no PIN, or one that was wrong before, or its identity is gone;
+    /// `CKR_PIN_LOCKED` in the [pause](Self::retry_at) after others' failures; those of the store; `CKR_FUNCTION_FAILED` where it must not
+    /// be open without a line in the log.
     pub fn open(&self) -> Result<()> {
         if self.is_open() {
             return Ok(());
@@ -205,83 +222,103 @@ impl Shared {
         }
         // Looked for before: one that is added in its place meanwhile is another.
         let owner = self.owner()?;
-        let login = self.login();
-        // A name that was there and is not any more is not tried again and again.
-        let holds = |owner| login.refused.is_some_and(|one| one.holds(owner, Instant::now()));
-        if login.tried && owner.is_none_or(holds) {
-            return Err(Error::PIN_INCORRECT);
-        }
-        drop(login);
+        self.check_may_try(owner)?;
         let opened = self.show(Role::User, own.identity, own.pin.expose());
         // Added meanwhile: it would not be seen when this one is revoked.
-        let opened = opened.and_then(|()| owner.ok_or(Error::PIN_INCORRECT)).map(|_| ());
-        let told = match opened {
-            Ok(()) | Err(Error::PIN_INCORRECT) => self.tell_again(own.identity, opened),
-            // Where it was too soon after the failures of others nothing was tried.
-            Err(_) => return opened,
-        };
+        let opened = opened.and_then(|()| owner.ok_or(Error::PIN_INCORRECT)).map(drop);
+        let opened = self.learn(owner, opened);
+        self.close_unused();
+        opened
+    }
+
+    /// From when on the daemon's PIN is tried, in seconds since 1970, after others' failures; 0 for now.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn retry_at(&self) -> Result<u64> {
+        self.store.retry_at(self.identity())
+    }
+
+    /// Whether the daemon's PIN is tried now. A name that was there and is not any more is not tried again and again.
+    fn check_may_try(&self, owner: Option<Owner>) -> Result<()> {
+        let Known { tried, refused, pause } = self.login().pin;
+        let holds = |owner| refused.is_some_and(|refused| refused.holds(owner));
+        if tried && owner.is_none_or(holds) {
+            return Err(Error::PIN_INCORRECT);
+        }
+        let retry_at = self.retry_at()?;
+        if retry_at == 0 {
+            return Ok(());
+        }
+        if tried && retry_at != pause {
+            self.login().pin.pause = retry_at;
+            self.say_nothing_is_had(&format!(
+                "no PIN is taken before second {retry_at} of the epoch, after wrong ones"
+            ));
+        }
+        detail::set(format_args!("no PIN is taken before second {retry_at} of the epoch"));
+        Err(Error::PIN_LOCKED)
+    }
+
+    /// What comes of a try of the daemon's PIN. The caller holds `entering`.
+    fn learn(&self, owner: Option<Owner>, opened: Result<()>) -> Result<()> {
+        if !matches!(opened, Ok(()) | Err(Error::PIN_INCORRECT)) {
+            return opened;
+        }
+        let opened = opened.and(self.tell_again(opened));
         let mut login = self.login();
-        login.tried = true;
-        match opened.and(told) {
+        login.pin.tried = true;
+        match opened {
             Ok(()) => login.own = owner,
             Err(Error::PIN_INCORRECT) => {
-                let refused = |owner| Refused::again(login.refused, owner, Instant::now());
-                login.refused = owner.map(refused);
+                login.pin.refused = owner.map(|owner| Refused::again(login.pin.refused, owner));
             }
             Err(_) => {}
         }
-        drop(login);
-        self.close_unused();
-        opened.and(told)
+        opened
     }
 
     /// Says what became of a login after the one at the start, before it is one.
-    fn tell_again(&self, identity: Option<Name>, opened: Result<()>) -> Result<()> {
-        if !self.login().tried {
+    fn tell_again(&self, opened: Result<()>) -> Result<()> {
+        if !self.login().pin.tried {
             return Ok(());
         }
+        let identity = self.identity();
         let (label, owner) = (self.label(), owner_in_words(identity));
         if let Some(log) = self.to_log() {
             log.opened(&label, identity, opened).map_err(|error| {
-                let error = words(&error);
-                say(&format!(
-                    "services have nothing of the token {label:?}: the audit log cannot be written: {error}"
+                self.say_nothing_is_had(&format!(
+                    "the audit log cannot be written: {}",
+                    words(&error)
                 ));
                 Error::FUNCTION_FAILED
             })?;
         }
-        match (opened, identity) {
-            (Ok(()), _) => {
-                say(&format!("the token {label:?} is open again, by the PIN of {owner}"));
-            }
-            (Err(_), Some(_)) => say(&format!(
-                "services have nothing of the token {label:?}: the PIN is not that of {owner}, or is not taken now; it is tried \
-                 three times, two minutes apart, and again when that one is added anew"
-            )),
-            (Err(_), None) => say(&format!(
-                "services have nothing of the token {label:?}: the PIN is not that of {owner} any more, and is not tried again \
-                 before a restart"
-            )),
+        match opened {
+            Ok(()) => say(&format!("the token {label:?} is open again, by the PIN of {owner}")),
+            Err(_) => self.say_nothing_is_had(&format!("the PIN is not that of {owner} any more: give the daemon the right one, and restart it")),
         }
         Ok(())
+    }
+
+    /// Why services are not served.
+    fn say_nothing_is_had(&self, why: &str) {
+        say(&format!("services have nothing of the token {:?}: {why}", self.label()));
     }
 
     /// Ends the daemon's login where its identity is not one of the token's any more; the keys go, too, unless clients have them
     /// by PINs of their own. The caller holds `entering`.
     fn end_if_revoked(&self) {
-        let own = self.own.as_ref().and_then(|own| own.identity);
-        let Some(name) = own.filter(|_| self.login().own.is_some() && !self.is_own_still()) else {
-            return;
-        };
+        let is_own = self.identity().filter(|_| self.login().own.is_some());
+        let Some(name) = is_own.filter(|_| !self.is_own_still()) else { return };
         self.login().own = None;
         self.close_unused();
-        let label = self.label();
-        say(&format!(
-            "services have nothing of the token {label:?}: its officer has revoked the identity {:?}, or the token was made anew",
+        self.say_nothing_is_had(&format!(
+            "its officer has revoked the identity {:?}, or the token was made anew",
             name.as_str()
         ));
         if let Some(log) = self.to_log() {
-            log.closed(&label, Some(name));
+            log.closed(&self.label(), Some(name));
         }
     }
 
@@ -300,7 +337,7 @@ impl Shared {
 
     /// Whose the daemon's PIN is now; `None` where there is no identity of that name.
     fn owner(&self) -> Result<Option<Owner>> {
-        match self.own.as_ref().and_then(|own| own.identity) {
+        match self.identity() {
             None => Ok(Some(Owner::User)),
             Some(name) => Ok(self.store.incarnation(name)?.map(Owner::Identity)),
         }
@@ -346,9 +383,8 @@ impl Shared {
     fn forget(&self) -> RwLockWriteGuard<'_, ()> {
         let opening = self.opening.write().unwrap_or_else(PoisonError::into_inner);
         let mut login = self.login();
-        let (times, refused, tried, before) =
-            (login.times + 1, login.refused, login.tried, login.role);
-        *login = Login { times, refused, tried, ..Login::default() };
+        let (times, pin, before) = (login.times + 1, login.pin, login.role);
+        *login = Login { times, pin, ..Login::default() };
         drop(login);
         if before.is_some() {
             self.store.logout();
@@ -729,22 +765,18 @@ impl Drop for View {
 mod tests {
     use super::*;
 
-    /// The pause after others' failures is not told apart from a wrong PIN.
+    /// Others' failures in the same moment are not told apart from a wrong PIN.
     #[test]
     fn the_pin_of_an_identity_is_tried_three_times_and_the_users_once() {
-        let begun = Instant::now();
         let (one, another) = (Owner::Identity(1), Owner::Identity(2));
         let mut refused = None;
-        for times in 1..=Refused::TRIES {
-            let at = begun + times * Refused::PAUSE;
-            let now = Refused::again(refused, one, at);
-            assert!(now.holds(one, at + Refused::PAUSE / 2));
-            assert_eq!(now.holds(one, at + Refused::PAUSE), times == Refused::TRIES);
-            assert!(!now.holds(another, at), "it was added anew");
+        for times in 1..=3 {
+            let now = Refused::again(refused, one);
+            assert_eq!(now.holds(one), times == 3);
+            assert!(!now.holds(another), "it was added anew");
             refused = Some(now);
         }
-        assert!(!Refused::again(refused, another, begun).holds(another, begun + Refused::PAUSE));
-        let user = Refused::again(None, Owner::User, begun);
-        assert!(user.holds(Owner::User, begun + Refused::PAUSE));
+        assert!(!Refused::again(refused, another).holds(another));
+        assert!(Refused::again(None, Owner::User).holds(Owner::User));
     }
 }

@@ -4,6 +4,7 @@
 use crate::allowance::{Allowance, Allowances};
 use crate::ask;
 use crate::failure::Failure;
+use crate::manager::{self, say};
 use crate::remote;
 use crate::rights::Rights;
 use crate::shared::{Own, Shared};
@@ -21,10 +22,17 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::thread;
 use std::time::Duration;
 
 /// Longer than a program is stopped that is not stopped for good.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// So often it is looked whether a pause is over.
+const TURN: Duration = Duration::from_secs(1);
+/// For a service manager that waits for the start.
+const STARTS_LATER: &str =
+    "EXTEND_TIMEOUT_USEC=30000000\nSTATUS=Waiting for the pause after wrong PINs";
 
 /// The tokens that are served, and to whom.
 #[derive(Debug)]
@@ -338,7 +346,7 @@ impl Token {
         let own = own.transpose().map_err(refused)?;
         let shared = Shared::new(store, own);
         if login.is_some() {
-            shared.open().map_err(refused)?;
+            open_in_turn(&shared, &description).map_err(refused)?;
         }
         Ok(Self { description, policy, shared: Arc::new(shared) })
     }
@@ -357,6 +365,31 @@ impl Token {
     fn slot(&self, rights: Option<Rights>, connection: Arc<UnixStream>) -> SlotConfig {
         let store = Box::new(self.shared.view(rights, Some(connection)));
         SlotConfig { description: self.description.clone(), store, policy: self.policy }
+    }
+}
+
+/// Opens it once the pause is over that wrong PINs of before have made, starts that were killed while they tried theirs among them: a
+/// start that fails for its PIN is not repeated.
+fn open_in_turn(shared: &Shared, description: &str) -> Result<(), Error> {
+    let mut is_told = false;
+    loop {
+        let opened = shared.open();
+        let retry_at = match opened {
+            Err(Error::PIN_LOCKED) => shared.retry_at()?,
+            _ => 0,
+        };
+        // One that is locked stays so.
+        if retry_at == 0 {
+            return opened;
+        }
+        if !is_told {
+            say(&format!(
+                "waits for the token in {description:?}: no PIN is taken before second {retry_at} of the epoch, after wrong ones"
+            ));
+            is_told = true;
+        }
+        manager::tell(STARTS_LATER);
+        thread::sleep(TURN);
     }
 }
 

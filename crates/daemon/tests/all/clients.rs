@@ -255,7 +255,7 @@ fn a_daemon_whose_identity_is_revoked_has_nothing_for_services_until_it_is_added
     assert_eq!(labels(&user, its), ["site", "other"]);
     // What is not there is not tried, though it is asked for again and again.
     (0..12).for_each(|_| assert!(labels(&service, session).is_empty()));
-    // Another one of that name is tried once.
+    // Another one of that name is tried three times, and no more.
     add(b"another-pin");
     (0..12).for_each(|_| assert!(labels(&service, session).is_empty()));
     let failures = || {
@@ -270,7 +270,7 @@ fn a_daemon_whose_identity_is_revoked_has_nothing_for_services_until_it_is_added
         told.expect("the officer's PIN");
         failures.expect("there is one")
     };
-    assert_eq!(failures(), 1);
+    assert_eq!(failures(), 3);
     user.logout(its).expect("it was logged in");
     for _ in 0..2 {
         officer(&place, Identities::Revoke(web));

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A daemon that is started again while nobody may log in: what its clients had comes back when they may.
+//! A daemon that is started while nobody may log in: it waits, and what its clients had before comes back when they may.
 
-use crate::common::{Place, USER, configured, initialized, itself, pairs, started};
+use crate::common::{Place, SO, USER, configured, initialized, itself, pairs, started, write_own};
+use crate::far::Said;
 use metaslot_ck::*;
 use metaslot_client::{Access, Module, Template, User};
+use metaslot_spi::store::{Examination, Identities, Name, NewPin, Role, Store as _};
 use metaslot_testkit::{module_path, not_run};
-use std::env;
 use std::io::{BufRead, BufReader, Write};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+use std::{env, fs};
 
 /// Names the module in the process that the test below starts.
 const MODULE: &str = "METASLOT_TEST_CLIENT";
@@ -70,4 +72,43 @@ fn a_login_comes_back_when_the_pause_that_others_made_is_over() {
         sleep(Duration::from_millis(500));
     }
     assert!(refused > 0, "there was no pause");
+}
+
+/// A start that fails for its PIN is not repeated.
+#[test]
+fn a_start_in_the_pause_after_wrong_pins_waits_for_its_end() {
+    for identity in [None, Name::new(b"web")] {
+        let place = Place::in_memory();
+        initialized(&place);
+        let at = place.path().display();
+        write_own(place.path().join("pin"), USER);
+        let whose = identity.map(|name| format!("identity = {name:?}\n")).unwrap_or_default();
+        let text = format!(
+            "counters = false\n[[token]]\npath = \"{at}/token/token.db\"\nkdf = \"weak-for-tests\"\n\
+             pin-source = \"file:{at}/pin\"\n{whose}[daemon]\nsocket = \"{at}/socket\"\n"
+        );
+        fs::write(place.path().join("metaslotd.toml"), text).expect("it is written");
+        let store = place.store();
+        if let Some(name) = identity {
+            let add = Examination::Identities(Identities::Add(name, NewPin(USER)));
+            store.examine(Role::So, SO, add, &mut |_| true).expect("the officer's PIN");
+        }
+        // In the end it is one of four seconds.
+        for _ in 0..3 {
+            while store.retry_at(identity).expect("it is read") > 0 {
+                sleep(Duration::from_millis(50));
+            }
+            while store.retry_at(identity).expect("it is read") == 0 {
+                let tried = match identity {
+                    Some(name) => store.login_as(name, b"another-pin"),
+                    None => store.login(Role::User, b"another-pin"),
+                };
+                assert_eq!(tried, Err(Error::PIN_INCORRECT));
+            }
+        }
+        let daemon = Said::by(&place, "daemon", &["--config", "metaslotd.toml"]);
+        daemon.line("waits for the token in ");
+        daemon.line("serves ");
+        assert_eq!(store.token().expect("there is a token").user.failures, 0, "{identity:?}");
+    }
 }
