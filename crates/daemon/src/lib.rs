@@ -13,6 +13,7 @@ mod calls;
 mod connect;
 mod failure;
 pub mod fence;
+mod granted;
 mod manager;
 pub mod p11kit;
 mod passed;
@@ -29,7 +30,8 @@ mod tokens;
 mod told;
 
 pub use allowance::{Allowance, Allowances};
+pub use granted::Granted;
 pub use rights::Rights;
 pub use service::run;
 pub use shared::{Own, Shared, View};
-pub use tokens::{Admitted, Client, Granted, Tokens};
+pub use tokens::{Admitted, Client, Tokens};

@@ -4,6 +4,7 @@
 //! What PKCS#11 calls an application is here a client, with an engine of its own over a [`View`]: what one of them opened by
 //! its PIN is closed to the others, although the store has the keys of both.
 
+use crate::granted::Granted;
 use crate::manager::say;
 use crate::rights::Rights;
 use metaslot_ck::{CKA_LABEL, Error, Result};
@@ -19,7 +20,7 @@ use metaslot_wiring::version::MANUFACTURER;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard, Weak};
 use std::{fmt, io};
 
 /// The store of one token.
@@ -35,6 +36,8 @@ pub struct Shared {
     login: Mutex<Login>,
     /// Where it is told when the daemon's login begins and ends.
     log: Mutex<Option<Arc<Log>>>,
+    /// Who has rights by the daemon's login, and keys in an engine of its own as long as it is connected.
+    services: Mutex<Vec<Weak<Granted>>>,
 }
 
 /// By which the daemon itself opens a token.
@@ -127,7 +130,8 @@ impl Shared {
     #[must_use]
     pub fn new(store: Box<dyn Store>, own: Option<Own>) -> Self {
         let (entering, opening, login) = (Mutex::default(), RwLock::default(), Mutex::default());
-        Self { store, own, entering, opening, login, log: Mutex::default() }
+        let (log, services) = (Mutex::default(), Mutex::default());
+        Self { store, own, entering, opening, login, log, services }
     }
 
     /// Tells an audit log from now on when the daemon's login begins or ends.
@@ -161,6 +165,24 @@ impl Shared {
     /// Whose the daemon's PIN is; `None` for the user without a name.
     fn identity(&self) -> Option<Name> {
         self.own.as_ref().and_then(|own| own.identity)
+    }
+
+    /// Who has these rights loses its connection with the daemon's login, and comes again for what there is then.
+    pub(crate) fn serves(&self, granted: &Arc<Granted>) {
+        let mut services = self.services();
+        services.retain(|service| service.strong_count() > 0);
+        services.push(Arc::downgrade(granted));
+    }
+
+    fn end_services(&self) {
+        self.services()
+            .drain(..)
+            .filter_map(|service| service.upgrade())
+            .for_each(|service| service.end());
+    }
+
+    fn services(&self) -> MutexGuard<'_, Vec<Weak<Granted>>> {
+        self.services.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The token as one client has it, whose connection this is.
@@ -312,6 +334,7 @@ impl Shared {
         let is_own = self.identity().filter(|_| self.login().own.is_some());
         let Some(name) = is_own.filter(|_| !self.is_own_still()) else { return };
         self.login().own = None;
+        self.end_services();
         self.close_unused();
         self.say_nothing_is_had(&format!(
             "its officer has revoked the identity {:?}, or the token was made anew",

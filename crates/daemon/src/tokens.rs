@@ -4,6 +4,7 @@
 use crate::allowance::{Allowance, Allowances};
 use crate::ask;
 use crate::failure::Failure;
+use crate::granted::Granted;
 use crate::manager::{self, say};
 use crate::remote;
 use crate::rights::Rights;
@@ -20,7 +21,6 @@ use metaslot_wiring::{Parts, peer};
 use std::io;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::thread;
 use std::time::Duration;
@@ -66,22 +66,6 @@ pub struct Admitted {
     stream: Arc<UnixStream>,
 }
 
-/// What a client has been given without a PIN, as long as it has it: where that is taken away, its connection ends.
-#[derive(Debug)]
-pub struct Granted {
-    sections: Vec<ClientConfig>,
-    stream: Arc<UnixStream>,
-    /// Who asks through memory that it shares does not come to the end of the stream.
-    has_ended: AtomicBool,
-}
-
-impl Granted {
-    fn end(&self) {
-        self.has_ended.store(true, Ordering::Relaxed);
-        self.stream.shutdown(Shutdown::Both).ok();
-    }
-}
-
 /// One client.
 #[derive(Debug)]
 pub struct Client {
@@ -102,7 +86,7 @@ pub struct Client {
 impl Client {
     /// Whether what it has without a PIN was taken away, so that nothing it asks is answered any more.
     pub(crate) fn has_ended(&self) -> bool {
-        self.granted.as_ref().is_some_and(|granted| granted.has_ended.load(Ordering::Relaxed))
+        self.granted.as_ref().is_some_and(|granted| granted.has_ended())
     }
 }
 
@@ -189,8 +173,7 @@ impl Tokens {
     pub fn client(&self, admitted: Admitted) -> Client {
         let Admitted { peer, allowance, stream } = admitted;
         let (log, granted) = self.granted(&peer, &stream);
-        let sections = granted.as_ref().map_or(&[][..], |granted| &granted.sections);
-        let engine = self.engine_of(sections, matches!(peer, Peer::Process(_)), &stream);
+        let engine = self.engine_of(granted.as_ref(), matches!(peer, Peer::Process(_)), &stream);
         let seat = self.counted.seat(&self.who(&peer));
         Client { engine, log, allowance, seat, patience: PATIENCE, granted }
     }
@@ -218,8 +201,7 @@ impl Tokens {
             }
             return (log, None);
         }
-        let (stream, has_ended) = (Arc::clone(stream), AtomicBool::new(false));
-        let granted = Arc::new(Granted { sections, stream, has_ended });
+        let granted = Arc::new(Granted::of(sections, Arc::clone(stream)));
         let mut connected = self.connected();
         connected.retain(|one| one.strong_count() > 0);
         connected.push(Arc::downgrade(&granted));
@@ -306,16 +288,17 @@ impl Tokens {
         users.chain(tokens).map(|lack| format!("[[client]]: {lack}")).collect()
     }
 
-    /// What there is for a client that these sections are of. One of another machine is shown the tokens that they name: to the
+    /// What there is for a client that has been given so much. One of another machine is shown the tokens that its sections name: to the
     /// others it brings no PIN.
     fn engine_of(
         &self,
-        sections: &[ClientConfig],
+        granted: Option<&Arc<Granted>>,
         is_near: bool,
         connection: &Arc<UnixStream>,
     ) -> Engine {
+        let sections = granted.map_or(&[][..], |granted| &granted.sections);
         let shown = |token: &&Token| is_near || token.is_named_by(sections);
-        let slot = |token: &Token| token.slot(token.rights(sections), Arc::clone(connection));
+        let slot = |token: &Token| token.slot(granted, Arc::clone(connection));
         let slots = self.all.iter().filter(shown).map(slot).collect();
         let config = EngineConfig { slots, providers: self.providers };
         Engine::with(config, CACHED, Arc::clone(&self.routes)).without(self.absent.clone())
@@ -362,7 +345,11 @@ impl Token {
         Rights::of(&label, sections.iter())
     }
 
-    fn slot(&self, rights: Option<Rights>, connection: Arc<UnixStream>) -> SlotConfig {
+    fn slot(&self, granted: Option<&Arc<Granted>>, connection: Arc<UnixStream>) -> SlotConfig {
+        let rights = granted.and_then(|granted| self.rights(&granted.sections));
+        if let Some(granted) = granted.filter(|_| rights.is_some()) {
+            self.shared.serves(granted);
+        }
         let store = Box::new(self.shared.view(rights, Some(connection)));
         SlotConfig { description: self.description.clone(), store, policy: self.policy }
     }

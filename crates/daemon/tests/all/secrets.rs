@@ -269,7 +269,7 @@ fn configured(place: &Place) {
 
 /// What is secret of the keys that have this label, or of all: pieces of sixteen bytes that are no text and nowhere in public, as
 /// they are and from behind, as numbers are in memory.
-fn pieces(place: &Place, label: Option<&str>) -> Vec<[u8; 16]> {
+pub(crate) fn pieces(place: &Place, label: Option<&str>) -> Vec<[u8; 16]> {
     let store = place.store();
     store.login(Role::User, USER).expect("the user logs in");
     let term: Vec<_> = label.map(|label| (CKA_LABEL, label.into())).into_iter().collect();
