@@ -287,7 +287,8 @@ impl Shared {
         if !matches!(opened, Ok(()) | Err(Error::PIN_INCORRECT)) {
             return opened;
         }
-        let opened = opened.and(self.tell_again(opened));
+        let told = self.tell_again(opened);
+        let opened = opened.and(told);
         let mut login = self.login();
         login.pin.tried = true;
         match opened {
