@@ -322,16 +322,6 @@ pub(crate) fn configured(place: &Place) {
     fs::write(place.path().join("metaslot.toml"), client).expect("it is written");
 }
 
-/// The test of this name in a process of its own, as that client: `variable` names the module there. It is told by lines, and tells.
-pub(crate) fn itself(place: &Place, test: &str, (variable, module): (&str, PathBuf)) -> Killed {
-    let mut command = Command::new(std::env::current_exe().expect("the test has a file"));
-    command.args(["--exact", test, "--nocapture"]);
-    command.env(variable, fs::canonicalize(module).expect("it is there"));
-    command.env("METASLOT_CONF", place.path().join("metaslot.toml"));
-    let process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-    Killed(process.expect("it is this program"))
-}
-
 pub(crate) fn program() -> OsString {
     let named = std::env::var_os("METASLOT_DAEMON");
     named.unwrap_or_else(|| env!("CARGO_BIN_EXE_metaslotd").into())

@@ -17,6 +17,7 @@ mod descriptors;
 mod far;
 mod fence;
 mod fleet;
+mod itself;
 mod lanes;
 mod malformed;
 mod moments;

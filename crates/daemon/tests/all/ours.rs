@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The version of the protocol that is our own: who speaks it, and what it carries that p11-kit's does not.
 
-use crate::common::{Place, USER, configured, initialized, itself, started, write_own};
+use crate::common::{Place, USER, configured, initialized, started, write_own};
+use crate::itself::{self, Itself};
 use metaslot_ck::*;
 use metaslot_client::protocol::{OWN, VERSION};
 use metaslot_client::{
@@ -9,7 +10,6 @@ use metaslot_client::{
 };
 use metaslot_spi::RawValue;
 use metaslot_testkit::{module_path, not_run};
-use std::io::{BufRead as _, BufReader, Write as _};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -409,18 +409,10 @@ fn states_sizes_recovery_and_ends_of_operations_are_carried() {
     assert_eq!(recovered.expect("it is right"), b"words");
 }
 
-/// Names the module in the process that the test below starts.
-const MODULE: &str = "METASLOT_TEST_OURS";
-
 /// Uses the token's keys by `libmetaslot.so`.
 #[test]
 fn client() {
-    let Some(module) = std::env::var_os(MODULE) else { return };
-    let module = Module::load(module).expect("it is loaded");
-    module.initialize().expect("it begins");
-    let slot = module.slots(true).expect("its slots")[0];
-    let session = module.open_session(slot, Access::ReadWrite).expect("a session");
-    session.login(User::User, USER).expect("the PIN");
+    let Some((_module, session)) = itself::logged_in() else { return };
     let find = |class, label| {
         let wanted = Template::new().class(class).label(label);
         session.find_one(&wanted).expect("a search").expect("it is there")
@@ -485,9 +477,9 @@ fn client() {
     wraps(&session, kek, aes);
     let private = ["ml-dsa", "ml-kem", "x25519"].map(|label| find(CKO_PRIVATE_KEY, label));
     let public = session.attribute(pair.0, CKA_EC_POINT).expect("a point");
-    for _ in std::io::stdin().lines() {
+    while itself::goes_on() {
         repeated(&session, [aes, kek], private, &public);
-        println!("\n=> done");
+        itself::say("done");
     }
 }
 
@@ -634,23 +626,17 @@ fn keys_of_the_daemon_are_used_by_the_library_with_parameters_of_ours() {
     }
     configured(&place);
     let mut server = started(&place);
-    let mut client = itself(&place, "ours::client", (MODULE, module));
-    let mut asks = client.0.stdin.take().expect("a pipe");
-    let answers = BufReader::new(client.0.stdout.take().expect("a pipe")).lines();
-    let mut answers = answers.map(|line| line.expect("a line"));
-    let mut is_done = || answers.any(|line| line == "=> done");
+    let mut client = Itself::started(&place, "ours::client", &module);
     for kill in 0..10 {
-        asks.write_all(b"\n").expect("it reads");
+        client.go_on();
         if kill > 0 {
             sleep(Duration::from_millis(5 * kill));
             drop(server);
             server = started(&place);
         }
-        assert!(is_done(), "what can be repeated failed");
+        assert!(client.answer().is_some(), "what can be repeated failed");
     }
-    drop(asks);
-    answers.for_each(drop);
-    assert!(client.0.wait().expect("it ends").success());
+    client.rest();
 }
 
 /// Of a token: one of AES for wrapping, one more, and pairs to agree and to decapsulate with.

@@ -1,37 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A daemon that is started while nobody may log in: it waits, and what its clients had before comes back when they may.
 
-use crate::common::{Place, SO, USER, configured, initialized, itself, pairs, started, write_own};
+use crate::common::{Place, SO, USER, configured, initialized, pairs, started, write_own};
 use crate::far::Said;
+use crate::itself::{self, Itself};
 use metaslot_ck::*;
-use metaslot_client::{Access, Module, Template, User};
+use metaslot_client::Template;
 use metaslot_spi::store::{Examination, Identities, Name, NewPin, Role, Store as _};
 use metaslot_testkit::{module_path, not_run};
-use std::io::{BufRead, BufReader, Write};
+use std::fs;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use std::{env, fs};
-
-/// Names the module in the process that the test below starts.
-const MODULE: &str = "METASLOT_TEST_CLIENT";
 
 /// Logs in by the PIN, and signs for each line that it reads.
 #[test]
 fn client() {
-    let Some(module) = env::var_os(MODULE) else { return };
-    let module = Module::load(module).expect("it is loaded");
-    module.initialize().expect("it begins");
-    let slot = module.slots(true).expect("its slots")[0];
-    let session = module.open_session(slot, Access::ReadOnly).expect("a session");
-    session.login(User::User, USER).expect("the PIN");
+    let Some((_module, session)) = itself::logged_in() else { return };
     let site = Template::new().ulong(CKA_CLASS, CKO_PRIVATE_KEY).bytes(CKA_LABEL, b"site");
     let key = session.find_one(&site).expect("a search").expect("the key");
-    for _ in std::io::stdin().lines() {
+    while itself::goes_on() {
         let signed = session.sign(&CKM_ECDSA.into(), key, &[1; 32]);
-        println!(
-            "\n=> {}",
-            signed.map_or_else(|error| error.code.to_string(), |_| "signed".into())
-        );
+        itself::say(&signed.map_or_else(|error| error.code.to_string(), |_| "signed".into()));
     }
 }
 
@@ -45,14 +34,10 @@ fn a_login_comes_back_when_the_pause_that_others_made_is_over() {
     pairs(&place, CKA_DECRYPT);
     configured(&place);
     let server = started(&place);
-    let mut client = itself(&place, "pause::client", (MODULE, module));
-    let mut asks = client.0.stdin.take().expect("a pipe");
-    let answers = BufReader::new(client.0.stdout.take().expect("a pipe")).lines();
-    let mut answers = answers.map(|line| line.expect("a line"));
+    let mut client = Itself::started(&place, "pause::client", &module);
     let mut sign = || {
-        asks.write_all(b"\n").expect("it reads");
-        let answer = answers.find_map(|line| line.strip_prefix("=> ").map(str::to_owned));
-        answer.expect("it answers")
+        client.go_on();
+        client.answer().expect("it answers")
     };
     assert_eq!(sign(), "signed");
     let other = place.engine();

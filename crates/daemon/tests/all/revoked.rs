@@ -1,46 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What becomes of who has a token by an identity that is revoked: of a program that is logged in by our module, and of the daemon.
 
-use crate::common::{
-    Killed, Place, SO, USER, configured, initialized, itself, pairs, started, write_own,
-};
+use crate::common::{Killed, Place, SO, USER, configured, initialized, pairs, started, write_own};
+use crate::itself::{self, Itself};
 use crate::secrets::pieces;
 use metaslot_ck::*;
 use metaslot_client::{Access, Module, Result as Called, Session, Template, User};
 use metaslot_spi::store::{Examination, Identities, Name, NewPin, Role, Store as _};
 use metaslot_testkit::{copies, module_path, not_run};
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::fmt::Debug;
+use std::fs;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use std::{env, fs};
 
-/// Names the module in the process that the test below starts.
-const MODULE: &str = "METASLOT_TEST_REVOKED";
 const WEB: &[u8] = b"web-pin-1";
 
 /// Logs in by the identity's PIN, and says once it has read a line what becomes of that.
 #[test]
 fn client() {
-    let Some(module) = env::var_os(MODULE) else { return };
-    let module = Module::load(module).expect("it is loaded");
-    module.initialize().expect("it begins");
-    let slot = module.slots(true).expect("its slots")[0];
-    let session = module.open_session(slot, Access::ReadWrite).expect("a session");
+    let Some((_module, session)) = itself::opened() else { return };
     session.login_user("web", WEB).expect("the PIN");
     let find = || session.find(&Template::new().class(CKO_PRIVATE_KEY));
     let state = || session.info().expect("it is open").state;
     let code = |done: Called<()>| done.map_err(|failure| failure.code.to_string());
-    println!("\n=> {} {}", find().expect("a search").len(), state() == CKS_RW_USER_FUNCTIONS);
-    std::io::stdin().lines().next();
+    let say = |answer: &dyn Debug| itself::say(&format!("{answer:?}"));
+    say(&(find().expect("a search").len(), state() == CKS_RW_USER_FUNCTIONS));
+    itself::goes_on();
     for _ in 0..2 {
-        println!(
-            "\n=> {:?}",
-            find().map(|all| all.len()).map_err(|failure| failure.code.to_string())
-        );
+        say(&find().map(|all| all.len()).map_err(|failure| failure.code.to_string()));
     }
-    println!("\n=> {}", state() == CKS_RW_PUBLIC_SESSION);
-    println!("\n=> {:?}", code(session.set_pin(WEB, b"another-pin")));
-    println!("\n=> {:?}", code(session.login(User::User, USER)));
+    say(&(state() == CKS_RW_PUBLIC_SESSION));
+    say(&code(session.set_pin(WEB, b"another-pin")));
+    say(&code(session.login(User::User, USER)));
 }
 
 fn officer(place: &Place, asked: Identities<'_>) {
@@ -63,15 +54,12 @@ fn a_program_whose_identity_is_revoked_is_told_that_it_is_logged_out() {
     officer(&place, Identities::Add(web(), NewPin(WEB)));
     configured(&place);
     let _server = started(&place);
-    let mut client = itself(&place, "revoked::client", (MODULE, module));
-    let mut asks = client.0.stdin.take().expect("a pipe");
-    let lines = BufReader::new(client.0.stdout.take().expect("a pipe")).lines();
-    let mut answers = lines.filter_map(|line| line.ok()?.strip_prefix("=> ").map(str::to_owned));
-    assert_eq!(answers.next().as_deref(), Some("2 true"));
+    let mut client = Itself::started(&place, "revoked::client", &module);
+    assert_eq!(client.answer().as_deref(), Some("(2, true)"));
     officer(&place, Identities::Revoke(web()));
-    asks.write_all(b"\n").expect("it reads");
+    client.go_on();
     let ended = "Err(\"CKR_USER_NOT_LOGGED_IN\")";
-    assert_eq!(Vec::from_iter(answers), [ended, ended, "true", ended, "Ok(())"]);
+    assert_eq!(client.rest(), [ended, ended, "true", ended, "Ok(())"]);
     let row = place.store().token().expect("there is a token");
     assert_eq!(row.user.failures, 0, "its PIN is tried as the user's");
 }

@@ -2,18 +2,15 @@
 //! What keys of the daemon's tokens are worth is never in the memory of a program that makes, derives, wraps, unwraps, encapsulates
 //! and decapsulates them by `libmetaslot.so`; and of a key of its session, which it has, nothing is left when it was destroyed.
 
-use crate::common::{Place, USER, initialized, itself, started};
+use crate::common::{Place, USER, initialized, started};
 use crate::derived::{CASES, Case};
+use crate::itself::{self, Itself};
 use metaslot_ck::*;
-use metaslot_client::{Access, KdfParam, Mechanism, Module, Params, Session, Template, User};
+use metaslot_client::{KdfParam, Mechanism, Params, Session, Template};
 use metaslot_spi::store::{ObjectRow, Role, Scope, Store as _};
 use metaslot_testkit::{copies, module_path, not_run};
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
-
-/// Names the module in the process that the test starts.
-const MODULE: &str = "METASLOT_TEST_SECRETS";
 
 const P256: &[u8] = &[6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7];
 const X25519: &[u8] = &[6, 3, 0x2b, 0x65, 0x6e];
@@ -29,8 +26,8 @@ fn bytes(hex: &str) -> Vec<u8> {
 
 /// Says what was done, and goes on when the memory was looked at.
 fn done(what: &str) {
-    println!("\n=> {what}");
-    std::io::stdin().read_line(&mut String::new()).expect("it answers");
+    itself::say(what);
+    itself::goes_on();
 }
 
 /// A key of the token that stays there.
@@ -232,12 +229,7 @@ fn wraps(session: &Session) {
 /// The program.
 #[test]
 fn client() {
-    let Some(module) = std::env::var_os(MODULE) else { return };
-    let module = Module::load(module).expect("it is loaded");
-    module.initialize().expect("it begins");
-    let slot = module.slots(true).expect("its slots")[0];
-    let session = module.open_session(slot, Access::ReadWrite).expect("a session");
-    session.login(User::User, USER).expect("the PIN");
+    let Some((_module, session)) = itself::logged_in() else { return };
     derives(&session);
     agrees(&session);
     wraps(&session);
@@ -310,18 +302,15 @@ fn no_key_of_the_daemon_is_ever_in_its_clients_memory() {
     initialized(&place);
     configured(&place);
     let _server = started(&place);
-    let mut client = itself(&place, "secrets::client", (MODULE, module));
-    let mut goes_on = client.0.stdin.take().expect("a pipe");
-    let steps = BufReader::new(client.0.stdout.take().expect("a pipe")).lines();
+    let mut client = Itself::started(&place, "secrets::client", &module);
     let (mut count, mut held, mut planted) = (0, 0, 0);
-    for line in steps.map(|line| line.expect("a line")) {
-        let Some(step) = line.strip_prefix("=> ") else { continue };
+    while let Some(step) = client.answer() {
         count += 1;
         let seen = |label: Option<&str>| {
             let pieces = pieces(&place, label);
             let fewest = if label.is_some() { 1 } else { 100 };
             assert!(pieces.len() >= fewest, "{step}: {} pieces", pieces.len());
-            let copies = copies(client.0.id(), &pieces);
+            let copies = copies(client.process.0.id(), &pieces);
             copies.into_iter().fold([0, 0], |all, one| [all[0] + one[0], all[1] + one[1]])
         };
         if let Some(label) = step.strip_prefix("planted ") {
@@ -332,12 +321,12 @@ fn no_key_of_the_daemon_is_ever_in_its_clients_memory() {
             assert!(dumped == 0 && kept > 0, "{step}: {dumped} and {kept}");
             held += 1;
         } else {
-            let label = step.strip_prefix("destroyed ").unwrap_or(step);
+            let label = step.strip_prefix("destroyed ").unwrap_or(&step);
             assert_eq!(seen(Some(label).filter(|label| *label != "all")), [0, 0], "{step}");
         }
-        goes_on.write_all(b"\n").expect("it reads");
+        client.go_on();
     }
-    assert!(client.0.wait().expect("it ends").success());
+    client.rest();
     println!("{count} steps, {held} of them with a key of the session");
     assert!(planted > 0, "what is there is not found");
     assert!(count > 80 && held > 20, "{count} steps, {held}");

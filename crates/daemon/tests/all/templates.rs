@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a key of the daemon imposes on those that come of it, as our version of the protocol carries it: whole.
 
-use crate::common::{USER, configured, itself, started};
+use crate::common::{configured, started};
+use crate::itself::{self, Itself};
 use crate::ours::{X25519, code, logged_in, readable};
 use metaslot_ck::*;
 use metaslot_client::protocol::{OWN, VERSION};
-use metaslot_client::{Access, Mechanism, Module, Params, Session, Template, User, Value};
+use metaslot_client::{Mechanism, Params, Session, Template, Value};
 use metaslot_testkit::{module_path, not_run};
 
 fn secret() -> Template {
@@ -63,9 +64,6 @@ fn templates_are_read_whole() {
     }
 }
 
-/// Names the module in the process that the test below starts.
-const MODULE: &str = "METASLOT_TEST_TEMPLATES";
-
 fn label(session: &Session, key: ObjectHandle) -> String {
     session.attribute_text(key, CKA_LABEL).expect("a label")
 }
@@ -73,12 +71,7 @@ fn label(session: &Session, key: ObjectHandle) -> String {
 /// Uses the token's keys by `libmetaslot.so`.
 #[test]
 fn client() {
-    let Some(module) = std::env::var_os(MODULE) else { return };
-    let module = Module::load(module).expect("it is loaded");
-    module.initialize().expect("it begins");
-    let slot = module.slots(true).expect("its slots")[0];
-    let session = module.open_session(slot, Access::ReadWrite).expect("a session");
-    session.login(User::User, USER).expect("the PIN");
+    let Some((_module, session)) = itself::logged_in() else { return };
     let find = |class, label| {
         let wanted = Template::new().class(class).label(label);
         session.find_one(&wanted).expect("a search").expect("it is there")
@@ -174,6 +167,5 @@ fn what_a_key_of_the_daemon_imposes_is_imposed_on_keys_of_the_librarys_sessions(
     session.generate_key(&CKM_AES_KEY_GEN.into(), &wraps).expect("a key is made");
     configured(&place);
     let _server = started(&place);
-    let mut client = itself(&place, "templates::client", (MODULE, module));
-    assert!(client.0.wait().expect("it ends").success());
+    Itself::started(&place, "templates::client", &module).rest();
 }

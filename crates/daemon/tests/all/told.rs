@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is told of an object, attribute by attribute: through the daemon as by the token inside a process (PKCS#11 3.2 §5.7.5).
 
-use crate::common::{Place, USER, configured, initialized, itself, started};
+use crate::common::{Place, USER, configured, initialized, started};
+use crate::itself::{self, Itself};
 use metaslot_ck::attribute::{AttributeRow, CKA_METASLOT_HOME, Kind};
 use metaslot_ck::*;
 use metaslot_client::{Access, Module, Session, Template, User, Value};
 use metaslot_testkit::{module_path, not_run};
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Read as _;
 
-/// Names the module in the processes that the test below starts.
-const MODULE: &str = "METASLOT_TEST_TOLD";
 const P256: [u8; 10] = [0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
 
 fn session(module: &Module) -> Session {
@@ -84,9 +82,8 @@ fn objects(session: &Session) {
 /// Says what it is told.
 #[test]
 fn client() {
-    let Some(module) = std::env::var_os(MODULE) else { return };
-    let module = Module::load(module).expect("it is loaded");
-    told(&session(&module)).iter().for_each(|line| println!("told {line}"));
+    let Some((_module, session)) = itself::logged_in() else { return };
+    told(&session).iter().for_each(|line| itself::say(line));
 }
 
 #[test]
@@ -102,13 +99,8 @@ fn through_the_daemon_the_same_is_told_as_inside() {
     let session = session(&remote);
     objects(&session);
     let by_itself = || {
-        let mut said = String::new();
-        let mut client = itself(&place, "told::client", (MODULE, module.clone()));
-        let out = client.0.stdout.as_mut().expect("it is a pipe");
-        out.read_to_string(&mut said).expect("it says it");
-        assert!(client.0.wait().expect("it ends").success(), "{said}");
-        let lines = said.lines().filter_map(|line| line.strip_prefix("told "));
-        lines.map(str::to_owned).collect::<BTreeSet<_>>()
+        let told = Itself::started(&place, "told::client", &module).rest();
+        told.into_iter().collect::<BTreeSet<_>>()
     };
     let through = by_itself();
     let at = place.path().display();
