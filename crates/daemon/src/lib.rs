@@ -14,6 +14,7 @@ mod connect;
 mod failure;
 pub mod fence;
 mod granted;
+mod login;
 mod manager;
 pub mod p11kit;
 mod passed;

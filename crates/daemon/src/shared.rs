@@ -5,6 +5,7 @@
 //! its PIN is closed to the others, although the store has the keys of both.
 
 use crate::granted::Granted;
+use crate::login::{Known, Login, Owner, Refused};
 use crate::manager::say;
 use crate::rights::Rights;
 use metaslot_ck::{CKA_LABEL, Error, Result};
@@ -47,76 +48,6 @@ pub struct Own {
     pub identity: Option<Name>,
     /// The PIN.
     pub pin: Secret,
-}
-
-/// Who has opened the store.
-#[derive(Debug, Default)]
-struct Login {
-    role: Option<Role>,
-    /// How often it was opened: a login of before is none.
-    times: u64,
-    /// The daemon's PIN is right, too: it has opened the store, or could have.
-    own: Option<Owner>,
-    /// How many clients.
-    clients: usize,
-    pin: Known,
-}
-
-/// What is known of the daemon's PIN, whatever is open.
-#[derive(Clone, Copy, Debug, Default)]
-struct Known {
-    /// It has been tried, or could have been. What comes of that at the start is told by the service.
-    tried: bool,
-    /// It is not this one's any more: each further try would count, and lock it in the end.
-    refused: Option<Refused>,
-    /// Until when it was said that it is not tried.
-    pause: u64,
-}
-
-/// Whose the daemon's PIN is.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Owner {
-    User,
-    /// The incarnation: an identity that is added again under that name has another.
-    Identity(u64),
-}
-
-/// A PIN of the daemon that was refused.
-#[derive(Clone, Copy, Debug)]
-struct Refused {
-    owner: Owner,
-    times: u32,
-}
-
-impl Refused {
-    /// After this one.
-    fn again(before: Option<Self>, owner: Owner) -> Self {
-        let before = before.filter(|before| before.owner == owner);
-        Self { owner, times: 1 + before.map_or(0, |before| before.times) }
-    }
-
-    /// Whether it is not tried again.
-    fn holds(self, owner: Owner) -> bool {
-        self.owner == owner && self.times >= owner.tries()
-    }
-}
-
-impl Owner {
-    /// How often a wrong PIN of this one is tried: that of an identity is refused as well where another's failure has begun a pause in the
-    /// same moment.
-    const fn tries(self) -> u32 {
-        match self {
-            Self::User => 1,
-            Self::Identity(_) => 3,
-        }
-    }
-}
-
-impl Login {
-    /// Whether the daemon's PIN opens what was opened at this time.
-    const fn is_own(&self, time: u64) -> bool {
-        self.own.is_some() && self.times == time
-    }
 }
 
 impl fmt::Debug for Shared {
@@ -782,25 +713,5 @@ impl Store for View {
 impl Drop for View {
     fn drop(&mut self) {
         self.logout();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Others' failures in the same moment are not told apart from a wrong PIN.
-    #[test]
-    fn the_pin_of_an_identity_is_tried_three_times_and_the_users_once() {
-        let (one, another) = (Owner::Identity(1), Owner::Identity(2));
-        let mut refused = None;
-        for times in 1..=3 {
-            let now = Refused::again(refused, one);
-            assert_eq!(now.holds(one), times == 3);
-            assert!(!now.holds(another), "it was added anew");
-            refused = Some(now);
-        }
-        assert!(!Refused::again(refused, another).holds(another));
-        assert!(Refused::again(None, Owner::User).holds(Owner::User));
     }
 }
