@@ -13,10 +13,11 @@ pub(crate) struct Login {
     pub(crate) own: Option<Owner>,
     /// How many clients.
     pub(crate) clients: usize,
+    /// Of the daemon's PIN, which outlasts what is open.
     pub(crate) pin: Known,
 }
 
-/// What is known of the daemon's PIN, whatever is open.
+/// What is known of the daemon's PIN.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Known {
     /// It has been tried, or could have been. What comes of that at the start is told by the service.
@@ -30,6 +31,7 @@ pub(crate) struct Known {
 /// Whose the daemon's PIN is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Owner {
+    /// The user without a name.
     User,
     /// The incarnation: an identity that is added again under that name has another.
     Identity(u64),

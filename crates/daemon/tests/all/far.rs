@@ -85,9 +85,18 @@ pub(crate) struct Said {
 
 impl Said {
     pub(crate) fn by(place: &Place, name: &str, arguments: &[&str]) -> Self {
+        Self::with(place, name, |command| command.args(arguments))
+    }
+
+    /// What else the program is started with.
+    pub(crate) fn with(
+        place: &Place,
+        name: &str,
+        how: impl FnOnce(&mut Command) -> &mut Command,
+    ) -> Self {
         let file = place.path().join(name);
         let mut command = Command::new(env!("CARGO_BIN_EXE_metaslotd"));
-        command.args(arguments).current_dir(place.path());
+        how(&mut command).current_dir(place.path());
         let process = command.stderr(File::create(&file).expect("it is made")).spawn();
         Self { process: Killed(process.expect("it is built")), file }
     }

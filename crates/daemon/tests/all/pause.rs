@@ -9,6 +9,7 @@ use metaslot_client::Template;
 use metaslot_spi::store::{Examination, Identities, Name, NewPin, Role, Store as _};
 use metaslot_testkit::{module_path, not_run};
 use std::fs;
+use std::os::unix::net::UnixDatagram;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -91,8 +92,16 @@ fn a_start_in_the_pause_after_wrong_pins_waits_for_its_end() {
                 assert_eq!(tried, Err(Error::PIN_INCORRECT));
             }
         }
-        let daemon = Said::by(&place, "daemon", &["--config", "metaslotd.toml"]);
+        let manager = place.path().join("manager");
+        let told = UnixDatagram::bind(&manager).expect("a socket is made");
+        let daemon = Said::with(&place, "daemon", |command| {
+            command.args(["--config", "metaslotd.toml"]).env("NOTIFY_SOCKET", &manager)
+        });
         daemon.line("waits for the token in ");
+        let mut state = [0; 100];
+        let length = told.recv(&mut state).expect("it tells the manager");
+        let extends = b"EXTEND_TIMEOUT_USEC=30000000\n";
+        assert!(state[..length].starts_with(extends), "{}", String::from_utf8_lossy(&state));
         daemon.line("serves ");
         assert_eq!(store.token().expect("there is a token").user.failures, 0, "{identity:?}");
     }
