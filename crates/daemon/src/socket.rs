@@ -168,7 +168,11 @@ fn remove_old(path: &Path) -> Result<(), String> {
         Ok(_) => {}
     }
     match is_served(path) {
-        Ok(false) => fs::remove_file(path).map_err(|error| words(&error)),
+        Ok(false) => match fs::remove_file(path) {
+            // A daemon that was told to end has taken it away itself.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed.map_err(|error| words(&error)),
+        },
         Ok(true) => Err(String::from("is served by another process")),
         Err(error) => Err(format!("is there, and may be served ({})", words(&error))),
     }
@@ -273,6 +277,14 @@ mod tests {
             assert!(begun.elapsed() < DYING, "no longer than until it was");
             ends.join().unwrap();
         }
+        // One that is told to end takes its name away first.
+        let ending = Socket::new(&path, None).expect("nothing is there");
+        let ends = thread::spawn(move || {
+            let accepted = ending.listener.accept();
+            drop((ending, accepted));
+        });
+        drop(Socket::new(&path, None).expect("it has ended"));
+        ends.join().unwrap();
         // One that takes no more connections is there all the same.
         let full = UnixListener::bind(&path).unwrap();
         let refuses = thread::spawn(move || full.incoming().take(3).for_each(drop));
