@@ -4,7 +4,7 @@
 use crate::manager::say;
 use metaslot_wiring::text::words;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{FlockOperation, Mode, flock};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use rustix::process::{geteuid, umask};
@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 
 /// How long a killed daemon may still have its socket: the kernel closes a process's files after its memory is gone.
 pub(crate) const DYING: Duration = Duration::from_secs(1);
+/// How long another start of the same socket may take.
+const TURN: Duration = Duration::from_secs(5);
 /// After which it is tried again.
 pub(crate) const AGAIN: Duration = Duration::from_millis(2);
 
@@ -40,7 +42,7 @@ impl Socket {
         let failed = |error: io::Error| format!("{}: {}", path.display(), words(&error));
         checked(path, geteuid().as_raw())?;
         // Held until the socket is there: of two that found a dead one, the second would remove that of the first.
-        let _alone = locked(path).map_err(failed)?;
+        let _turn = Turn::of(path).map_err(failed)?;
         remove_old(path).map_err(|reason| format!("{}: {reason}", path.display()))?;
         // Until it has its mode, no other user connects.
         let before = umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);
@@ -151,11 +153,47 @@ fn is_open_to_others(directory: &Path, user: u32) -> io::Result<bool> {
     Ok(false)
 }
 
-/// A lock that one process has on the directory, which goes with the file.
-fn locked(path: &Path) -> io::Result<File> {
-    let directory = File::open(path.parent().unwrap_or_else(|| Path::new("/")))?;
-    flock(&directory, FlockOperation::LockExclusive)?;
-    Ok(directory)
+/// A file beside the socket that one start at a time has locked. The directory itself all could lock who may read it.
+struct Turn {
+    path: PathBuf,
+    _locked: File,
+}
+
+impl Turn {
+    fn of(socket: &Path) -> io::Result<Self> {
+        let mut path = socket.as_os_str().to_owned();
+        path.push(".lock");
+        let path = PathBuf::from(path);
+        let until = Instant::now() + TURN;
+        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        loop {
+            let file = File::from(open(&path, flags, Mode::RUSR | Mode::WUSR)?);
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) if is_at(&file, &path) => return Ok(Self { path, _locked: file }),
+                // Who had it has removed it.
+                Ok(()) => {}
+                Err(Errno::WOULDBLOCK) if Instant::now() < until => thread::sleep(AGAIN),
+                Err(Errno::WOULDBLOCK) => {
+                    return Err(io::Error::other("another process is about to serve it"));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+/// Those that wait make another.
+impl Drop for Turn {
+    fn drop(&mut self) {
+        fs::remove_file(&self.path).ok();
+    }
+}
+
+/// Whether a file has this name still.
+fn is_at(file: &File, path: &Path) -> bool {
+    let numbers = |found: fs::Metadata| (found.dev(), found.ino());
+    let named = fs::symlink_metadata(path).map(numbers).ok();
+    named.is_some() && named == file.metadata().map(numbers).ok()
 }
 
 /// One that a daemon has left which was killed. Of one that runs, and of what is no socket, nothing is taken away.
@@ -305,6 +343,23 @@ mod tests {
         });
         assert_eq!(all.iter().filter(|one| one.is_ok()).count(), 1, "{all:?}");
         fs::remove_dir_all(directory).unwrap();
+    }
+
+    /// Every user may lock a directory that all may read.
+    #[test]
+    fn a_lock_that_another_process_has_keeps_no_socket_away() {
+        let directory = std::env::temp_dir().join(format!("metaslotd-lock-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("socket");
+        let locked = File::open(&directory).unwrap();
+        flock(&locked, FlockOperation::LockExclusive).unwrap();
+        drop(Socket::new(&path, None).expect("a lock on the directory is nothing"));
+        let turn = Turn::of(&path).unwrap();
+        let refused = Socket::new(&path, None).expect_err("another one starts");
+        assert!(refused.ends_with("another process is about to serve it"), "{refused}");
+        drop(turn);
+        drop(Socket::new(&path, None).expect("it has its turn"));
+        fs::remove_dir(&directory).expect("nothing is left there");
     }
 
     /// A process that takes no connections may live: it is stopped, or at its limit.
