@@ -94,7 +94,13 @@ fn attempt(store: &SqliteStore, name: Name, pin: &[u8]) -> Result<(Keys, Identit
 pub(crate) fn retry_at(store: &SqliteStore, name: Name) -> Result<u64> {
     let token = store.gate.read(|database| database.snapshot(|read| Ok(Token::read(read)?)))?;
     let found = token.as_ref().and_then(|token| token.identities.find(name));
-    Ok(found.map_or(0, |identity| pin_state(&identity.pin, now()).retry_at))
+    let Some(mut pin) = found.map(|identity| identity.pin.clone()) else { return Ok(0) };
+    let now = now();
+    if pin.failed_at > now {
+        in_place(store, set_back).unwrap_or_default();
+        pin.failed_at = now;
+    }
+    Ok(pin_state(&pin, now).retry_at)
 }
 
 /// In the row of an identity, or in the one without a name, so that both cost the same.

@@ -37,6 +37,16 @@ pub(crate) fn login(store: &SqliteStore, role: Role, pin: &[u8]) -> Result<()> {
     admit(store, keys(store, role, pin)?, || keys(store, role, pin))
 }
 
+/// [`metaslot_spi::store::Store::retry_at`] of the user.
+pub(crate) fn user_retry_at(store: &SqliteStore) -> Result<u64> {
+    let is_to_come = |token: Token| token.user.failed_at > now();
+    let read = |database: &Database| Ok(Token::read(&database.connection)?.is_some_and(is_to_come));
+    if store.gate.read(read)? {
+        in_place(store, |database| set_back(database, Role::User)).unwrap_or_default();
+    }
+    Ok(store.token_row()?.user.retry_at)
+}
+
 /// Logs in with keys that the PIN has opened. What seems to be changed may be a token that another process has made
 /// anew since: then the PIN opens others.
 pub(crate) fn admit(

@@ -73,18 +73,22 @@ impl SqliteStore {
         }
     }
 
-    fn token_row(&self) -> Result<TokenRow> {
+    pub(crate) fn token_row(&self) -> Result<TokenRow> {
         self.gate.follow_replacement();
         let read = self.gate.read(|database| {
             let token = Token::read(&database.connection)?;
             let mut token = token.ok_or_else(|| Error::not_token("its own row is missing"))?;
+            let now = schema::now();
             if !database.writable {
                 let bases = &self.config.volatile;
                 for (role, row) in [(Role::So, &mut token.so), (Role::User, &mut token.user)] {
-                    row.failed_elsewhere(uncounted::failures(bases, &token.serial, role, row));
+                    let (failures, at) = uncounted::failures(bases, &token.serial, role, row);
+                    // What is yet to come, by a clock that was set back since, is one of now with the next attempt.
+                    let past = |at| if at > now { 0 } else { at };
+                    row.failed_at = past(row.failed_at);
+                    row.failed_elsewhere((failures, past(at)));
                 }
             }
-            let now = schema::now();
             Ok(TokenRow {
                 initialized: true,
                 user_pin_set: token.user.wrap.is_some(),
@@ -276,7 +280,7 @@ impl Store for SqliteStore {
 
     fn retry_at(&self, name: Option<Name>) -> ck::Result<u64> {
         match name {
-            None => Ok(self.token()?.user.retry_at),
+            None => self.report(nothing(pin::user_retry_at(self))),
             Some(name) => self.report(nothing(named::retry_at(self, name))),
         }
     }

@@ -7,7 +7,7 @@ mod common;
 use common::{CHEAP, SO, Sandbox, USER, find, insert, private};
 use metaslot_ck::Error;
 use metaslot_keystore::{Config, Cost, Kdf, SqliteStore};
-use metaslot_spi::store::{Role, Scope, Store};
+use metaslot_spi::store::{Examination, Identities, Name, NewPin, Role, Scope, Store};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Lets the time pass that a PIN has to wait for.
@@ -258,6 +258,29 @@ fn a_clock_that_was_set_back_keeps_nobody_out() {
     assert!(failed_at <= i64::try_from(now()).unwrap(), "its pause passes");
     raw.execute("UPDATE token SET user_failed_at = user_failed_at - 2", ()).unwrap();
     store.login(Role::User, USER).unwrap();
+}
+
+/// Who waits until then looks again and again, and tries nothing.
+#[test]
+fn a_pause_of_a_clock_that_was_set_back_ends_for_who_only_looks() {
+    let place = Sandbox::new();
+    let store = place.token();
+    let web = Name::new(b"web").unwrap();
+    let add = Examination::Identities(Identities::Add(web, NewPin(USER)));
+    store.examine(Role::So, SO, add, &mut |_| true).unwrap();
+    for identity in [None, Some(web)] {
+        let (table, column) = match identity {
+            None => ("token", "user_failed_at"),
+            Some(_) => ("identity", "failed_at"),
+        };
+        let failures = column.replace("failed_at", "failures");
+        let failed = format!("UPDATE {table} SET {failures} = 4, {column} = 1 << 40");
+        place.raw().execute(&failed, ()).unwrap();
+        assert!(store.retry_at(identity).unwrap() < 1 << 40);
+        let passes = format!("UPDATE {table} SET {column} = {column} - 2");
+        place.raw().execute(&passes, ()).unwrap();
+        assert_eq!(store.retry_at(identity), Ok(0), "its pause passes");
+    }
 }
 
 /// Set for the child that has too little memory for a guess.

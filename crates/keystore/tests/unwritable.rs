@@ -191,6 +191,8 @@ fn child_whose_store_can_be_written_again() {
 #[test]
 fn child_whose_clock_was_set_back() {
     let Some(config) = inside() else { return };
+    let is_tried = || place_of(&config).retry_at(None) == Ok(0);
+    assert!(is_tried(), "who waits for that waits without end");
     place_of(&config).login(Role::User, USER).unwrap();
     assert_eq!(place_of(&config).login(Role::User, WRONG), Err(Error::PIN_INCORRECT));
     let own = config.volatile[0].join("metaslot-login-0");
@@ -201,8 +203,10 @@ fn child_whose_clock_was_set_back() {
     let later = at(&bytes) + 1_000_000;
     bytes[8..16].copy_from_slice(&later.to_le_bytes());
     fs::write(&numbers, &bytes).unwrap();
+    assert!(is_tried(), "who waits for that waits without end");
     // After five failures there is a pause, from now on.
     assert_eq!(place_of(&config).login(Role::User, USER), Err(Error::PIN_LOCKED));
+    assert!(!is_tried());
     assert!(at(&fs::read(&numbers).unwrap()) <= later - 999_000);
 }
 
