@@ -15,6 +15,7 @@ use metaslot_engine::{CACHED, Config as EngineConfig, Engine, Policy, SlotConfig
 use metaslot_router::Routes;
 use metaslot_spi::detail;
 use metaslot_spi::provider::Provider;
+use metaslot_spi::store::Name;
 use metaslot_wiring::audit::Log;
 use metaslot_wiring::config::{ClientConfig, Config, DaemonConfig, OwnLogin, Peer};
 use metaslot_wiring::{Parts, peer};
@@ -328,8 +329,8 @@ impl Token {
         });
         let own = own.transpose().map_err(refused)?;
         let shared = Shared::new(store, own);
-        if login.is_some() {
-            open_in_turn(&shared, &description).map_err(refused)?;
+        if let Some(login) = login {
+            open_in_turn(&shared, login.identity, &description).map_err(refused)?;
         }
         Ok(Self { description, policy, shared: Arc::new(shared) })
     }
@@ -357,19 +358,19 @@ impl Token {
 
 /// Opens it once the pause is over that wrong PINs of before have made, starts that were killed while they tried theirs among them: a
 /// start that fails for its PIN is not repeated.
-fn open_in_turn(shared: &Shared, description: &str) -> Result<(), Error> {
+fn open_in_turn(shared: &Shared, identity: Option<Name>, description: &str) -> Result<(), Error> {
     let mut is_told = false;
     loop {
         let opened = shared.open();
-        let retry_at = match opened {
-            Err(Error::PIN_LOCKED) => shared.retry_at()?,
-            _ => 0,
-        };
-        // One that is locked stays so.
-        if retry_at == 0 {
+        if opened != Err(Error::PIN_LOCKED) {
             return opened;
         }
-        if !is_told {
+        // By now it may be over. One that is locked stays so; that of an identity does not say so.
+        let retry_at = shared.retry_at()?;
+        if retry_at == 0 && identity.is_none() && shared.token()?.user.left == 0 {
+            return opened;
+        }
+        if !is_told && retry_at > 0 {
             say(&format!(
                 "waits for the token in {description:?}: no PIN is taken before second {retry_at} of the epoch, after wrong ones"
             ));
@@ -391,24 +392,21 @@ mod tests {
     use metaslot_ck::Result;
     use metaslot_memory::Secret;
     use metaslot_spi::store::{
-        Change, Examination, Examined, Found, ObjectRow, Remark, Role, Scope, Store, Term, TokenRow,
+        Change, Examination, Examined, Found, ObjectRow, PinState, Remark, Role, Scope, Store,
+        Term, TokenRow,
     };
-    use std::sync::mpsc::{self, Receiver, Sender};
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::mpsc;
     use std::thread;
 
-    /// A store that says nothing before it may.
-    struct Slow {
-        asked: Sender<()>,
-        may: Mutex<Receiver<()>>,
-    }
+    /// A store that has nothing but its token's row.
+    struct Bare<F>(F);
 
     const AWAY: Error = Error::DEVICE_ERROR;
 
-    impl Store for Slow {
+    impl<F: Fn() -> Result<TokenRow> + Send + Sync> Store for Bare<F> {
         fn token(&self) -> Result<TokenRow> {
-            self.asked.send(()).expect("it is heard");
-            self.may.lock().expect("no panic").recv().ok();
-            Err(AWAY)
+            self.0()
         }
 
         fn initialize(&self, _: &[u8], _: &str) -> Result<()> {
@@ -416,7 +414,7 @@ mod tests {
         }
 
         fn login(&self, _: Role, _: &[u8]) -> Result<()> {
-            Err(AWAY)
+            Ok(())
         }
 
         fn check_pin(&self, _: Role, _: &[u8]) -> Result<()> {
@@ -473,10 +471,28 @@ mod tests {
     }
 
     #[test]
+    fn a_start_for_which_the_pause_ends_while_it_looks_goes_on() {
+        let looks = AtomicU32::new(0);
+        let row = move || {
+            let retry_at = u64::from(looks.fetch_add(1, Ordering::Relaxed) == 0);
+            let user = PinState { failures: 3, left: 7, retry_at, ..PinState::default() };
+            Ok(TokenRow { initialized: true, user, ..TokenRow::default() })
+        };
+        let own = Own { identity: None, pin: Secret::copy_of(b"a PIN") };
+        let shared = Shared::new(Box::new(Bare(row)), Some(own));
+        assert_eq!(open_in_turn(&shared, None, "here"), Ok(()));
+    }
+
+    #[test]
     fn a_client_whose_token_is_away_keeps_no_change_waiting() {
-        let ((asked, is_asked), (answer, may)) = (mpsc::channel(), mpsc::channel());
-        let slow = Box::new(Slow { asked, may: Mutex::new(may) });
-        let shared = Arc::new(Shared::new(slow, None));
+        let ((asked, is_asked), (answer, may)) = (mpsc::channel(), mpsc::channel::<()>());
+        let may = Mutex::new(may);
+        let slow = move || {
+            asked.send(()).expect("it is heard");
+            may.lock().expect("no panic").recv().ok();
+            Err(AWAY)
+        };
+        let shared = Arc::new(Shared::new(Box::new(Bare(slow)), None));
         let token = Token { description: String::new(), policy: Policy::DEFAULT, shared };
         let tokens = Tokens {
             all: vec![token],
