@@ -121,6 +121,12 @@ fn a_daemon_behind_its_fence_signs_by_a_key_in_a_database_and_connects_again() {
     assert_ne!(fs::read(place.path().join("anchor")).expect("it is there"), b"");
 }
 
+fn connected(place: &Place) -> Session {
+    let module = place.module(1);
+    module.initialize().expect("it begins");
+    module.open_session(SlotId(0), Access::ReadOnly).expect("a session opens")
+}
+
 #[test]
 fn one_machine_of_two_is_revoked_by_its_identity() {
     let Some(mut server) = postgres::Place::new("machines") else { return };
@@ -137,19 +143,18 @@ fn one_machine_of_two_is_revoked_by_its_identity() {
         configure_for(&place, &server.url(), (b"machine-pin", &whose));
         let daemon = Said::by(&place, "daemon", &["--config", "metaslotd.toml"]);
         daemon.line("serves ");
-        let module = place.module(1);
-        module.initialize().expect("it begins");
-        let session = module.open_session(SlotId(0), Access::ReadOnly).expect("a session opens");
+        let session = connected(&place);
         assert_eq!(sign(&session), 64);
         (place, daemon, session)
     };
     let (place, daemon, first) = machine(1);
     let (_other, _its, second) = machine(2);
-    let keys = |session: &Session| {
-        session.find(&Template::new().class(CKO_PRIVATE_KEY)).expect("a search").len()
-    };
+    let search = |session: &Session| session.find(&Template::new().class(CKO_PRIVATE_KEY));
+    let keys = |place: &Place| search(&connected(place)).ok().map(|keys| keys.len());
     officer(Identities::Revoke(name(1)));
-    postgres::until("the first has nothing", || keys(&first) == 0);
+    postgres::until("the first has nothing", || keys(&place) == Some(0));
+    let ended = search(&first).expect_err("its connection has ended");
+    assert_eq!(ended.code, Error::DEVICE_REMOVED);
     daemon.line("services have nothing of the token \"door\": its officer has revoked the identity \"web1\"");
     assert_eq!(sign(&second), 64, "the other one has nothing to do with it");
     // Nor is it let in again by a start, which is counted for nobody else.
@@ -157,7 +162,8 @@ fn one_machine_of_two_is_revoked_by_its_identity() {
     assert_eq!(check.process.0.wait().expect("it ends").code(), Some(77));
     check.line("is not opened as identity \"web1\": CKR_PIN_INCORRECT: ");
     officer(Identities::Add(name(1), NewPin(b"machine-pin")));
-    postgres::until("it is added anew", || keys(&first) == 1);
+    postgres::until("it is added anew", || keys(&place) == Some(1));
+    let first = connected(&place);
     assert_eq!(sign(&first), 64);
     let log = fs::read_to_string(place.path().join("audit")).expect("there are lines");
     let events = ["opened", "closed", "opened"];
