@@ -533,10 +533,10 @@ impl View {
     }
 
     /// What the store says to a client that sees so much. If the store was opened anew meanwhile, by another's PIN, it may be
-    /// another token's.
-    fn seen<T>(&self, say: impl FnOnce(&Sight<'_>) -> Result<T>) -> Result<T> {
+    /// another token's; if the daemon's login ended meanwhile, the client is told what there is without it.
+    fn seen<T>(&self, say: impl Fn(&Sight<'_>) -> Result<T>) -> Result<T> {
         let sight = self.sight();
-        let said = say(&sight)?;
+        let said = say(&sight);
         let lasts = match sight {
             Sight::All => self.role().is_some(),
             Sight::Rights(_, time) => {
@@ -544,7 +544,11 @@ impl View {
             }
             Sight::Public => true,
         };
-        if lasts { Ok(said) } else { Err(Error::USER_NOT_LOGGED_IN) }
+        match sight {
+            _ if lasts => said,
+            Sight::Rights(_, time) if self.shared.login().times == time => self.seen(say),
+            _ => said.and(Err(Error::USER_NOT_LOGGED_IN)),
+        }
     }
 }
 
@@ -658,7 +662,8 @@ impl Store for View {
     fn secrets(&self, id: u64, version: u64) -> Result<Secret> {
         self.seen(|sight| {
             match sight {
-                Sight::Public => Err(Error::USER_NOT_LOGGED_IN),
+                Sight::Public if self.rights.is_none() => Err(Error::USER_NOT_LOGGED_IN),
+                Sight::Public => Err(Error::OBJECT_HANDLE_INVALID),
                 // What is not shown is not used.
                 Sight::Rights(..) if self.row(sight, id)?.is_none() => {
                     Err(Error::OBJECT_HANDLE_INVALID)

@@ -130,15 +130,21 @@ struct Stage {
 
 impl Stage {
     fn new() -> Self {
+        Self::of(None)
+    }
+
+    /// The daemon has it by the PIN of the user, or of this identity, which is there then.
+    fn of(identity: Option<Name>) -> Self {
         let place = Arc::new(Place::new());
         initialized(&place);
         pairs(&place, CKA_DECRYPT);
+        if let Some(name) = identity {
+            officer(&place, Identities::Add(name, NewPin(WEB)));
+        }
         let meanwhile = Meanwhile::default();
         let store = Box::new(Staged { store: place.store(), meanwhile: Arc::clone(&meanwhile) });
-        let shared = Arc::new(Shared::new(
-            store,
-            Secret::try_copy_of(USER).map(|pin| Own { identity: None, pin }),
-        ));
+        let pin = Secret::try_copy_of(identity.map_or(USER, |_| WEB));
+        let shared = Arc::new(Shared::new(store, pin.map(|pin| Own { identity, pin })));
         Self { place, meanwhile, shared }
     }
 
@@ -158,6 +164,17 @@ impl Stage {
         let rights = Rights::of(label, config.daemon.clients.iter());
         self.shared.view(Some(rights.expect("there are some")), None)
     }
+}
+
+const WEB: &[u8] = b"web-pin-1";
+
+fn web() -> Name {
+    Name::new(b"web").expect("it is one")
+}
+
+fn officer(place: &Place, asked: Identities<'_>) {
+    let what = Examination::Identities(asked);
+    place.store().examine(Role::So, SO, what, &mut |_| true).expect("the officer may");
 }
 
 /// Another process makes the token anew, with other keys under the same labels, and the same user's PIN.
@@ -212,6 +229,25 @@ fn rights_are_to_the_token_that_they_name_whenever_it_was_made_anew() {
     assert!(stage.service("private").search(&[], Scope::Both, 0, 9).unwrap().len() > public.len());
 }
 
+/// A service has no login that it could be told has ended.
+#[test]
+fn keys_by_an_identity_that_is_revoked_within_the_call_are_not_there() {
+    let nothing_is_there = [
+        (|view, row| view.read(row.id).map(|row| row.is_none()))
+            as fn(&View, Found) -> Result<bool>,
+        |view, row| Ok(view.secrets(row.id, 1).err() == Some(Error::OBJECT_HANDLE_INVALID)),
+        |view, _| view.search(&[], Scope::Private, 0, 9).map(|all| all.is_empty()),
+    ];
+    for look in nothing_is_there {
+        let stage = Stage::of(Some(web()));
+        let service = stage.service("door");
+        let key = row(&service);
+        let place = Arc::clone(&stage.place);
+        stage.meanwhile(move || officer(&place, Identities::Revoke(web())));
+        assert_eq!(look(&service, key), Ok(true));
+    }
+}
+
 /// What a client that was logged in does while another process makes the token anew and another client logs in to that.
 fn while_another_logs_in(
     role: Role,
@@ -251,17 +287,12 @@ fn what_is_written_by_a_login_to_one_token_is_not_written_to_another() {
 #[test]
 fn what_is_written_by_an_identity_that_is_revoked_meanwhile_is_not_written() {
     let stage = Stage::new();
-    let web = Name::new(b"web").expect("it is one");
-    let officer = |place: &Place, asked: Identities<'_>| {
-        let what = Examination::Identities(asked);
-        place.store().examine(Role::So, SO, what, &mut |_| true).expect("the officer may");
-    };
-    officer(&stage.place, Identities::Add(web, NewPin(b"web-pin-1")));
+    officer(&stage.place, Identities::Add(web(), NewPin(WEB)));
     let view = stage.shared.view(None, None);
-    view.login_as(web, b"web-pin-1").expect("the PIN");
+    view.login_as(web(), WEB).expect("the PIN");
     let record = Record { private: false, attributes: vec![], secrets: None, terms: vec![] };
     let place = Arc::clone(&stage.place);
-    stage.meanwhile(move || officer(&place, Identities::Revoke(web)));
+    stage.meanwhile(move || officer(&place, Identities::Revoke(web())));
     let written = view.write(vec![Change::Insert(record)]);
     assert_eq!(written, Err(Error::USER_NOT_LOGGED_IN));
 }
