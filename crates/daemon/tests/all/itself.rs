@@ -38,9 +38,9 @@ impl Itself {
         lines.find_map(|line| line.strip_prefix("=> ").map(str::to_owned))
     }
 
-    /// It goes on.
-    pub(crate) fn go_on(&mut self) {
-        self.asks.write_all(b"\n").expect("it reads");
+    /// Tells it something, until which it waits.
+    pub(crate) fn tell(&mut self, what: &str) {
+        writeln!(self.asks, "{what}").expect("it reads");
     }
 
     /// What else it says until it ends, which it does well; it is told nothing any more.
@@ -75,7 +75,7 @@ pub(crate) fn say(what: &str) {
     println!("\n=> {what}");
 }
 
-/// Waits until it is to go on, or to end.
-pub(crate) fn goes_on() -> bool {
-    std::io::stdin().read_line(&mut String::new()).expect("it is told") > 0
+/// What it is told; nothing where it is to end.
+pub(crate) fn heard() -> Option<String> {
+    std::io::stdin().lines().next().map(|line| line.expect("it is text"))
 }

@@ -477,7 +477,7 @@ fn client() {
     wraps(&session, kek, aes);
     let private = ["ml-dsa", "ml-kem", "x25519"].map(|label| find(CKO_PRIVATE_KEY, label));
     let public = session.attribute(pair.0, CKA_EC_POINT).expect("a point");
-    while itself::goes_on() {
+    while itself::heard().is_some() {
         repeated(&session, [aes, kek], private, &public);
         itself::say("done");
     }
@@ -628,7 +628,7 @@ fn keys_of_the_daemon_are_used_by_the_library_with_parameters_of_ours() {
     let mut server = started(&place);
     let mut client = Itself::started(&place, "ours::client", &module);
     for kill in 0..10 {
-        client.go_on();
+        client.tell("");
         if kill > 0 {
             sleep(Duration::from_millis(5 * kill));
             drop(server);

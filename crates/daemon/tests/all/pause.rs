@@ -19,7 +19,7 @@ fn client() {
     let Some((_module, session)) = itself::logged_in() else { return };
     let site = Template::new().ulong(CKA_CLASS, CKO_PRIVATE_KEY).bytes(CKA_LABEL, b"site");
     let key = session.find_one(&site).expect("a search").expect("the key");
-    while itself::goes_on() {
+    while itself::heard().is_some() {
         let signed = session.sign(&CKM_ECDSA.into(), key, &[1; 32]);
         itself::say(&signed.map_or_else(|error| error.code.to_string(), |_| "signed".into()));
     }
@@ -37,7 +37,7 @@ fn a_login_comes_back_when_the_pause_that_others_made_is_over() {
     let server = started(&place);
     let mut client = Itself::started(&place, "pause::client", &module);
     let mut sign = || {
-        client.go_on();
+        client.tell("");
         client.answer().expect("it answers")
     };
     assert_eq!(sign(), "signed");

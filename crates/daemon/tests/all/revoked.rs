@@ -8,9 +8,10 @@ use metaslot_ck::*;
 use metaslot_client::{Access, Module, Result as Called, Session, Template, User};
 use metaslot_spi::store::{Examination, Identities, Name, NewPin, Role, Store as _};
 use metaslot_testkit::{copies, module_path, not_run};
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::fs;
-use std::thread::sleep;
+use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 const WEB: &[u8] = b"web-pin-1";
@@ -25,7 +26,7 @@ fn client() {
     let code = |done: Called<()>| done.map_err(|failure| failure.code.to_string());
     let say = |answer: &dyn Debug| itself::say(&format!("{answer:?}"));
     say(&(find().expect("a search").len(), state() == CKS_RW_USER_FUNCTIONS));
-    itself::goes_on();
+    itself::heard();
     for _ in 0..2 {
         say(&find().map(|all| all.len()).map_err(|failure| failure.code.to_string()));
     }
@@ -57,7 +58,7 @@ fn a_program_whose_identity_is_revoked_is_told_that_it_is_logged_out() {
     let mut client = Itself::started(&place, "revoked::client", &module);
     assert_eq!(client.answer().as_deref(), Some("(2, true)"));
     officer(&place, Identities::Revoke(web()));
-    client.go_on();
+    client.tell("");
     let ended = "Err(\"CKR_USER_NOT_LOGGED_IN\")";
     assert_eq!(client.rest(), [ended, ended, "true", ended, "Ok(())"]);
     let row = place.store().token().expect("there is a token");
@@ -107,4 +108,72 @@ fn keys_that_services_have_used_leave_the_daemon_when_its_identity_is_revoked() 
         assert!(begun.elapsed() < Duration::from_secs(10), "they are there still");
         sleep(Duration::from_millis(10));
     }
+}
+
+/// Does with its key what it is told by a line, and says what came of it; by many threads where that may be.
+#[test]
+fn served_client() {
+    let Some((module, session)) = itself::opened() else { return };
+    let slot = session.info().expect("it is open").slot;
+    let open = || module.open_session(slot, Access::ReadOnly).expect("a session");
+    let (begun, many) = (open(), [(); 8].map(|()| open()));
+    let find = || session.find_one(&Template::new().class(CKO_PRIVATE_KEY).label("site"));
+    let mut key = find().expect("a search").expect("the key");
+    let told = |done: Called<()>| done.map_or_else(|why| why.code.to_string(), |()| "ok".into());
+    while let Some(line) = itself::heard() {
+        let sign = |by: &Session| told(by.sign(&CKM_ECDSA.into(), key, &[1; 32]).map(drop));
+        let answer = match &*line {
+            "find" => {
+                let found = find().expect("a search");
+                key = found.unwrap_or(key);
+                found.map_or("none", |_| "one").into()
+            }
+            "sign" => thread::scope(|scope| {
+                let all = many.each_ref().map(|by| scope.spawn(|| [(); 4].map(|()| sign(by))));
+                let all = all.map(|thread| thread.join().expect("no panic"));
+                Vec::from_iter(BTreeSet::from_iter(all.concat())).join(" ")
+            }),
+            "begin" => {
+                let init = begun.sign_init(&CKM_ECDSA_SHA256.into(), key);
+                told(init.and_then(|()| begun.sign_update(&[1; 100])))
+            }
+            "end" => told(begun.sign_final().map(drop)),
+            _ => told(many.iter().try_for_each(|session| session.info().map(drop))),
+        };
+        itself::say(&answer);
+    }
+}
+
+#[test]
+fn a_service_is_told_that_its_keys_are_gone_and_has_them_when_the_identity_is_added_anew() {
+    let Some(module) = module_path() else {
+        return not_run("metaslotd", "a service of it", "there is no libmetaslot.so");
+    };
+    let place = Place::in_memory();
+    initialized(&place);
+    pairs(&place, CKA_DECRYPT);
+    officer(&place, Identities::Add(web(), NewPin(WEB)));
+    configured(&place);
+    let _daemon = by_identity(&place);
+    let mut client = Itself::started(&place, "revoked::served_client", &module);
+    let mut ask = |what: &str| {
+        client.tell(what);
+        client.answer().expect("it answers")
+    };
+    assert_eq!(["sign", "begin"].map(&mut ask), ["ok"; 2]);
+    officer(&place, Identities::Revoke(web()));
+    assert_eq!(ask("end"), "CKR_DEVICE_ERROR", "what cannot be repeated");
+    // Of two calls the key may have gone between them, since other threads hear of it, too.
+    let gone = ["CKR_KEY_HANDLE_INVALID", "CKR_OPERATION_NOT_INITIALIZED"];
+    for _ in 0..2 {
+        let codes = ask("sign");
+        assert!(codes.split(' ').all(|code| gone.contains(&code)), "{codes}");
+    }
+    assert_eq!(["find", "begin", "state"].map(&mut ask), ["none", gone[0], "ok"]);
+    officer(&place, Identities::Add(web(), NewPin(WEB)));
+    let added = Instant::now();
+    while ask("find") == "none" {
+        assert!(added.elapsed() < Duration::from_secs(20), "it is not there again");
+    }
+    assert_eq!(["sign", "begin", "end"].map(&mut ask), ["ok"; 3]);
 }

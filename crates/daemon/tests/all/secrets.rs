@@ -27,7 +27,7 @@ fn bytes(hex: &str) -> Vec<u8> {
 /// Says what was done, and goes on when the memory was looked at.
 fn done(what: &str) {
     itself::say(what);
-    itself::goes_on();
+    itself::heard();
 }
 
 /// A key of the token that stays there.
@@ -324,7 +324,7 @@ fn no_key_of_the_daemon_is_ever_in_its_clients_memory() {
             let label = step.strip_prefix("destroyed ").unwrap_or(&step);
             assert_eq!(seen(Some(label).filter(|label| *label != "all")), [0, 0], "{step}");
         }
-        client.go_on();
+        client.tell("");
     }
     client.rest();
     println!("{count} steps, {held} of them with a key of the session");
