@@ -23,7 +23,7 @@ pub(crate) fn name(text: &str) -> Result<Name> {
 /// As whom a command logs in: the option, then the variable. `None` for the user without a name.
 pub(crate) fn identity(option: Option<&str>) -> Result<Option<Name>> {
     match option {
-        Some(option) => name(option).map(Some),
+        Some(option) => name(option).map(Some).map_err(|failure| failure.context("--identity")),
         // What is no text is no name, and no reason to try the PIN as the user's.
         None => of_environment()
             .map(|text| text.to_str().map_or_else(|| name(""), name))
