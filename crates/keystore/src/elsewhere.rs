@@ -361,6 +361,13 @@ impl<'a> Reading<'a> {
         self.known.state.height
     }
 
+    /// How many of these levels, from the lowest on, have nodes on the way to a row that are not remembered: of those above none
+    /// is read.
+    #[must_use]
+    pub fn unread(&self, id: u64) -> u8 {
+        self.known.tree.unread(id)
+    }
+
     /// How many changes the token's state counts.
     #[must_use]
     pub const fn commits(&self) -> u64 {

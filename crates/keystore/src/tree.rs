@@ -172,6 +172,18 @@ impl Tree {
         Some((entry != NONE).then_some(entry))
     }
 
+    /// How many levels, from the lowest on, have nodes on the way to `id` that are not in memory.
+    pub(crate) fn unread(&self, id: u64) -> u8 {
+        if !self.reaches(id) {
+            return 0;
+        }
+        let mut place = NodePlace { level: 0, number: id / FAN };
+        while place.level < self.height && !self.nodes.contains_key(&place) {
+            place = place.above();
+        }
+        place.level
+    }
+
     /// Another entry for row `id`, or none. Gives what was there.
     pub(crate) fn set(
         &mut self,
@@ -401,6 +413,27 @@ mod tests {
             .query_row("SELECT count(*) FROM tree", (), |row| row.get(0))
             .expect("it counts");
         assert_eq!(left, 0);
+    }
+
+    #[test]
+    fn what_is_in_memory_and_what_is_above_it_need_not_be_read() {
+        let (connection, keys) = place();
+        let mut written = Tree::empty();
+        let ids = [1, 4096, 300_000];
+        for id in ids {
+            written.set(&connection, &keys, id, Some([1; ENTRY])).expect("it is set");
+        }
+        written.finish(&connection, &keys).expect("it is written");
+        let mut tree = Tree::new(written.height(), written.root().clone());
+        assert_eq!(ids.map(|id| tree.unread(id)), [3; 3]);
+        tree.get(&connection, &keys, 1).expect("it is read");
+        assert_eq!([1, 63, 64, 4096, 300_000].map(|id| tree.unread(id)), [0, 0, 1, 2, 3]);
+        // No row can be there.
+        assert_eq!(tree.unread(1 << 40), 0);
+        tree.forget_level(0);
+        assert_eq!(tree.unread(1), 1);
+        connection.execute_batch("DELETE FROM tree WHERE node > 0").expect("they go");
+        assert!(tree.get(&connection, &keys, 1).expect("its leaf is read alone").is_some());
     }
 
     #[test]
