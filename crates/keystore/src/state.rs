@@ -338,9 +338,14 @@ impl Known {
     }
 
     /// Without the lowest levels, where there are too many nodes: those above lead to more rows.
-    pub(crate) fn keep(mut self, memory: &Memory) {
+    pub(crate) fn keep(self, memory: &Memory) {
+        self.keep_most(memory, MAX_NODES);
+    }
+
+    /// The same, where so many nodes are not too many.
+    pub(crate) fn keep_most(mut self, memory: &Memory, most: usize) {
         for level in 0..self.state.height {
-            if self.tree.len() <= MAX_NODES {
+            if self.tree.len() <= most {
                 break;
             }
             self.tree.forget_level(level);
