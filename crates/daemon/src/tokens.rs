@@ -363,6 +363,10 @@ fn open_in_turn(shared: &Shared, identity: Option<Name>, description: &str) -> R
     loop {
         let opened = shared.open();
         if opened != Err(Error::PIN_LOCKED) {
+            if is_told {
+                // A status stays until there is another.
+                manager::tell("STATUS=");
+            }
             return opened;
         }
         // By now it may be over. One that is locked stays so; that of an identity does not say so.
@@ -370,13 +374,15 @@ fn open_in_turn(shared: &Shared, identity: Option<Name>, description: &str) -> R
         if retry_at == 0 && identity.is_none() && shared.token()?.user.left == 0 {
             return opened;
         }
-        if !is_told && retry_at > 0 {
+        if retry_at > 0 && !is_told {
             say(&format!(
                 "waits for the token in {description:?}: no PIN is taken before second {retry_at} of the epoch, after wrong ones"
             ));
             is_told = true;
         }
-        manager::tell(STARTS_LATER);
+        if is_told {
+            manager::tell(STARTS_LATER);
+        }
         thread::sleep(TURN);
     }
 }
