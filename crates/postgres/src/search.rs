@@ -12,30 +12,48 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use tokio_postgres::types::ToSql;
 
-/// Rows above `after`, ascending, at most `limit`; private ones are named with `keys`. With keys comes what shows that they have
-/// what was asked for, where anything was and is found: as far as the token's tree is no higher than `height`.
+/// What is searched for, as the index has it: of open rows and of private ones.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    scope: Scope,
+    terms: usize,
+    open: Vec<[u8; 16]>,
+    private: Vec<[u8; 16]>,
+    /// Whether there are keys, by which what is found can be compared with what was asked for, and anything was.
+    is_shown: bool,
+}
+
+impl Wanted {
+    /// Private rows are named with `keys`.
+    pub(crate) fn new(keys: Option<&Keys>, query: &[Term], scope: Scope) -> Result<Self> {
+        let (mut open, mut private) = (Vec::new(), Vec::new());
+        if scope != Scope::Private {
+            open = values(None, query)?;
+        }
+        if scope != Scope::Public {
+            private = values(keys, query)?;
+        }
+        let is_shown = keys.is_some() && !query.is_empty();
+        Ok(Self { scope, terms: query.len(), open, private, is_shown })
+    }
+}
+
+/// Rows above `after`, ascending, at most `limit`. With keys comes what shows that they have what was asked for, where anything was
+/// and is found: as far as the token's tree is no higher than `height`.
 pub(crate) fn search(
     open: &Open<'_>,
-    keys: Option<&Keys>,
-    query: &[Term],
-    scope: Scope,
+    wanted: &Wanted,
     (after, limit): (u64, usize),
     height: u8,
 ) -> Result<(Vec<Found>, Option<Picture>)> {
-    let mut named = Vec::with_capacity(2 * query.len());
-    if scope != Scope::Private {
-        named.extend(values(None, query)?);
-    }
-    if scope != Scope::Public {
-        named.extend(values(keys, query)?);
-    }
-    let named: Vec<&[u8]> = named.iter().map(<[u8; 16]>::as_slice).collect();
     let (name, above) = (open.name(), signed(after));
     let most = i64::try_from(limit).unwrap_or(i64::MAX);
+    let named = wanted.open.iter().chain(&wanted.private);
+    let named = Vec::from_iter(named.map(<[u8; 16]>::as_slice));
     let mut with: Vec<&(dyn ToSql + Sync)> = vec![&name, &above, &most];
     with.extend(named.iter().map(|value| value as &(dyn ToSql + Sync)));
-    let is_shown = keys.is_some() && !query.is_empty();
-    let rows = open.read(&text(query.len(), scope, is_shown.then_some(height)), &with)?;
+    let height = wanted.is_shown.then_some(height);
+    let rows = open.read(&text(wanted.terms, wanted.scope, height), &with)?;
     if rows.len() > limit {
         return Err(Error::not_token("a search finds more than was asked for"));
     }
@@ -50,7 +68,7 @@ pub(crate) fn search(
         }
         found.push(Found { id, private: row.try_get(1).map_err(wrong)? });
     }
-    let is_shown = is_shown && !rows.is_empty();
+    let is_shown = wanted.is_shown && !rows.is_empty();
     Ok((found, is_shown.then(|| Picture::of(&rows, 2)).transpose()?))
 }
 
@@ -58,8 +76,7 @@ pub(crate) fn search(
 /// row; none where it is damaged, or not the one that was written last, and the others are found.
 pub(crate) fn check(
     reading: &mut Reading<'_>,
-    keys: &Keys,
-    query: &[Term],
+    wanted: &Wanted,
     found: Found,
 ) -> Result<Option<Stored>> {
     let wrong = || Error::damaged(found.id, "a search finds it by what it does not have");
@@ -70,7 +87,7 @@ pub(crate) fn check(
         }
         row => row?.ok_or_else(wrong)?,
     };
-    let asked = values(Some(keys).filter(|_| row.private), query)?;
+    let asked = if found.private { &wanted.private } else { &wanted.open };
     let has: &[[u8; 16]] = row.terms.as_chunks().0;
     match row.private == found.private && asked.iter().all(|value| has.contains(value)) {
         true => Ok(Some(row)),

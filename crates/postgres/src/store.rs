@@ -5,6 +5,7 @@ use crate::cache::{Moment, Query};
 use crate::link::{Open, lock};
 use crate::open::{PostgresStore, Result};
 use crate::rows::{Picture, Whole, Writing};
+use crate::search::Wanted;
 use crate::{named, pin, search, table};
 use metaslot_ck as ck;
 use metaslot_counters as counters;
@@ -180,16 +181,16 @@ impl PostgresStore {
             let open = self.link.open()?;
             let moment = self.moment(keys);
             let (mut all, mut after) = (Vec::new(), after);
+            let wanted = Wanted::new(keys, query, scope)?;
             loop {
                 let floor = keys.map_or(0, |keys| self.floor(keys));
                 let height = self.height.load(Ordering::Relaxed);
-                let wanted = limit - all.len();
-                let (found, picture) =
-                    search::search(&open, keys, query, scope, (after, wanted), height)?;
+                let page = limit - all.len();
+                let (found, picture) = search::search(&open, &wanted, (after, page), height)?;
                 match (keys, &picture) {
                     (Some(keys), Some(picture)) => {
                         let shown = (picture, height);
-                        let rows = self.authentic(shown, keys, query, &found, floor)?;
+                        let rows = self.authentic(shown, keys, &wanted, &found, floor)?;
                         let Some(rows) = rows else { continue };
                         for (found, row) in rows {
                             self.cache.keep_row(moment, found.id, Some(Arc::new(row)));
@@ -199,7 +200,7 @@ impl PostgresStore {
                     _ => all.extend(&found),
                 }
                 // Others take the place of what is damaged.
-                let is_last = found.len() < wanted;
+                let is_last = found.len() < page;
                 after = found.last().map_or(after, |last| last.id);
                 if is_last || all.len() == limit {
                     break;
@@ -218,7 +219,7 @@ impl PostgresStore {
         &self,
         (picture, height): (&Picture, u8),
         keys: &Keys,
-        query: &[Term],
+        wanted: &Wanted,
         found: &[Found],
         floor: u64,
     ) -> Result<Option<Vec<(Found, Stored)>>> {
@@ -226,7 +227,7 @@ impl PostgresStore {
         let is_read = reading.height() <= height;
         let mut rows = Vec::with_capacity(found.len());
         for found in found.iter().filter(|_| is_read) {
-            let row = search::check(&mut reading, keys, query, *found)?;
+            let row = search::check(&mut reading, wanted, *found)?;
             rows.extend(row.map(|row| (*found, row)));
         }
         // It never becomes less high.
