@@ -70,6 +70,8 @@ pub struct PostgresStore {
     pub(crate) kept_login: AtomicU64,
     pub(crate) written_last: Memory,
     pub(crate) read_last: Memory,
+    /// Held while rows are compared with what was read last, which is not there meanwhile.
+    pub(crate) comparing: Mutex<()>,
     /// How high the token's tree was seen to be: a search reads so many levels.
     pub(crate) height: AtomicU8,
     pub(crate) queue: Queue,
@@ -93,6 +95,7 @@ impl PostgresStore {
             kept_login: AtomicU64::new(u64::MAX),
             written_last: Memory::default(),
             read_last: Memory::default(),
+            comparing: Mutex::default(),
             height: AtomicU8::default(),
             queue: Queue::default(),
             cache: Cache::default(),

@@ -155,6 +155,7 @@ impl PostgresStore {
             let row = match keys {
                 None => picture.into_row()?,
                 Some(keys) => {
+                    let _comparing = lock(&self.comparing);
                     let mut reading = Reading::of(&picture, keys, &self.read_last)?;
                     let row = reading.row(id)?;
                     self.finish(reading, keys, floor)?;
@@ -223,6 +224,7 @@ impl PostgresStore {
         found: &[Found],
         floor: u64,
     ) -> Result<Option<Vec<(Found, Stored)>>> {
+        let _comparing = lock(&self.comparing);
         let mut reading = Reading::of(picture, keys, &self.read_last)?;
         let is_read = reading.height() <= height;
         let mut rows = Vec::with_capacity(found.len());
