@@ -7,6 +7,7 @@
 
 mod address;
 mod cache;
+mod levels;
 mod link;
 mod named;
 mod open;

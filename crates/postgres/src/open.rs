@@ -3,6 +3,7 @@
 
 use crate::address::Address;
 use crate::cache::Cache;
+use crate::levels::Levels;
 use crate::link::{Link, Open, Password, lock};
 use crate::rows::Whole;
 use metaslot_keystore::elsewhere::{self, Head, Identities, Keys, Memory, Pins, Queue, Reading};
@@ -10,7 +11,7 @@ use metaslot_keystore::{Cost, Error};
 use metaslot_spi::store::TokenRow;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -72,8 +73,7 @@ pub struct PostgresStore {
     pub(crate) read_last: Memory,
     /// Held while rows are compared with what was read last, which is not there meanwhile.
     pub(crate) comparing: Mutex<()>,
-    /// How high the token's tree was seen to be: a search reads so many levels.
-    pub(crate) height: AtomicU8,
+    pub(crate) levels: Levels,
     pub(crate) queue: Queue,
     pub(crate) cache: Cache,
     /// How many changes the token had when it was last looked at with these keys.
@@ -96,7 +96,7 @@ impl PostgresStore {
             written_last: Memory::default(),
             read_last: Memory::default(),
             comparing: Mutex::default(),
-            height: AtomicU8::default(),
+            levels: Levels::default(),
             queue: Queue::default(),
             cache: Cache::default(),
             newest: Mutex::default(),

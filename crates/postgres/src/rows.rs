@@ -6,7 +6,7 @@ use metaslot_keystore::Error;
 use metaslot_keystore::elsewhere::{
     Head, Identities, Identity, PinRow, Rows, RowsMut, Stored, Token, path,
 };
-use metaslot_spi::store::Name;
+use metaslot_spi::store::{Found, Name};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use tokio_postgres::Row;
@@ -178,24 +178,45 @@ impl Picture {
     /// Of what was read: from column `at` on the first of `rows` has the head, and each nodes that lead to objects, and after these
     /// an object's number and row.
     pub(crate) fn of(rows: &[Row], at: usize) -> Result<Self> {
+        let mut picture = Self::with_head(rows, at)?;
+        for row in rows {
+            let numbers: Option<Vec<Option<i64>>> = column(row, at + 3)?;
+            let entries: Option<Vec<Option<Vec<u8>>>> = column(row, at + 4)?;
+            let both = numbers.into_iter().flatten().zip(entries.into_iter().flatten());
+            picture.nodes.extend(both.filter_map(|(number, entries)| Some((number?, entries?))));
+            let id: Option<i64> = column(row, at + 5)?;
+            if let Some(id) = id.and_then(|id| u64::try_from(id).ok()) {
+                picture.rows.insert(id, stored(row, at + 6, id));
+            }
+        }
+        Ok(picture)
+    }
+
+    /// The same of rows that have all that shows them, each of the object that is found there: from column `at` on the head, the
+    /// nodes of so many levels that lead to the object, and its row.
+    pub(crate) fn of_each(rows: &[Row], at: usize, found: &[Found], levels: u8) -> Result<Self> {
+        let mut picture = Self::with_head(rows, at)?;
+        for (row, Found { id, .. }) in rows.iter().zip(found) {
+            let mut at = at + 3;
+            for number in path(*id).into_iter().take(usize::from(levels)) {
+                let entries: Option<Vec<u8>> = column(row, at)?;
+                picture.nodes.extend(entries.map(|entries| (number, entries)));
+                at += 1;
+            }
+            let is_there = !matches!(row.try_get::<_, Option<i64>>(at), Ok(None));
+            picture.rows.extend(is_there.then(|| (*id, stored(row, at, *id))));
+        }
+        Ok(picture)
+    }
+
+    fn with_head(rows: &[Row], at: usize) -> Result<Self> {
         let first = rows.first().ok_or_else(damaged)?;
         let head = Head {
             key_id: fixed(first, at)?,
             next_id: number(first, at + 1)?,
             state: column(first, at + 2)?,
         };
-        let (mut objects, mut nodes) = (BTreeMap::new(), BTreeMap::new());
-        for row in rows {
-            let numbers: Option<Vec<Option<i64>>> = column(row, at + 3)?;
-            let entries: Option<Vec<Option<Vec<u8>>>> = column(row, at + 4)?;
-            let both = numbers.into_iter().flatten().zip(entries.into_iter().flatten());
-            nodes.extend(both.filter_map(|(number, entries)| Some((number?, entries?))));
-            let id: Option<i64> = column(row, at + 5)?;
-            if let Some(id) = id.and_then(|id| u64::try_from(id).ok()) {
-                objects.insert(id, stored(row, at + 6, id));
-            }
-        }
-        Ok(Self { head, rows: objects, nodes })
+        Ok(Self { head, rows: BTreeMap::new(), nodes: BTreeMap::new() })
     }
 
     pub(crate) fn into_row(self) -> Result<Option<Stored>> {

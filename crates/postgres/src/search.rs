@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Finding rows by their index entries, without opening any.
 
+use crate::levels::Asked;
 use crate::link::{Open, lock};
 use crate::open::Result;
 use crate::rows::{OBJECT, Picture, signed};
@@ -11,6 +12,10 @@ use metaslot_spi::store::{Found, Scope, Term};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use tokio_postgres::types::ToSql;
+
+/// So many rows are asked for first, as nearly all searches find fewer: each brings all that shows it, also what it has in common
+/// with others. To leave that out takes longer than to send it a few times.
+const FEW: usize = 16;
 
 /// What is searched for, as the index has it: of open rows and of private ones.
 #[derive(Debug)]
@@ -36,15 +41,20 @@ impl Wanted {
         let is_shown = keys.is_some() && !query.is_empty();
         Ok(Self { scope, terms: query.len(), open, private, is_shown })
     }
+
+    /// How many rows to ask for first, where there may be so many.
+    pub(crate) fn first(&self, limit: usize) -> usize {
+        if self.is_shown { limit.min(FEW) } else { limit }
+    }
 }
 
 /// Rows above `after`, ascending, at most `limit`. With keys comes what shows that they have what was asked for, where anything was
-/// and is found: as far as the token's tree is no higher than `height`.
+/// and is found: as far as `levels` have it.
 pub(crate) fn search(
     open: &Open<'_>,
     wanted: &Wanted,
     (after, limit): (u64, usize),
-    height: u8,
+    levels: Asked,
 ) -> Result<(Vec<Found>, Option<Picture>)> {
     let (name, above) = (open.name(), signed(after));
     let most = i64::try_from(limit).unwrap_or(i64::MAX);
@@ -52,8 +62,10 @@ pub(crate) fn search(
     let named = Vec::from_iter(named.map(<[u8; 16]>::as_slice));
     let mut with: Vec<&(dyn ToSql + Sync)> = vec![&name, &above, &most];
     with.extend(named.iter().map(|value| value as &(dyn ToSql + Sync)));
-    let height = wanted.is_shown.then_some(height);
-    let rows = open.read(&text(wanted.terms, wanted.scope, height), &with)?;
+    let way = wanted.is_shown.then_some(Way { tree: levels, is_few: limit <= FEW });
+    let mut rows = open.read(&text(wanted.terms, wanted.scope, way), &with)?;
+    // Few come in whatever order.
+    rows.sort_by_key(|row| row.try_get::<_, i64>(0).ok());
     if rows.len() > limit {
         return Err(Error::not_token("a search finds more than was asked for"));
     }
@@ -68,8 +80,11 @@ pub(crate) fn search(
         }
         found.push(Found { id, private: row.try_get(1).map_err(wrong)? });
     }
-    let is_shown = wanted.is_shown && !rows.is_empty();
-    Ok((found, is_shown.then(|| Picture::of(&rows, 2)).transpose()?))
+    let picture = way.filter(|_| !rows.is_empty()).map(|way| match way.is_few {
+        true => Picture::of_each(&rows, 2, &found, levels.levels),
+        false => Picture::of(&rows, 2),
+    });
+    Ok((found, picture.transpose()?))
 }
 
 /// Refuses a row that has not all that a search asked for: who has the database's tables may have moved entries of the index. Gives the
@@ -95,18 +110,22 @@ pub(crate) fn check(
     }
 }
 
-/// The statement for so many terms, with what shows what is found in a tree of some height. Those of nearly all searches are
-/// written once.
-fn text(terms: usize, scope: Scope, height: Option<u8>) -> Arc<str> {
-    type Asked = (usize, u8, Option<u8>);
-    static TEXTS: Mutex<BTreeMap<Asked, Arc<str>>> = Mutex::new(BTreeMap::new());
-    let asked = (terms, scope as u8, height);
+/// How what is found is shown: the levels of the tree, and whether it is for few rows.
+#[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
+struct Way {
+    tree: Asked,
+    is_few: bool,
+}
+
+/// The statement for so many terms, with what shows what is found. Those of nearly all searches are written once.
+fn text(terms: usize, scope: Scope, way: Option<Way>) -> Arc<str> {
+    static TEXTS: Mutex<BTreeMap<(usize, u8, Option<Way>), Arc<str>>> = Mutex::new(BTreeMap::new());
+    let asked = (terms, scope as u8, way);
     if let Some(text) = lock(&TEXTS).get(&asked) {
         return Arc::clone(text);
     }
     let search = statement(terms, scope);
-    let text: Arc<str> =
-        height.map_or_else(|| plain(&search), |height| shown(&search, height)).into();
+    let text: Arc<str> = way.map_or_else(|| plain(&search), |way| shown(&search, way)).into();
     if terms < 4 {
         lock(&TEXTS).insert(asked, Arc::clone(&text));
     }
@@ -118,41 +137,50 @@ fn plain(search: &str) -> String {
     format!("SELECT f.* FROM metaslot.token t, LATERAL({search}) f WHERE t.name = $1 ORDER BY 1")
 }
 
-/// The search with the rows that it finds, and once what shows that they are the token's: in the first its head, and the nodes of
-/// the tree that [`metaslot_keystore::elsewhere::path`] numbers, each in the first row that it leads to. Written so that rows
-/// are taken by their keys whatever the planner thinks of their count.
-fn shown(search: &str, height: u8) -> String {
-    let levels = Vec::from_iter(0..height);
-    let each = |of: &dyn Fn(u8) -> String, by: &str| {
-        levels.iter().map(|level| of(*level)).collect::<Vec<_>>().join(by)
+/// The search with the rows that it finds, and what shows that they are the token's: its head, and the nodes of the tree that
+/// [`metaslot_keystore::elsewhere::path`] numbers. Each row of few has both; of many the first has the head, and each node is in
+/// the first row that it leads to. Written so that rows are taken by their keys whatever the planner thinks of their count.
+fn shown(search: &str, Way { tree, is_few }: Way) -> String {
+    let of_levels = |of: &dyn Fn(u8) -> String| Vec::from_iter((0..tree.levels).map(of));
+    let is_first = |level| {
+        let bits = 6 * (level + 1);
+        format!("AND (f.before >> {bits} = f.id >> {bits}) IS NOT TRUE")
     };
-    let numbers = each(&|level| format!("n{level}.node"), ", ");
-    let entries = each(&|level| format!("n{level}.entries"), ", ");
-    let nodes = each(
-        &|level| {
-            let bits = 6 * (level + 1);
-            format!(
-                "LEFT JOIN LATERAL(SELECT n.node, n.entries FROM metaslot.tree n
-                   WHERE n.token = t.id AND n.node = {} AND (f.before >> {bits} = f.id >> {bits}) IS NOT TRUE
-                   LIMIT 1) n{level} ON true ",
-                number(level, height)
-            )
-        },
-        "",
-    );
-    let first = |column| format!("CASE WHEN f.before IS NULL THEN t.{column} END");
+    let nodes = of_levels(&|level| {
+        let number = number(level, tree.height);
+        let is_first = if is_few { String::new() } else { is_first(level) };
+        format!(
+            "LEFT JOIN LATERAL(SELECT n.node, n.entries FROM metaslot.tree n
+               WHERE n.token = t.id AND n.node = {number} {is_first} LIMIT 1) n{level} ON true"
+        )
+    });
+    let entries = of_levels(&|level| format!("n{level}.entries"));
+    let numbers = of_levels(&|level| format!("n{level}.node")).join(", ");
+    let (columns, found, order) = match is_few {
+        true => {
+            let head = ["t.key_id", "t.next_id", "t.row_set"].map(String::from);
+            let columns = Vec::from_iter(head.into_iter().chain(entries)).join(", ");
+            (columns, format!("({search}) f(id, private)"), "")
+        }
+        false => {
+            let head = ["key_id", "next_id", "row_set"];
+            let head = head.map(|column| format!("CASE WHEN f.before IS NULL THEN t.{column} END"));
+            let (head, entries) = (head.join(", "), entries.join(", "));
+            let columns =
+                format!("{head}, ARRAY[{numbers}]::bigint[], ARRAY[{entries}]::bytea[], o.id");
+            let before = "SELECT s.*, lag(s.id) OVER(ORDER BY s.id) AS before";
+            (columns, format!("({before} FROM ({search}) s(id, private)) f"), "ORDER BY f.id")
+        }
+    };
     format!(
-        "SELECT f.id, f.private, {}, {}, {}, ARRAY[{numbers}]::bigint[], ARRAY[{entries}]::bytea[], o.*
+        "SELECT f.id, f.private, {columns}, {OBJECT}
            FROM metaslot.token t
-                CROSS JOIN LATERAL(SELECT s.*, lag(s.id) OVER(ORDER BY s.id) AS before
-                  FROM ({search}) s(id, private)) f
-                LEFT JOIN LATERAL(SELECT o.id, {OBJECT} FROM metaslot.object o
+                CROSS JOIN LATERAL {found}
+                LEFT JOIN LATERAL(SELECT * FROM metaslot.object o
                   WHERE o.token = t.id AND o.id = f.id LIMIT 1) o ON true
-                {nodes}
-          WHERE t.name = $1 ORDER BY f.id",
-        first("key_id"),
-        first("next_id"),
-        first("row_set")
+                {}
+          WHERE t.name = $1 {order}",
+        nodes.join(" ")
     )
 }
 

@@ -2,6 +2,7 @@
 //! The engine's trait.
 
 use crate::cache::{Moment, Query};
+use crate::levels::Asked;
 use crate::link::{Open, lock};
 use crate::open::{PostgresStore, Result};
 use crate::rows::{Picture, Whole, Writing};
@@ -183,15 +184,17 @@ impl PostgresStore {
             let moment = self.moment(keys);
             let (mut all, mut after) = (Vec::new(), after);
             let wanted = Wanted::new(keys, query, scope)?;
+            let (mut most, mut levels) = (wanted.first(limit), self.levels.usual());
             loop {
                 let floor = keys.map_or(0, |keys| self.floor(keys));
-                let height = self.height.load(Ordering::Relaxed);
-                let page = limit - all.len();
-                let (found, picture) = search::search(&open, &wanted, (after, page), height)?;
+                let page = most.min(limit - all.len());
+                let (found, picture) = search::search(&open, &wanted, (after, page), levels)?;
                 match (keys, &picture) {
                     (Some(keys), Some(picture)) => {
-                        let shown = (picture, height);
+                        let shown = (picture, levels);
                         let rows = self.authentic(shown, keys, &wanted, &found, floor)?;
+                        // That may be all, or of a tree that was higher.
+                        levels = self.levels.whole();
                         let Some(rows) = rows else { continue };
                         for (found, row) in rows {
                             self.cache.keep_row(moment, found.id, Some(Arc::new(row)));
@@ -202,7 +205,7 @@ impl PostgresStore {
                 }
                 // Others take the place of what is damaged.
                 let is_last = found.len() < page;
-                after = found.last().map_or(after, |last| last.id);
+                (most, after) = (limit, found.last().map_or(after, |last| last.id));
                 if is_last || all.len() == limit {
                     break;
                 }
@@ -215,10 +218,10 @@ impl PostgresStore {
     }
 
     /// Those that are as they were last written, compared with one state, which is none older than was seen before: nothing of an older
-    /// one is given to be kept. `None` where the tree is higher than the nodes that were read.
+    /// one is given to be kept. `None` where nodes are needed that neither were read nor are remembered.
     fn authentic(
         &self,
-        (picture, height): (&Picture, u8),
+        (picture, levels): (&Picture, Asked),
         keys: &Keys,
         wanted: &Wanted,
         found: &[Found],
@@ -226,14 +229,15 @@ impl PostgresStore {
     ) -> Result<Option<Vec<(Found, Stored)>>> {
         let _comparing = lock(&self.comparing);
         let mut reading = Reading::of(picture, keys, &self.read_last)?;
-        let is_read = reading.height() <= height;
+        let needed = found.iter().map(|found| reading.unread(found.id)).max().unwrap_or(0);
+        let is_read = reading.height() <= levels.height && needed <= levels.levels;
         let mut rows = Vec::with_capacity(found.len());
         for found in found.iter().filter(|_| is_read) {
             let row = search::check(&mut reading, wanted, *found)?;
             rows.extend(row.map(|row| (*found, row)));
         }
-        // It never becomes less high.
-        self.height.fetch_max(reading.height(), Ordering::Relaxed);
+        self.levels.grown(reading.height());
+        self.levels.needed(needed);
         self.finish(reading, keys, floor)?;
         Ok(is_read.then_some(rows))
     }
