@@ -5,7 +5,7 @@
 mod common;
 
 use common::{Place, SO, USER, examine, find, insert, private, public, told, until};
-use metaslot_ck::{CKA_UNIQUE_ID, Error};
+use metaslot_ck::{CKA_CLASS, CKA_UNIQUE_ID, Error};
 use metaslot_postgres::{Config, PostgresStore};
 use metaslot_spi::store::{Change, Examination, Record, Role, Scope, Store};
 use std::time::Duration;
@@ -475,4 +475,49 @@ fn several_tokens_share_a_database() {
     assert!(find(&second, "mine").is_empty());
     assert_eq!(second.token().unwrap().label, "second");
     assert_eq!(first.token().unwrap().label, "test token");
+}
+
+/// Nodes that are remembered are not read again; which others are needed a search does not know before it has found its rows.
+#[test]
+fn a_search_finds_what_it_is_after_whatever_it_knows_of_the_tree() {
+    let Some(place) = Place::new("levels") else { return };
+    let store = place.user();
+    let mut labels = Vec::new();
+    for next in [1, 5_000, 300_000] {
+        place.sql(&format!("UPDATE metaslot.token SET next_id = {next}"));
+        for at in 0..40 {
+            let label = format!("{next} {at}");
+            let record = if at % 2 == 0 { private(&label) } else { public(&label) };
+            labels.push((insert(&store, record), label));
+        }
+    }
+    let late = place.store();
+    late.login(Role::User, USER).unwrap();
+    // From here to there and back, and often enough at one place that only a row is asked for.
+    let far = labels.iter().rev().step_by(40).chain(&labels[..8]).chain(&labels[79..90]);
+    for (at, (id, label)) in far.enumerate() {
+        assert_eq!(find(&late, label), [*id], "{label}");
+        if at % 4 == 3 {
+            insert(&store, public("one more"));
+        }
+    }
+    // More than are asked for first, and another one than was written last among them.
+    let class = [(CKA_CLASS, vec![3])];
+    let found = |limit| {
+        let found = late.search(&class, Scope::Both, 0, limit).unwrap();
+        found.iter().map(|row| row.id).collect::<Vec<_>>()
+    };
+    let all = Vec::from_iter(labels.iter().map(|(id, _)| *id));
+    assert_eq!(
+        (found(16), found(17), found(100)),
+        (all[..16].into(), all[..17].into(), all[..100].into())
+    );
+    let damaged = all[5];
+    place.sql(&format!(
+        "UPDATE metaslot.object SET version = version + 1 WHERE id = {damaged};
+         UPDATE metaslot.token SET generation = generation + 1"
+    ));
+    place.sql("SELECT pg_notify('metaslot', generation || ' ' || name) FROM metaslot.token");
+    until("it is left out", || !found(100).contains(&damaged));
+    assert_eq!(found(100), [&all[..5], &all[6..101]].concat());
 }
