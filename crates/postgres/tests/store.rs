@@ -494,10 +494,10 @@ fn a_search_finds_what_it_is_after_whatever_it_knows_of_the_tree() {
     let late = place.store();
     late.login(Role::User, USER).unwrap();
     // From here to there and back, and often enough at one place that only a row is asked for.
-    let far = labels.iter().rev().step_by(40).chain(&labels[..8]).chain(&labels[79..90]);
+    let far = labels.iter().rev().step_by(40).chain(&labels[..17]).chain(&labels[72..90]);
     for (at, (id, label)) in far.enumerate() {
         assert_eq!(find(&late, label), [*id], "{label}");
-        if at % 4 == 3 {
+        if at % 8 == 7 {
             insert(&store, public("one more"));
         }
     }
