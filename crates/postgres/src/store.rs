@@ -184,7 +184,8 @@ impl PostgresStore {
             let moment = self.moment(keys);
             let (mut all, mut after) = (Vec::new(), after);
             let wanted = Wanted::new(keys, query, scope)?;
-            let (mut most, mut levels) = (wanted.first(limit), self.levels.usual());
+            let (mut most, mut levels) =
+                (wanted.first(limit), self.levels.usual(moment.generation));
             loop {
                 let floor = keys.map_or(0, |keys| self.floor(keys));
                 let page = most.min(limit - all.len());
