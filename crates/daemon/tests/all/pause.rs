@@ -98,11 +98,15 @@ fn a_start_in_the_pause_after_wrong_pins_waits_for_its_end() {
             command.args(["--config", "metaslotd.toml"]).env("NOTIFY_SOCKET", &manager)
         });
         daemon.line("waits for the token in ");
-        let mut state = [0; 100];
-        let length = told.recv(&mut state).expect("it tells the manager");
-        let extends = b"EXTEND_TIMEOUT_USEC=30000000\n";
-        assert!(state[..length].starts_with(extends), "{}", String::from_utf8_lossy(&state));
         daemon.line("serves ");
+        let mut state = [0; 128];
+        let states = std::iter::from_fn(|| {
+            let length = told.recv(&mut state).expect("it tells the manager");
+            Some(String::from_utf8_lossy(&state[..length]).into_owned())
+        });
+        let states = Vec::from_iter(states.take_while(|state| state != "READY=1"));
+        assert!(states[0].starts_with("EXTEND_TIMEOUT_USEC=30000000\n"), "{states:?}");
+        assert_eq!(states.last().map(String::as_str), Some("STATUS="), "it waits still");
         assert_eq!(store.token().expect("there is a token").user.failures, 0, "{identity:?}");
     }
 }
