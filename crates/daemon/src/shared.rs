@@ -218,7 +218,7 @@ impl Shared {
         if !matches!(opened, Ok(()) | Err(Error::PIN_INCORRECT)) {
             return opened;
         }
-        let told = self.tell_again(opened);
+        let told = self.tell_again(owner, opened);
         let opened = opened.and(told);
         let mut login = self.login();
         login.pin.tried = true;
@@ -232,13 +232,15 @@ impl Shared {
         opened
     }
 
-    /// Says what became of a login after the one at the start, before it is one.
-    fn tell_again(&self, opened: Result<()>) -> Result<()> {
-        if !self.login().pin.tried {
+    /// Says what became of a login after the one at the start, before it is one; of a PIN that is refused once.
+    fn tell_again(&self, owner: Option<Owner>, opened: Result<()>) -> Result<()> {
+        let Known { tried, refused, .. } = self.login().pin;
+        if !tried {
             return Ok(());
         }
+        let is_known = refused.is_some_and(|refused| refused.is_of(owner));
         let identity = self.identity();
-        let (label, owner) = (self.label(), owner_in_words(identity));
+        let (label, whose) = (self.label(), owner_in_words(identity));
         if let Some(log) = self.to_log() {
             log.opened(&label, identity, opened).map_err(|error| {
                 self.say_nothing_is_had(&format!(
@@ -249,8 +251,11 @@ impl Shared {
             })?;
         }
         match opened {
-            Ok(()) => say(&format!("the token {label:?} is open again, by the PIN of {owner}")),
-            Err(_) => self.say_nothing_is_had(&format!("the PIN is not that of {owner} any more: give the daemon the right one, and restart it")),
+            Ok(()) => say(&format!("the token {label:?} is open again, by the PIN of {whose}")),
+            Err(_) if is_known => {}
+            Err(_) => self.say_nothing_is_had(&format!(
+                "the PIN is not that of {whose} any more: give the daemon the right one, and restart it"
+            )),
         }
         Ok(())
     }
