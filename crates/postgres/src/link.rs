@@ -52,6 +52,10 @@ const BEGIN: &str = "
     SELECT set_config('synchronous_commit', 'on', false)
      WHERE current_setting('synchronous_commit') = 'off'";
 
+/// What the reading one has beside that: its statements take rows by their keys whatever the values are, and to plan one anew for
+/// each takes longer than it does.
+const PLAN_ONCE: &str = "SET plan_cache_mode = force_generic_plan";
+
 /// A password, when it is needed.
 pub type Password = Arc<dyn Fn() -> Result<Secret, metaslot_ck::Error> + Send + Sync>;
 
@@ -700,6 +704,7 @@ async fn connect(inner: &Arc<Inner>) -> Result<Arc<Lines>, String> {
     tokio::spawn(drive(told, Arc::clone(inner), Arc::downgrade(&lines)));
     tokio::spawn(drive(rest, Arc::clone(inner), Arc::downgrade(&lines)));
     lines.reader.run(BEGIN).await.map_err(said)?;
+    lines.reader.run(PLAN_ONCE).await.map_err(said)?;
     lines.writer.run(BEGIN).await.map_err(said)?;
     lines.reader.run("LISTEN metaslot").await.map_err(said)?;
     // What was said while no connection listened.
