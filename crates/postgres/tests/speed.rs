@@ -5,12 +5,14 @@
 
 mod common;
 
-use common::{Place, USER, find, insert, private};
-use metaslot_postgres::PostgresStore;
+use common::{PASSWORD, Place, USER, find, insert, private};
+use metaslot_postgres::{Config, PostgresStore};
 use metaslot_spi::store::{Change, Record, Role, Scope, Store};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
+use tokio::runtime::Builder;
+use tokio_postgres::NoTls;
 
 /// What is asked of the store and of the server, each.
 const ROUNDS: usize = 50;
@@ -110,6 +112,51 @@ fn queried(place: &Place, times: usize) -> [Duration; 2] {
     [number, row].map(|query| quickest(&query))
 }
 
+/// Searches by labels all over that were not made before, and bare queries for such rows in turns with these, both by a socket of
+/// this machine: medians. Most of the tree above its leaves is remembered by then.
+fn in_turns(place: &Place, objects: usize, times: usize) -> [Duration; 2] {
+    let step = (objects / (3 * times + 1)).max(1);
+    let value = place.sql(&format!(
+        "SELECT DISTINCT ON (object) encode(value, 'hex') FROM metaslot.lookup WHERE token = 1 AND object % {step} = 0
+         AND value <> (SELECT value FROM metaslot.lookup WHERE token = 1 AND object BETWEEN 77 AND 99
+                       GROUP BY value HAVING count(*) > 1)"
+    ));
+    let mut values = value.lines().cycle();
+    let store =
+        PostgresStore::new(Config { address: place.url_here().parse().unwrap(), ..place.config() });
+    store.login(Role::User, USER).unwrap();
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let url = place.url_here().replace("&token=test", "");
+    let mut here: tokio_postgres::Config = url.parse().unwrap();
+    here.password(PASSWORD);
+    let (client, connection) = runtime.block_on(here.connect(NoTls)).unwrap();
+    runtime.spawn(connection);
+    let planned_once = "SET plan_cache_mode = force_generic_plan";
+    runtime.block_on(client.batch_execute(planned_once)).unwrap();
+    let row = "SELECT o.* FROM metaslot.lookup l JOIN metaslot.object o ON o.token = l.token AND o.id = l.object
+               WHERE l.token = 1 AND l.value = $1 ORDER BY l.object LIMIT 9";
+    let row = runtime.block_on(client.prepare(row)).unwrap();
+    let (mut bare, mut ours) = (Vec::new(), Vec::new());
+    for at in 0..3 * times {
+        let digits = values.next().unwrap().as_bytes().chunks(2);
+        let bytes = digits.map(|two| u8::from_str_radix(str::from_utf8(two).unwrap(), 16).unwrap());
+        let value = Vec::from_iter(bytes);
+        let begun = Instant::now();
+        assert_eq!(runtime.block_on(client.query(&row, &[&value])).unwrap().len(), 1);
+        let between = Instant::now();
+        let label = format!("object {}", (at * step) % objects);
+        let query = [(metaslot_ck::CKA_LABEL, label.into_bytes())];
+        let asked = Instant::now();
+        assert_eq!(store.search(&query, Scope::Both, 0, 9).unwrap().len(), 1);
+        // What comes first has to read nodes that are remembered then.
+        if at >= 2 * times {
+            bare.push(between - begun);
+            ours.push(asked.elapsed());
+        }
+    }
+    [bare, ours].map(|times| median(times).0)
+}
+
 /// From the return of a change here until another machine shows it.
 fn seen(place: &Place) -> (Duration, Duration) {
     let (here, there) = (place.store(), place.store());
@@ -145,6 +192,12 @@ fn what_a_token_costs_beside_plain_statements() {
         "find by label among {objects}: {first:?}; again {again:?}; bare query for its number {number:?}: {:.2}, for its row {row:?}: {:.2}",
         times(number),
         times(row)
+    );
+    place.sql("VACUUM ANALYZE");
+    let [bare, ours] = in_turns(&place, objects, all);
+    println!(
+        "labels all over: {ours:?}, bare query for such rows in turns {bare:?}: {:.2}",
+        ours.as_secs_f64() / bare.as_secs_f64()
     );
     let (half, most) = seen(&place);
     println!("a change is seen elsewhere after {half:?} (median), {most:?} (99 of 100)");
