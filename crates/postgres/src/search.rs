@@ -119,7 +119,8 @@ struct Way {
 
 /// The statement for so many terms, with what shows what is found. Those of nearly all searches are written once.
 fn text(terms: usize, scope: Scope, way: Option<Way>) -> Arc<str> {
-    static TEXTS: Mutex<BTreeMap<(usize, u8, Option<Way>), Arc<str>>> = Mutex::new(BTreeMap::new());
+    type Key = (usize, u8, Option<Way>);
+    static TEXTS: Mutex<BTreeMap<Key, Arc<str>>> = Mutex::new(BTreeMap::new());
     let asked = (terms, scope as u8, way);
     if let Some(text) = lock(&TEXTS).get(&asked) {
         return Arc::clone(text);
