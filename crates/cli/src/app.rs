@@ -79,7 +79,7 @@ impl App {
         let session = host.module().open_session(login.token.slot, access)?;
         let source = login.source()?;
         let is_user = login.identity.is_none();
-        let reads = source.is_none() && is_user && access == Access::ReadOnly;
+        let reads = source.is_none() && !login.is_named && access == Access::ReadOnly;
         if reads && !login.token.has(ck::CKF_LOGIN_REQUIRED) {
             return Ok((session, Secret::zeroed(0)));
         }
@@ -136,7 +136,8 @@ impl App {
         let asks = pin::is_interactive() && login.token.has(ck::CKF_LOGIN_REQUIRED);
         let silent = login.source()?.is_none() && !asks;
         let is_user = login.identity.is_none();
-        if is_user && (silent || !login.token.has(ck::CKF_USER_PIN_INITIALIZED)) {
+        let has_none = is_user && !login.token.has(ck::CKF_USER_PIN_INITIALIZED);
+        if silent && !login.is_named || has_none {
             let session = self.host(login.uri)?.module().open_session(login.token.slot, access)?;
             return Ok((session, false));
         }
@@ -158,9 +159,22 @@ pub(crate) struct Login<'a> {
     pub(crate) option: Option<&'a str>,
     /// `None` for the user without a name.
     pub(crate) identity: Option<Name>,
+    /// The command line names the identity: then there is no doing without its login.
+    pub(crate) is_named: bool,
 }
 
-impl Login<'_> {
+impl<'a> Login<'a> {
+    /// By the options of a command, or the variables.
+    pub(crate) fn by(
+        token: Token,
+        uri: &'a Uri,
+        option: Option<&'a str>,
+        identity: Option<&str>,
+    ) -> Result<Self> {
+        let is_named = identity.is_some();
+        Ok(Self { token, uri, option, identity: pin::identity(identity)?, is_named })
+    }
+
     fn source(&self) -> Result<Option<Source>> {
         Source::find(Role::User, self.option, self.uri)
     }

@@ -7,7 +7,6 @@ use crate::failure::{Failure, Result};
 use crate::find::{self, Object};
 use crate::host::Token;
 use crate::output::warn;
-use crate::pin;
 use crate::uri::Uri;
 use clap::Args;
 use metaslot_ck::CKF_LOGIN_REQUIRED;
@@ -149,8 +148,7 @@ pub(crate) struct PinArg {
 
 impl PinArg {
     fn of<'a>(&'a self, token: Token, uri: &'a Uri) -> Result<Login<'a>> {
-        let identity = pin::identity(self.identity.as_deref())?;
-        Ok(Login { token, uri, option: self.pin_source.as_deref(), identity })
+        Login::by(token, uri, self.pin_source.as_deref(), self.identity.as_deref())
     }
 
     /// A login on the token that `uri` names, or that shows the key that it names.

@@ -62,8 +62,7 @@ pub(crate) struct Stretch<'a> {
 impl KeyArg {
     /// A login on the token of its key.
     pub(crate) fn login<'a>(&'a self, token: Token, uri: &'a Uri) -> Result<Login<'a>> {
-        let identity = pin::identity(self.identity.as_deref())?;
-        Ok(Login { token, uri, option: self.pin_source.as_deref(), identity })
+        Login::by(token, uri, self.pin_source.as_deref(), self.identity.as_deref())
     }
 
     /// Whether it is made from a passphrase.

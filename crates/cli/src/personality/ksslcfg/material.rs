@@ -84,7 +84,8 @@ fn in_token(
     let option = pin.as_ref().map(|pin| format!("file:{}", pin.display()));
     // The proxy that has the key logs in as the user.
     pin::only_as_user()?;
-    let login = Login { token, uri: &uri, option: option.as_deref(), identity: None };
+    let login =
+        Login { token, uri: &uri, option: option.as_deref(), identity: None, is_named: false };
     let (session, _) = app.log_in(&login, Access::ReadOnly)?;
     let token = login.token;
     let wanted =

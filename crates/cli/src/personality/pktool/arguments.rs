@@ -5,7 +5,6 @@ use crate::app::{App, Login};
 use crate::failure::{Failure, Result};
 use crate::personality::material::token_spec;
 use crate::personality::operands::Operands;
-use crate::pin;
 use crate::uri::Uri;
 use clap::ArgAction;
 use metaslot_client::{Access, Session};
@@ -79,7 +78,7 @@ impl Args {
     ) -> Result<(Session, Uri)> {
         let uri = token(operands)?;
         let (token, option) = (app.token(&uri)?, self.pin_source.as_deref());
-        let login = Login { token, uri: &uri, option, identity: pin::identity(None)? };
+        let login = Login::by(token, &uri, option, None)?;
         Ok((app.log_in(&login, access)?.0, login.token.uri()))
     }
 
