@@ -389,7 +389,7 @@ fn the_command_uses_what_a_service_has_without_asking_for_a_pin() {
     let added = Examination::Identities(Identities::Add(web, NewPin(b"web-pin-1")));
     let officer = place.store().examine(Role::So, SO, added, &mut |_| true);
     officer.expect("the officer's PIN");
-    for (file, pin) in [("web", "web-pin-1"), ("new", "another-pin")] {
+    for (file, pin) in [("web", "web-pin-1"), ("new", "another-pin"), ("so", "so-pin-1")] {
         fs::write(place.path().join(file), pin).expect("it is written");
     }
     said("token identity pin web --pin-source web --new-pin-source new", 0);
@@ -397,6 +397,9 @@ fn the_command_uses_what_a_service_has_without_asking_for_a_pin() {
     said("sign --key other --in pin --out pin.sig --identity web --pin-source new", 0);
     let wrong = said("sign --key other --in pin --out pin.sig --identity web --pin-source web", 4);
     assert!(wrong.contains("token 'door' has no identity 'web' with this PIN"), "{wrong}");
+    // Who there is and who is revoked is the business of where the token is.
+    let listed = said("token identity list --so-pin-source so", 1);
+    assert!(listed.contains("hint: of a token that metaslotd holds, name its file"), "{listed}");
     // How many tries are left the protocol does not say.
     let wrong = said("sign --key other --in pin --out pin.sig --pin-source new", 4);
     assert!(wrong.contains("hint: there were wrong PINs before"), "{wrong}");

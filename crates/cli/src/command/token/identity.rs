@@ -10,6 +10,7 @@ use crate::output::{Report, Table};
 use crate::pin::{self, Role, Source, identity::name as check, tries};
 use crate::uri::Uri;
 use clap::Subcommand;
+use metaslot_ck::Error;
 use metaslot_client::{Access, Identity, IdentityAct};
 use metaslot_memory::Secret;
 use metaslot_spi::store::{Identities, Name, NewPin};
@@ -19,6 +20,9 @@ const ADD_EXAMPLES: &str = "\
 Examples:
   metaslot token identity add nginx --token web
   metaslot token identity add nginx --store 'postgresql://keys@db/vault?token=web'";
+
+/// What helps with a token that is not opened here.
+const ELSEWHERE: &str = "of a token that metaslotd holds, name its file in a configuration for METASLOT_CONF, or its database by --store";
 
 /// Verbs for identities.
 #[derive(Debug, Subcommand)]
@@ -244,6 +248,9 @@ impl Officer<'_> {
         let name = name.map_or("", Name::as_str);
         let done = host.module().identities((token.slot, self.pin.expose()), act, name, new);
         let done = done.ok_or_else(|| Failure::failed("this token has no identities"))?;
-        done.map_err(|error| host.login_failure(&token, Role::So, error))
+        done.map_err(|error| match error.code {
+            Error::FUNCTION_NOT_SUPPORTED => Failure::from(error).hint(ELSEWHERE),
+            _ => host.login_failure(&token, Role::So, error),
+        })
     }
 }
