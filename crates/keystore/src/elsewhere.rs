@@ -28,7 +28,7 @@ use std::path::Path;
 pub struct Memory(state::Memory);
 
 /// So many nodes are remembered of what was read, a KiB each: in them are all above the leaves of 16 million rows.
-const MAX_NODES: usize = 4200;
+const NODES_FROM_ELSEWHERE: usize = 4200;
 
 /// How PINs of a token are kept.
 #[derive(Clone, Copy, Debug)]
@@ -379,7 +379,7 @@ impl<'a> Reading<'a> {
 
     /// Remembers what was verified.
     pub fn keep(self, memory: &Memory) {
-        self.known.keep_most(&memory.0, MAX_NODES);
+        self.known.keep_most(&memory.0, NODES_FROM_ELSEWHERE);
     }
 }
 

@@ -40,9 +40,14 @@ pub(crate) fn login(store: &SqliteStore, role: Role, pin: &[u8]) -> Result<()> {
 /// [`metaslot_spi::store::Store::retry_at`] of the user.
 pub(crate) fn user_retry_at(store: &SqliteStore) -> Result<u64> {
     let is_to_come = |token: Token| token.user.failed_at > now();
-    let read = |database: &Database| Ok(Token::read(&database.connection)?.is_some_and(is_to_come));
-    if store.gate.read(read)? {
-        in_place(store, |database| set_back(database, Role::User)).unwrap_or_default();
+    let read = |database: &Database| {
+        let token = Token::read(&database.connection)?.filter(|_| database.writable);
+        Ok(token.is_some_and(is_to_come))
+    };
+    // Where the disk is full its end would never come: a try says why.
+    if store.gate.read(read)? && in_place(store, |database| set_back(database, Role::User)).is_err()
+    {
+        return Ok(0);
     }
     Ok(store.token_row()?.user.retry_at)
 }

@@ -7,7 +7,7 @@ mod common;
 use common::{SO, Sandbox, USER, find, insert, private};
 use metaslot_ck::Error;
 use metaslot_keystore::{Config, SqliteStore};
-use metaslot_spi::store::{Change, Role, Store};
+use metaslot_spi::store::{Change, Examination, Identities, Name, NewPin, Role, Store};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use std::env;
 use std::fs::{self, Permissions};
@@ -192,6 +192,7 @@ fn child_whose_store_can_be_written_again() {
 fn child_whose_clock_was_set_back() {
     let Some(config) = inside() else { return };
     let is_tried = || place_of(&config).retry_at(None) == Ok(0);
+    assert_eq!(place_of(&config).retry_at(Name::new(b"web")), Ok(0), "it is not counted at all");
     assert!(is_tried(), "who waits for that waits without end");
     place_of(&config).login(Role::User, USER).unwrap();
     assert_eq!(place_of(&config).login(Role::User, WRONG), Err(Error::PIN_INCORRECT));
@@ -213,9 +214,11 @@ fn child_whose_clock_was_set_back() {
 #[test]
 fn a_clock_that_was_set_back_keeps_nobody_out_of_what_nobody_can_write() {
     let place = Sandbox::new();
-    drop(place.token());
-    let failed = "UPDATE token SET user_failures = 4, user_failed_at = 99999999999";
-    place.raw().execute(failed, ()).unwrap();
+    let add = Identities::Add(Name::new(b"web").unwrap(), NewPin(USER));
+    place.token().examine(Role::So, SO, Examination::Identities(add), &mut |_| true).unwrap();
+    let failed = "UPDATE token SET user_failures = 4, user_failed_at = 99999999999;
+                  UPDATE identity SET failures = 4, failed_at = 99999999999";
+    place.raw().execute_batch(failed).unwrap();
     let memory = Memory::new("back");
     within("child_whose_clock_was_set_back", READ_ONLY, place.path(), Some(&memory.0));
 }
