@@ -42,7 +42,7 @@ impl Socket {
         let failed = |error: io::Error| format!("{}: {}", path.display(), words(&error));
         checked(path, geteuid().as_raw())?;
         // Held until the socket is there: of two that found a dead one, the second would remove that of the first.
-        let _turn = Turn::of(path).map_err(failed)?;
+        let _turn = Turn::of(path, TURN).map_err(failed)?;
         remove_old(path).map_err(|reason| format!("{}: {reason}", path.display()))?;
         // Until it has its mode, no other user connects.
         let before = umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);
@@ -160,11 +160,12 @@ struct Turn {
 }
 
 impl Turn {
-    fn of(socket: &Path) -> io::Result<Self> {
+    /// Waits for so long for another one.
+    fn of(socket: &Path, patience: Duration) -> io::Result<Self> {
         let mut path = socket.as_os_str().to_owned();
         path.push(".lock");
         let path = PathBuf::from(path);
-        let until = Instant::now() + TURN;
+        let until = Instant::now() + patience;
         let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         loop {
             let file = File::from(open(&path, flags, Mode::RUSR | Mode::WUSR)?);
@@ -347,16 +348,24 @@ mod tests {
 
     /// Every user may lock a directory that all may read.
     #[test]
-    fn a_lock_that_another_process_has_keeps_no_socket_away() {
+    fn a_lock_on_the_directory_keeps_no_socket_away() {
         let directory = std::env::temp_dir().join(format!("metaslotd-lock-{}", std::process::id()));
         fs::create_dir_all(&directory).unwrap();
         let path = directory.join("socket");
         let locked = File::open(&directory).unwrap();
         flock(&locked, FlockOperation::LockExclusive).unwrap();
         drop(Socket::new(&path, None).expect("a lock on the directory is nothing"));
-        let turn = Turn::of(&path).unwrap();
-        let refused = Socket::new(&path, None).expect_err("another one starts");
-        assert!(refused.ends_with("another process is about to serve it"), "{refused}");
+        fs::remove_dir(&directory).expect("nothing is left there");
+    }
+
+    #[test]
+    fn one_start_at_a_time_has_a_sockets_name() {
+        let directory = std::env::temp_dir().join(format!("metaslotd-turn-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("socket");
+        let turn = Turn::of(&path, Duration::ZERO).unwrap();
+        let refused = Turn::of(&path, Duration::ZERO).err().expect("another one starts");
+        assert_eq!(refused.to_string(), "another process is about to serve it");
         drop(turn);
         drop(Socket::new(&path, None).expect("it has its turn"));
         fs::remove_dir(&directory).expect("nothing is left there");

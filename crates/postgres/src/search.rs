@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Finding rows by their index entries, without opening any.
 
-use crate::levels::Asked;
+use crate::levels::{Asked, Levels};
 use crate::link::{Open, lock};
 use crate::open::Result;
 use crate::rows::{OBJECT, Picture, signed};
@@ -45,6 +45,11 @@ impl Wanted {
     /// How many rows to ask for first, where there may be so many.
     pub(crate) fn first(&self, limit: usize) -> usize {
         if self.is_shown { limit.min(FEW) } else { limit }
+    }
+
+    /// The levels to ask for first, where any are.
+    pub(crate) fn levels(&self, levels: &Levels, generation: Option<u64>) -> Asked {
+        if self.is_shown { levels.usual(generation) } else { levels.whole() }
     }
 }
 

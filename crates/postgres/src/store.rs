@@ -184,8 +184,8 @@ impl PostgresStore {
             let moment = self.moment(keys);
             let (mut all, mut after) = (Vec::new(), after);
             let wanted = Wanted::new(keys, query, scope)?;
-            let (mut most, mut levels) =
-                (wanted.first(limit), self.levels.usual(moment.generation));
+            let mut most = wanted.first(limit);
+            let mut levels = wanted.levels(&self.levels, moment.generation);
             loop {
                 let floor = keys.map_or(0, |keys| self.floor(keys));
                 let page = most.min(limit - all.len());
@@ -238,7 +238,9 @@ impl PostgresStore {
             rows.extend(row.map(|row| (*found, row)));
         }
         self.levels.grown(reading.height());
-        self.levels.needed(needed);
+        if is_read {
+            self.levels.needed(needed);
+        }
         self.finish(reading, keys, floor)?;
         Ok(is_read.then_some(rows))
     }
