@@ -51,10 +51,6 @@ impl Refused {
         Self { owner, times: 1 + before.map_or(0, |before| before.times) }
     }
 
-    pub(crate) fn is_of(self, owner: Option<Owner>) -> bool {
-        owner == Some(self.owner)
-    }
-
     /// Whether it is not tried again.
     pub(crate) fn holds(self, owner: Owner) -> bool {
         self.owner == owner && self.times >= owner.tries()

@@ -22,6 +22,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard, Weak};
+use std::time::{SystemTime, UNIX_EPOCH};
 use std::{fmt, io};
 
 /// The store of one token.
@@ -206,7 +207,8 @@ impl Shared {
         if tried && retry_at != pause {
             self.login().pin.pause = retry_at;
             self.say_nothing_is_had(&format!(
-                "no PIN is taken before second {retry_at} of the epoch, after wrong ones"
+                "no PIN is taken for {}, after wrong ones",
+                from_now(retry_at)
             ));
         }
         detail::set(format_args!("no PIN is taken before second {retry_at} of the epoch"));
@@ -232,13 +234,13 @@ impl Shared {
         opened
     }
 
-    /// Says what became of a login after the one at the start, before it is one; of a PIN that is refused once.
+    /// Says what became of a login after the one at the start, before it is one; of a PIN that is refused when it is given up.
     fn tell_again(&self, owner: Option<Owner>, opened: Result<()>) -> Result<()> {
         let Known { tried, refused, .. } = self.login().pin;
         if !tried {
             return Ok(());
         }
-        let is_known = refused.is_some_and(|refused| refused.is_of(owner));
+        let goes_on = owner.is_some_and(|owner| !Refused::again(refused, owner).holds(owner));
         let identity = self.identity();
         let (label, whose) = (self.label(), owner_in_words(identity));
         if let Some(log) = self.to_log() {
@@ -252,7 +254,7 @@ impl Shared {
         }
         match opened {
             Ok(()) => say(&format!("the token {label:?} is open again, by the PIN of {whose}")),
-            Err(_) if is_known => {}
+            Err(_) if goes_on => {}
             Err(_) => self.say_nothing_is_had(&format!(
                 "the PIN is not that of {whose} any more: give the daemon the right one, and restart it"
             )),
@@ -270,14 +272,21 @@ impl Shared {
     fn end_if_revoked(&self) {
         let is_own = self.identity().filter(|_| self.login().own.is_some());
         let Some(name) = is_own.filter(|_| !self.is_own_still()) else { return };
-        self.login().own = None;
-        self.end_services();
+        self.end_own();
         self.close_unused();
         self.say_nothing_is_had(&format!(
             "its officer has revoked the identity {:?}, or the token was made anew",
             name.as_str()
         ));
-        if let Some(log) = self.to_log() {
+    }
+
+    /// The daemon's login is over, if there was one: services come again for what there is then.
+    fn end_own(&self) {
+        if self.login().own.take().is_none() {
+            return;
+        }
+        self.end_services();
+        if let (Some(log), Some(name)) = (self.to_log(), self.identity()) {
             log.closed(&self.label(), Some(name));
         }
     }
@@ -341,6 +350,7 @@ impl Shared {
 
     /// What was open of a token that has been made anew is nothing any more, nor are the logins to that.
     fn forget(&self) -> RwLockWriteGuard<'_, ()> {
+        self.end_own();
         let opening = self.opening.write().unwrap_or_else(PoisonError::into_inner);
         let mut login = self.login();
         let (times, pin, before) = (login.times + 1, login.pin, login.role);
@@ -378,6 +388,15 @@ impl Shared {
         drop(login);
         self.end_if_revoked();
         self.close_unused();
+    }
+}
+
+/// How long it is until then, in seconds since 1970.
+pub(crate) fn from_now(second: u64) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+    match second.saturating_sub(now).max(1) {
+        1 => String::from("a second"),
+        seconds => format!("{seconds} seconds"),
     }
 }
 

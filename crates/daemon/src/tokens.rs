@@ -8,14 +8,13 @@ use crate::granted::Granted;
 use crate::manager::{self, say};
 use crate::remote;
 use crate::rights::Rights;
-use crate::shared::{Own, Shared};
+use crate::shared::{Own, Shared, from_now};
 use metaslot_ck::Error;
 use metaslot_counters::clients::{Clients, Seat, User, Who};
 use metaslot_engine::{CACHED, Config as EngineConfig, Engine, Policy, SlotConfig};
 use metaslot_router::Routes;
 use metaslot_spi::detail;
 use metaslot_spi::provider::Provider;
-use metaslot_spi::store::Name;
 use metaslot_wiring::audit::Log;
 use metaslot_wiring::config::{ClientConfig, Config, DaemonConfig, OwnLogin, Peer};
 use metaslot_wiring::{Parts, peer};
@@ -30,7 +29,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// So often it is looked whether a pause is over.
-const TURN: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_secs(1);
 /// For a service manager that waits for the start.
 const STARTS_LATER: &str =
     "EXTEND_TIMEOUT_USEC=30000000\nSTATUS=Waiting for the pause after wrong PINs";
@@ -329,8 +328,8 @@ impl Token {
         });
         let own = own.transpose().map_err(refused)?;
         let shared = Shared::new(store, own);
-        if let Some(login) = login {
-            open_in_turn(&shared, login.identity, &description).map_err(refused)?;
+        if login.is_some() {
+            open_in_turn(&shared, &description).map_err(refused)?;
         }
         Ok(Self { description, policy, shared: Arc::new(shared) })
     }
@@ -358,8 +357,8 @@ impl Token {
 
 /// Opens it once the pause is over that wrong PINs of before have made, starts that were killed while they tried theirs among them: a
 /// start that fails for its PIN is not repeated.
-fn open_in_turn(shared: &Shared, identity: Option<Name>, description: &str) -> Result<(), Error> {
-    let mut is_told = false;
+fn open_in_turn(shared: &Shared, description: &str) -> Result<(), Error> {
+    let (mut is_told, mut was_over) = (false, false);
     loop {
         let opened = shared.open();
         if opened != Err(Error::PIN_LOCKED) {
@@ -369,21 +368,23 @@ fn open_in_turn(shared: &Shared, identity: Option<Name>, description: &str) -> R
             }
             return opened;
         }
-        // By now it may be over. One that is locked stays so; that of an identity does not say so.
+        // By now it may be over; a PIN that is locked stays so.
         let retry_at = shared.retry_at()?;
-        if retry_at == 0 && identity.is_none() && shared.token()?.user.left == 0 {
+        if retry_at == 0 && was_over {
             return opened;
         }
+        was_over = retry_at == 0;
         if retry_at > 0 && !is_told {
             say(&format!(
-                "waits for the token in {description:?}: no PIN is taken before second {retry_at} of the epoch, after wrong ones"
+                "waits for the token in {description:?}: no PIN is taken for {}, after wrong ones",
+                from_now(retry_at)
             ));
             is_told = true;
         }
         if is_told {
             manager::tell(STARTS_LATER);
         }
-        thread::sleep(TURN);
+        thread::sleep(LOOK);
     }
 }
 
@@ -486,7 +487,7 @@ mod tests {
         };
         let own = Own { identity: None, pin: Secret::copy_of(b"a PIN") };
         let shared = Shared::new(Box::new(Bare(row)), Some(own));
-        assert_eq!(open_in_turn(&shared, None, "here"), Ok(()));
+        assert_eq!(open_in_turn(&shared, "here"), Ok(()));
     }
 
     #[test]

@@ -341,7 +341,13 @@ fn the_daemons_login_is_logged_before_services_have_it() {
     assert!(labels(&service, session).is_empty());
     fs::rename(place.0.join("away"), &directory).expect("it is back");
     assert_eq!(labels(&service, session), ["site", "other"]);
-    assert_eq!(events(), [&begun[..], &[closed, well]].concat());
+    let begun = [&begun[..], &[closed.clone(), well]].concat();
+    assert_eq!(events(), begun);
+    // Of a token that was made anew it ends as well where a client is the first to come in.
+    user.logout(its).expect("it was logged in");
+    made_anew(&place, "web", PIN);
+    user.login(its, CKU_USER, PIN).expect("the user's PIN");
+    assert_eq!(events(), [&begun[..], &[closed]].concat());
 }
 
 #[test]

@@ -94,6 +94,7 @@ fn a_start_in_the_pause_after_wrong_pins_waits_for_its_end() {
         }
         let manager = place.path().join("manager");
         let told = UnixDatagram::bind(&manager).expect("a socket is made");
+        told.set_read_timeout(Some(Duration::from_secs(60))).expect("it may be set");
         let daemon = Said::with(&place, "daemon", |command| {
             command.args(["--config", "metaslotd.toml"]).env("NOTIFY_SOCKET", &manager)
         });
