@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use tokio_postgres::types::ToSql;
 
 /// So many rows are asked for first, as nearly all searches find fewer: each brings all that shows it, also what it has in common
-/// with others. To leave that out takes longer than to send it a few times.
+/// with others. To leave that out takes longer than to send it a few times. Where there may be more, all are asked for at once.
 const FEW: usize = 16;
 
 /// What is searched for, as the index has it: of open rows and of private ones.
@@ -83,7 +83,12 @@ pub(crate) fn search(
         if found.last().map_or(after, |last| last.id) >= id {
             return Err(Error::not_token("a search goes in circles"));
         }
-        found.push(Found { id, private: row.try_get(1).map_err(wrong)? });
+        let private = row.try_get(1).map_err(wrong)?;
+        // There is no value of the index that it could be compared by.
+        if matches!((wanted.scope, private), (Scope::Public, true) | (Scope::Private, false)) {
+            return Err(Error::not_token("a search finds an object of another kind"));
+        }
+        found.push(Found { id, private });
     }
     let picture = way.filter(|_| !rows.is_empty()).map(|way| match way.is_few {
         true => Picture::of_each(&rows, 2, &found, levels.levels),
