@@ -190,6 +190,11 @@ impl PostgresStore {
                 let floor = keys.map_or(0, |keys| self.floor(keys));
                 let page = most.min(limit - all.len());
                 let (found, picture) = search::search(&open, &wanted, (after, page), levels)?;
+                // All that is found is of one moment.
+                if found.len() == page && page < limit - all.len() {
+                    most = limit;
+                    continue;
+                }
                 match (keys, &picture) {
                     (Some(keys), Some(picture)) => {
                         let shown = (picture, levels);

@@ -5,9 +5,11 @@
 mod common;
 
 use common::{Place, SO, USER, examine, find, insert, private, public, told, until};
-use metaslot_ck::{CKA_CLASS, CKA_UNIQUE_ID, Error};
+use metaslot_ck::{CKA_CLASS, CKA_LABEL, CKA_UNIQUE_ID, Error};
 use metaslot_postgres::{Config, PostgresStore};
 use metaslot_spi::store::{Change, Examination, Record, Role, Scope, Store};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 #[test]
@@ -520,4 +522,56 @@ fn a_search_finds_what_it_is_after_whatever_it_knows_of_the_tree() {
     place.sql("SELECT pg_notify('metaslot', generation || ' ' || name) FROM metaslot.token");
     until("it is left out", || !found(100).contains(&damaged));
     assert_eq!(found(100), [&all[..5], &all[6..101]].concat());
+}
+
+/// Among 22 objects 21 have the label at any moment.
+#[test]
+fn what_a_search_finds_is_of_one_moment_however_much_it_is() {
+    let Some(place) = Place::new("moment") else { return };
+    let writer = place.user();
+    let mut all: Vec<_> = (0..21).map(|_| insert(&writer, private("many"))).collect();
+    all.push(insert(&writer, private("other")));
+    let reader = place.store();
+    reader.login(Role::User, USER).unwrap();
+    let is_over = AtomicBool::new(false);
+    let swap = |version: u64| {
+        let labels = if version % 2 == 1 { ["other", "many"] } else { ["many", "other"] };
+        let ends = [all[0], all[21]].into_iter().zip(labels);
+        let change = |(id, label)| Change::Update { id, version, record: private(label) };
+        writer.write(ends.map(change).collect()).unwrap();
+    };
+    thread::scope(|scope| {
+        let writes =
+            scope.spawn(|| (1..).take_while(|_| !is_over.load(Ordering::Relaxed)).for_each(swap));
+        // Each is asked for anew.
+        let found = (0..500).map(|more| {
+            let found = reader.search(&[(CKA_LABEL, b"many".to_vec())], Scope::Both, 0, 100 + more);
+            found.map(|found| found.len())
+        });
+        let counts: Vec<_> = found.collect();
+        is_over.store(true, Ordering::Relaxed);
+        writes.join().unwrap();
+        assert!(counts.iter().all(|count| *count == Ok(21)), "{counts:?}");
+    });
+}
+
+/// The server says of what kind a row is that it finds.
+#[test]
+fn a_server_that_finds_private_rows_among_public_ones_is_not_believed() {
+    let Some(place) = Place::new("kinds") else { return };
+    let store = place.user();
+    let (one, three) = (insert(&store, private("one")), insert(&store, public("three")));
+    let late = place.store();
+    late.login(Role::User, USER).unwrap();
+    place.sql(&format!(
+        "SET allow_system_table_mods = on;
+         UPDATE metaslot.lookup l SET object = {one} WHERE object = {three} AND NOT EXISTS(
+             SELECT 1 FROM metaslot.lookup b WHERE b.object = {one} AND b.value = l.value);
+         CREATE FUNCTION public.yes(boolean) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$ SELECT '\\x01'::bytea $$;
+         UPDATE pg_type SET typsend = 'public.yes(boolean)'::regprocedure WHERE typname = 'bool'"
+    ));
+    for scope in [Scope::Public, Scope::Both] {
+        let found = late.search(&[(CKA_LABEL, b"three".to_vec())], scope, 0, 9);
+        assert!(found.is_err(), "{scope:?}: {found:?}");
+    }
 }
