@@ -152,7 +152,7 @@ fn a_search_finds_nothing_that_was_moved_or_damaged_and_all_else() {
         let late = place.store();
         late.login(Role::User, USER).unwrap();
         place.sql(change);
-        let query = [(metaslot_ck::CKA_LABEL, label.as_bytes().to_vec())];
+        let query = [(CKA_LABEL, label.as_bytes().to_vec())];
         for scope in [Scope::Both, Scope::Private, Scope::Public] {
             match late.search(&query, scope, 0, 9) {
                 Ok(found) => assert_eq!(found.len(), 0, "{change}"),
@@ -204,7 +204,7 @@ fn a_search_finds_nothing_that_was_moved_or_damaged_and_all_else() {
         let late = place.store();
         late.login(Role::User, USER).unwrap();
         assert_eq!(find(&late, "same"), [all[0], all[2], all[3]], "{damage}");
-        let query = [(metaslot_ck::CKA_LABEL, b"same".to_vec())];
+        let query = [(CKA_LABEL, b"same".to_vec())];
         let two = late.search(&query, Scope::Private, 0, 2).unwrap();
         assert_eq!(two.iter().map(|found| found.id).collect::<Vec<_>>(), [all[0], all[2]]);
         assert_eq!(late.read(all[1]).unwrap_err(), Error::DEVICE_ERROR, "{damage}");
@@ -226,7 +226,7 @@ fn written_at_once(
                           EXIT WHEN EXISTS(SELECT FROM pg_class WHERE relname = 'unlocked');
                       END LOOP;
                   END $$";
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         let locked = scope.spawn(|| place.sql(locked));
         until("the row is locked", || {
             place.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") == "1"
@@ -294,7 +294,7 @@ fn pins_are_counted_before_they_are_tried_on_all_machines_together() {
     stores[1].login(Role::User, b"another pin").unwrap();
     stores[1].set_pin(Role::User, b"another pin", USER).unwrap();
     // As many machines at a time as would lock it.
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         for _ in 0..12 {
             scope.spawn(|| {
                 let store = place.store();
@@ -356,7 +356,7 @@ fn machines_write_at_the_same_time_and_hear_of_each_other() {
     let before = other.generation();
     assert!(before.is_some_and(|number| number % 2 == 0));
     assert_eq!(other.generation(), before);
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         for name in ["a", "b", "c"] {
             let place = &place;
             scope.spawn(move || {
@@ -387,7 +387,7 @@ fn who_may_only_connect_keeps_no_change_from_a_machine() {
     other.secrets(id, 1).unwrap();
     // The next change is told before there is one.
     place.sql("SELECT pg_notify('metaslot', generation + 1 || ' test') FROM metaslot.token");
-    std::thread::sleep(Duration::from_millis(200));
+    thread::sleep(Duration::from_millis(200));
     other.secrets(id, 1).unwrap();
     store.write(vec![Change::Delete { id, version: 1, unique_id: None }]).unwrap();
     until("it is gone", || other.read(id).unwrap().is_none());
