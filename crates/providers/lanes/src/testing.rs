@@ -2,6 +2,8 @@
 //! What the kernels' tests share: random inputs that can be repeated, how many of them, timing classes compared, and the
 //! compiled code looked at.
 
+use crate::cpu::{Cpu, cpu};
+use std::io::Write as _;
 use std::process::Command;
 use std::sync::LazyLock;
 
@@ -34,6 +36,17 @@ impl Random {
         let words = (0..length.div_ceil(8)).flat_map(|_| self.word().to_le_bytes());
         words.take(length).collect()
     }
+}
+
+/// Whether this processor lacks what a kernel needs, which is used nowhere then. Its test says that it is not run.
+pub(crate) fn lacks(needs: Cpu) -> bool {
+    let lacks = !cpu().has(needs);
+    if lacks {
+        let test = std::thread::current().name().map(str::to_owned).unwrap_or_default();
+        let reason = "this processor lacks its instructions";
+        writeln!(std::io::stdout(), "lanes, {test}: not run: {reason}").expect("it is written");
+    }
+    lacks
 }
 
 /// How many random inputs a differential test takes: `usual`, or `METASLOT_TEST_INPUTS`.
