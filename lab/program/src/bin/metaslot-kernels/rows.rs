@@ -3,6 +3,7 @@
 
 use crate::row::{Count, KernelRow, Result, Work};
 use crate::{binary, ciphers, curve25519, hashes, lattices, nist, rsa};
+use metaslot_lanes::cpu::{Cpu, cpu};
 use metaslot_lanes::peak::Port;
 
 const EIGHT: &[usize] = &[1, 2, 4, 8];
@@ -51,11 +52,16 @@ const fn curve(name: &'static str, available: fn() -> bool, make: Make) -> Kerne
     row(name, available, MANY, MULTIPLY, count, make)
 }
 
+/// The lanes and the instructions of these rows are those of AVX-512; of the kernels with half as many nothing is measured.
+fn has_all_lanes() -> bool {
+    metaslot_lanes::hash::available() && cpu().has(Cpu::AVX512)
+}
+
 /// Messages of two lengths are counted, whole blocks of every function, SHA-3 included.
 const fn hash(name: &'static str, lanes: &'static [usize], make: Make) -> KernelRow {
     let operations = lanes[lanes.len() - 1];
     let count = Count::Steps { small: 1088, large: 2176, full: 8192, operations };
-    row(name, metaslot_lanes::hash::available, lanes, LOGIC, count, make)
+    row(name, has_all_lanes, lanes, LOGIC, count, make)
 }
 
 const fn aes(name: &'static str, lanes: &'static [usize], make: Make) -> KernelRow {
